@@ -1,4 +1,4 @@
-"""Corpora with planted near-duplicates: what tests of tuning measure."""
+"""Corpora with planted near-duplicates, for tests of tuning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WORDS = [a + b for a in ("ba", "do", "ki", "lu", "me", "ny", "sa", "to") for b i
 
 
 def corpus(count: int, seed: int = 1, words: int = 40) -> list[str]:
-    """Documents of which every third is another one with up to eight words replaced."""
+    """Return documents; every third one is another one with up to eight words replaced."""
     rng = random.Random(seed)
     texts: list[str] = []
     for row in range(count):
@@ -25,5 +25,5 @@ def corpus(count: int, seed: int = 1, words: int = 40) -> list[str]:
 
 
 def jaccard(recipe: nk.Recipe, a: str, b: str) -> float:
-    one, two = set(recipe.features_of(a)), set(recipe.features_of(b))
-    return len(one & two) / len(one | two) if one and two else 0.0
+    item, two = set(recipe.features_of(a)), set(recipe.features_of(b))
+    return len(item & two) / len(item | two) if item and two else 0.0

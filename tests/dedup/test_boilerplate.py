@@ -1,4 +1,4 @@
-"""nearkin.dedup.chunks: lines that many documents share."""
+"""nearkin.dedup.chunks: frequent lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = ["red", "green", "blue", "wine", "cheese", "bread", "water", "stone", "r
 
 
 def article(number: int) -> str:
-    """Some sentences that no other article has."""
+    """Return sentences that no other article has."""
     return " ".join(f"{WORDS[(number * 7 + at * at) % 12]}{number * 31 + at}" for at in range(30)) + "."
 
 
@@ -30,6 +30,7 @@ def article(number: int) -> str:
 def test_frequent_lines_are_those_of_the_definition(
     lines: list[list[str]], least: int, share: float, named: bool, data: st.DataObject
 ) -> None:
+    """Counts, sources and bounds agree with a plain count of lines."""
     texts = ["\n".join(text) for text in lines]
     sources = data.draw(st.lists(st.sampled_from(["x", "y"]), min_size=len(texts), max_size=len(texts)))
     result = nk.passages(
@@ -73,7 +74,7 @@ def furnished(number: int, text: str) -> str:
     return f"{MENU}\n{text}\n{LEGAL}"
 
 
-def test_boilerplate_is_left_out_before_parts_are_made() -> None:
+def test_boilerplate_is_left_out_before_documents_are_split() -> None:
     texts = [furnished(number, article(number)) for number in range(20)] + [article(3)]
     options: dict[str, Any] = {"unit": "paragraph", "threshold": 0.95}
     kept = nk.passages(texts, boilerplate="keep", **options)
@@ -100,12 +101,12 @@ def test_documents_are_compared_without_boilerplate() -> None:
     assert (list(range(12)), 1.0) == (result.kept, result.documents["share"][0])
 
 
-def test_what_is_left_of_a_copy_but_boilerplate_goes() -> None:
+def test_a_copy_with_other_boilerplate_is_removed() -> None:
     texts = [furnished(number, article(number)) for number in range(12)] + [f"{MENU}\n{article(4)}"]
     assert 12 not in nk.passages(texts, boilerplate="drop").kept
 
 
-def test_a_line_of_one_source_is_found_by_source() -> None:
+def test_a_line_may_be_frequent_in_one_source() -> None:
     texts = [furnished(number, article(number)) if number < 12 else article(number) for number in range(400)]
     sources = ["shop" if number < 12 else "wire" for number in range(400)]
     assert nk.passages(texts, boilerplate="keep").summary["boilerplate"]["lines"] == 0
@@ -116,7 +117,7 @@ def test_a_line_of_one_source_is_found_by_source() -> None:
     )
 
 
-def test_documents_of_boilerplate_alone_and_empty_ones_stay() -> None:
+def test_documents_of_boilerplate_alone_are_kept() -> None:
     texts = [f"{MENU}\n{article(number)}" for number in range(12)] + [MENU, "", None]
     result = nk.passages(texts, boilerplate="drop")
     assert {12, 13, 14} <= set(result.kept)

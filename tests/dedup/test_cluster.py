@@ -1,4 +1,4 @@
-"""nearkin.dedup.cluster: batches of any size give what the definition gives, and chains are what the rules say."""
+"""nearkin.dedup.cluster: both rules equal their definitions for batches of any size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from nearkin.errors import ParameterError
 def test_batches_of_any_size_equal_the_definition(
     texts: list[str | None], batch: int, characters: int, cache: int, verify: str, rule: str, threshold: float
 ) -> None:
-    """Documents meet those of earlier batches through the index and those of their own by comparison."""
+    """The index finds candidates in earlier batches, and comparisons find those within a batch."""
     with (
         mock.patch.object(cluster, "_BATCH", batch),
         mock.patch.object(cluster, "_BATCH_CHARACTERS", characters),
@@ -51,7 +51,7 @@ def test_batches_of_any_size_equal_the_definition(
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "none"])
 def test_batches_of_any_size_give_the_same_similarities(rule: str, verify: str) -> None:
-    """A larger corpus, cut and uncut."""
+    """A larger corpus gives the same result in one batch and in many."""
     texts = near_duplicates()
     full = dedup(texts, cluster=rule, verify=verify, threshold=0.5)
     for batch in (1, 17, 599):
@@ -60,7 +60,7 @@ def test_batches_of_any_size_give_the_same_similarities(rule: str, verify: str) 
 
 
 def chain(length: int) -> list[str]:
-    """Texts of which each differs a little from the one before, and the last has nothing of the first."""
+    """Return texts that each differ a little from the previous one; the last has nothing in common with the first."""
     words = [f"word{i}" for i in range(length + 30)]
     return [" ".join(words[i : i + 30]) for i in range(length)]
 
@@ -69,8 +69,8 @@ def chain(length: int) -> list[str]:
 def test_chains_are_cut_by_absorbing_and_joined_by_components(rule: Any, clusters: int) -> None:
     """Neighbours have Jaccard 29/31; three steps, 27/33, still reach 0.8 and four do not.
 
-    A kept document absorbs the three after it: 32 texts make 8 clusters of 4. The radius is the width, so that distance
-    decides nothing.
+    A kept document absorbs the three after it: 32 texts make 8 clusters of 4. The radius is the width, so that every
+    pair is a candidate.
     """
     result = nk.dedup(chain(32), recipe="word:1|binary|xxh3|simhash:64", radius=64, threshold=0.8, cluster=rule)
     assert clusters == len(result.kept) == result.summary["clusters"]
@@ -82,7 +82,7 @@ def test_chains_are_cut_by_absorbing_and_joined_by_components(rule: Any, cluster
 
 
 def test_a_large_cluster_is_compared_with_its_representative_alone() -> None:
-    """2,000 variants of one text: at most one verification a removed text and kept one, not their square."""
+    """2,000 variants of one text take at most one verification per removed and kept text, not their square."""
     base = [f"word{i}" for i in range(60)]
     texts = [" ".join([*base, f"number{i}"]) for i in range(2000)]
     result = nk.dedup(texts, recipe="word:1|binary|xxh3|simhash:64", radius=20, threshold=0.8)
@@ -90,13 +90,13 @@ def test_a_large_cluster_is_compared_with_its_representative_alone() -> None:
     assert 1999 == result.summary["verified"]
 
 
-# The rules alone
+# The class alone
 
 
-def clusterer(
+def make_clusterer(
     texts: list[str | None], old: list[str | None], threshold: float, measure: Any = "jaccard"
 ) -> tuple[cluster.Clusterer, list[int], list[int]]:
-    """Distinct texts with features after distinct older ones, and the rows of both."""
+    """Return a clusterer of distinct texts with reference texts, and the rows of both."""
     source = SimHashCandidates(RECIPE, threshold, RADIUS)
     new, before = (hash_texts(side, None, source, lambda *_: None, {}) for side in (texts, old))
     reference = SearchableReference(before, source)
@@ -118,8 +118,8 @@ def clusterer(
 def test_links_are_all_matches_with_new_documents(
     old: list[str | None], new: list[str | None], measure: Any, batch: int
 ) -> None:
-    """Sorted, each once, older documents first; none between older ones; with their similarity."""
-    built, rows, stored = clusterer(new, old, 0.5, measure)
+    """Links are sorted and unique, have their similarity, and connect no two reference documents."""
+    built, rows, stored = make_clusterer(new, old, 0.5, measure)
     with mock.patch.object(cluster, "_BATCH", batch):
         left, right, similarity, skipped = built.links()
     assert 0 == skipped
@@ -137,9 +137,9 @@ def test_links_are_all_matches_with_new_documents(
 
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 def test_a_rule_counts_its_documents_and_its_work(rule: str) -> None:
-    """Every document is decided once; what verified is at most what was proposed; kept ones have no similarity."""
+    """Every document is ticked once, verified pairs are proposed pairs, and kept documents have no similarity."""
     texts = near_duplicates(300)
-    built, rows, _ = clusterer(texts, texts[:40], 0.5)
+    built, rows, _ = make_clusterer(texts, texts[:40], 0.5)
     reported: list[int] = []
     built.tick = reported.append
     with mock.patch.object(cluster, "_BATCH", 50):
@@ -152,12 +152,12 @@ def test_a_rule_counts_its_documents_and_its_work(rule: str) -> None:
     assert (actual.by < 40 + np.arange(len(rows))).all()
 
 
-def test_progress_is_told_within_a_batch_of_many_candidates() -> None:
-    """Parts of few candidates give what one part gives, and each is told."""
+def test_progress_is_reported_within_a_batch_of_many_candidates() -> None:
+    """Small chunks of candidates give the same result, and each is reported."""
     texts = near_duplicates(300)
     actual, reported = [], []
     for limit in (1 << 22, 1):
-        built, _, _ = clusterer(texts, texts[:40], 0.5)
+        built, _, _ = make_clusterer(texts, texts[:40], 0.5)
         ticks: list[int] = []
         built.tick = ticks.append
         with mock.patch.object(cluster, "_CANDIDATES", limit):
@@ -170,16 +170,16 @@ def test_progress_is_told_within_a_batch_of_many_candidates() -> None:
     assert (actual[0].candidates, actual[0].verified) == (actual[1].candidates, actual[1].verified)
 
 
-def different(count: int) -> list[str | None]:
-    """Texts that share no word; within a radius of all bits each is a candidate of each."""
+def distinct_texts(count: int) -> list[str | None]:
+    """Return texts without a common word; a radius of all bits makes every pair a candidate."""
     return [f"word{i} other{i} third{i}" for i in range(count)]
 
 
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 @pytest.mark.parametrize("batch", [1, 7, 100])
 def test_no_document_is_compared_more_often_than_allowed(rule: str, batch: int) -> None:
-    """Texts of which all are candidates of all take as many comparisons each, and what is left out is counted."""
-    texts = different(40)
+    """Documents with many candidates take the maximum of comparisons, and the rest is counted."""
+    texts = distinct_texts(40)
     source = SimHashCandidates(RECIPE, 0.999, 64)
     new = hash_texts(texts, None, source, lambda *_: None, {})
     built = cluster.Clusterer(source, TextMeasure(RECIPE, "jaccard"), 0.999, new, np.arange(40))
@@ -193,9 +193,9 @@ def test_no_document_is_compared_more_often_than_allowed(rule: str, batch: int) 
     assert (actual.by < 0).all()
 
 
-def test_a_run_that_skips_comparisons_says_so() -> None:
-    """A warning that names the bound, the count in the summary; none where the bound suffices."""
-    texts = different(30)
+def test_a_run_that_skips_comparisons_warns() -> None:
+    """The warning names the limit and the summary has the count; a sufficient limit gives none."""
+    texts = distinct_texts(30)
     with pytest.warns(RuntimeWarning, match=r"\d+ comparisons were left out: .*max_comparisons=5") as reported:
         result = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64, max_comparisons=5)
     assert __file__ == reported[0].filename
@@ -210,25 +210,25 @@ def test_a_run_that_skips_comparisons_says_so() -> None:
 
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 def test_texts_too_long_for_indel_are_left_out_and_counted(rule: Any) -> None:
-    """Two texts of 800,000 different characters would take 2**39 steps and more; what they share costs nothing."""
+    """Two texts of 800,000 different characters would take 2**39 steps; common characters cost nothing."""
     long = ["ab" * 400_000, "cd" * 400_000, "ab" * 400_000 + "e"]
     with pytest.warns(RuntimeWarning, match=r"comparisons were left out: .*2\*\*39 pairs of characters"):
         result = nk.dedup(long, recipe=RECIPE, threshold=0.5, radius=64, verify="indel", cluster=rule)
     assert [0, 1] == result.kept
-    # The last text is connected with the first one, but compared with the second one all the same.
+    # The last text is already connected with the first one, but compared with the second one nevertheless.
     assert (1 if rule == "absorb" else 2, 1) == (result.summary["skipped"], result.summary["removed_by_reason"]["near"])
 
 
-def test_nothing_to_decide_is_decided() -> None:
-    """No documents, with older ones and without."""
+def test_no_documents_give_an_empty_result() -> None:
+    """With reference documents and without."""
     for old in ([], near_duplicates(20)):
-        built, _, _ = clusterer([], old, 0.5)
+        built, _, _ = make_clusterer([], old, 0.5)
         assert 0 == len(built.absorb().by) == len(built.components().by) == len(built.links()[0])
 
 
 @given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))
-def test_pieces_hold_as_many_characters_as_fit(lengths: list[int], most: int) -> None:
-    """In order, without gaps; a piece of more than the limit has one item, and the next item would not have fitted."""
+def test_chunks_are_as_large_as_the_limit_allows(lengths: list[int], most: int) -> None:
+    """Chunks are contiguous; a chunk above the limit has one item, and no chunk could take the next item."""
     with mock.patch.object(cluster, "_BATCH_CHARACTERS", most):
         cuts = list(cluster._character_chunks(np.cumsum(lengths, dtype=np.int64)))
     assert list(range(len(lengths))) == [at for start, end in cuts for at in range(start, end)]

@@ -1,4 +1,4 @@
-"""nearkin.dedup.constraints: what a person labelled different is never removed for one another, by the definition."""
+"""nearkin.dedup.constraints: documents labelled different are never removed for each other, by the definition."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from nearkin.dedup.labels import PairLabels
 Pair = tuple[int, int]
 
 
-def drawn(data: st.DataObject, count: int) -> list[Pair]:
-    """Some pairs of rows."""
+def draw_pairs(data: st.DataObject, count: int) -> list[Pair]:
+    """Draw some pairs of rows."""
     pairs = list(combinations(range(count), 2))
     return data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=8)) if pairs else []
 
 
 class Model:
-    """Documents by the definition, of which some pairs of contents are rejected; older ones come first, and stay."""
+    """Documents by the definition, with rejected pairs of contents; reference documents come first and are kept."""
 
     def __init__(
         self, texts: list[str | None], reference: int, threshold: float, verify: str, rejected: list[Pair]
@@ -44,26 +44,26 @@ class Model:
         }
 
     def reject(self, i: int, j: int) -> bool:
-        """Whether labels keep the contents of two documents apart."""
+        """Return True if labels separate the contents of two documents."""
         return frozenset((self.texts[i], self.texts[j])) in self.rejected
 
     def match(self, i: int, j: int) -> bool:
-        """Whether two documents match, of which one at least is new, and nobody rejects them."""
+        """Return True if two documents match, at least one of them is new, and no label rejects them."""
         return max(i, j) >= self.older and not self.reject(i, j) and self.reference.match(i, j)
 
     def absorbed(self) -> dict[int, int]:
-        """Keep, then absorb: what each document that goes is removed for."""
+        """Keep, then absorb: return the representative of each removed document."""
         copies = self.copies()
         by = reference.absorb([row for row in self.reference.rows if row not in copies], self.match)
         return {row: head for row, head in (by | copies).items() if row != head}
 
     def copies(self) -> dict[int, int]:
-        """New documents with the content of an older one."""
+        """Return the new documents with the content of a reference document."""
         before = self.texts[: self.older]
         return {row: before.index(text) for row, text in enumerate(self.texts) if row >= self.older and text in before}
 
     def joined(self) -> dict[int, int]:
-        """Components; those that hold a rejected pair from their links, the most similar first."""
+        """Return components; those with a rejected pair are rebuilt from their links, the most similar first."""
         first = {text: row for row, text in reversed(list(enumerate(self.texts)))}
         distinct = sorted(first.values())
         plain = reference.components(distinct, lambda i, j: max(i, j) >= self.older and self.reference.match(i, j))
@@ -97,8 +97,8 @@ class Model:
 def test_a_rejected_pair_is_no_match(
     data: st.DataObject, texts: list[str | None], batch: int, verify: str, threshold: float
 ) -> None:
-    """Keep, then absorb, in batches of any size; a label of a copy is one of its content."""
-    pairs = drawn(data, len(texts))
+    """Keep-then-absorb, for batches of any size; a label of a copy is a label of its content."""
+    pairs = draw_pairs(data, len(texts))
     with mock.patch.object(cluster, "_BATCH", batch), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = dedup(texts, verify=verify, threshold=threshold, labels=[(a, b, False) for a, b in pairs])
@@ -125,11 +125,11 @@ def test_a_rejected_pair_is_no_match(
     verify=st.sampled_from(["jaccard", "indel"]),
     threshold=st.sampled_from([0.3, 0.5]),
 )
-def test_no_component_holds_a_rejected_pair(
+def test_no_component_has_a_rejected_pair(
     data: st.DataObject, texts: list[str | None], batch: int, verify: str, threshold: float
 ) -> None:
-    """Those that would are made anew from their links, the most similar first."""
-    pairs = drawn(data, len(texts))
+    """Components that would are rebuilt from their links, the most similar first."""
+    pairs = draw_pairs(data, len(texts))
     with mock.patch.object(cluster, "_BATCH", batch), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = dedup(
@@ -151,12 +151,12 @@ def test_no_component_holds_a_rejected_pair(
     rule=st.sampled_from(["absorb", "components"]),
     batch=st.integers(1, 5),
 )
-def test_older_documents_are_kept_apart_from_new_ones(
+def test_reference_documents_are_separated_from_new_ones(
     data: st.DataObject, old: list[str | None], new: list[str | None], rule: Any, batch: int
 ) -> None:
-    """By their ids; no component holds two older ones that are rejected, which both stay in any case."""
+    """A component may have two rejected reference documents, because both are kept in any case."""
     everything = old + new
-    pairs = drawn(data, len(everything))
+    pairs = draw_pairs(data, len(everything))
     ids = [f"d{row}" for row in range(len(everything))]
     labels = [(ids[a], ids[b], False) for a, b in pairs]
     with mock.patch.object(cluster, "_BATCH", batch), warnings.catch_warnings():
@@ -173,7 +173,7 @@ def test_older_documents_are_kept_apart_from_new_ones(
     model = Model(everything, len(old), 0.5, "jaccard", pairs)
     expected = model.absorbed() if rule == "absorb" else model.joined()
     actual = {ids.index(row): ids.index(head) for row, head in removed(result).items()}
-    # Of older documents with one content the first one is named.
+    # Only the first of several reference documents with one content is named.
     assert {row: head for row, head in expected.items() if row >= len(old)} == actual
 
 
@@ -192,8 +192,8 @@ def test_older_documents_are_kept_apart_from_new_ones(
         {"keep": "longest", "links": "all"},
     ],
 )
-def test_what_was_rejected_never_comes_again(options: dict[str, Any]) -> None:
-    """A person rejects every near-duplicate that was removed, four times; none of them goes for the same one again."""
+def test_a_rejected_removal_is_never_repeated(options: dict[str, Any]) -> None:
+    """After each of four runs a person rejects every removed near-duplicate."""
     texts = near_duplicates(300)
     labels: list[tuple[int, int, bool]] = []
     counts = []
@@ -229,8 +229,8 @@ def test_what_was_rejected_never_comes_again(options: dict[str, Any]) -> None:
         {"verify": "none", "radius": 6},
     ],
 )
-def test_nor_for_an_older_document(options: dict[str, Any]) -> None:
-    """The same with older documents, whose ids are labelled, too."""
+def test_a_rejected_removal_for_a_reference_document_is_never_repeated(options: dict[str, Any]) -> None:
+    """Ids of reference documents are labelled as well."""
     texts = near_duplicates(300)
     ids = [f"d{row}" for row in range(300)]
     labels: list[tuple[str, str, bool]] = []
@@ -249,7 +249,7 @@ def test_nor_for_an_older_document(options: dict[str, Any]) -> None:
 
 
 def test_without_rejected_pairs_nothing_changes() -> None:
-    """Labels that say same, and unsure ones, force nothing; the summary counts them."""
+    """Labels that say same or unsure have no effect; the summary counts them."""
     texts = near_duplicates(200)
     plain = dedup(texts, threshold=0.5)
     with pytest.warns(RuntimeWarning, match="no pair is labelled different, so the labels separate nothing"):
@@ -264,7 +264,7 @@ def test_without_rejected_pairs_nothing_changes() -> None:
 TEXTS = ["one two three four five six seven", "one two three four five six seven!", "something else entirely"]
 
 
-def test_labels_of_a_page_are_followed(tmp_path: Path) -> None:
+def test_labels_are_read_from_the_table_of_a_report(tmp_path: Path) -> None:
     """From the file as it is."""
     path = tmp_path / "labels.tsv"
     path.write_text("left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\na\tb\t0\t1\t1.00\t3\t1\n")
@@ -273,8 +273,8 @@ def test_labels_of_a_page_are_followed(tmp_path: Path) -> None:
         assert ["a", "b", "c"] == nk.dedup(TEXTS, ids=list("abc"), labels=labels).kept
 
 
-def test_what_labels_cannot_do_is_told() -> None:
-    """Ids of no document, equal contents, both labels."""
+def test_labels_without_effect_give_warnings() -> None:
+    """Ids of no document, equal contents, and contradictory labels."""
     texts = ["red wine and cheese", "red wine and cheese", "old cheese on a table"]
     labels = PairLabels([0, 0, "x", 2, 2], [1, 2, "y", 1, 1], [False, False, False, True, False])
     reported = [
@@ -291,14 +291,14 @@ def test_what_labels_cannot_do_is_told() -> None:
 
 
 def test_an_id_names_every_document_that_has_it() -> None:
-    """Of new and of older documents, whose row numbers are the same: rather too many stay than too few."""
+    """A row number names a new and a reference document, so a label may separate too many, never too few."""
     old, new = ["x y z", "one two three four five six seven"], ["one two three four five six seven!", "a b c"]
     assert [1] == nk.dedup(new, against=old).kept
     assert [0, 1] == nk.dedup(new, against=old, labels=[(0, 1, False)]).kept
 
 
 def test_labels_need_documents_in_memory(tmp_path: Path) -> None:
-    """A store and an index are refused, and what is no label; the message says what is allowed."""
+    """A store, an index and invalid labels are refused; the message has what is allowed."""
     index = nk.HammingIndex(recipe=nk.Recipe())
     with nk.Store.create(tmp_path / "s") as store:
         for options in ({"store": store}, {"against": store}, {"against": index, "verify": "none"}):
@@ -317,8 +317,8 @@ def test_labels_need_documents_in_memory(tmp_path: Path) -> None:
         nk.dedup(TEXTS, labels=tmp_path / "clusters.csv")
 
 
-def test_files_are_kept_apart_by_their_paths(tmp_path: Path) -> None:
-    """One that matches another goes for a third, or stays."""
+def test_files_are_separated_by_their_paths(tmp_path: Path) -> None:
+    """A rejected file is removed for a third one, or kept."""
     text = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))
     for name, data in (("a", text), ("b", text.replace(b"line 200 ", b"LINE 200, ")), ("d", text)):
         (tmp_path / name).write_bytes(data)
@@ -334,7 +334,7 @@ def test_files_are_kept_apart_by_their_paths(tmp_path: Path) -> None:
 
 
 def test_a_rejected_pair_is_a_near_miss() -> None:
-    """So that a page can show it again."""
+    """A report can show it again."""
     texts = near_duplicates(200)
     first = dedup(texts, threshold=0.5)
     pair = next((row["id"], row["representative"]) for row in first.clusters.rows() if row["reason"] == "near")
@@ -345,13 +345,13 @@ def test_a_rejected_pair_is_a_near_miss() -> None:
         assert missed[frozenset(pair)] >= 0.5
 
 
-# Places
+# Ordinals
 
 
 @given(st.sets(st.tuples(st.integers(0, 30), st.integers(0, 30)).filter(lambda pair: pair[0] < pair[1]), max_size=40))
 @settings(deadline=None)
-def test_batches_end_before_they_hold_a_pair(pairs: set[Pair]) -> None:
-    """As late as they may, and they go on."""
+def test_batches_end_before_a_rejected_pair(pairs: set[Pair]) -> None:
+    """Each batch is as long as possible, and batches are contiguous."""
     constraints = CannotLink.of(pairs)
     for start in range(30):
         for end in range(start + 1, 32):
@@ -363,7 +363,7 @@ def test_batches_end_before_they_hold_a_pair(pairs: set[Pair]) -> None:
     st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]), max_size=20),
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20),
 )
-def test_pairs_are_known_in_any_order(pairs: set[Pair], asked: list[Pair]) -> None:
+def test_rejected_pairs_have_no_order(pairs: set[Pair], asked: list[Pair]) -> None:
     """By both places."""
     sides = np.array(asked, np.int64).reshape(-1, 2)
     expected = [(min(pair), max(pair)) in pairs for pair in asked]

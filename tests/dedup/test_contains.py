@@ -1,4 +1,4 @@
-"""nearkin.contains: against the definition, where, ids, kept indexes, recall, errors."""
+"""nearkin.contains: the definition, positions, ids, pickles, recall, errors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from nearkin.theory import containment_overlap
 WORDS = nk.Recipe("letters:python|word:1|binary|xxh3|simhash:64")
 
 
-def sets_of(texts: list[Any], recipe: nk.Recipe = WORDS) -> list[set[int]]:
-    """The distinct features of each text."""
+def text_features(texts: list[Any], recipe: nk.Recipe = WORDS) -> list[set[int]]:
+    """Return the distinct features of each text."""
     offsets, hashes = feature_sets(recipe.core, texts)
     return [set(hashes[offsets[at] : offsets[at + 1]].tolist()) for at in range(len(texts))]
 
 
-def words(numbers: Any, prefix: str = "w") -> str:
-    """A text of these words."""
+def join_words(numbers: Any, prefix: str = "w") -> str:
+    """Join words to a text."""
     return " ".join(f"{prefix}{number}" for number in numbers)
 
 
@@ -46,10 +46,10 @@ def words(numbers: Any, prefix: str = "w") -> str:
 def test_short_texts_equal_the_definition(
     known: list[str | None], queries: list[str | None], threshold: float, batch: int
 ) -> None:
-    """Every known text whose features the query has, larger ones too; the most similar first."""
+    """Every reference text whose features the query has is found, also a larger one; the most similar come first."""
     with mock.patch.object(module, "_MAX_QUERIES", batch), mock.patch.object(module, "_MAX_CHARACTERS", 40):
         result = nk.contains(queries, known, recipe=WORDS, threshold=threshold)
-    item, other = sets_of(queries), sets_of(known)
+    item, other = text_features(queries), text_features(known)
     expected = []
     for i, query in enumerate(item):
         shares = [(len(query & text) / len(text), k) for k, text in enumerate(other) if text]
@@ -61,14 +61,14 @@ def test_short_texts_equal_the_definition(
         text = queries[row["query"]] or ""
         assert 0 <= row["start"] < row["end"] <= len(text)
         shared = item[row["query"]] & other[row["id"]]
-        inside = sets_of([text[row["start"] : row["end"]]])[0] & shared
+        inside = text_features([text[row["start"] : row["end"]]])[0] & shared
         assert len(inside) >= math.ceil(0.9 * len(shared) - 1e-9)
 
 
 @pytest.mark.parametrize("recipe", [None, "word:3|binary|xxh3|simhash:128"])
 @pytest.mark.parametrize("passage", ["en", "zh"])
-def test_the_span_is_where_the_known_text_lies(passage: str, recipe: str | None) -> None:
-    """In characters of the query as it is given, with marks, width forms and line ends before it."""
+def test_the_span_is_the_position_of_the_reference_text(passage: str, recipe: str | None) -> None:
+    """Spans count characters of the unchanged query, with marks, width forms and line ends before them."""
     rng = np.random.default_rng(2)
     if passage == "en":
         names = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "bdklmnrst"]
@@ -85,11 +85,11 @@ def test_the_span_is_where_the_known_text_lies(passage: str, recipe: str | None)
 
 
 def test_known_texts_at_the_threshold_are_found_with_the_stated_recall() -> None:
-    """Known texts of 40 to 3,000 words with just enough in one long query."""
+    """One long query has just enough of reference texts of 40 to 3,000 words."""
     references, query = [], []
     for at, n in enumerate([40, 64, 100, 300, 1000, 3000] * 10):
-        references.append(words(range(n), f"k{at}x"))
-        query.append(words(range(containment_overlap(0.8, n)), f"k{at}x"))
+        references.append(join_words(range(n), f"k{at}x"))
+        query.append(join_words(range(containment_overlap(0.8, n)), f"k{at}x"))
     result = nk.contains([" ".join(query)], references, recipe=WORDS)
     # 60 independent sketches, each found with probability .95 or more; fails with probability below 1e-6.
     assert len(result) >= 60 * 0.95 - 5.5 * math.sqrt(60 * 0.95 * 0.05)
@@ -98,7 +98,7 @@ def test_known_texts_at_the_threshold_are_found_with_the_stated_recall() -> None
 
 
 def test_ids_frames_files_and_corpora(tmp_path: Path) -> None:
-    """Names of queries and known texts, from wherever they come."""
+    """Lists, frames, files and corpora give the same ids."""
     references = pa.table({"name": ["a", "b"], "body": ["one two three", "four five six"]})
     queries = pa.table({"name": ["x", "y"], "body": ["zero one two three", "none"]})
     expected = [("x", "a", 1.0)]
@@ -123,8 +123,8 @@ def test_ids_frames_files_and_corpora(tmp_path: Path) -> None:
     assert pa.int64() == table.schema.field("start").type
 
 
-def test_known_texts_are_kept_by_pickle() -> None:
-    """The copy answers alike, and says the same of itself."""
+def test_known_texts_can_be_pickled() -> None:
+    """The copy gives the same results and representation."""
     stored = nk.KnownTexts(["one two three", "", None], ids=["a", "b", "c"], threshold=0.5, recall=0.9, recipe=WORDS)
     copy = pickle.loads(pickle.dumps(stored))  # noqa: S301 - our own
     assert repr(stored) == repr(copy)
@@ -135,16 +135,16 @@ def test_known_texts_are_kept_by_pickle() -> None:
         ]
 
 
-def test_nothing_is_inside_nothing() -> None:
-    """No queries, no known texts, texts without letters."""
+def test_empty_inputs_give_no_rows() -> None:
+    """No queries, no reference texts, and texts without letters."""
     assert 0 == len(nk.contains([], ["one"])) == len(nk.contains(["one"], [])) == len(nk.contains([], []))
     assert 0 == len(nk.contains(["!!!", None, ""], ["one", "", None]))
 
 
-def test_threads_change_nothing() -> None:
-    """The same rows with one thread and with three."""
+def test_threads_have_no_effect() -> None:
+    """One thread and three give the same rows."""
     rng = np.random.default_rng(4)
-    references = [words(rng.integers(0, 500, n)) for n in rng.integers(1, 200, 300)]
+    references = [join_words(rng.integers(0, 500, n)) for n in rng.integers(1, 200, 300)]
     queries = [" ".join(rng.choice(references, 4)) for _ in range(50)]
     threads = nk.num_threads()
     actual = []
@@ -168,14 +168,14 @@ def test_threads_change_nothing() -> None:
         ({"ids": []}, "ids=0 values is not allowed; use one per text"),
     ],
 )
-def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
-    """With what would do."""
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    """The message names the remedy."""
     with pytest.raises(ParameterError, match=message):
         nk.contains(["one"], ["one"], **options)
 
 
 def test_known_texts_have_their_own_parameters() -> None:
-    """A recipe, a threshold, a recall or ids beside them are refused; equal ids, too."""
+    """A recipe, a threshold, a recall or ids with them are refused; so are equal ids."""
     stored = nk.KnownTexts(["one"])
     others: list[dict[str, Any]] = [{"recipe": WORDS}, {"threshold": 0.5}, {"recall": 0.9}, {"known_ids": [1]}]
     for options in others:

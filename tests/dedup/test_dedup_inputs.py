@@ -1,4 +1,4 @@
-"""nearkin.dedup over frames and files: the same as over lists of the same values, and what is refused."""
+"""nearkin.dedup of frames and files: the results of lists of the same values, and errors."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from nearkin.errors import InputError, ParameterError
 WORDS = ["one two three four five six", "one two three four five six seven", "quite another text of words", None]
 
 
-def cells(texts: list[str | None]) -> dict[str, list[Any]]:
-    """Columns of documents."""
+def document_columns(texts: list[str | None]) -> dict[str, list[Any]]:
+    """Return columns of documents."""
     n = len(texts)
     return {
         "url": [f"u{(7 * i) % n:03}" if n % 7 else f"u{i:03}" for i in range(n)],
@@ -37,31 +37,31 @@ def cells(texts: list[str | None]) -> dict[str, list[Any]]:
     }
 
 
-def of_lists(columns: dict[str, list[Any]], **options: Any) -> nk.DedupResult:
-    """The result of the same values in lists."""
+def dedup_lists(columns: dict[str, list[Any]], **options: Any) -> nk.DedupResult:
+    """Deduplicate lists of the same values."""
     return nk.dedup(
         columns["body"], columns["url"], values=columns["n"], sources=columns["host"], keep="max", **options
     )
 
 
-def of_frame(frame: Any, **options: Any) -> nk.DedupResult:
-    """The result of a frame, by names."""
+def dedup_frame(frame: Any, **options: Any) -> nk.DedupResult:
+    """Deduplicate a frame by the names of its columns."""
     return nk.dedup(frame, text="body", id="url", values="n", sources="host", keep="max", **options)
 
 
 @pytest.mark.filterwarnings("ignore:.*have no value in column")
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames_give_the_result_of_lists(kind: str) -> None:
-    """Whatever texts, nulls, and similarities: ids, values and sources by name, and rows that stay of the frame."""
-    KINDS[kind](cells(list(WORDS)))
+    """Texts, nulls, ids, values and sources by name, and the kept rows of the frame."""
+    KINDS[kind](document_columns(list(WORDS)))
 
     @settings(max_examples=15, deadline=None)
     @given(texts=strategies.corpora(), threshold=st.sampled_from([0.3, 0.6, 1.0]))
     def run(texts: list[str | None], threshold: float) -> None:
-        columns = cells(texts)
+        columns = document_columns(texts)
         options = {"threshold": threshold, "recipe": RECIPE}
-        expected = of_lists(columns, **options)
-        actual = of_frame(KINDS[kind](columns), **options)
+        expected = dedup_lists(columns, **options)
+        actual = dedup_frame(KINDS[kind](columns), **options)
         assert same(expected, actual)
         assert expected.summary.get("sources") == actual.summary.get("sources")
         if kind != "datasets iterable" or not texts:
@@ -75,10 +75,10 @@ def test_frames_give_the_result_of_lists(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_older_documents_may_be_a_frame(kind: str) -> None:
-    """With the same names of columns; the result names the older one."""
+def test_reference_documents_may_be_a_frame(kind: str) -> None:
+    """It has the same names of columns; the result names the reference document."""
     texts = near_duplicates(60)
-    columns, old = cells(texts), cells([texts[3], None, texts[10]])
+    columns, old = document_columns(texts), document_columns([texts[3], None, texts[10]])
     old["url"] = ["x", "y", "z"]
     expected = nk.dedup(columns["body"], columns["url"], against=old["body"], against_ids=old["url"], threshold=0.5)
     result = nk.dedup(KINDS[kind](columns), text="body", id="url", against=KINDS[kind](old), threshold=0.5)
@@ -89,7 +89,7 @@ def test_older_documents_may_be_a_frame(kind: str) -> None:
 
 
 @pytest.mark.parametrize("ids", [[3, 1, 2, 0], [2**63, 2**64 - 1, 5, 0], list("dcba")])
-def test_ids_of_frames_come_back_as_they_were(ids: list[Any]) -> None:
+def test_ids_of_frames_are_returned_unchanged(ids: list[Any]) -> None:
     """Integers of any width and strings; without a column of ids, row numbers."""
     frame = pl.DataFrame({"id": ids, "text": ["same text here", "same text here!", "else", None]})
     assert [ids[0], ids[2], ids[3]] == nk.dedup(frame, id="id").kept
@@ -99,7 +99,7 @@ def test_ids_of_frames_come_back_as_they_were(ids: list[Any]) -> None:
 
 
 def test_dates_times_and_decimals_order_documents() -> None:
-    """As the same values in a list do, whatever the column is made of; dates of ISO 8601 as well."""
+    """Every type of column gives the order of a list; so do dates of ISO 8601."""
     texts = ["same text here", "same text here!", "same text here?"]
     days = [datetime(2024, 1, 2), datetime(2025, 1, 2, 3, 4, 5, 600), datetime(2023, 1, 2)]
     when = pd.Series(pd.to_datetime(days))
@@ -121,9 +121,9 @@ def test_dates_times_and_decimals_order_documents() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_unknown_column_names_those_that_there_are(kind: str) -> None:
-    """Whatever argument names it."""
-    columns = cells(list(WORDS))
+def test_the_error_for_an_unknown_column_lists_the_columns(kind: str) -> None:
+    """For every argument that names a column."""
+    columns = document_columns(list(WORDS))
     calls: list[tuple[str, dict[str, Any]]] = [
         ("text='txt'", {"text": "txt"}),
         ("id='key'", {"text": "body", "id": "key"}),
@@ -173,14 +173,14 @@ def test_columns_of_other_types_are_refused() -> None:
     lambda values: pd.DataFrame({"text": values}, dtype=object),
 ])  # fmt: skip
 def test_bytes_that_are_not_utf8_name_their_row(make: Callable[[list[bytes | None]], Any]) -> None:
-    """And the column; bytes in UTF-8 are texts."""
+    """The message also names the column; bytes in UTF-8 are texts."""
     with pytest.raises(InputError, match="row 2: column 'text' is not UTF-8 at byte 1; decode it first"):
         nk.dedup(make([b"fine", None, b"a\xff", b"\xfe"]))
     assert [0, 2] == nk.dedup(make(["Käse und Brot".encode(), "Käse und Brot!".encode(), None])).kept
 
 
-def test_ids_are_given_once_and_differ() -> None:
-    """As for lists."""
+def test_ids_are_passed_once_and_differ() -> None:
+    """The rules of lists apply."""
     frame = polars_frame({"url": ["a", "a"], "body": ["one", "two"]})
     with pytest.raises(InputError, match="id 'a' occurs in rows 0 and 1"):
         nk.dedup(frame, text="body", id="url")
@@ -193,7 +193,7 @@ def test_ids_are_given_once_and_differ() -> None:
 
 
 def test_names_of_columns_need_a_frame_or_files() -> None:
-    """Lists, columns and an open corpus have none."""
+    """Lists, columns and an open corpus have no names."""
     with pytest.raises(ParameterError, match="text='body' is not allowed; use None, or a frame, files"):
         nk.dedup(pl.Series(["one", "two"]), text="body")
     with pytest.raises(ParameterError, match="id='url' is not allowed"):
@@ -202,7 +202,7 @@ def test_names_of_columns_need_a_frame_or_files() -> None:
         nk.dedup(["one", "two"], keep="max", values="n")
 
 
-def test_a_dictionary_of_datasets_is_not_one_of_them() -> None:
+def test_a_dictionary_of_datasets_is_refused() -> None:
     """The message names its splits."""
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     both = datasets.DatasetDict(train=dataset({"text": ["one"]}), test=dataset({"text": ["two"]}))
@@ -218,8 +218,8 @@ def test_a_dictionary_of_datasets_is_not_one_of_them() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, dict[str, list[Any]]]:
-    """A folder with two files of JSON lines, and the columns of both."""
-    columns = cells(near_duplicates(80))
+    """Return a folder with two files of JSON lines, and the columns of both."""
+    columns = document_columns(near_duplicates(80))
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for name, part in (("a.jsonl", rows[:50]), ("b.jsonl", rows[50:])):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
@@ -233,11 +233,11 @@ def files(tmp_path: Path) -> tuple[Path, dict[str, list[Any]]]:
     lambda folder: [str(folder / "a.jsonl"), folder / "b.jsonl"], lambda folder: sorted(map(str, folder.iterdir())),
 ])  # fmt: skip
 def test_files_give_the_result_of_lists(make: Any, files: tuple[Path, dict[str, list[Any]]]) -> None:
-    """A path, a glob, a folder, or a list; ids, values and sources by name; older ones, too."""
+    """A path, a glob, a folder or a list; ids, values and sources by name; reference documents."""
     folder, columns = files
-    expected = of_lists(columns, threshold=0.5)
-    assert same(expected, of_frame(make(folder), threshold=0.5))
-    # A list of strings beside another one is texts.
+    expected = dedup_lists(columns, threshold=0.5)
+    assert same(expected, dedup_frame(make(folder), threshold=0.5))
+    # A list of strings with another list is texts.
     old = folder if isinstance(make(folder), list) else make(folder)
     reference = nk.dedup(columns["body"][:9], against=old, text="body", id="url", threshold=0.5)
     assert set(reference.clusters["representative"]) <= set(columns["url"])
@@ -245,13 +245,13 @@ def test_files_give_the_result_of_lists(make: Any, files: tuple[Path, dict[str, 
 
 
 def test_files_without_names_have_a_column_text(tmp_path: Path) -> None:
-    """And row numbers; a path that names nothing is an error, not a text."""
+    """Ids are row numbers; a path that matches no file is an error, not a text."""
     path = tmp_path / "a.txt"
     path.write_text("same text here\nother\nsame text here!\n", encoding="utf-8")
     assert [0, 1] == nk.dedup(path).kept == nk.dedup(str(path)).kept == nk.dedup([path]).kept
     with pytest.raises(InputError, match=r"none\.txt"):
         nk.dedup(str(tmp_path / "none.txt"))
-    # A list of strings alone is texts, as ever.
+    # A list of strings alone is texts.
     assert [0] == nk.dedup([str(path)]).kept
     with pytest.raises(ParameterError, match="ids"):
         nk.dedup(path, ["a", "b", "c"])
@@ -261,9 +261,9 @@ def test_files_without_names_have_a_column_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["polars", "pandas str", "pyarrow reader", "datasets"])
-def test_stores_remember_columns_of_frames(kind: str, tmp_path: Path) -> None:
-    """By name, with the ids; the next run names them."""
-    columns = cells(["some words in a row", "some words in a row!", "other words altogether", None])
+def test_stores_keep_columns_of_frames(kind: str, tmp_path: Path) -> None:
+    """The next run names the stored ids."""
+    columns = document_columns(["some words in a row", "some words in a row!", "other words altogether", None])
     with nk.Store.create(tmp_path / "store") as store:
         result = nk.dedup(KINDS[kind](columns), text="body", id="url", store=store, columns=["host", "n"])
         assert [columns["url"][row] for row in (0, 2, 3)] == result.kept
@@ -278,19 +278,19 @@ def test_stores_remember_columns_of_frames(kind: str, tmp_path: Path) -> None:
             nk.dedup(KINDS[kind](columns), text="body", id="url", store=store, columns="host")
 
 
-# Rows that stay
+# Kept rows
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_frame_of_another_length_is_refused(kind: str) -> None:
-    """Whatever it is; a stream says so at its end."""
+    """A frame of any type; a stream raises at its end."""
     result = nk.dedup(["one", "two", "three"])
     if kind == "datasets iterable":
         with pytest.raises(ParameterError, match="frame=a IterableDataset is not allowed; use a Dataset"):
-            result.filter(KINDS[kind](cells(list(WORDS))))
+            result.filter(KINDS[kind](document_columns(list(WORDS))))
         return
     with pytest.raises(ParameterError, match="frame=one of 4 rows is not allowed; use the one that was deduplicated"):
-        rows_of(result.filter(KINDS[kind](cells(list(WORDS)))))
+        rows_of(result.filter(KINDS[kind](document_columns(list(WORDS)))))
 
 
 @pytest.mark.parametrize("make", [
@@ -299,8 +299,8 @@ def test_a_frame_of_another_length_is_refused(kind: str) -> None:
     lambda values: pa.chunked_array([values[:2], values[2:]], pa.string_view()),
 ])  # fmt: skip
 @pytest.mark.parametrize("texts", [["a b c", "a b c", "d e f", None], ["", "", "", ""], ["z y x"] * 4])
-def test_columns_and_lists_are_filtered_too(make: Any, texts: list[str | None]) -> None:
-    """As the type that they have."""
+def test_columns_and_lists_are_filtered(make: Any, texts: list[str | None]) -> None:
+    """The result has the type of the input."""
     result = nk.dedup(texts)
     built = make(["p", "q", "r", "s"])
     kept = result.filter(built)
@@ -312,8 +312,8 @@ def test_columns_and_lists_are_filtered_too(make: Any, texts: list[str | None]) 
             result.filter(other)
 
 
-def test_a_lazy_frame_stays_lazy_and_keeps_its_columns() -> None:
-    """Also one that has the name of the number of rows."""
+def test_a_lazy_frame_remains_lazy_and_keeps_its_columns() -> None:
+    """It may have a column with the name of the row number."""
     frame = pl.DataFrame({"text": ["a b c", "a b c!", "d e f"], "row number": [1, 2, 3]}).lazy()
     kept = nk.dedup(frame).filter(frame)
     assert isinstance(kept, pl.LazyFrame)
@@ -321,7 +321,7 @@ def test_a_lazy_frame_stays_lazy_and_keeps_its_columns() -> None:
 
 
 def test_texts_of_views_are_read_in_place() -> None:
-    """Null, short and long ones, in several chunks with offsets, for the rows that are compared again."""
+    """Null, short and long views in several chunks with offsets are looked up correctly."""
     texts = near_duplicates(300)
     full = table({"body": texts}, pa.string_view(), 7)["body"].slice(11)
     assert same(nk.dedup(texts[11:], threshold=0.5), nk.dedup(full, threshold=0.5))
@@ -331,8 +331,8 @@ def test_texts_of_views_are_read_in_place() -> None:
 
 
 @pytest.fixture
-def listed(tmp_path: Path) -> dict[str, list[Any]]:
-    """Files that are nearly alike, with columns."""
+def similar_files(tmp_path: Path) -> dict[str, list[Any]]:
+    """Return similar files with columns."""
     rng = np.random.default_rng(0)
     common = rng.bytes(20_000)
     columns: dict[str, list[Any]] = {"body": [], "n": [1.0, 3.0, 2.0, 0.5], "host": ["a", "b", "a", None]}
@@ -344,29 +344,31 @@ def listed(tmp_path: Path) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_frames_of_paths_give_the_result_of_lists(kind: str, listed: dict[str, list[Any]], tmp_path: Path) -> None:
-    """With values by name, older ones, and what a store remembers."""
-    paths = listed["body"]
+def test_frames_of_paths_give_the_result_of_lists(
+    kind: str, similar_files: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    """Values by name, reference files, and columns in a store."""
+    paths = similar_files["body"]
     frame = KINDS[kind]
-    expected = nk.dedup_files(paths, keep="max", values=listed["n"])
+    expected = nk.dedup_files(paths, keep="max", values=similar_files["n"])
     assert [paths[1], paths[3]] == expected.kept
-    result = nk.dedup_files(frame(listed), path="body", keep="max", values="n")
+    result = nk.dedup_files(frame(similar_files), path="body", keep="max", values="n")
     assert same(expected, result)
-    assert same(expected, nk.dedup_files(frame(listed), path="body", keep="max:n"))
+    assert same(expected, nk.dedup_files(frame(similar_files), path="body", keep="max:n"))
     if kind != "datasets iterable":
-        assert paths[1::2] == [row["body"] for row in rows_of(result.filter(frame(listed)))]
-    reference = nk.dedup_files(paths[2:], against=frame(listed), path="body")
+        assert paths[1::2] == [row["body"] for row in rows_of(result.filter(frame(similar_files)))]
+    reference = nk.dedup_files(paths[2:], against=frame(similar_files), path="body")
     assert same(nk.dedup_files(paths[2:], against=paths), reference)
     with nk.Store.create(tmp_path / "store", "ssdeep") as store:
-        nk.dedup_files(frame(listed), path="body", keep="max:n", store=store, columns=["host"])
+        nk.dedup_files(frame(similar_files), path="body", keep="max:n", store=store, columns=["host"])
         [first] = store.get([paths[1]])
         assert first is not None
         assert {"host": "b"} == first.columns
 
 
-def test_frames_of_paths_name_what_is_missing(listed: dict[str, list[Any]]) -> None:
-    """Columns that are not there, of another type, null; names without a frame."""
-    frame = pl.DataFrame(listed)
+def test_errors_of_frames_of_paths_name_the_column(similar_files: dict[str, list[Any]]) -> None:
+    """Missing columns, other types, nulls; names without a frame."""
+    frame = pl.DataFrame(similar_files)
     calls: list[tuple[str, Callable[[], object]]] = [
         ("path='path' is not allowed; use one of the columns 'body'", lambda: nk.dedup_files(frame)),
         ("path='n', a column of double", lambda: nk.dedup_files(frame, path="n")),
@@ -376,8 +378,11 @@ def test_frames_of_paths_name_what_is_missing(listed: dict[str, list[Any]]) -> N
         ),
         ("keep='m' is not allowed; use one of the columns", lambda: nk.dedup_files(frame, path="body", keep="max:m")),
         ("paths=None", lambda: nk.dedup_files(frame, path="host")),
-        ("path='body' is not allowed; use None, or a frame", lambda: nk.dedup_files(listed["body"], path="body")),
-        ("values='n' is not allowed", lambda: nk.dedup_files(listed["body"], keep="max", values="n")),
+        (
+            "path='body' is not allowed; use None, or a frame",
+            lambda: nk.dedup_files(similar_files["body"], path="body"),
+        ),
+        ("values='n' is not allowed", lambda: nk.dedup_files(similar_files["body"], keep="max", values="n")),
     ]
     for message, call in calls:
         with pytest.raises(ParameterError, match=message):
@@ -389,10 +394,10 @@ def test_frames_of_paths_name_what_is_missing(listed: dict[str, list[Any]]) -> N
 
 @pytest.mark.parametrize("kind", ["pandas str", "polars lazy", "pyarrow string_view", "pyarrow reader", "datasets"])
 def test_tuning_takes_frames_and_files(kind: str, files: tuple[Path, dict[str, list[Any]]]) -> None:
-    """By the names of columns: what is chosen is that of lists."""
+    """The choice is that for lists."""
     folder, columns = files
     pairs = [(columns["url"][0], columns["url"][1], True), (columns["url"][0], columns["url"][2], False)]
-    every: list[dict[str, Any]] = [{"threshold": 0.6, "bits": [64]}, {"pairs": pairs, "bits": [64]}]
+    every: list[dict[str, Any]] = [{"threshold": 0.6, "bits": [64]}, {"truth": pairs, "bits": [64]}]
     for options in every:
         expected = nk.tune(columns["body"], columns["url"], **options)
         for item in (KINDS[kind](columns), folder):

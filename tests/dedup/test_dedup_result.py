@@ -1,4 +1,4 @@
-"""nearkin.dedup.result: tables by column and by row, and the order of clusters, members and links."""
+"""nearkin.dedup.result: tables by column and by row; the order of clusters, members and links."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NO_HEADS = IndexRepresentatives([], np.zeros(9, np.int64))
 
 
 def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_document() -> None:
-    """Visited d, c, b, a: d keeps a as a copy, and c keeps b; the cluster of row 0 comes first."""
+    """In keep order d, c, b, a: d keeps a as a copy, and c keeps b; the cluster of row 0 comes first."""
     actual = table(["a", "b", "c", "d"], [1, 2, 3, 1], [3, 2, 1, 0], [0, 1, 1, 0], [0, 1, 2, 0], NO_HEADS)
     assert ["d", "a", "c", "b"] == actual["id"]
     assert [0, 0, 1, 1] == actual["cluster"]
@@ -61,7 +61,7 @@ def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_docume
 
 
 def test_documents_removed_by_one_entry_of_an_index_are_one_cluster() -> None:
-    """Without a kept document of their own; a document that keeps itself alone is in no cluster."""
+    """It has no kept document; a document that is alone is in no cluster."""
     heads = IndexRepresentatives(["x", "y"], np.array([5, 6, 0, 7]))
     actual = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], heads)
     assert [10, 13, 11] == actual["id"]
@@ -71,8 +71,8 @@ def test_documents_removed_by_one_entry_of_an_index_are_one_cluster() -> None:
     assert ["near-old"] * 3 == actual["reason"]
 
 
-def test_nothing_removed_is_a_table_of_no_rows() -> None:
-    """With its columns."""
+def test_no_removals_give_a_table_without_rows() -> None:
+    """It has all columns."""
     actual = table(["a"], [1], [0], [0], [0], NO_HEADS)
     assert 0 == len(actual)
     assert ["id", "cluster", "representative", "distance", "similarity", "reason"] == list(actual.columns)
@@ -81,7 +81,7 @@ def test_nothing_removed_is_a_table_of_no_rows() -> None:
 
 
 def test_tables_are_columns_and_rows() -> None:
-    """The same cells either way; a table without rows takes the names it is given."""
+    """Both have the same cells; a table without rows has the columns it is told to have."""
     rows: list[dict[str, object]] = [{"id": "a", "distance": 0}, {"id": "b", "distance": 3}]
     built = ResultTable.of_rows(rows)
     assert rows == list(built.rows())
@@ -94,8 +94,8 @@ def test_tables_are_columns_and_rows() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])
-def test_cells_are_made_when_they_are_asked_for(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One, some and all of them, row by row, and after a result was pickled."""
+def test_cells_are_computed_on_access(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, several or all cells, row by row, and after pickling."""
     monkeypatch.setattr(result_module, "_ROWS", size)
     monkeypatch.setattr(result_module, "_PAIRS", size)
     ids = [f"doc-{row}" for row in range(100)]
@@ -116,7 +116,7 @@ def test_cells_are_made_when_they_are_asked_for(size: int, monkeypatch: pytest.M
     assert "kept" in table["reason"]
 
 
-def test_a_result_says_what_became_of_how_many() -> None:
+def test_the_representation_counts_documents() -> None:
     """In one line."""
     result = dedup(near_duplicates(100), threshold=0.5)
     summary = result.summary

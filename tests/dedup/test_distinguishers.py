@@ -1,4 +1,4 @@
-"""nearkin.dedup.distinguishers: what alike texts differ in; what becomes of them in a deduplication and a store."""
+"""nearkin.dedup.distinguishers: differences of similar texts, in a deduplication and in a store."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nearkin.dedup.distinguishers import NAMES, differences, parse_differ
 WIRE = "The board of the company declared a quarterly dividend of {} percent per share on its common stock"
 
 
-def model(texts: list[str], threshold: float, numbers: bool) -> list[int]:
-    """Keep, then absorb by the definitions: Jaccard similarity of the default features, and multisets of digit runs."""
+def reference_removals(texts: list[str], threshold: float, numbers: bool) -> list[int]:
+    """Keep, then absorb by the definitions: Jaccard similarity of the default features, multisets of digit runs."""
 
     def features(text: str) -> set[str]:
         return set(nk.Recipe().features_of(text))
@@ -57,9 +57,9 @@ texts_with_numbers = st.lists(
 @settings(max_examples=80, deadline=None)
 @given(texts=texts_with_numbers, cluster=st.sampled_from(["absorb"]), numbers=st.booleans())
 def test_pairs_that_differ_are_no_matches(texts: list[str], cluster: Any, numbers: bool) -> None:
-    """Against the definition, where every pair is a candidate."""
+    """Every pair is a candidate and is compared by the definition."""
     result = nk.dedup(texts, threshold=0.6, radius=128, differ="numbers" if numbers else None, cluster=cluster)
-    assert model(texts, 0.6, numbers) == result.kept
+    assert reference_removals(texts, 0.6, numbers) == result.kept
 
 
 @settings(max_examples=40, deadline=None)
@@ -67,7 +67,7 @@ def test_pairs_that_differ_are_no_matches(texts: list[str], cluster: Any, number
 def test_a_store_with_rules_decides_as_a_deduplication(
     texts: list[str], splits: list[int], tmp_path_factory: Any
 ) -> None:
-    """In any split of batches, checked one by one before they are added."""
+    """For any batches, with each text checked alone before it is added."""
     expected = nk.dedup(texts, threshold=0.6, differ="numbers")
     path = tmp_path_factory.mktemp("differ") / "a.store"
     cuts = [0, *sorted(min(at, len(texts)) for at in splits), len(texts)]
@@ -89,8 +89,8 @@ def test_a_store_with_rules_decides_as_a_deduplication(
 @pytest.mark.parametrize("verify", ["jaccard", "containment", "indel"])
 @pytest.mark.parametrize("recipe", ["char:4|binary|xxh3|simhash:128", "char:4|binary|xxh3|minhash:128"])
 @pytest.mark.filterwarnings("ignore:no recall")
-def test_dividends_stay_by_every_way_of_verifying(cluster: Any, verify: Any, recipe: str) -> None:
-    """1.5 and 15 percent have the same letters; a copy with other punctuation still goes; pairs leave them out."""
+def test_differing_texts_are_kept_by_every_verification(cluster: Any, verify: Any, recipe: str) -> None:
+    """1.5 and 15 percent have the same letters; a copy with other punctuation is removed; pairs omit them."""
     texts = [WIRE.format("1.5"), WIRE.format("15"), WIRE.format("1.5") + "!"]
     how: Any = {"cluster": cluster, "verify": verify, "recipe": recipe}
     assert [0] == nk.dedup(texts, **how).kept
@@ -102,8 +102,8 @@ def test_dividends_stay_by_every_way_of_verifying(cluster: Any, verify: Any, rec
     assert [0] == nk.dedup(texts, differ="none", **how).kept
 
 
-def test_a_difference_is_flagged_where_one_goes() -> None:
-    """In clusters, against older documents too; copies and those that do not differ have none."""
+def test_a_difference_is_flagged_for_a_removed_document() -> None:
+    """In clusters, also for reference documents; copies and texts that do not differ have none."""
     texts = [WIRE.format("1.5"), WIRE.format("15"), WIRE.format("1.5") + "!", WIRE.format("15")]
     result = nk.dedup(texts, differ="numbers", differing="flag")
     assert [0] == result.kept
@@ -117,7 +117,7 @@ def test_a_difference_is_flagged_where_one_goes() -> None:
 
 
 def test_the_reason_of_equal_features_is_named() -> None:
-    """By Jaccard similarity alone: containment of 1 is another thing, and estimates say nothing."""
+    """Only with Jaccard similarity: a containment or an estimate of 1 does not mean equal features."""
     texts = ["one text of some words", "One text, of some words", "one text of some words and a tail that it has more"]
     assert ["kept", "same-letters", "near"] == nk.dedup(texts, threshold=0.3, radius=60).clusters["reason"]
     result = nk.dedup(texts, verify="containment", radius=60)
@@ -144,15 +144,15 @@ def test_the_reason_of_equal_features_is_named() -> None:
         ("pattern:(?i)err|warn", "ERR now", "err now", "ERR → err"),
     ],
 )
-def test_what_two_texts_differ_in(rule: str, one: str, other: str, difference: str | None) -> None:
-    """Both sides, as people read it; none where one side has more alone."""
+def test_differences_list_both_sides(rule: str, one: str, other: str, difference: str | None) -> None:
+    """There is no difference if one side only has additional distinguishers."""
     assert [difference] == differences([rule], [one], [other])
     swapped = None if difference is None else " → ".join(reversed(difference.split(" → ")))
     assert [swapped, None] == differences([rule], [other, one], [one, one])
 
 
 def test_rules_are_read_from_names() -> None:
-    """Lists, commas, patterns with commas in them, none."""
+    """Lists, commas, patterns with commas, and no rules."""
     assert () == parse_differ(None) == parse_differ("none")
     assert NAMES == parse_differ(",".join(NAMES)) == parse_differ([*NAMES[:2], " signs , symbols"])
     assert ("pattern:a{1,2}", "days") == parse_differ(["pattern:a{1,2}", "days"])
@@ -171,14 +171,14 @@ def test_rules_are_read_from_names() -> None:
         ([1], "names of rules"),
     ],
 )
-def test_rules_that_there_are_not_are_errors(wrong: Any, message: str) -> None:
-    """Each says what is allowed."""
+def test_unknown_rules_are_errors(wrong: Any, message: str) -> None:
+    """The message has the allowed ones."""
     with pytest.raises(errors.ParameterError, match=re.escape(message)):
         nk.dedup(["a text"], differ=wrong)
 
 
 def test_rules_need_texts_to_compare(tmp_path: Path) -> None:
-    """Without verification by texts there is nothing that may differ; flags need rules; stores keep their own."""
+    """Rules need a verification by texts; flags need rules; stores have their own."""
     for verify, recipe in (("none", None), ("signature", "minhash")):
         with pytest.raises(errors.ParameterError, match="verification by texts"):
             nk.dedup(["a"], differ="numbers", verify=verify, recipe=recipe)  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def test_rules_need_texts_to_compare(tmp_path: Path) -> None:
 
 
 def test_a_deduplication_follows_the_rules_of_a_store(tmp_path: Path) -> None:
-    """With store= always; with against= unless "none" or others are named."""
+    """With store= always; with against= unless the caller passes rules or "none"."""
     texts = [WIRE.format(number) for number in ("1.5", "15", "7")]
     with nk.Store.create(tmp_path / "a.store", differ="numbers", featureless="keep") as store:
         assert [0, 1] == nk.dedup(texts[:2], store=store).kept

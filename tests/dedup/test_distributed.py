@@ -1,4 +1,4 @@
-"""The functions that engines run, without an engine: against brute force and definitions."""
+"""Functions that engines run, without an engine: compared with brute force and definitions."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from nearkin.io import Column
 MINHASH = nk.Recipe.of(None).with_family("minhash")
 
 
-def table_of(batches: Iterable[pa.RecordBatch]) -> dict[str, list[Any]]:
-    """All rows, by column."""
+def read_rows(batches: Iterable[pa.RecordBatch]) -> dict[str, list[Any]]:
+    """Return all rows, by column."""
     stored = list(batches)
     return pa.Table.from_batches(stored).to_pydict() if stored else {"kind": [], "left": [], "right": []}
 
 
-def pairs_of(batches: Iterable[pa.RecordBatch]) -> set[tuple[int, int]]:
-    """The pairs among rows of units."""
-    rows = table_of(batches)
+def read_pairs(batches: Iterable[pa.RecordBatch]) -> set[tuple[int, int]]:
+    """Return the pairs among rows of units."""
+    rows = read_rows(batches)
     return {
         (a, b) for kind, a, b in zip(*(rows[n] for n in ("kind", "left", "right")), strict=True) if kind == pairs.PAIR
     }
 
 
-def fingerprints(count: int, bits: int, seed: int) -> np.ndarray[Any, Any]:
-    """Fingerprints some of which are near others."""
+def make_fingerprints(count: int, bits: int, seed: int) -> np.ndarray[Any, Any]:
+    """Return fingerprints; some are near others."""
     rng = random.Random(seed)
     built: list[int] = []
     for _ in range(count):
@@ -56,8 +56,8 @@ def fingerprints(count: int, bits: int, seed: int) -> np.ndarray[Any, Any]:
     return np.array([[value >> 64 * word & (1 << 64) - 1 for word in range(words)] for value in built], np.uint64)
 
 
-def near(values: np.ndarray[Any, Any], numbers: list[int], radius: int) -> set[tuple[int, int]]:
-    """All pairs within the radius of which the later document is new, by definition."""
+def near_pairs(values: np.ndarray[Any, Any], numbers: list[int], radius: int) -> set[tuple[int, int]]:
+    """Return all pairs within the radius whose later document is new, by definition."""
     actual = set()
     for item, other in combinations(range(len(numbers)), 2):
         a, b = sorted((numbers[item], numbers[other]))
@@ -69,8 +69,8 @@ def near(values: np.ndarray[Any, Any], numbers: list[int], radius: int) -> set[t
     return actual
 
 
-def flagged(values: np.ndarray[Any, Any], numbers: list[int]) -> Iterator[pa.RecordBatch]:
-    """Documents in two batches, which ask and are asked."""
+def flag_documents(values: np.ndarray[Any, Any], numbers: list[int]) -> Iterator[pa.RecordBatch]:
+    """Yield documents in two batches that are queries and indexed."""
     for chunk in (slice(0, len(numbers) // 3), slice(len(numbers) // 3, None)):
         n = len(numbers[chunk])
         columns = [
@@ -89,37 +89,37 @@ def flagged(values: np.ndarray[Any, Any], numbers: list[int]) -> Iterator[pa.Rec
     older=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_tables_find_what_lies_within_the_radius(bits: int, radius: int, agree: int, older: bool, seed: int) -> None:
+def test_tables_find_all_pairs_within_the_radius(bits: int, radius: int, agree: int, older: bool, seed: int) -> None:
     if math.comb(radius + agree, agree) > 60:
         radius, agree = min(radius, 5), 1
-    values = fingerprints(40, bits, seed)
+    values = make_fingerprints(40, bits, seed)
     numbers = random.Random(seed).sample(range(-20 if older else 0, 60), 40)
     kind = np.dtype((np.uint64, values.shape[1:]))
     tables = pairs.Tables(bits, radius + agree, agree, kind)
     assert math.comb(radius + agree, agree) == len(tables.masks())
     close = pairs.WithinRadius(bits, radius)
-    actual = pairs_of(pairs.ProximityPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
-    assert near(values, numbers, radius) == actual
+    actual = read_pairs(pairs.ProximityPairs(close, 0).rows(tables.rows(flag_documents(values, numbers))))
+    assert near_pairs(values, numbers, radius) == actual
 
 
 @given(radius=st.integers(0, 20), cuts=st.lists(st.integers(0, 59), max_size=4, unique=True), seed=st.integers(0, 99))
-def test_slices_find_what_lies_within_the_radius(radius: int, cuts: list[int], seed: int) -> None:
-    values, numbers = fingerprints(40, 100, seed), random.Random(seed).sample(range(-10, 60), 40)
+def test_slices_find_all_pairs_within_the_radius(radius: int, cuts: list[int], seed: int) -> None:
+    values, numbers = make_fingerprints(40, 100, seed), random.Random(seed).sample(range(-10, 60), 40)
     kind = np.dtype((np.uint64, (2,)))
     slices = pairs.Slices(tuple(sorted(cuts)), kind)
     close = pairs.WithinRadius(100, radius)
-    actual = pairs_of(
-        pairs.ProximityPairs(close, 0, max_piece=7, max_queries=5).rows(slices.rows(flagged(values, numbers)))
+    actual = read_pairs(
+        pairs.ProximityPairs(close, 0, max_piece=7, max_queries=5).rows(slices.rows(flag_documents(values, numbers)))
     )
-    assert near(values, numbers, radius) == actual
+    assert near_pairs(values, numbers, radius) == actual
 
 
 def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
-    """At most so many, in keep order; who has more is told, with the last one that was found."""
+    """The number is limited, in keep order; a document with more is listed with the last one it was paired with."""
     values, numbers = np.zeros((100, 1), np.uint64), list(range(100))
     slices = pairs.Slices((), np.dtype((np.uint64, (1,))))
     close = pairs.WithinRadius(64, 3)
-    batches = pairs.ProximityPairs(close, 4, max_piece=9).rows(slices.rows(flagged(values, numbers)))
+    batches = pairs.ProximityPairs(close, 4, max_piece=9).rows(slices.rows(flag_documents(values, numbers)))
     rows = pa.Table.from_batches(list(batches)).to_pylist()
     actual = [(row["right"], row["left"]) for row in rows if row["kind"] == pairs.PAIR]
     assert [(b, a) for b in range(100) for a in range(min(b, 4))] == sorted(actual)
@@ -127,14 +127,14 @@ def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
     assert dict.fromkeys(range(5, 100), 3) == members
 
 
-def test_tables_are_chosen_where_they_cost_less() -> None:
+def test_tables_are_chosen_if_they_cost_less() -> None:
     assert pairs.choose_tables(128, 30, 10**9) is None
     assert pairs.choose_tables(64, 3, 10**9) == (5, 2)
     blocks, agree = pairs.choose_tables(128, 8, 10**8) or (0, 0)
     assert 8 + agree == blocks
     cost = pairs.seconds_by_tables(128, blocks, agree, 10**8)
     assert cost < pairs.seconds_by_slices(128, 10**8)
-    # There are not more blocks than bits.
+    # There can't be more blocks than bits.
     assert pairs.choose_tables(4, 4, 10**6) is None
 
 
@@ -152,7 +152,7 @@ def test_buckets_pair_documents_with_the_first_ones(most: int, older_only: bool,
         for at, later in enumerate(members):
             earlier = [n for n in members[:at] if n < 0 or not older_only] if later >= 0 else []
             expected |= {(n, later) for n in (earlier[:most] if most else earlier)}
-    assert expected == pairs_of(pairs.FirstPairs(most, older_only).rows(iter([batch])))
+    assert expected == read_pairs(pairs.FirstPairs(most, older_only).rows(iter([batch])))
 
 
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 30)), max_size=80))
@@ -210,7 +210,7 @@ def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
     position = dict(zip(rows["id"].to_pylist(), rows["number"].to_pylist(), strict=True))
     assert len(set(position.values())) == n
     assert min(position.values()) > 0
-    # One machine, over the documents in the order of ids.
+    # The keep order of one machine, over the documents in the order of ids.
     ranked = sorted(range(n), key=ids.__getitem__)
     lengths = np.array([len(texts[at]) for at in ranked], np.uint64)
     none, cells = np.zeros((n, 2), np.uint64), Column.of([scores[at] for at in ranked])
@@ -219,7 +219,7 @@ def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
     assert [ids[ranked[row]] for row in keep_order(hashed, order).tolist()] == sorted(ids, key=position.__getitem__)
 
 
-def test_older_documents_come_before_new_ones() -> None:
+def test_reference_documents_come_before_new_ones() -> None:
     source = MinHashCandidates(MINHASH, 0.8)
     batch = pa.RecordBatch.from_arrays([pa.array([5, -7]), pa.array(["a", None])], ["id", "text"])
     for keep, reference, sign in (("first", True, 1), ("last", True, 1), ("first", False, 1), ("last", False, -1)):
@@ -232,8 +232,8 @@ def test_older_documents_come_before_new_ones() -> None:
         list(documents.Hashing(source, parse_keep("first"), True, False, ("text", "id")).rows(iter([wide])))
 
 
-def test_bands_meet_where_signatures_agree() -> None:
-    """Keys are equal exactly where a band is; candidates are those of an index."""
+def test_equal_bands_have_equal_keys() -> None:
+    """Keys are equal exactly for equal bands; candidates are those of an index."""
     recipe = MINHASH
     source = MinHashCandidates(recipe, 0.5)
     rng = random.Random(3)
@@ -263,10 +263,10 @@ def test_bands_meet_where_signatures_agree() -> None:
 
 
 def test_blocks_are_of_about_one_size() -> None:
-    """Whatever pattern the numbers have."""
+    """For numbers with any pattern."""
     for step in (1, 2, 64, 1 << 20, 1 << 40):
         right = pa.array(NUMBER + np.arange(10_000) * step % (1 << 61))
         batch = pa.RecordBatch.from_arrays([pa.array(np.zeros(10_000, np.int64)), right], ["left", "right"])
-        counts = np.bincount(table_of(Blocks(16).rows(iter([batch])))["block"], minlength=16)
+        counts = np.bincount(read_rows(Blocks(16).rows(iter([batch])))["block"], minlength=16)
         assert counts.max() < 2 * 10_000 / 16
         assert counts.min() > 0

@@ -1,4 +1,4 @@
-"""nearkin.dedup.documents: what is hashed and looked up again, ids that differ, copies."""
+"""nearkin.dedup.documents: hashed documents, look-ups, distinct ids, copies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def hashed(texts: Any, ids: Any = None, columns: Any = None) -> HashedDocuments:
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
 @pytest.mark.parametrize("make", [list, iter, pa.array, pl.Series, lambda texts: pd.Series(texts, dtype=object)])
-def test_texts_are_hashed_and_found_again(make: Any, batch: int) -> None:
+def test_texts_are_hashed_and_looked_up(make: Any, batch: int) -> None:
     """Values, features, contents and characters of each; look-ups across batches of an iterator."""
     with mock.patch.object(batches, "_BATCH", batch):
         actual = hashed(make(TEXTS))
@@ -54,16 +54,16 @@ def test_texts_are_hashed_and_found_again(make: Any, batch: int) -> None:
     assert 6 == len(actual)
 
 
-def test_no_texts_are_no_documents() -> None:
-    """With columns of their types and shapes."""
+def test_no_texts_give_arrays_without_rows() -> None:
+    """Arrays have their types and shapes."""
     actual = hashed([])
     assert ((0, 1), (0, 2)) == (actual.values.shape, actual.contents.shape)
     assert np.dtype(np.uint64) == actual.values.dtype
     assert 0 == len(actual)
 
 
-def test_a_corpus_brings_its_ids_and_columns(tmp_path: Path) -> None:
-    """Extra columns take the names by which they are used; ids beside a corpus, and columns it lacks, are errors."""
+def test_a_corpus_has_its_ids_and_columns(tmp_path: Path) -> None:
+    """Extra columns are renamed to their uses; ids with a corpus, and missing columns, are errors."""
     path = tmp_path / "corpus.jsonl"
     path.write_text('{"id": "a", "text": "red wine", "score": 3}\n{"id": "b", "text": "green", "score": 4}\n')
     with open_corpus(path, id_column="id", extra_columns=["score"]) as corpus:
@@ -80,7 +80,7 @@ def test_a_corpus_brings_its_ids_and_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 5, 7])
 def test_columns_of_another_length_are_errors(count: int) -> None:
-    """Ids and others: one value per text."""
+    """Ids and all others need one value per text."""
     with pytest.raises(ParameterError, match=f"ids={count} values.*6 values, one per text"):
         hashed(TEXTS, list(range(count)))
     with pytest.raises(ParameterError, match=f"keep={count} values.*6 values, one per text"):
@@ -101,12 +101,12 @@ def test_columns_of_another_length_are_errors(count: int) -> None:
     ],
 )
 def test_values_of_any_kind_become_a_column(values: Any, expected: list[Any]) -> None:
-    """As they were given."""
+    """The values are unchanged."""
     assert expected == as_column(values).to_list()
 
 
 @pytest.mark.parametrize("ids", [[], [1, 2, -(2**63)], ["a", "b", ""], [1, "1"], [2**70, 2**71], [1.5, 2.5]])
-def test_ids_that_differ_are_fine(ids: list[Any]) -> None:
+def test_distinct_ids_are_accepted(ids: list[Any]) -> None:
     """A number and a string of the same text differ."""
     check_distinct_ids(Column.of(ids), "ids")
 
@@ -142,8 +142,8 @@ def test_the_first_of_each_content_is_its_smallest_row(contents: list[tuple[int,
         st.lists(st.one_of(st.integers(0, 5), st.text("01"))),
     )
 )
-def test_equal_ids_are_found_among_any(ids: list[Any]) -> None:
-    """Integers in any order, strings, and both, against a set; a number and a string of its digits differ."""
+def test_equal_ids_are_detected(ids: list[Any]) -> None:
+    """Integers in any order, strings, and both; a number and a string of its digits differ."""
     if len(set(ids)) == len(ids):
         check_distinct_ids(Column.of(ids), "ids")
     else:
@@ -151,15 +151,15 @@ def test_equal_ids_are_found_among_any(ids: list[Any]) -> None:
             check_distinct_ids(Column.of(ids), "ids")
 
 
-def test_ids_with_one_hash_differ_all_the_same() -> None:
-    """Where hashes are equal the ids themselves are compared."""
+def test_ids_with_equal_hashes_may_differ() -> None:
+    """Ids with equal hashes are compared themselves."""
     ids = Column.of(["a", "b", "c"])
     with mock.patch.object(documents, "content_hashes", lambda texts: (np.zeros(2 * len(texts), np.uint64), None)):
         check_distinct_ids(ids, "ids")
 
 
-def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
-    """Arrays alone, no object per document: 16 bytes of contents, 8 each of count, length and value, 9 of a number."""
+def test_memory_per_document_is_bounded(tmp_path: Path) -> None:
+    """Only arrays: 16 bytes of contents, 8 each of count, length and value, 9 of a number."""
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(f'{{"id": "{row:08}", "text": "text {row}"}}\n' for row in range(20_000)))
     for id_column, of_ids in ((None, 9), ("id", 17)):
@@ -167,7 +167,7 @@ def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
             actual = hashed(corpus)
         arrays = (actual.values, actual.counts, actual.contents, actual.lengths)
         assert [20_000 * size for size in (8, 8, 16, 8)] == [array.nbytes for array in arrays]
-        # What is broadcast from one cell takes no memory.
+        # Do not count a broadcast of one cell.
         stored = [
             part
             for part in (actual.ids.kinds, actual.ids.values, actual.ids.offsets, actual.ids.data)
@@ -182,8 +182,8 @@ def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
     lambda texts: pl.Series(texts, dtype=pl.Categorical), lambda texts: pa.array(texts, pa.string_view()),
 ])  # fmt: skip
 @pytest.mark.parametrize("size", [1, 2, 5, 6, 7])
-def test_pieces_are_hashed_as_the_whole(make: Any, size: int) -> None:
-    """However many texts a call takes; progress is told after each, and ends at all."""
+def test_slices_are_hashed_like_all_texts_at_once(make: Any, size: int) -> None:
+    """For slices of any size; progress is reported after each, and ends at the total."""
     reported: list[tuple[str, int, int | None]] = []
     with mock.patch.object(documents, "_MAX_TEXTS", size):
         actual = hash_texts(make(TEXTS), None, SOURCE, lambda *event: reported.append(event), {})
@@ -200,15 +200,15 @@ def test_pieces_are_hashed_as_the_whole(make: Any, size: int) -> None:
     ]
 
 
-def test_a_bad_text_has_its_number_in_the_whole() -> None:
-    """Not in the piece that was hashed."""
+def test_the_error_for_a_bad_text_counts_all_texts() -> None:
+    """Not those of its slice."""
     with mock.patch.object(documents, "_MAX_TEXTS", 2), pytest.raises(TypeError, match="text 5 is of type int"):
         hashed(["a", "b", "c", "d", "e", 7])
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_progress_of_files_has_their_size(suffix: str, tmp_path: Path) -> None:
-    """Megabytes of the inputs as they lie there, so that bars know the share."""
+    """It reports megabytes of compressed inputs, so that bars have a total."""
     path = tmp_path / f"a.jsonl{suffix}"
     rng = np.random.default_rng(0)
     lines = [b'{"text": "%s"}\n' % rng.bytes(2000).hex().encode() for _ in range(800)]

@@ -29,8 +29,8 @@ from nearkin.errors import InputError, MismatchError, ParameterError
 from reference import absorb, components
 
 
-def corpus(seed: int, count: int) -> list[bytes]:
-    """Copies of a few bases with edits of many sizes, exact copies, tiny, constant and empty files."""
+def make_corpus(seed: int, count: int) -> list[bytes]:
+    """Return copies of a few bases with edits of many sizes, exact copies, tiny, constant and empty files."""
     generator = random.Random(seed)
     bases = [generator.randbytes(generator.randint(3000, 9000)) for _ in range(3)]
     actual: list[bytes] = []
@@ -52,13 +52,13 @@ def corpus(seed: int, count: int) -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that every example fills anew."""
+def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that every example fills."""
     return tmp_path_factory.mktemp("files")
 
 
-def matches(data: list[bytes], threshold: int) -> Any:
-    """The definition of a match: equal bytes, or digests that speak and score at least the threshold."""
+def files_match(data: list[bytes], threshold: int) -> Any:
+    """The definition of a match: equal bytes, or comparable digests that score at least the threshold."""
     digests = [nk.ssdeep.hash(chunk) for chunk in data]
 
     def match(a: int, b: int) -> bool:
@@ -79,13 +79,13 @@ def matches(data: list[bytes], threshold: int) -> Any:
     cluster=st.sampled_from(["absorb", "components"]),
 )
 def test_clusters_equal_the_definition(
-    place: Path, seed: int, count: int, threshold: int, keep: str, cluster: str
+    example_folder: Path, seed: int, count: int, threshold: int, keep: str, cluster: str
 ) -> None:
     """Keep-then-absorb and components, every keep rule, against a plain walk over all pairs."""
-    data = corpus(seed, count)
+    data = make_corpus(seed, count)
     generator = random.Random(seed)
     times = [generator.randrange(5) for _ in data]
-    paths = [place / f"{number:03}" for number in range(count)]
+    paths = [example_folder / f"{number:03}" for number in range(count)]
     for path, chunk, when in zip(paths, data, times, strict=True):
         path.write_bytes(chunk)
         os.utime(path, ns=(when * 10**9, when * 10**9))
@@ -100,7 +100,7 @@ def test_clusters_equal_the_definition(
         "oldest": lambda i: (times[i], i),
     }[keep]
     order = sorted((i for i in range(count) if data[i]), key=key)
-    match = matches(data, threshold)
+    match = files_match(data, threshold)
     distinct = [i for at, i in enumerate(order) if all(data[i] != data[j] for j in order[:at])]
     expected = (absorb if cluster == "absorb" else components)(distinct, match)
     of = {i: expected[next(j for j in distinct if data[i] == data[j])] for i in order}
@@ -133,8 +133,8 @@ def test_clusters_equal_the_definition(
         assert result.kept == again.kept
 
 
-def test_many_files_go_through_in_batches(tmp_path: Path) -> None:
-    """More files than a batch of any stage holds, tiny ones, on one and on two threads."""
+def test_many_files_are_processed_in_batches(tmp_path: Path) -> None:
+    """More tiny files than a batch of any stage, on one and on two threads."""
     base = random.Random(0).randbytes(4096)
     paths = []
     for number in range(5000):
@@ -146,8 +146,8 @@ def test_many_files_go_through_in_batches(tmp_path: Path) -> None:
     assert {"exact": 49, "near": 0, "exact-old": 0, "near-old": 0} == result.summary["removed_by_reason"]
 
 
-def test_older_files_and_indexes_remove_what_matches_them(tmp_path: Path) -> None:
-    """Paths and an index give the same survivors; an index of another recipe is refused."""
+def test_reference_files_and_indexes_remove_their_matches(tmp_path: Path) -> None:
+    """Paths and an index keep the same files; an index of another recipe is refused."""
     generator = random.Random(3)
     old, other = generator.randbytes(8000), generator.randbytes(8000)
     files = {"old": old, "copy": old, "edited": old[:4000] + b"!" + old[4000:], "other": other, "again": other + b"!"}
@@ -163,7 +163,7 @@ def test_older_files_and_indexes_remove_what_matches_them(tmp_path: Path) -> Non
     by_index = nk.dedup_files(new, against=index)
     assert result.kept == by_index.kept
     assert ["the old one", "the old one", str(tmp_path / "other")] == by_index.pairs["representative"]
-    # Scores, as those of the files themselves.
+    # The scores are those of the files themselves.
     assert result.pairs["similarity"] == by_index.pairs["similarity"]
     assert [100 - score for score in by_index.pairs["similarity"]] == by_index.pairs["distance"]
     with pytest.raises(MismatchError, match="recipe slot normalize"):
@@ -171,7 +171,7 @@ def test_older_files_and_indexes_remove_what_matches_them(tmp_path: Path) -> Non
 
 
 def test_normalised_files_are_near_duplicates(tmp_path: Path) -> None:
-    """Line ends and white space apart, two texts are one."""
+    """Two texts that differ only in line ends and white space are equal."""
     words = [f"word{i}" for i in range(3000)]
     (tmp_path / "a").write_text("\n".join(words))
     (tmp_path / "b").write_bytes("\r\n  ".join(words).encode())
@@ -181,8 +181,8 @@ def test_normalised_files_are_near_duplicates(tmp_path: Path) -> None:
     assert ([str(tmp_path / "a")], "lines+space|ssdeep") == (result.kept, result.summary["recipe"])
 
 
-def test_all_links_are_told_on_request(tmp_path: Path) -> None:
-    """Every pair that matches, copies by their original."""
+def test_all_links_are_listed_on_request(tmp_path: Path) -> None:
+    """Every pair that matches; copies are linked with their original."""
     base = random.Random(5).randbytes(6000)
     data = [base, base, base[:3000] + b"x" + base[3000:], base[:1000] + b"y" + base[1000:]]
     for number, chunk in enumerate(data):
@@ -192,8 +192,8 @@ def test_all_links_are_told_on_request(tmp_path: Path) -> None:
     assert [("0", "1"), ("0", "2"), ("0", "3"), ("2", "3")] == sorted(names)
 
 
-def test_what_can_not_be_read_is_left_out_on_request(tmp_path: Path) -> None:
-    """Without a function to tell, the first one is raised; with one the rest is done, and `values` stay aligned."""
+def test_unreadable_files_are_left_out_on_request(tmp_path: Path) -> None:
+    """Without on_error the first exception is raised; with it `values` remain aligned."""
     os.mkfifo(tmp_path / "fifo")
     base = random.Random(5).randbytes(6000)
     for name in ("a", "b"):
@@ -209,8 +209,8 @@ def test_what_can_not_be_read_is_left_out_on_request(tmp_path: Path) -> None:
     assert 2 == result.summary["unreadable"]
 
 
-def test_wrong_arguments_say_what_is_allowed(tmp_path: Path) -> None:
-    """Thresholds, rules, values and paths out of their range."""
+def test_errors_of_arguments_say_what_is_allowed(tmp_path: Path) -> None:
+    """Thresholds, rules, values and paths out of range."""
     (tmp_path / "a").write_bytes(b"a")
     paths = [tmp_path / "a"]
     for options in (
@@ -234,11 +234,11 @@ def test_wrong_arguments_say_what_is_allowed(tmp_path: Path) -> None:
         nk.dedup_files(paths * 2)
 
 
-# Which file stays
+# Keep rules
 
 
-def similar(draw: random.Random, lengths: list[int]) -> list[bytes]:
-    """Different files of these lengths, 6000 bytes and more, that are all near-duplicates of one another."""
+def similar_files(draw: random.Random, lengths: list[int]) -> list[bytes]:
+    """Return different files with the given lengths, 6,000 bytes and more, that are all near-duplicates."""
     base = random.Random(11).randbytes(6000)
     built: list[bytes] = []
     for number, length in enumerate(lengths):
@@ -254,14 +254,16 @@ def similar(draw: random.Random, lengths: list[int]) -> list[bytes]:
     lengths=st.lists(st.integers(0, 1), min_size=2, max_size=6),
     keep=st.sampled_from(["longest", "shortest", "oldest", "newest", "max", "min"]),
 )
-def test_ties_are_broken_by_path_whatever_the_order(place: Path, seed: int, lengths: list[int], keep: str) -> None:
-    """Equal lengths, times and values: the smallest path stays, not the one that was given first."""
+def test_ties_are_broken_by_path_whatever_the_order(
+    example_folder: Path, seed: int, lengths: list[int], keep: str
+) -> None:
+    """For equal lengths, times and values the smallest path is kept, not the first one."""
     draw = random.Random(seed)
     times = [draw.randrange(2) for _ in lengths]
     keys: dict[str, tuple[int, str]] = {}
     files = []
-    for number, (data, when) in enumerate(zip(similar(draw, lengths), times, strict=True)):
-        path = place / f"tie{number}"
+    for number, (data, when) in enumerate(zip(similar_files(draw, lengths), times, strict=True)):
+        path = example_folder / f"tie{number}"
         path.write_bytes(data)
         os.utime(path, ns=(when, when))
         key = len(data) if keep in ("longest", "shortest") else when
@@ -274,7 +276,7 @@ def test_ties_are_broken_by_path_whatever_the_order(place: Path, seed: int, leng
 
 
 def test_times_are_compared_by_the_nanosecond(tmp_path: Path) -> None:
-    """A time of today has 61 bits, more than a float: files one nanosecond apart still have an order."""
+    """A current time has 61 bits, more than a float; files with a difference of one nanosecond still have an order."""
     start = 1_700_000_000_000_000_000
     paths = [tmp_path / name for name in "abc"]
     for path, late in zip(paths, (1, 0, 2), strict=True):
@@ -288,7 +290,7 @@ def test_times_are_compared_by_the_nanosecond(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*have no value in column")
 def test_missing_values_come_last_in_both_directions(tmp_path: Path) -> None:
-    """None and NaN are no number, neither large nor small; among them the smallest path stays."""
+    """None and NaN are neither large nor small; among them the smallest path is kept."""
     paths = [tmp_path / name for name in "abcd"]
     for path in paths:
         path.write_bytes(random.Random(2).randbytes(4000))
@@ -299,11 +301,11 @@ def test_missing_values_come_last_in_both_directions(tmp_path: Path) -> None:
     assert [str(paths[1])] == nk.dedup_files(paths, keep="max", values=np.array([1, 9, 3, 4])).kept
 
 
-# Files that say nothing, and files that can't be read
+# Files without information, and unreadable files
 
 
 def test_empty_files_are_always_kept(tmp_path: Path) -> None:
-    """Equal to one another and to older ones, they are in no cluster; nothing at all gives an empty result."""
+    """Equal empty files are in no cluster; no files at all give an empty result."""
     paths = [tmp_path / name for name in "abc"]
     for path in paths:
         path.write_bytes(b"")
@@ -315,7 +317,7 @@ def test_empty_files_are_always_kept(tmp_path: Path) -> None:
 
 
 def test_files_without_a_digest_match_by_equal_bytes_alone(tmp_path: Path) -> None:
-    """Zeros of two lengths have one digest, as tiny files may; only the same bytes are a copy, at any threshold."""
+    """Zeros of two lengths have one digest, as tiny files may; only equal bytes match, at any threshold."""
     data = {"a": bytes(5000), "b": bytes(6000), "c": b"x", "d": b"x", "e": bytes(5000)}
     for name, chunk in data.items():
         (tmp_path / name).write_bytes(chunk)
@@ -330,8 +332,8 @@ def test_files_without_a_digest_match_by_equal_bytes_alone(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("recipe", ["ssdeep", "lines+space|ssdeep"])
-def test_every_unreadable_file_is_told_once(tmp_path: Path, recipe: str) -> None:
-    """Directories, broken links and missing files, new and old: the path as given and the exception; times aligned."""
+def test_every_unreadable_file_is_reported_once(tmp_path: Path, recipe: str) -> None:
+    """Directories, broken links and missing files: the unchanged path and the exception; times remain aligned."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     text = "".join(f"line {number} of a text\n" for number in range(500)).encode()
@@ -358,8 +360,8 @@ def test_every_unreadable_file_is_told_once(tmp_path: Path, recipe: str) -> None
         nk.dedup_files(paths[1:2], recipe=recipe, against=[tmp_path / "gone"])
 
 
-def test_a_file_that_goes_before_its_time_is_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that was hashed and then removed is unreadable, where times decide; the others keep theirs."""
+def test_a_file_removed_before_its_time_is_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other files keep their times."""
     paths = [tmp_path / name for name in "abc"]
     for path, when in zip(paths, (1, 3, 2), strict=True):
         path.write_bytes(b"the same bytes")
@@ -376,8 +378,8 @@ def test_a_file_that_goes_before_its_time_is_read_is_told(tmp_path: Path, monkey
     assert ([str(paths[0])], [str(paths[2])], 1) == (reported, result.kept, result.summary["unreadable"])
 
 
-def test_what_a_caller_raises_goes_through(tmp_path: Path) -> None:
-    """An exception of on_error or of progress ends the run."""
+def test_exceptions_of_callbacks_end_the_run(tmp_path: Path) -> None:
+    """Of on_error and of progress."""
     (tmp_path / "a").write_bytes(b"a")
 
     def stop(*_: object) -> None:
@@ -393,7 +395,7 @@ def test_what_a_caller_raises_goes_through(tmp_path: Path) -> None:
 
 
 def test_thresholds_are_inclusive(tmp_path: Path) -> None:
-    """At the score of a pair its second file goes, one above it stays; 100 takes what differs in white space alone."""
+    """At the score of a pair its second file is removed, one above it is kept; at 100 white space may differ."""
     item = random.Random(4).randbytes(8000)
     two = item[:2000] + b"some other bytes" + item[2000:5000] + item[5100:]
     paths = [tmp_path / "a", tmp_path / "b"]
@@ -408,13 +410,13 @@ def test_thresholds_are_inclusive(tmp_path: Path) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), count=st.integers(0, 16), threshold=st.sampled_from([1, 60, 90, 100]))
-def test_all_links_equal_the_definition(place: Path, seed: int, count: int, threshold: int) -> None:
-    """Each two different contents that match, by their first files, and each copy with its original; with scores."""
-    data = corpus(seed, count)
-    paths = [place / f"link{number:02}" for number in range(count)]
+def test_all_links_equal_the_definition(example_folder: Path, seed: int, count: int, threshold: int) -> None:
+    """Every two matching contents by their first files, each copy with its original, with scores."""
+    data = make_corpus(seed, count)
+    paths = [example_folder / f"link{number:02}" for number in range(count)]
     for path, chunk in zip(paths, data, strict=True):
         path.write_bytes(chunk)
-    match = matches(data, threshold)
+    match = files_match(data, threshold)
     first = [data.index(chunk) for chunk in data]
     expected = {}
     for j in range(count):
@@ -427,11 +429,11 @@ def test_all_links_equal_the_definition(place: Path, seed: int, count: int, thre
     assert expected == {tuple(sorted((row["left"], row["right"]))): row["similarity"] for row in rows}
 
 
-# Older files
+# Reference files
 
 
-def test_older_files_may_be_any_iterable_even_the_same_files(tmp_path: Path) -> None:
-    """The files of a folder; none of them removes nothing, and a file that is old already is its own older copy."""
+def test_reference_files_may_be_any_iterable_even_the_same_files(tmp_path: Path) -> None:
+    """An empty one removes nothing, and a file is removed for itself as an exact copy."""
     paths = [tmp_path / name for name in "abc"]
     for number, path in enumerate(paths):
         path.write_bytes(random.Random(number).randbytes(4000))
@@ -448,7 +450,7 @@ def test_older_files_may_be_any_iterable_even_the_same_files(tmp_path: Path) -> 
 
 
 def test_the_best_entry_of_an_index_is_named(tmp_path: Path) -> None:
-    """The highest score counts, ties by the smallest id; equal digests are near, since an index has no bytes."""
+    """Highest score, ties by smallest id; equal digests are near, because an index has no bytes."""
     base = random.Random(6).randbytes(8000)
     far = base[:1000] + b"some other bytes" + base[1100:4000] + b"!" + base[4200:]
     (tmp_path / "a").write_bytes(base)
@@ -462,7 +464,7 @@ def test_the_best_entry_of_an_index_is_named(tmp_path: Path) -> None:
 
 
 def test_an_index_allows_the_default_rules_alone(tmp_path: Path) -> None:
-    """Components and all links need the older files themselves."""
+    """Components and all links need the reference files themselves."""
     (tmp_path / "a").write_bytes(b"a")
     refused: list[dict[str, Any]] = [{"cluster": "components"}, {"links": "all"}]
     for options in refused:
@@ -475,7 +477,7 @@ def test_an_index_allows_the_default_rules_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any) -> None:
-    """Files with a common half: by default all are looked up; with a lower bound a warning says what was not."""
+    """Files with a common part: by default all are looked up; with a lower bound a warning counts the skipped ones."""
     rng = random.Random(3)
     common = rng.randbytes(6000)
     paths = []
@@ -496,8 +498,8 @@ def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any
 
 
 @pytest.mark.parametrize("against", ["index", "paths", "store", "waiting store"])
-def test_hubs_among_older_files_are_skipped_and_counted(tmp_path: Path, against: str) -> None:
-    """Older files with a common half: an index, files and a store of files give the same warning and the same count."""
+def test_hubs_among_reference_files_are_skipped_and_counted(tmp_path: Path, against: str) -> None:
+    """An index, files and a store of files give the same warning and count."""
     rng = random.Random(5)
     common = rng.randbytes(6000)
     paths = [tmp_path / str(number) for number in range(9)]
@@ -525,7 +527,7 @@ def test_hubs_among_older_files_are_skipped_and_counted(tmp_path: Path, against:
 
 
 def test_hubs_among_listed_links_are_counted(tmp_path: Path) -> None:
-    """With all links listed, an index of all files is looked up in once more: what it leaves out is told too."""
+    """With all links an index of all files is searched again, and its skipped look-ups count."""
     rng = random.Random(6)
     common = rng.randbytes(6000)
     paths = [tmp_path / str(number) for number in range(4)]
@@ -539,7 +541,7 @@ def test_hubs_among_listed_links_are_counted(tmp_path: Path) -> None:
 
 
 def test_progress_counts_every_file(tmp_path: Path) -> None:
-    """Hashing by batches, new files and then older ones, each to its total; then what is decided, from 0 to all."""
+    """Batches of new and then of reference files, each to its total; then decisions, from 0 to the total."""
     paths = [tmp_path / f"{number:03}" for number in range(600)]
     for number, path in enumerate(paths):
         path.write_bytes(b"%d" % (number % 500))
@@ -562,9 +564,9 @@ ODD_NAMES = st.binary(min_size=1, max_size=12).filter(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(ODD_NAMES, min_size=2, max_size=5, unique=True), keep=st.sampled_from(["first", "shortest"]))
-def test_names_of_any_bytes_come_back_as_they_were(place: Path, names: list[bytes], keep: str) -> None:
-    """White space, dashes, controls, and bytes that are not UTF-8; as ids and as representatives, in order."""
-    folder = place / "odd"
+def test_names_of_any_bytes_are_returned_unchanged(example_folder: Path, names: list[bytes], keep: str) -> None:
+    """White space, dashes, control characters, and bytes that are not UTF-8; as ids and representatives."""
+    folder = example_folder / "odd"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     paths = [folder / os.fsdecode(name) for name in names]
@@ -577,7 +579,7 @@ def test_names_of_any_bytes_come_back_as_they_were(place: Path, names: list[byte
     assert {kept} == set(result.pairs["representative"])
 
 
-def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> None:
+def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
     """Word for word, before any file is read."""
     missing = [tmp_path / "missing"]
     keeps = "first, last, longest, shortest, oldest, newest, max:COLUMN or min:COLUMN, or several separated by commas"
@@ -618,13 +620,13 @@ def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> Non
 
 
 def call(*arguments: object) -> subprocess.CompletedProcess[bytes]:
-    """The outcome of `nearkin dedup --family ssdeep`, in a process of its own."""
+    """Run `nearkin dedup --family ssdeep` in a process of its own."""
     command = [sys.executable, "-m", "nearkin", "dedup", "--family", "ssdeep", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, check=False)
 
 
 def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
-    """Names of any bytes, links and FIFOs left out, an exit code that says so, output whole or absent."""
+    """Names of any bytes, skipped links and FIFOs, the exit code, and atomic output."""
     folder, out = tmp_path / "in", tmp_path / "out"
     (folder / "deep").mkdir(parents=True)
     base = random.Random(7).randbytes(9000)
@@ -658,7 +660,7 @@ def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
 
 
 def test_the_command_refuses_options_of_texts(tmp_path: Path) -> None:
-    """They would be ignored; an unknown family, and scores given as shares, too."""
+    """An unknown family and scores as shares are refused as well."""
     (tmp_path / "a").write_bytes(b"a")
     for options in (
         ["--verify", "indel"],
@@ -676,13 +678,13 @@ def test_the_command_refuses_options_of_texts(tmp_path: Path) -> None:
 
 
 def test_releases_of_a_file_are_found(shared: Path, tmp_path: Path) -> None:
-    """Real variants: clusters hold releases of one file, and equal the definition on all pairs."""
+    """Clusters of real variants contain releases of one file, and equal the definition on all pairs."""
     with lzma.open(shared / "data" / "files_variants.tar.xz") as packed, tarfile.open(fileobj=packed) as archive:
         archive.extractall(tmp_path, filter="data")
     paths = sorted(path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink())
     result = nk.dedup_files(paths, threshold=60)
     data = [path.read_bytes() for path in paths]
-    match = matches(data, 60)
+    match = files_match(data, 60)
     distinct = [i for i in range(len(paths)) if data[i] and data.index(data[i]) == i]
     expected = absorb(distinct, match)
     of = {i: expected[data.index(data[i])] for i in range(len(paths)) if data[i]}
@@ -695,7 +697,7 @@ def test_releases_of_a_file_are_found(shared: Path, tmp_path: Path) -> None:
 
 
 def test_a_name_with_a_zero_byte_is_a_typed_error(tmp_path: Path) -> None:
-    """No system has such a file: an input error, raised or told, and the other files are read."""
+    """It is raised or reported as an input error, and the other files are read."""
     (tmp_path / "a").write_bytes(b"some bytes")
     bad = str(tmp_path / "b\0c")
     with pytest.raises(InputError, match=r"b\\x00c: the name has a NUL byte, which no file name can have$"):
@@ -718,8 +720,8 @@ SCRIPT = (
 )
 
 
-def scripts() -> dict[str, bytes]:
-    """A script, variants of it, another script, a binary file and a copy."""
+def make_scripts() -> dict[str, bytes]:
+    """Return a script, variants of it, another script, a binary file and a copy."""
     wrapped = base64.b64encode(SCRIPT.encode()).decode()
     other = "import os\n" + "".join(f"print(os.environ.get('KEY{i}'), len('{i}'))\nwork_{i}(os)\n" for i in range(9))
     return {
@@ -734,8 +736,8 @@ def scripts() -> dict[str, bytes]:
 
 
 def test_short_texts_are_near_by_their_features(tmp_path: Path) -> None:
-    """What digests do not see; each link names its evidence; equal bytes collapse first."""
-    for name, data in scripts().items():
+    """Each link names its evidence; equal bytes collapse first."""
+    for name, data in make_scripts().items():
         (tmp_path / name).write_bytes(data)
     paths = sorted(map(str, tmp_path.iterdir()))
     alone = nk.dedup_files(paths)
@@ -757,8 +759,8 @@ def test_short_texts_are_near_by_their_features(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 def test_both_families_equal_their_definitions(tmp_path: Path, cluster: Any) -> None:
-    """All links are those of scores and of features, each compared with each; a second run removes nothing."""
-    data = [*scripts().values(), *corpus(5, 9)]
+    """All links are those of scores and of features; a second run removes nothing."""
+    data = [*make_scripts().values(), *make_corpus(5, 9)]
     for number, chunk in enumerate(data):
         (tmp_path / f"{number:02d}").write_bytes(chunk)
     paths = sorted(map(str, tmp_path.iterdir()))
@@ -787,9 +789,9 @@ def _features(data: bytes) -> Any:
     return script_features((np.array([0, len(data)], np.int64), np.frombuffer(data, np.uint8)))[0]
 
 
-def test_older_files_are_compared_by_their_texts_too(tmp_path: Path) -> None:
-    """Paths in `against` have texts; an index and a store have digests alone, and are refused."""
-    for name, data in scripts().items():
+def test_reference_files_are_compared_by_their_texts(tmp_path: Path) -> None:
+    """Paths in `against` have texts; an index and a store only have digests, and are refused."""
+    for name, data in make_scripts().items():
         (tmp_path / name).write_bytes(data)
     new, old = [str(tmp_path / "renamed.php"), str(tmp_path / "copy.php")], [str(tmp_path / "a.php")]
     result = nk.dedup_files(new, against=old, also="text")
@@ -806,7 +808,7 @@ def test_older_files_are_compared_by_their_texts_too(tmp_path: Path) -> None:
             nk.dedup_files(new, store=store, also="text")
 
 
-def test_what_is_asked_of_texts_is_checked(tmp_path: Path) -> None:
+def test_options_of_texts_are_checked(tmp_path: Path) -> None:
     """Another family, a threshold without one or out of range, a file that changes while it is read."""
     path = tmp_path / "a.php"
     path.write_text(SCRIPT)

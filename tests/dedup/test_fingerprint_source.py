@@ -1,4 +1,4 @@
-"""nearkin.dedup.fingerprint_source: texts and given fingerprints of every kind, in batches, with what is refused."""
+"""nearkin.dedup.fingerprint_source: texts and existing fingerprints of every kind, in batches, and errors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nearkin.errors import InputError, ParameterError
 RECIPE = nk.Recipe("word:1|count|xxh3|simhash:128")
 
 
-def read(source: FingerprintSource) -> tuple[list[Any], list[Any], list[bool]]:
-    """All names, fingerprints and whether they are there."""
+def read_all(source: FingerprintSource) -> tuple[list[Any], list[Any], list[bool]]:
+    """Read all names, fingerprints, and flags of existing ones."""
     names: list[Any] = []
     codes: list[Any] = []
     present: list[bool] = []
@@ -34,12 +34,12 @@ def read(source: FingerprintSource) -> tuple[list[Any], list[Any], list[bool]]:
 
 
 def test_texts_are_hashed_by_the_recipe(tmp_path: Path) -> None:
-    """Fingerprints of `nearkin.fingerprint`; a text without letters has none."""
+    """Fingerprints are those of `nearkin.fingerprint`; a text without letters has none."""
     path = tmp_path / "texts.jsonl"
     path.write_text('{"id": 7, "text": "red wine"}\n{"id": "b", "text": "..."}\n{"id": 9, "text": "green cheese"}\n')
     source = open_fingerprints([str(path)], RECIPE, id_column="id")
     expected = nk.fingerprint(["red wine", "...", "green cheese"], RECIPE)
-    assert ([7, "b", 9], expected.tolist(), [True, False, True]) == read(source)
+    assert ([7, "b", 9], expected.tolist(), [True, False, True]) == read_all(source)
     assert (3, 1, 0, 128, False, False) == (
         source.read, source.absent, source.malformed, source.bits, source.numbered, source.ids_are_text,
     )  # fmt: skip
@@ -53,11 +53,11 @@ def test_texts_are_hashed_by_the_recipe(tmp_path: Path) -> None:
     ],
 )
 def test_lines_are_numbers_or_none(tmp_path: Path, kind: str, lines: str, expected: list[int | None]) -> None:
-    """A line each, numbered from 0; a dash and nothing mean none."""
+    """Lines are numbered from 0; a dash and an empty line mean none."""
     path = tmp_path / "codes.txt"
     path.write_text(lines)
     source = open_fingerprints([str(path)], None, kind)
-    actual = read(source)
+    actual = read_all(source)
     assert ([0, 1, 2, 3, 4], [value or 0 for value in expected]) == actual[:2]
     assert [value is not None for value in expected] == actual[2]
     assert source.numbered
@@ -70,7 +70,7 @@ def test_wide_numbers_become_words_lowest_first(tmp_path: Path) -> None:
     value = (3 << 128) | (5 << 64) | 7
     path.write_text(f"a\t{value:x}\nb\t0\n")
     source = open_fingerprints([str(path)], None, "hex", 130)
-    assert (["a", "b"], [[7, 5, 3], [0, 0, 0]], [True, True]) == read(source)
+    assert (["a", "b"], [[7, 5, 3], [0, 0, 0]], [True, True]) == read_all(source)
     assert not source.numbered
     assert source.ids_are_text
 
@@ -84,11 +84,11 @@ def test_wide_numbers_become_words_lowest_first(tmp_path: Path) -> None:
 def test_numbers_of_another_form_or_width_are_skipped_and_counted(
     tmp_path: Path, kind: str, bits: int, bad: str
 ) -> None:
-    """One bad record does not end the run, and is told of with its row and what is allowed."""
+    """A bad record does not end the run, and is reported with its row and what is allowed."""
     path = tmp_path / "codes.txt"
     path.write_text(f"1\n{bad}\n2\n")
     source = open_fingerprints([str(path)], None, kind, bits, max_malformed=1)
-    assert ([0, 1, 2], [1, 0, 2], [True, False, True]) == read(source)
+    assert ([0, 1, 2], [1, 0, 2], [True, False, True]) == read_all(source)
     assert 1 == source.malformed
     assert source.corpus is not None
     first = source.corpus.malformed.first[0]
@@ -97,14 +97,14 @@ def test_numbers_of_another_form_or_width_are_skipped_and_counted(
     assert len(first.reason) < 100
 
 
-def test_bad_numbers_are_errors_if_one_says_so(tmp_path: Path) -> None:
-    """With `strict` the first ends the run; where all are bad, so does the end of the input."""
+def test_bad_numbers_are_errors_in_strict_mode(tmp_path: Path) -> None:
+    """The first one ends the run; without strict mode the run fails at the end if all are bad."""
     path = tmp_path / "codes.txt"
     path.write_text("xyz\nuvw\n")
     with pytest.raises(InputError, match="hexadecimal"):
-        read(open_fingerprints([str(path)], None, "hex", strict=True))
+        read_all(open_fingerprints([str(path)], None, "hex", strict=True))
     with pytest.raises(InputError, match="2 of 2 records can't be read"):
-        read(open_fingerprints([str(path)], None, "hex"))
+        read_all(open_fingerprints([str(path)], None, "hex"))
 
 
 @pytest.mark.parametrize(
@@ -117,29 +117,31 @@ def test_bad_numbers_are_errors_if_one_says_so(tmp_path: Path) -> None:
 def test_lines_with_and_without_ids_do_not_mix(
     tmp_path: Path, lines: str, names: list[Any], codes: list[int], reason: str
 ) -> None:
-    """The first line says which; others are skipped and counted. An id may contain a tab."""
+    """The first line decides; others are skipped and counted. An id may contain a tab."""
     path = tmp_path / "codes.txt"
     path.write_text(lines)
     source = open_fingerprints([str(path)], None, "hex", max_malformed=0.5)
-    assert (names, codes, [True, False, True]) == read(source)
+    assert (names, codes, [True, False, True]) == read_all(source)
     assert source.corpus is not None
     assert reason in source.corpus.malformed.first[0].reason
     path.write_text("a\tb\t1\n")
-    assert (["a\tb"], [1], [True]) == read(open_fingerprints([str(path)], None, "hex"))
+    assert (["a\tb"], [1], [True]) == read_all(open_fingerprints([str(path)], None, "hex"))
 
 
-def test_numbers_may_stand_in_a_column(tmp_path: Path) -> None:
-    """`fingerprint` unless another one is named, with ids beside it."""
+def test_numbers_may_be_in_a_column(tmp_path: Path) -> None:
+    """The default is `fingerprint`, with a column of ids."""
     path = tmp_path / "codes.csv"
     path.write_text("name,fingerprint,other\nx,ff,1\ny,-,2\n")
-    assert (["x", "y"], [255, 0], [True, False]) == read(open_fingerprints([str(path)], None, "hex", id_column="name"))
+    assert (["x", "y"], [255, 0], [True, False]) == read_all(
+        open_fingerprints([str(path)], None, "hex", id_column="name")
+    )
     source = open_fingerprints([str(path)], None, "int", column="other")
     assert source.numbered
-    assert ([0, 1], [1, 2], [True, True]) == read(source)
+    assert ([0, 1], [1, 2], [True, True]) == read_all(source)
 
 
-def test_standard_input_is_lines_unless_one_says_otherwise() -> None:
-    """Of given fingerprints."""
+def test_standard_input_is_lines_by_default() -> None:
+    """For existing fingerprints."""
     code = (
         "from nearkin.dedup.fingerprint_source import open_fingerprints as o; "
         "print(*(b.codes for b in o(['-'], None, 'hex')))"
@@ -171,15 +173,15 @@ def test_arrays_of_every_kind_are_read(
     np.save(path, array)
     np.save(ids, np.array(["a", "b", "c"]))
     with mock.patch.object(fingerprint_source, "_BATCH", batch):
-        assert ([0, 1, 2], expected, [True] * 3) == read(open_fingerprints([str(path)], None, "npy", bits))
+        assert ([0, 1, 2], expected, [True] * 3) == read_all(open_fingerprints([str(path)], None, "npy", bits))
         source = open_fingerprints([str(path)], None, "npy", bits, ids=ids)
-        assert (["a", "b", "c"], expected, [True] * 3) == read(source)
+        assert (["a", "b", "c"], expected, [True] * 3) == read_all(source)
     assert (3, 0, 0, False) == (source.read, source.absent, source.malformed, source.numbered)
     assert (bits or 64 if array.dtype != np.uint8 else bits or 16) == source.bits
 
 
 def test_arrays_of_another_kind_are_errors(tmp_path: Path) -> None:
-    """Floats, other shapes, files that are no arrays, ids of another length: each says what is allowed."""
+    """Floats, other shapes, files that are no arrays, ids of another length: the message has what is allowed."""
     path, ids = tmp_path / "codes.npy", tmp_path / "ids.npy"
     for array in (np.zeros(3), np.zeros((2, 2, 2), np.uint64), np.zeros(3, np.uint8), np.zeros(2, np.uint32)):
         np.save(path, array)
@@ -198,8 +200,8 @@ def test_arrays_of_another_kind_are_errors(tmp_path: Path) -> None:
         open_fingerprints(["-"], None, "npy")
 
 
-def test_options_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
-    """Each says what is allowed."""
+def test_options_that_exclude_each_other_are_errors(tmp_path: Path) -> None:
+    """The message has what is allowed."""
     path = tmp_path / "codes.txt"
     path.write_text("ff\n")
     for arguments, options, message in (
@@ -213,8 +215,8 @@ def test_options_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
             open_fingerprints([str(path)], *arguments, **options)
 
 
-def test_given_fingerprints_have_the_width_of_the_recipe(tmp_path: Path) -> None:
-    """Unless bits say so; 64 without both."""
+def test_existing_fingerprints_have_the_width_of_the_recipe(tmp_path: Path) -> None:
+    """An explicit width wins; the default is 64."""
     path = tmp_path / "codes.txt"
     path.write_text("ff\n")
     for recipe, bits, expected in ((RECIPE, None, 128), (None, 100, 100), (None, None, 64), (RECIPE, 128, 128)):

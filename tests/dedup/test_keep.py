@@ -1,4 +1,4 @@
-"""nearkin.dedup.keep: the order of visits by every rule, with ties, missing numbers and ids of both kinds."""
+"""nearkin.dedup.keep: the order of visits by every rule, with ties, missing values and ids of both types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def by_id(name: int | str) -> tuple[bool, Any]:
 
 @given(IDS)
 def test_first_and_last_are_the_order_of_the_input(ids: list[Any]) -> None:
-    """Whatever the ids are."""
+    """Ids have no effect."""
     rows = list(range(len(ids)))
     assert rows == order(documents(ids), "first").tolist()
     assert rows[::-1] == order(documents(ids), "last").tolist()
@@ -50,7 +50,7 @@ def test_first_and_last_are_the_order_of_the_input(ids: list[Any]) -> None:
 
 @given(ids=IDS, data=st.data())
 def test_lengths_decide_then_ids_then_rows(ids: list[Any], data: st.DataObject) -> None:
-    """Numbers before strings among ids; equal ids by row."""
+    """Numbers come before strings among ids; equal ids are ordered by row."""
     lengths = data.draw(st.lists(st.integers(0, 3), min_size=len(ids), max_size=len(ids)))
     rows = range(len(ids))
     longest = sorted(rows, key=lambda row: (-lengths[row], by_id(ids[row]), row))
@@ -61,7 +61,7 @@ def test_lengths_decide_then_ids_then_rows(ids: list[Any], data: st.DataObject) 
 
 @given(ids=IDS, data=st.data())
 def test_missing_values_come_last_in_both_directions(ids: list[Any], data: st.DataObject) -> None:
-    """None and NaN are ties of one another."""
+    """None and NaN are ties of each other."""
     numbers = st.one_of(st.none(), st.just(math.nan), st.integers(-2, 2), st.floats(-1, 1))
     values: list[Any] = data.draw(st.lists(numbers, min_size=len(ids), max_size=len(ids)))
 
@@ -77,14 +77,14 @@ def test_missing_values_come_last_in_both_directions(ids: list[Any], data: st.Da
 
 
 @pytest.mark.parametrize("rule", ["first", "last", "longest", "shortest", "max", "min"])
-def test_nothing_has_an_order(rule: str) -> None:
+def test_no_documents_have_an_empty_order(rule: str) -> None:
     """Of no documents."""
     assert [] == order(documents([], values=[]), rule).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.one_of(st.none(), st.integers(0, 2))), max_size=12))
 def test_keys_decide_one_after_another(rows: list[tuple[int, int, int | None]]) -> None:
-    """What ties by one key is decided by the next, and at last by row."""
+    """Each key decides the ties of the previous ones, and the row decides the last ones."""
     ids = list(range(len(rows), 0, -1))
     new = documents(ids, [length for length, _, _ in rows])
     new.columns = {"keep:a": Column.of([a for _, a, _ in rows]), "keep:b": Column.of([b for _, _, b in rows])}
@@ -105,7 +105,7 @@ def test_keys_decide_one_after_another(rows: list[tuple[int, int, int | None]]) 
 
 
 def test_dates_are_in_order_of_time() -> None:
-    """Of ISO 8601, with zones and without; beside numbers they are an error that names the column."""
+    """ISO 8601, with and without zones; a column that also has numbers is an error."""
     dates = ["2024-03-01T12:00:00+02:00", "2024-03-01T10:30:00Z", "2024-03-01", None, "2023-12-31 23:59:59.999999"]
     new = documents(list(range(5)))
     new.columns = {"keep:crawled": Column.of(dates)}
@@ -125,13 +125,13 @@ def test_dates_are_in_order_of_time() -> None:
 @pytest.mark.parametrize(
     "rule", ["", "frist", "max:", "first,longest", "longest,longest", "max:a,max:a", "longest,", 3]
 )
-def test_a_rule_that_does_less_than_it_says_is_refused(rule: str) -> None:
-    """Unknown keys, keys twice, and keys behind one that leaves no tie."""
+def test_invalid_rules_are_refused(rule: str) -> None:
+    """Unknown keys, repeated keys, and keys behind one that leaves no tie."""
     with pytest.raises(ParameterError, match="keep="):
         parse_keep(rule)
 
 
-def test_the_columns_of_a_rule() -> None:
+def test_keep_columns_lists_each_column_once() -> None:
     """Each once, in order."""
     assert ["a", "b"] == keep_columns(parse_keep("max:a,min:b,min:a,first"))
     assert (KeepKey("max", "x:y"), KeepKey("last")) == parse_keep("max:x:y,last")

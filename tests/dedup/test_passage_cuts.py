@@ -1,4 +1,4 @@
-"""nearkin.dedup.passages: what is left of a text."""
+"""nearkin.dedup.passages: texts without their passages."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from nearkin.dedup.passages import Cuts, without_spans
         ("all", [], "all"),
     ],
 )
-def test_what_is_left_has_no_empty_lines_in_place_of_a_passage(text: str, passages: list[str], left: str) -> None:
+def test_a_cut_leaves_no_empty_lines(text: str, passages: list[str], left: str) -> None:
     spans = [(text.index(item), text.index(item) + len(item)) for item in passages]
     assert left == without_spans(text, spans)
 
 
 @given(st.text("ab \n\r", max_size=30), st.data())
-def test_all_that_is_seen_outside_of_passages_is_left(text: str, data: st.DataObject) -> None:
+def test_all_visible_characters_outside_of_passages_remain(text: str, data: st.DataObject) -> None:
     ends = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     spans = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=False) if a < b and text[a:b].strip() == text[a:b]]
     seen = "".join(sign for at, sign in enumerate(text) if not any(a <= at < b for a, b in spans))

@@ -1,4 +1,4 @@
-"""nearkin.passages: parts that stand in earlier documents, against the definition in plain Python."""
+"""nearkin.passages: chunks that occur in earlier documents, against the definition in plain Python."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ZH = (
 )
 
 
-def spans(result: Any) -> list[tuple[Any, ...]]:
-    """Passages without similarity and unit."""
+def passage_spans(result: Any) -> list[tuple[Any, ...]]:
+    """Return passages without similarity and unit."""
     names = ("id", "start", "end", "other", "other_start", "other_end")
     return [tuple(row[name] for name in names) for row in result.passages.rows()]
 
@@ -32,7 +32,7 @@ def spans(result: Any) -> list[tuple[Any, ...]]:
 def expected_passages(
     texts: list[str | None], unit: str, threshold: float, order: list[int], *, within: bool
 ) -> list[tuple[Any, ...]]:
-    """Copies of documents; keep, then absorb, over all parts of the others; and what stands beside these."""
+    """Return copies of documents; keep, then absorb, over all chunks of the others; and adjacent equal chunks."""
     seen = [row for row in order if (texts[row] or "").strip()]
     copies = {
         row: other for position, row in enumerate(seen) for other in seen[:position][::-1] if texts[row] == texts[other]
@@ -80,8 +80,8 @@ def expected_passages(
 
 
 @st.composite
-def documents(draw: st.DrawFn) -> list[str | None]:
-    """Texts of few lines, of which some are copies and some small changes of others."""
+def make_documents(draw: st.DrawFn) -> list[str | None]:
+    """Return texts of few lines; some are copies and some small changes of others."""
     words = st.sampled_from(["red", "green", "blue", "wine", "東京", "x"])
     lines = draw(st.lists(st.lists(words, min_size=1, max_size=8).map(" ".join), min_size=1, max_size=6))
     signs = st.sampled_from(["\n", "\n\n", "\r\n", "\r\n\r\n", "\n \n"])
@@ -94,7 +94,7 @@ def documents(draw: st.DrawFn) -> list[str | None]:
 
 @settings(deadline=None)
 @given(
-    documents(),
+    make_documents(),
     st.sampled_from(["paragraph", "line", "document"]),
     st.sampled_from([0.5, 0.8, 1.0]),
     st.sampled_from(["first", "last"]),
@@ -109,8 +109,8 @@ def test_passages_are_those_of_the_definition(
     order = list(range(len(texts)))[:: 1 if keep == "first" else -1]
     expected = expected_passages(texts, unit, threshold, order, within=within)
     similarity = [round(value, 9) for value in result.passages["similarity"]]
-    assert expected == [(*row, value) for row, value in zip(spans(result), similarity, strict=True)]
-    # What goes stands in what stays, and a second run finds nothing.
+    assert expected == [(*row, value) for row, value in zip(passage_spans(result), similarity, strict=True)]
+    # Removed passages occur in kept documents, and a second run finds nothing.
     if not within:
         left = result.remaining(texts)
         again = nk.passages(
@@ -121,8 +121,8 @@ def test_passages_are_those_of_the_definition(
 
 
 @settings(deadline=None)
-@given(documents(), st.sampled_from(["line", "paragraph,line"]), st.sampled_from([0.3, 0.5, 1.0]))
-def test_no_document_goes_whose_passages_stand_nowhere_else(texts: list[str | None], unit: str, share: float) -> None:
+@given(make_documents(), st.sampled_from(["line", "paragraph,line"]), st.sampled_from([0.3, 0.5, 1.0]))
+def test_every_removed_passage_occurs_in_a_kept_document(texts: list[str | None], unit: str, share: float) -> None:
     result = nk.passages(
         texts, unit=unit, threshold=1.0, recipe=RECIPE, radius=64, min_length=1, remove="documents", share=share
     )
@@ -130,7 +130,7 @@ def test_no_document_goes_whose_passages_stand_nowhere_else(texts: list[str | No
     for row in set(range(len(texts))) - set(result.kept):
         lines = split([texts[row]], "line", 1)
         total = sum(lines.visible.tolist())
-        # Equal features may differ in signs: the words of a line are what counts.
+        # Lines with equal features may differ in punctuation, so compare their words.
         standing = {nk.fingerprint([line], RECIPE)[0].tolist() for line in kept}
         counted = [
             count
@@ -143,7 +143,7 @@ def test_no_document_goes_whose_passages_stand_nowhere_else(texts: list[str | No
 def test_a_passage_is_found_in_the_earlier_document() -> None:
     digest = f"The week in short.\n\n{NEWS}\n\nAnd this."
     result = nk.passages([NEWS, digest, f"{RAIN}\n\n{NEWS.upper()}"], ids=["a", "b", "c"])
-    assert [("b", 20, 110, "a", 0, 90), ("c", 87, 177, "a", 0, 90)] == spans(result)
+    assert [("b", 20, 110, "a", 0, 90), ("c", 87, 177, "a", 0, 90)] == passage_spans(result)
     assert [1.0, 1.0] == result.passages["similarity"]
     shares = list(result.documents.rows())
     assert [("b", 98, 75), ("c", 142, 75)] == [(row["id"], row["characters"], row["found"]) for row in shares]
@@ -160,9 +160,9 @@ def test_a_passage_is_found_in_the_earlier_document() -> None:
 
 def test_keep_order_decides_which_one_is_earlier() -> None:
     texts = [f"{NEWS}\n\n{RAIN}", NEWS]
-    assert [(1, 0, 90, 0, 0, 90)] == spans(nk.passages(texts))
-    assert [(0, 0, 90, 1, 0, 90)] == spans(nk.passages(texts, keep="shortest"))
-    assert [(0, 0, 90, 1, 0, 90)] == spans(nk.passages(texts, keep="max", values=[1, 2]))
+    assert [(1, 0, 90, 0, 0, 90)] == passage_spans(nk.passages(texts))
+    assert [(0, 0, 90, 1, 0, 90)] == passage_spans(nk.passages(texts, keep="shortest"))
+    assert [(0, 0, 90, 1, 0, 90)] == passage_spans(nk.passages(texts, keep="max", values=[1, 2]))
     assert [1] == nk.passages([NEWS, NEWS], keep="last").kept
 
 
@@ -186,7 +186,7 @@ def test_one_giant_line_has_windows() -> None:
     words = [f"w{number}" for number in generator.integers(0, 10**6, 60_000)]
     giant, passage = " ".join(words), " ".join(words[20_000:20_500])
     result = nk.passages([passage, giant], unit="window:50", min_length=1)
-    assert 0.8 * 500 < sum(len(giant[start:end].split()) for _, start, end, *_ in spans(result)) <= 500
+    assert 0.8 * 500 < sum(len(giant[start:end].split()) for _, start, end, *_ in passage_spans(result)) <= 500
     equal = [row for row in result.passages.rows() if row["similarity"] == 1]
     assert len(equal) >= 6
     assert all(
@@ -194,10 +194,12 @@ def test_one_giant_line_has_windows() -> None:
         == 1
         for row in equal
     )
-    assert len(giant) - sum(end - start for _, start, end, *_ in spans(result)) >= len(result.remaining(["", giant])[1])
+    assert len(giant) - sum(end - start for _, start, end, *_ in passage_spans(result)) >= len(
+        result.remaining(["", giant])[1]
+    )
 
 
-def test_a_paragraph_of_all_documents_stays_once() -> None:
+def test_a_paragraph_of_all_documents_is_kept_once() -> None:
     texts = [f"Text {number} has words of its own, {'x' * number}.\n\n{NEWS}" for number in range(50)]
     result = nk.passages(texts)
     assert 49 == len(result.passages)
@@ -205,17 +207,17 @@ def test_a_paragraph_of_all_documents_stays_once() -> None:
     assert 1 == "\n".join(result.remaining(texts)).count(NEWS)
 
 
-def test_a_part_is_looked_for_in_its_own_document_on_demand() -> None:
+def test_a_chunk_is_searched_in_its_own_document_on_request() -> None:
     text = f"{NEWS}\n\n{RAIN}\n\n{NEWS}"
-    assert [] == spans(nk.passages([text]))
+    assert [] == passage_spans(nk.passages([text]))
     result = nk.passages([text], within=True)
-    assert [(0, 179, 269, 0, 0, 90)] == spans(result)
+    assert [(0, 179, 269, 0, 0, 90)] == passage_spans(result)
     assert [f"{NEWS}\n\n{RAIN}"] == result.remaining([text])
-    # A document that repeats itself is not found elsewhere.
+    # A document that repeats itself matches no other one.
     assert [0] == nk.passages([text], within=True, remove="documents", share=0.1).kept
 
 
-def test_later_units_take_what_is_in_no_passage_yet() -> None:
+def test_later_units_search_outside_of_earlier_passages() -> None:
     mixed = f"Something else.\n{RAIN}\nSomething new."
     result = nk.passages([f"{NEWS}\n\n{RAIN}", f"{NEWS}\n\n{mixed}"], unit="paragraph,line")
     assert [("paragraph", 0, 90), ("line", 108, 193)] == [
@@ -224,10 +226,10 @@ def test_later_units_take_what_is_in_no_passage_yet() -> None:
     assert [1, 1] == [unit["passages"] for unit in result.summary["units"]]
 
 
-def test_documents_go_by_their_share() -> None:
+def test_documents_are_removed_by_their_share() -> None:
     texts = [NEWS, f"{NEWS}\n\n{RAIN}", RAIN, f"{RAIN}\n\nA few words."]
     result = nk.passages(texts, remove="documents")
-    # The second goes since half of it is in the first; so the rain stays in the third, of which the fourth is a copy.
+    # Half of the second is in the first, so it is removed; so the third keeps the rain, and the fourth is its copy.
     assert [0, 2] == result.kept
     assert [0, 1] == nk.passages(texts, remove="documents", share=0.6).kept
     shares = dict(zip(result.documents["id"], result.documents["removed"], strict=True))
@@ -237,10 +239,10 @@ def test_documents_go_by_their_share() -> None:
     assert 0 == nk.passages(texts, remove="documents").summary["cut"]
 
 
-def test_short_parts_are_not_compared() -> None:
+def test_short_chunks_are_not_compared() -> None:
     texts = ["Read more\n\n" + NEWS, "Read more\n\n" + RAIN]
-    assert [] == spans(nk.passages(texts))
-    assert [(1, 0, 9, 0, 0, 9)] == spans(nk.passages(texts, min_length=9))
+    assert [] == passage_spans(nk.passages(texts))
+    assert [(1, 0, 9, 0, 0, 9)] == passage_spans(nk.passages(texts, min_length=9))
 
 
 def test_results_do_not_depend_on_batches_threads_or_the_kind_of_texts(tmp_path: Any) -> None:
@@ -309,7 +311,7 @@ def test_ids_that_are_not_distinct_are_an_error() -> None:
         nk.passages([NEWS, RAIN], ids=["a", "a"])
 
 
-def test_comparisons_that_were_left_out_are_told() -> None:
+def test_skipped_comparisons_give_a_warning() -> None:
     generator = np.random.default_rng(2)
     texts = [f"{'word ' * 30}{generator.integers(0, 10**9)}" for _ in range(40)]
     with pytest.warns(RuntimeWarning, match="some parts have more than max_comparisons=1"):

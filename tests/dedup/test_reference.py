@@ -1,4 +1,4 @@
-"""nearkin.dedup.reference: documents that were there before, in memory and offered by whoever holds them."""
+"""nearkin.dedup.reference: reference documents in memory and in other collections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reference import distance
 
 
 class PlainStore:
-    """A collection that holds texts in a list, and looks at every one of them for every question."""
+    """A collection that has texts in a list, and scans all of them in every method."""
 
     def __init__(self, texts: list[str | None], ids: list[str]) -> None:
         self.held, self.names = texts, ids
@@ -28,7 +28,7 @@ class PlainStore:
         self.asked: list[int] = []
 
     def reference_corpus(self, candidate_source: Any) -> PlainStore:
-        """Itself, for fingerprints of its recipe."""
+        """Return itself, for fingerprints of its recipe."""
         if str(candidate_source.recipe) != str(RECIPE):
             raise mismatch("recipe", RECIPE, candidate_source.recipe)
         self.radius = candidate_source.radius
@@ -38,34 +38,34 @@ class PlainStore:
         return len(self.held)
 
     def copies(self, contents: Any) -> Any:
-        """By the content hashes of all texts, one after another."""
+        """Scan the content hashes of all texts."""
         own = hash_texts(self.held, None, SimHashCandidates(RECIPE, 0.8, 0), lambda *_: None, {}).contents.tolist()
         actual = (next((row for row in range(len(own)) if own[row] == item), -1) for item in contents.tolist())
         return np.array(list(actual), np.int64)
 
     def candidates(self, values: Any) -> CandidateLists:
-        """Everything within the radius, of copies the first."""
+        """Return all texts within the radius, only the first of copies."""
         firsts = [row for row, text in enumerate(self.held) if self.counts[row] and self.held.index(text) == row]
         lists = [[row for row in firsts if distance(self.fingerprints[row], v) <= self.radius] for v in values[:, 0]]
         offsets = np.cumsum([0, *(len(rows) for rows in lists)])
         return CandidateLists(offsets, np.array([row for rows in lists for row in rows], np.int64))
 
     def values(self, rows: Any) -> Any:
-        """Fingerprints."""
+        """Return fingerprints."""
         return self.fingerprints[rows].reshape(-1, 1)
 
     def lengths(self, rows: Any) -> Any:
-        """Characters."""
+        """Return numbers of characters."""
         return np.array([len(self.held[row] or "") for row in rows.tolist()], np.uint64)
 
     def texts(self, rows: Any) -> list[str | None]:
-        """Texts of ascending rows."""
+        """Return texts of ascending rows."""
         assert sorted(rows.tolist()) == rows.tolist()
         self.asked += rows.tolist()
         return [self.held[row] for row in rows.tolist()]
 
     def ids(self, rows: Any) -> list[str]:
-        """Ids."""
+        """Return ids."""
         return [self.names[row] for row in rows.tolist()]
 
 
@@ -78,10 +78,10 @@ class PlainStore:
     links=st.sampled_from(["representatives", "all"]),
     keep=st.sampled_from(["first", "last", "longest"]),
 )
-def test_whoever_holds_older_documents_gives_the_result_of_their_texts(
+def test_any_collection_gives_the_result_of_its_texts(
     old: list[str | None], new: list[str | None], verify: str, cluster: str, links: str, keep: str
 ) -> None:
-    """`dedup(against=)` needs the seven questions of the protocol and nothing else, whatever the rules."""
+    """`dedup(against=)` only needs the methods of the protocol, for every rule."""
     names = [f"old {row}" for row in range(len(old))]
     options: dict[str, Any] = {"threshold": 0.5, "verify": verify, "cluster": cluster, "links": links, "keep": keep}
     listed = dedup(new, against=old, against_ids=names, **options)
@@ -95,8 +95,8 @@ def test_whoever_holds_older_documents_gives_the_result_of_their_texts(
         assert dict(listed.summary)[name] == dict(stored.summary)[name]
 
 
-def test_only_texts_of_candidates_are_asked_for() -> None:
-    """Texts of older documents that are near no new one stay where they are."""
+def test_only_texts_of_candidates_are_read() -> None:
+    """Texts of reference documents without a candidate are not read."""
     texts = near_duplicates(200)
     near = [text for text in texts[:20] if text]
     far = [f"nothing{i} of{i} the{i} words{i} of{i} the{i} others{i}" for i in range(50)]
@@ -119,8 +119,8 @@ def hashed_older(texts: list[str | None]) -> SearchableReference:
 
 @settings(max_examples=60, deadline=None)
 @given(old=strategies.corpora(max_size=12), new=strategies.corpora(max_size=12))
-def test_documents_in_memory_answer_as_all_of_them_looked_at(old: list[str | None], new: list[str | None]) -> None:
-    """Copies, candidates, values, lengths, texts and ids; texts without features are copies alone."""
+def test_documents_in_memory_give_the_results_of_a_scan(old: list[str | None], new: list[str | None]) -> None:
+    """Copies, candidates, values, lengths, texts and ids; texts without features only have copies."""
     actual, plain = hashed_older(old), PlainStore(old, [f"o{i}" for i in range(len(old))])
     source = SimHashCandidates(RECIPE, 0.8, RADIUS)
     plain.reference_corpus(source)
@@ -139,7 +139,7 @@ def test_documents_in_memory_answer_as_all_of_them_looked_at(old: list[str | Non
 
 
 @pytest.mark.parametrize("old", [[], ["", None, "..."]])
-def test_older_documents_without_features_change_nothing(old: list[str | None]) -> None:
+def test_reference_documents_without_features_only_have_copies(old: list[str | None]) -> None:
     """As if there were none, but for their copies."""
     texts = [text for text in near_duplicates(100) if text]
     assert same(dedup(texts, threshold=0.5), dedup(texts, threshold=0.5, against=old))

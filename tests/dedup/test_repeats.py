@@ -15,8 +15,8 @@ from nearkin._core import word_places
 from nearkin.dedup import chunks as module
 
 
-def repeated(symbols: list[list[Any]], order: list[int], minimum: int) -> list[set[int]]:
-    """For each text which of its symbols lie in a window that stands earlier."""
+def repeated_symbols(symbols: list[list[Any]], order: list[int], minimum: int) -> list[set[int]]:
+    """Return for each text the symbols in a window that occurs earlier."""
     seen: set[tuple[Any, ...]] = set()
     actual: list[set[int]] = [set() for _ in symbols]
     for row in order:
@@ -36,7 +36,7 @@ TEXTS = st.lists(st.none() | st.text("ab", max_size=40) | st.text("aé中\U0001f
 def test_repeats_of_bytes_are_those_of_the_definition(texts: list[str | None], least: int, last: bool) -> None:
     result = nk.repeats(texts, min_length=least, keep="last" if last else "first")
     order = list(range(len(texts)))[:: -1 if last else 1]
-    expected = repeated([list((text or "").encode()) for text in texts], order, least)
+    expected = repeated_symbols([list((text or "").encode()) for text in texts], order, least)
     covered: list[set[int]] = [set() for _ in texts]
     for row in result.passages.rows():
         mine, its = texts[row["id"]] or "", texts[row["other"]] or ""
@@ -45,7 +45,7 @@ def test_repeats_of_bytes_are_those_of_the_definition(texts: list[str | None], l
     for text, bytes_of_text, characters in zip(texts, expected, covered, strict=True):
         ends = np.cumsum([0, *(len(sign.encode()) for sign in text or "")]).tolist()
         inside = [at for at in range(len(ends) - 1) if set(range(ends[at], ends[at + 1])) <= bytes_of_text]
-        # A character of several bytes is in where one repeat has all of it.
+        # A character of several bytes counts if one repeat has all of it.
         assert characters <= set(inside)
         if (text or "").isascii():
             assert characters == set(inside)
@@ -56,7 +56,7 @@ def test_repeats_of_bytes_are_those_of_the_definition(texts: list[str | None], l
 def test_repeats_of_words_are_those_of_the_definition(words: list[list[str]], least: int) -> None:
     texts = [", ".join(text) for text in words]
     result = nk.repeats(texts, min_length=least, unit="words")
-    expected = repeated(words, list(range(len(words))), least)
+    expected = repeated_symbols(words, list(range(len(words))), least)
     _, _, positions = word_places(texts)
     firsts = np.cumsum([0, *map(len, words)]).tolist()
     covered: list[set[int]] = [set() for _ in texts]
@@ -67,7 +67,7 @@ def test_repeats_of_words_are_those_of_the_definition(words: list[list[str]], le
     assert expected == covered
 
 
-def test_a_repeat_is_as_long_as_it_goes_on() -> None:
+def test_a_repeat_is_as_long_as_possible() -> None:
     texts = ["She sells sea shells.", "He said: She sells sea shells by the shore."]
     result = nk.repeats(texts, ids=["a", "b"], min_length=10)
     (row,) = result.passages.rows()
@@ -78,7 +78,7 @@ def test_a_repeat_is_as_long_as_it_goes_on() -> None:
     assert "recipe" not in result.summary
 
 
-def test_words_may_stand_in_other_punctuation() -> None:
+def test_punctuation_between_words_has_no_effect() -> None:
     texts = ["one two three four five", "zero: One, two,\nthree -- four!"]
     assert [] == list(nk.repeats(texts, min_length=10).passages.rows())
     (row,) = nk.repeats(texts, min_length=3, unit="words").passages.rows()
@@ -88,7 +88,7 @@ def test_words_may_stand_in_other_punctuation() -> None:
     )
 
 
-def test_symbols_in_a_file_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spilled_symbols_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(1)
     texts = ["".join(generator.choice(list("ab "), 300)) for _ in range(40)]
     for unit in ("bytes", "words"):
@@ -104,13 +104,13 @@ def test_symbols_in_a_file_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(expected.passages) > 10
 
 
-def test_equal_documents_go_and_runs_of_one_letter_stay_short() -> None:
+def test_copies_are_removed_and_runs_of_one_letter_are_short() -> None:
     text = "a" * 5000
     result = nk.repeats([text, text, ""], min_length=50)
     assert ([0, 2], ["a", ""]) == (result.kept, result.remaining([text, text, ""]))
 
 
-def test_places_beyond_the_most_are_told() -> None:
+def test_skipped_positions_give_a_warning() -> None:
     texts = [4 * chr(65 + number) + "the same run in all" + 4 * chr(65 + number) for number in range(30)]
     with pytest.warns(RuntimeWarning, match="comparisons were left out"):
         assert nk.repeats(texts, min_length=24, max_comparisons=2).summary["skipped"] > 0

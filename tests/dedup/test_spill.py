@@ -1,4 +1,4 @@
-"""nearkin.dedup.spill: arrays that come in parts, in memory and in files."""
+"""nearkin.dedup.spill: arrays that arrive in batches, in memory and in files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CELLS = st.one_of(
     st.sampled_from(SPILLS),
     st.lists(st.one_of(st.lists(st.integers(0, 9)), st.lists(st.text("ab")), st.lists(CELLS)), max_size=5),
 )
-def test_a_column_that_grows_is_the_joined_one(spill: SpillPolicy, parts: list[list[Any]]) -> None:
-    """Numbers and strings in any order, batches without either, parts of larger columns."""
+def test_a_column_equals_its_concatenated_batches(spill: SpillPolicy, parts: list[list[Any]]) -> None:
+    """Numbers and strings in any order, batches without either, slices of larger columns."""
     column = SpillColumn(spill)
     for part in parts:
         chunk = Column.of(["before", *part])
@@ -48,10 +48,10 @@ def test_a_column_that_grows_is_the_joined_one(spill: SpillPolicy, parts: list[l
     st.sampled_from([np.uint8, np.uint32, np.int64]),
     st.sampled_from([(), (2,), (3, 2)]),
 )
-def test_rows_that_grow_are_the_joined_ones(
+def test_rows_equal_their_concatenated_batches(
     spill: SpillPolicy, sizes: list[int], dtype: type, width: tuple[int, ...]
 ) -> None:
-    """Of any type and shape, wherever they lie, also those of every other row of an array."""
+    """Any type and shape, in memory and in files, also strided input."""
     rng = np.random.default_rng(0)
     parts: list[NDArray[Any]] = [rng.integers(0, 200, (2 * size, *width)).astype(dtype)[::2] for size in sizes]
     rows = SpillBuffer(spill)
@@ -65,8 +65,8 @@ def test_rows_that_grow_are_the_joined_ones(
     assert actual.flags.writeable is not (spill.spills(expected.nbytes) and len(expected) > 0)
 
 
-def test_a_file_has_no_name_and_goes_with_its_array(tmp_path: Path) -> None:
-    """Nothing is left in the folder, and no file stays open."""
+def test_a_file_has_no_name_and_is_deleted_with_its_array(tmp_path: Path) -> None:
+    """The folder is empty, and no file remains open."""
     files = Path("/proc/self/fd")
     before = len(list(files.iterdir())) if files.exists() else None
     rows = SpillBuffer(SpillPolicy(tmp_path, 10))
@@ -86,7 +86,7 @@ def test_a_file_has_no_name_and_goes_with_its_array(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spill", SPILLS)
 def test_zeros_can_be_written_and_released(spill: SpillPolicy) -> None:
-    """What they hold stays, of a part too; arrays in memory stay as they are."""
+    """Released arrays, and slices of them, keep their contents; so do arrays in memory."""
     actual = spill.zeros((4, 1 << 14), np.uint32)
     assert 0 == actual.sum()
     actual[1] = np.arange(1 << 14)
@@ -96,8 +96,8 @@ def test_zeros_can_be_written_and_released(spill: SpillPolicy) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-def test_released_memory_is_the_systems() -> None:
-    """The resident part of files falls."""
+def test_release_returns_memory_to_the_system() -> None:
+    """The resident size of mapped files falls."""
 
     def resident() -> int:
         line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssFile"))
@@ -112,8 +112,8 @@ def test_released_memory_is_the_systems() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
-def test_a_file_without_room_is_an_error_and_ends_no_process() -> None:
-    """Room is taken before pages are written."""
+def test_a_full_disk_is_an_error_and_does_not_kill_the_process() -> None:
+    """Space is allocated before pages are written."""
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "import numpy as np; from nearkin.dedup.spill import SpillPolicy\n"
@@ -125,7 +125,7 @@ def test_a_file_without_room_is_an_error_and_ends_no_process() -> None:
 
 
 def test_the_share_is_that_of_the_memory_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system does not tell its memory, everything stays there."""
+    """If the system does not report its memory, nothing is spilled."""
     monkeypatch.setattr(memory, "machine_memory", lambda: 3200)
     assert SpillPolicy("somewhere", 100) == SpillPolicy.into("somewhere")
     assert SpillPolicy.into(None).spills(101)

@@ -1,4 +1,4 @@
-"""nearkin.dedup.stages: each stage alone, its values, progress and times."""
+"""nearkin.dedup.stages: each stage alone, progress and times."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def documents(contents: list[int], absent: tuple[int, ...] = ()) -> HashedDocume
 
 
 class Copies:
-    """Older documents of which only their contents matter."""
+    """Reference documents that only have contents."""
 
     def __init__(self, contents: list[int]) -> None:
         self.contents = contents
 
     def copies(self, contents: Any) -> Any:
-        """Rows of equal contents."""
+        """Return the rows of equal contents."""
         return np.array([self.contents.index(c) if c in self.contents else -1 for c in contents[:, 0].tolist()])
 
 
 def test_copies_collapse_onto_the_first_in_keep_order() -> None:
-    """Forwards, backwards, with and without those that have no features, and onto older documents."""
+    """Forwards, backwards, with and without documents that have no features, and onto reference documents."""
     first = collapse(documents(COPIES), None, parse_keep("first"))
     assert [0, 1, 2, 3, 4, 5] == first.rows.tolist()
     assert [0, 1, 0, 3, 0, 1] == first.original.tolist()
@@ -61,7 +61,7 @@ def test_copies_collapse_onto_the_first_in_keep_order() -> None:
     full = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "collapse")
     assert [5, 4, 3, 2, 1, 0] == full.rows.tolist()
     assert [0, 1, 2, 1, 0, 1] == full.original.tolist()
-    # The first of its content has no features: it is not searched, nor are its copies.
+    # The first document of this content has no features, so neither it nor its copies are searched.
     assert [0, 2] == full.distinct.tolist()
     last = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "keep")
     assert [5, 3, 2, 1, 0] == last.rows.tolist()
@@ -73,7 +73,7 @@ def test_copies_collapse_onto_the_first_in_keep_order() -> None:
 
 
 def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
-    """One number per entry; copies are not looked up; what no entry removes is left."""
+    """Entries are numbered once; copies are not looked up; the unmatched documents are listed."""
     new = documents(COPIES)
     collapsed = collapse(new, None, parse_keep("first"))
     requested = []
@@ -92,13 +92,13 @@ def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
 
 
 def test_copies_share_the_fate_of_their_original() -> None:
-    """A kept one keeps them, an absorbed one gives them to its representative, an older one takes them all."""
+    """They are kept with it, absorbed by its representative, or removed for a reference document."""
     n = 6
     collapsed = CollapsedDocuments(
         np.arange(n), np.array([0, 1, 0, 3, 1, 5]), np.array([-1, -1, -1, -1, -1, 2]), np.array([0, 1, 3])
     )
     matches = IndexMatches(np.full(n, -1), np.zeros(n, np.int64), np.full(n, np.nan), [])
-    # Four older documents: the second searched one goes to the first, the third one to older document 1.
+    # With four reference documents the first searched one absorbs the second, and reference document 1 the third.
     assignment = Assignment(np.array([-1, 4, 1]), np.array([np.nan, 0.7, 0.9]))
     clustering = Clustering(np.array([0, 1, 3]), None, assignment, 4)  # type: ignore[arg-type]
     actual = representatives(collapsed, matches, clustering, 1.0)
@@ -108,7 +108,7 @@ def test_copies_share_the_fate_of_their_original() -> None:
     assert [1, 2, 3, 4, 5] == actual.removed.tolist()
 
 
-def test_an_index_needs_options_that_ask_for_no_texts() -> None:
+def test_an_index_needs_options_without_texts() -> None:
     """No verification by texts, no components, no links beyond representatives."""
     check_reference_index(DedupConfig.from_args(verify="none"))
     for options, message in (
@@ -121,7 +121,7 @@ def test_an_index_needs_options_that_ask_for_no_texts() -> None:
 
 
 def test_stages_add_up_their_times() -> None:
-    """Over several visits, also one that fails."""
+    """Over several visits, including one that fails."""
     timer = StageTimer()
     for _ in range(2):
         with timer("rest"):
@@ -136,7 +136,7 @@ def test_stages_add_up_their_times() -> None:
 @pytest.mark.parametrize("against", ["nothing", "texts", "index"])
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 def test_progress_counts_every_distinct_document_once(against: str, rule: Any) -> None:
-    """From 0 to all, whatever removes them: exact copies of others and of older texts are decided before."""
+    """From 0 to the total; exact copies of other and of reference texts are decided before."""
     texts = near_duplicates(200)
     calls: list[tuple[str, int, int | None]] = []
     options: dict[str, Any] = {"cluster": rule, "verify": "none"}

@@ -1,4 +1,4 @@
-"""nearkin.dedup.summary: removals per source, warnings at their exact boundaries, every field of a run."""
+"""nearkin.dedup.summary: removals per source, warnings at their exact bounds, every field of a run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nearkin.dedup.summary import removals_by_source
 from nearkin.io import Column
 
 
-def removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, float]], list[str]]:
-    """Removals and warnings where each source has this many documents, of which this many go."""
+def count_removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, float]], list[str]]:
+    """Return removals and warnings for sources with these numbers of documents and removals."""
     names = [name for name, (total, _) in sources.items() for _ in range(total)]
     kept = [at >= gone for total, gone in sources.values() for at in range(total)]
     table, warnings = removals_by_source(Column.of(names), np.array(kept, bool))
@@ -36,23 +36,23 @@ def removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, floa
         ((100, 44), (100, 20), False),
     ],
 )
-def test_a_source_is_warned_of_from_exact_bounds_on(a: tuple[int, int], b: tuple[int, int], warned: bool) -> None:
-    """At least 20 documents, twice the rate of the others, and 25 points more: all three."""
-    _, warnings = removals(a=a, b=b)
+def test_sources_give_warnings_from_exact_bounds_on(a: tuple[int, int], b: tuple[int, int], warned: bool) -> None:
+    """At least 20 documents, twice the rate of the others, and 25 points more, all together."""
+    _, warnings = count_removals(a=a, b=b)
     assert [f"source 'a' loses {a[1] / a[0]:.0%} of its documents, the others {b[1] / b[0]:.0%}"] * warned == warnings
 
 
-def test_sources_are_listed_by_the_share_that_goes() -> None:
-    """Highest first, ties by name; a source that is missing is the empty one; one alone is never warned of."""
-    table, _ = removals(b=(4, 1), a=(8, 2), c=(2, 1))
+def test_sources_are_listed_by_their_share_of_removals() -> None:
+    """Highest first, ties by name; a missing source is the empty one; a single one gives no warning."""
+    table, _ = count_removals(b=(4, 1), a=(8, 2), c=(2, 1))
     assert [("c", 2, 1, 0.5), ("a", 8, 2, 0.25), ("b", 4, 1, 0.25)] == table
-    assert ([("a", 40, 40, 1.0)], []) == removals(a=(40, 40))
+    assert ([("a", 40, 40, 1.0)], []) == count_removals(a=(40, 40))
     actual, _ = removals_by_source(Column.of([None, 7, "7"]), np.array([True, False, True]))
     assert [("7", 2), ("", 1)] == [(row["source"], row["documents"]) for row in actual]
 
 
-def test_every_field_of_a_run_is_told_in_order() -> None:
-    """Names, order and values: what summary.json is made of."""
+def test_the_summary_has_every_field_in_order() -> None:
+    """Names, order and values of summary.json."""
     texts = ["red wine and cheese", "red wine and cheese", "red wine and bread", "...", "something else entirely"]
     result = nk.dedup(
         texts, recipe="word:1|count|xxh3|simhash:64", radius=40, threshold=0.6, sources=["a", "b", "a", "b", "a"],
@@ -111,10 +111,10 @@ def test_every_field_of_a_run_is_told_in_order() -> None:
     ("recipe", "verify", "radius"),
     [("simhash:64", "containment", 20), ("simhash:64", "indel", None), ("minhash:64", "indel", None)],
 )
-def test_another_measure_than_that_of_the_law_is_promised_nothing(
+def test_other_measures_than_that_of_the_law_have_no_expected_recall(
     recipe: str, verify: Verify, radius: int | None
 ) -> None:
-    """No expected recall, and a warning in the summary that says so."""
+    """A warning in the summary says so."""
     baseline = nk.dedup(["one text", "one text more"], recipe=recipe).summary
     assert baseline["expected_recall"] is not None
     assert "warnings" not in baseline

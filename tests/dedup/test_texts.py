@@ -1,4 +1,4 @@
-"""nearkin.dedup: kept, removed and why, against the definition in plain Python."""
+"""nearkin.dedup: kept and removed documents and reasons, against the definition in plain Python."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ thresholds = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
 measures = st.sampled_from(["jaccard", "containment", "indel", "none"])
 
 
-def in_keep_order(rows: list[int], keep: str, texts: list[str | None], ids: list[Any], values: list[Any]) -> list[int]:
-    """Rows as the keep rule visits them: ties by id, numbers before strings."""
+def keep_order_rows(
+    rows: list[int], keep: str, texts: list[str | None], ids: list[Any], values: list[Any]
+) -> list[int]:
+    """Return rows in the order of the keep rule: ties by id, numbers before strings."""
 
     def by_id(row: int) -> tuple[bool, Any]:
         return isinstance(ids[row], str), ids[row]
@@ -53,7 +55,7 @@ def in_keep_order(rows: list[int], keep: str, texts: list[str | None], ids: list
 
 @st.composite
 def id_columns(draw: st.DrawFn, n: int) -> list[Any]:
-    """Ids that all differ, whole numbers or strings, in any order."""
+    """Draw distinct ids, whole numbers or strings, in any order."""
     numbers = draw(st.permutations(range(n)))
     return [f"d{i}" for i in numbers] if draw(st.booleans()) else [i - 3 for i in numbers]
 
@@ -84,7 +86,7 @@ def test_dedup_equals_the_definition(
     result = dedup(texts, ids=ids, threshold=threshold, verify=verify, cluster=cluster, keep=keep, **ranked)
 
     by_definition = Reference(texts, threshold, verify)
-    order = in_keep_order(by_definition.rows, keep, texts, ids, values)
+    order = keep_order_rows(by_definition.rows, keep, texts, ids, values)
     rule = reference.absorb if cluster == "absorb" else reference.components
     by = rule(order, by_definition.match)
     gone = {row: head for row, head in by.items() if row != head}
@@ -92,7 +94,7 @@ def test_dedup_equals_the_definition(
     assert [row for row in range(n) if row not in gone] == result.kept_rows.tolist()
     assert {ids[row]: ids[head] for row, head in gone.items()} == removed(result)
 
-    # The table: clusters by their first row, in each the kept document, then the removed ones in input order.
+    # The table has clusters by their first row; in each the kept document, then the removed ones in input order.
     members = {head: [head, *sorted(row for row in gone if gone[row] == head)] for head in gone.values()}
     expected = []
     for number, head in enumerate(sorted(members, key=lambda head: min(members[head]))):
@@ -115,7 +117,7 @@ def test_dedup_equals_the_definition(
 @settings(max_examples=60, deadline=None)
 @given(texts=strategies.corpora(), threshold=thresholds, verify=measures, keep=st.sampled_from(["first", "longest"]))
 def test_a_second_run_removes_nothing(texts: list[str | None], threshold: float, verify: str, keep: str) -> None:
-    """Keep-then-absorb is idempotent: no two survivors match."""
+    """Keep-then-absorb is idempotent: no two kept documents match."""
     options: dict[str, Any] = {"threshold": threshold, "verify": verify, "keep": keep}
     first = dedup(texts, **options)
     again = dedup([texts[row] for row in first.kept_rows], ids=first.kept, **options)
@@ -125,8 +127,8 @@ def test_a_second_run_removes_nothing(texts: list[str | None], threshold: float,
 
 @settings(max_examples=60, deadline=None)
 @given(texts=strategies.corpora(), threshold=thresholds)
-def test_summary_counts_what_the_tables_hold(texts: list[str | None], threshold: float) -> None:
-    """One survivor a cluster, removed and kept make the whole, and the summary is JSON."""
+def test_the_summary_agrees_with_the_tables(texts: list[str | None], threshold: float) -> None:
+    """One kept document per cluster, removed plus kept is the total, and the summary is JSON."""
     result = dedup(texts, threshold=threshold)
     summary = json.loads(json.dumps(result.summary))
     assert len(texts) == summary["documents"] == summary["kept"] + summary["removed"]
@@ -163,10 +165,10 @@ def test_all_links_are_all_matches(texts: list[str | None], threshold: float, ve
 
 @settings(max_examples=60, deadline=None)
 @given(texts=strategies.corpora(), threshold=thresholds, verify=measures, keep=st.sampled_from(["first", "last"]))
-def test_every_two_documents_that_match_are_a_pair(
+def test_with_copies_lists_every_pair_that_matches(
     texts: list[str | None], threshold: float, verify: str, keep: str
 ) -> None:
-    """`with_copies`: any two rows that match or are equal, once, the one visited first left."""
+    """Any two rows that match or are equal, once, the earlier one left."""
     by_definition = Reference(texts, threshold, verify)
     sign = 1 if keep == "first" else -1
     expected = {
@@ -182,8 +184,8 @@ def test_every_two_documents_that_match_are_a_pair(
             assert 1.0 == row["similarity"]
 
 
-def test_copies_of_older_documents_are_paired_with_them() -> None:
-    """Also where an old id is a new one, too; old documents are on the left."""
+def test_copies_of_reference_documents_are_paired_with_them() -> None:
+    """Also if a reference id is a new one as well; reference documents are on the left."""
     result = nk.dedup(["one two three"] * 2, against=["one two three"], against_ids=[1], links="all")
     rows = [(row["left"], row["right"]) for row in result.pairs.with_copies()]
     assert [(1, 0), (1, 1), (0, 1)] == rows
@@ -195,7 +197,7 @@ def test_copies_of_older_documents_are_paired_with_them() -> None:
 
 
 def test_exact_copies_are_exact_whatever_the_threshold() -> None:
-    """Same content: distance 0, similarity 1, reason exact; a copy of a removed text names the one kept."""
+    """Distance 0, similarity 1, reason exact; a copy of a removed text names the kept one."""
     texts = [
         "red wine and cheese here",
         "red wine and cheese here",
@@ -212,7 +214,7 @@ def test_exact_copies_are_exact_whatever_the_threshold() -> None:
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "none"])
 def test_texts_without_features_are_copies_of_equal_ones(cluster: Any, verify: Any) -> None:
-    """Empty texts, of which None is one, and punctuation: exact copies of equal ones alone, or all kept."""
+    """Empty texts, including None, and punctuation: exact copies of equal ones only, or all kept."""
     texts = ["", "", None, None, "...", "...", "one text", "one text", "!!!"]
     result = nk.dedup(texts, cluster=cluster, verify=verify)
     assert [0, 4, 6, 8] == result.kept
@@ -231,7 +233,7 @@ def test_texts_without_features_are_copies_of_equal_ones(cluster: Any, verify: A
 
 
 @pytest.mark.parametrize("texts", [[], [None], ["only one text"]])
-def test_corpora_of_nothing_and_of_one_stay_as_they_are(texts: list[Any]) -> None:
+def test_empty_and_single_inputs_are_kept(texts: list[Any]) -> None:
     """Empty tables have their columns."""
     result = nk.dedup(texts)
     assert list(range(len(texts))) == result.kept
@@ -251,7 +253,7 @@ def test_corpora_of_nothing_and_of_one_stay_as_they_are(texts: list[Any]) -> Non
     "ids",
     [[1, 2, 1], ["a", "b", "a"], [None, 1, 2], np.array([5, 5, 6]), pa.array(["x", "x", "y"]), pd.Series([7, 7, 8])],
 )
-def test_ids_that_are_missing_or_not_different_are_errors(ids: Any) -> None:
+def test_missing_and_repeated_ids_are_errors(ids: Any) -> None:
     """The error names the rows."""
     with pytest.raises(errors.InputError, match="row"):
         nk.dedup(["one", "two", "three"], ids=ids)
@@ -263,7 +265,7 @@ def test_ids_that_are_missing_or_not_different_are_errors(ids: Any) -> None:
     ids=lambda make: make.__name__,
 )
 @pytest.mark.parametrize("ids", [[30, -1, 2**62], ["c", "", "東"]], ids=["numbers", "strings"])
-def test_ids_come_back_as_they_were_given(make: Any, ids: list[Any]) -> None:
+def test_ids_are_returned_unchanged(make: Any, ids: list[Any]) -> None:
     """Whole numbers and strings, from every kind of column."""
     result = nk.dedup(["red wine and cheese", "red wine and cheese", "something else"], ids=make(ids))
     assert [ids[0], ids[2]] == result.kept
@@ -292,20 +294,20 @@ def test_columns_of_another_length_are_errors(name: str) -> None:
     ids=str,
 )  # fmt: skip
 def test_parameters_out_of_range_are_errors(options: dict[str, Any]) -> None:
-    """Each says what was found and what is allowed."""
+    """The message has the value and what is allowed."""
     with pytest.raises(errors.ParameterError, match="is not allowed; use"):
         nk.dedup(["one", "two"], **options)
 
 
-# Against older documents
+# Reference documents
 
 
 @settings(max_examples=80, deadline=None)
 @given(old=strategies.corpora(max_size=10), new=strategies.corpora(max_size=12), threshold=thresholds, verify=measures)
-def test_against_older_texts_equals_the_definition(
+def test_against_reference_texts_equals_the_definition(
     old: list[str | None], new: list[str | None], threshold: float, verify: str
 ) -> None:
-    """Older texts are visited first and stay. A copy of one names it; any other text the first that it matches."""
+    """They are visited first and kept. A copy of one names it; any other text names its first match."""
     against_ids = [f"old {i}" for i in range(len(old))]
     result = dedup(new, threshold=threshold, verify=verify, against=old, against_ids=against_ids)
     by_definition = Reference(old + new, threshold, verify)
@@ -336,7 +338,7 @@ def test_against_older_texts_equals_the_definition(
 @settings(max_examples=60, deadline=None)
 @given(old=strategies.corpora(max_size=10), new=strategies.corpora(max_size=12), radius=st.integers(0, 30))
 def test_against_an_index_equals_the_definition(old: list[str | None], new: list[str | None], radius: int) -> None:
-    """Without texts: the nearest entry within the radius removes a document, ties by id; the rest as without it."""
+    """The nearest entry within the radius removes a document, ties by id; the others as without an index."""
     fps, counts = nk.fingerprint(old, RECIPE, return_counts=True)
     index = nk.HammingIndex(64)
     entries = np.flatnonzero(counts)
@@ -354,8 +356,8 @@ def test_against_an_index_equals_the_definition(old: list[str | None], new: list
     assert gone == removed(result)
 
 
-def test_copies_are_told_the_distance_of_their_original_to_an_entry_of_an_index() -> None:
-    """Two copies of a text at distance d from an entry: both rows say d, NaN and near-old."""
+def test_copies_have_the_distance_of_their_original_to_an_entry_of_an_index() -> None:
+    """Two copies of a text at distance d from an entry have distance d, NaN and near-old."""
     texts = ["red wine and green cheese", "red wine and green cheese", "blue wine and green cheese"]
     fps = nk.fingerprint(texts, RECIPE)
     index = nk.HammingIndex(64)
@@ -370,14 +372,14 @@ def test_copies_are_told_the_distance_of_their_original_to_an_entry_of_an_index(
 
 
 def test_against_an_index_needs_no_verification_and_the_same_width() -> None:
-    """An index has no texts, and fingerprints of another width do not meet."""
+    """An index has no texts, and fingerprints of another width can't be compared."""
     with pytest.raises(errors.ParameterError, match="verify=jaccard is not allowed; use none with an index"):
         nk.dedup(["a text"], against=nk.HammingIndex(128))
     with pytest.raises(errors.MismatchError, match="bits differs"):
         nk.dedup(["a text"], against=nk.HammingIndex(64), verify="none")
 
 
-# The same answer through every door
+# The same result for every kind of input
 
 
 @pytest.fixture
@@ -390,7 +392,7 @@ def threads() -> Iterator[None]:
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "indel", "none"])
-def test_threads_change_nothing(cluster: str, verify: str) -> None:
+def test_threads_have_no_effect(cluster: str, verify: str) -> None:
     """One, two and five threads give the same kept documents, tables and counts of candidates."""
     texts = near_duplicates()
     nk.set_num_threads(1)
@@ -423,7 +425,7 @@ def test_kinds_of_input_give_the_same_result(make: Any) -> None:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
 def test_corpora_on_disk_give_the_same_result_as_lists(tmp_path: Path, suffix: str) -> None:
-    """The Corpus door equals the list door, ids, values and sources included."""
+    """With ids, values and sources."""
     texts = near_duplicates()
     rows = [
         {"id": f"d{i}", "text": text, "score": i % 5, "source": f"s{i % 3}"}
@@ -458,7 +460,7 @@ def test_tables_become_arrow_and_pandas() -> None:
 # Sources, progress
 
 
-def test_sources_that_lose_most_are_warned_of() -> None:
+def test_a_source_that_loses_most_gives_a_warning() -> None:
     """40 of 50 copies in one source, none in the other."""
     unique = [f"a text of its own number {i} with words {i * 7919} and more {i * 104729}" for i in range(61)]
     texts = unique[:50] + [unique[50]] * 40 + unique[51:]
@@ -471,7 +473,7 @@ def test_sources_that_lose_most_are_warned_of() -> None:
     assert ["source 'copies' loses 78% of its documents, the others 0%"] == summary["warnings"]
 
 
-def test_sources_alike_are_not_warned_of() -> None:
+def test_equal_sources_give_no_warning() -> None:
     """Every source loses half."""
     unique = [f"a text of its own number {i} with words {i * 7919} and more {i * 104729}" for i in range(50)]
     summary = nk.dedup(unique * 2, sources=["a", "b"] * 50, threshold=0.95).summary
@@ -479,8 +481,8 @@ def test_sources_alike_are_not_warned_of() -> None:
     assert [] == summary["warnings"]
 
 
-def test_progress_is_told_by_stage() -> None:
-    """Counts never fall and end at the whole."""
+def test_progress_is_reported_by_stage() -> None:
+    """Counts never fall, and end at the total."""
     calls: list[tuple[str, int, int | None]] = []
     dedup(near_duplicates(300), progress=lambda stage, done, total: calls.append((stage, done, total)))
     for stage in ("hash", "cluster"):

@@ -1,4 +1,4 @@
-"""nearkin.dedup.verify: similarities against sets and rapidfuzz in plain Python."""
+"""nearkin.dedup.verify: similarities compared with sets and rapidfuzz."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nearkin.io import PackedTexts
     kind=st.sampled_from(["char", "word"]),
 )
 def test_similarities_equal_the_definition(texts: list[str | None], measure: Any, n: int, kind: Any) -> None:
-    """All pairs of texts, themselves included, in one call."""
+    """All pairs of texts, including each with itself, in one call."""
     recipe = VERIFIED.with_(features=kind, n=n)
     left, right = (side.ravel() for side in np.meshgrid(range(len(texts)), range(len(texts))))
     actual = nk.similarity(texts, left, right, recipe=recipe, measure=measure)
@@ -57,7 +57,7 @@ def test_similarity_is_symmetric(texts: list[str]) -> None:
         assert there == pytest.approx(back, abs=1e-12)
 
 
-def test_weights_and_width_change_no_similarity() -> None:
+def test_weights_and_width_have_no_effect() -> None:
     """Sets are distinct features: count or binary, 64 bits or 1024, any hash."""
     texts = ["red red red wine", "red wine", "wine"]
     actual = [
@@ -91,14 +91,14 @@ def test_no_pairs_give_no_similarities() -> None:
 @pytest.mark.parametrize(
     ("left", "right"), [([0], [2]), ([-1], [0]), ([0], [2**32]), ([2**40], [0]), ([0, 1], [0]), ([], [1])]
 )
-def test_places_that_no_text_has_are_errors(left: list[int], right: list[int]) -> None:
-    """Negative places, places behind the end, sides of different length."""
+def test_rows_without_a_text_are_errors(left: list[int], right: list[int]) -> None:
+    """Negative rows, rows beyond the end, sides of different length."""
     with pytest.raises(errors.ParameterError, match="is not allowed; use"):
         nk.similarity(["a", "b"], left, right)
 
 
 def test_unknown_measures_are_errors() -> None:
-    """The error names those there are."""
+    """The error lists the measures."""
     with pytest.raises(errors.ParameterError, match="cosine is not allowed; use jaccard, containment"):
         nk.similarity(["a", "b"], [0], [1], measure="cosine")  # type: ignore[arg-type]
 
@@ -114,7 +114,7 @@ def test_unknown_measures_are_errors() -> None:
     ],
 )  # fmt: skip
 def test_texts_of_every_kind_are_looked_up_by_row(make: Any) -> None:
-    """Ascending rows, none among them; a missing text stays missing."""
+    """Ascending rows, or none; a missing text remains missing."""
     look_up, count = texts_by_row(make(["red", None, "Übung", ""]))
     assert 4 == count
     for rows in ([], [1], [0, 2, 3], [0, 1, 2, 3]):
@@ -123,8 +123,8 @@ def test_texts_of_every_kind_are_looked_up_by_row(make: Any) -> None:
         assert [["red", None, "Übung", ""][row] for row in rows] == listed
 
 
-def test_a_cache_compares_what_it_was_given() -> None:
-    """Rows of any number, by the measure and the recipe of the comparison."""
+def test_a_cache_compares_its_texts() -> None:
+    """Rows with any numbers, by the measure and the recipe of the comparison."""
     cache = TextMeasure(VERIFIED.with_(features="word", n=1), "containment").cache(1 << 20)
     required = np.array([7, 900], np.uint32)
     assert [7, 900] == cache.missing(required).tolist()
@@ -135,7 +135,7 @@ def test_a_cache_compares_what_it_was_given() -> None:
 
 @given(strategies.texts(max_size=12), strategies.texts(max_size=12))
 def test_baselines_are_measures_of_characters(a: str, b: str) -> None:
-    """Equal texts have 1, and the order does not count; Dice of 2- and 3-grams by hand."""
+    """Equal texts have 1, and the order has no effect; Dice of 2- and 3-grams by hand."""
     actual = baselines(a, b)
     assert actual == pytest.approx(baselines(b, a))
     assert [1.0] * 4 == list(baselines(a, a).values())
@@ -151,7 +151,7 @@ def test_baselines_are_measures_of_characters(a: str, b: str) -> None:
 
 
 def test_long_texts_of_one_edit_are_compared_in_strips() -> None:
-    """A common beginning and end cost nothing; texts too long for one go have the similarity of the definition."""
+    """A common prefix and suffix cost nothing; texts too long for one strip have the similarity of the definition."""
     a, b = "ab" * 400_000, "ab" * 200_000 + "x" + "ab" * 200_000
     assert [1 - 1 / 1_600_001] == nk.similarity([a, b], [0], [1], measure="indel").tolist()
     a, b = "abc" * 8_000, "cab" * 8_000
@@ -159,7 +159,7 @@ def test_long_texts_of_one_edit_are_compared_in_strips() -> None:
 
 
 def test_indel_of_texts_beyond_the_budget_is_refused() -> None:
-    """The message says how long they are, how long they may be, and what to use instead."""
+    """The message has their length, the limit, and an alternative."""
     with pytest.raises(
         errors.ParameterError, match=r'differ over 800000 and 800000 characters.*549755813888.*"jaccard"'
     ):

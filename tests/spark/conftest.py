@@ -1,4 +1,4 @@
-"""The fixtures of `sessions`; type checkers, which know one conftest alone, read that file and not this one."""
+"""Fixtures of `sessions`, in a file of their own because type checkers read only one conftest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine's answer beside that of one machine."""
+"""Comparison of an engine's result with that of one machine."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class DocumentSet:
 
     @classmethod
     def of(cls, texts: Sequence[str | None], ids: Sequence[Any] | None = None, **columns: list[Any]) -> DocumentSet:
-        """Documents whose ids are row numbers if there are none."""
+        """Build documents; default ids are row numbers."""
         return cls(list(texts), list(range(len(texts)) if ids is None else ids), columns)
 
     def shuffled(self, seed: int = 1) -> pa.Table:
-        """As a table in another order."""
+        """Return a table in another order."""
         order = list(range(len(self.texts)))
         random.Random(seed).shuffle(order)
         kind = pa.string() if self.ids and isinstance(self.ids[0], str) else pa.int64()
@@ -49,20 +49,20 @@ class DocumentSet:
         )
 
     def by_id(self) -> DocumentSet:
-        """In the order of ids."""
+        """Return the documents in the order of ids."""
         order = sorted(range(len(self.ids)), key=self.ids.__getitem__)
         columns = {name: [cells[at] for at in order] for name, cells in self.columns.items()}
         return DocumentSet([self.texts[at] for at in order], [self.ids[at] for at in order], columns)
 
 
 class Engine:
-    """A session, and what both give for the same documents."""
+    """A session, and the comparison of its results with those of one machine."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
 
     def frame(self, documents: DocumentSet, parts: int = 1) -> Any:
-        """A DataFrame of documents."""
+        """Return a DataFrame of documents."""
         table = documents.shuffled()
         kinds = {"int64": "bigint", "string": "string", "double": "double"}
         schema = ", ".join(f"{field.name} {kinds[str(field.type)]}" for field in table.schema)
@@ -78,7 +78,7 @@ class Engine:
         parts: int = 1,
         **options: Any,
     ) -> dict[str, Any]:
-        """Both answers are equal, row for row and bit for bit; the engine's summary."""
+        """Check that both results are equal, row for row and bit for bit; return the engine's summary."""
         against = None if reference is None else self.frame(reference)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -102,14 +102,14 @@ class Engine:
         assert local.clusters.to_arrow().to_pylist() == clusters
         kept = result.kept.select("id").toArrow().column("id").to_pylist()
         assert sorted(local.kept) == sorted(kept)
-        assert _links(local.pairs.to_arrow()) == _links(result.pairs.toArrow())
+        assert _sorted_links(local.pairs.to_arrow()) == _sorted_links(result.pairs.toArrow())
         same = {name: value for name, value in result.summary.items() if name not in _COUNTED}
         assert {name: local.summary.get(name) for name in same} == same
         return dict(result.summary)
 
 
-def _links(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Links in one order; of two documents the smaller id first, where both are ends of one link."""
+def _sorted_links(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Return links in one order; with two ends the smaller id comes first."""
     rows = []
     for row in table.to_pylist():
         ends = (row["left"], row["right"]) if "left" in row else (row["id"], row["representative"])
@@ -118,8 +118,8 @@ def _links(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(rows, key=str)
 
 
-def edited(words: Sequence[str], count: int, rng: random.Random, vocabulary: Sequence[str]) -> list[str]:
-    """A text of which some words are others."""
+def edit_words(words: Sequence[str], count: int, rng: random.Random, vocabulary: Sequence[str]) -> list[str]:
+    """Return a text with some words replaced."""
     new = list(words)
     for _ in range(count):
         new[rng.randrange(len(new))] = rng.choice(vocabulary)
@@ -129,32 +129,32 @@ def edited(words: Sequence[str], count: int, rng: random.Random, vocabulary: Seq
 VOCABULARY = [f"w{number}" for number in range(3000)]
 
 
-def mixed(count: int, seed: int = 0) -> list[str | None]:
-    """Texts of which two thirds are edits of others, copies, and texts without features."""
+def mixed_texts(count: int, seed: int = 0) -> list[str | None]:
+    """Return texts: two thirds are edits of others, and there are copies and texts without features."""
     rng = random.Random(seed)
     base = [rng.choices(VOCABULARY[:500], k=60) for _ in range(count // 3)]
     texts: list[str | None] = [" ".join(words) for words in base]
     while len(texts) < count - 6:
-        texts.append(" ".join(edited(rng.choice(base[: max(count // 30, 3)]), rng.randint(0, 12), rng, VOCABULARY)))
+        texts.append(" ".join(edit_words(rng.choice(base[: max(count // 30, 3)]), rng.randint(0, 12), rng, VOCABULARY)))
     texts += ["", "!!!", "", None, "...", texts[0]]
     rng.shuffle(texts)
     return texts
 
 
-def chain(count: int, seed: int = 0) -> list[str | None]:
-    """Each text is an edit of the one before it; in no order."""
+def chain_texts(count: int, seed: int = 0) -> list[str | None]:
+    """Return edits of each previous text, shuffled."""
     rng = random.Random(seed)
     texts = [rng.choices(VOCABULARY, k=80)]
     while len(texts) < count:
-        texts.append(edited(texts[-1], rng.choice([1, 3, 6, 9]), rng, VOCABULARY))
+        texts.append(edit_words(texts[-1], rng.choice([1, 3, 6, 9]), rng, VOCABULARY))
     rng.shuffle(texts)
     return [" ".join(words) for words in texts]
 
 
-def star(count: int, edits: int, seed: int = 0) -> list[str | None]:
-    """Edits of one text: few edits make a clique, more a star whose ends are not alike."""
+def star_texts(count: int, edits: int, seed: int = 0) -> list[str | None]:
+    """Return edits of one text: few edits give a clique, more a star with dissimilar ends."""
     rng = random.Random(seed)
     centre = rng.choices(VOCABULARY, k=80)
-    texts = [centre, *(edited(centre, edits, rng, VOCABULARY) for _ in range(count - 1))]
+    texts = [centre, *(edit_words(centre, edits, rng, VOCABULARY) for _ in range(count - 1))]
     rng.shuffle(texts)
     return [" ".join(words) for words in texts]

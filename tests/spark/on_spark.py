@@ -1,7 +1,7 @@
-"""What `test_spark.py` asks of Spark itself, in a process of its own, since pyspark has one kind of session in each.
+"""Tasks of `test_spark.py` on Spark itself, in a process of its own, because pyspark has one kind of session in each.
 
-`python on_spark.py MASTER TASK FOLDER` with a master such as `local[2]`, or `connect` for Spark Connect in front of it;
-the last line that it writes is JSON.
+`python on_spark.py MASTER TASK FOLDER` with a master such as `local[2]`, or `connect` for Spark Connect; the last line
+of its output is JSON.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain, mixed, star
+from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
 import nearkin as nk
 from nearkin import errors
 from nearkin.spark import check, dedup, explain, fingerprint, pairs, signature
 
 
-def session_of(master: str, folder: str) -> Any:
-    """A session on loopback, small, with many batches in a task."""
+def build_session(master: str, folder: str) -> Any:
+    """Build a small session on loopback, with many batches in a task."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -41,7 +41,7 @@ def session_of(master: str, folder: str) -> Any:
         "spark.shuffle.io.retryWait": "1s",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
-        # Small jobs take as long as it takes to compile what they run.
+        # Compiling small jobs would take longer than running them.
         "spark.sql.codegen.wholeStage": "false",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -49,26 +49,26 @@ def session_of(master: str, folder: str) -> Any:
     for name, value in settings.items():
         builder = builder.config(name, value)
     if master == "connect":
-        # The port of the server, which is any free one.
+        # Use any free port for the server.
         os.environ["SPARK_TESTING"] = "1"
         return builder.remote("local[2]").getOrCreate()
     return builder.master(master).getOrCreate()
 
 
 def equal(session: Any, folder: str) -> dict[str, Any]:
-    """Answers are those of one machine."""
+    """Compare results with those of one machine."""
     engine = Engine(session)
-    texts = chain(14) + star(6, 3) + mixed(30)
+    texts = chain_texts(14) + star_texts(6, 3) + mixed_texts(30)
     documents = DocumentSet.of(texts, score=[float(at * 7919 % 101) for at in range(len(texts))])
     result = engine.check_equal(documents, recipe=MINHASH, parts=3, keep="max:score")
     return {name: result[name] for name in ("documents", "removed", "clusters", "without_features")}
 
 
 def more(session: Any, folder: str) -> dict[str, Any]:
-    """The same of other options, of shapes that need rounds, and of older documents."""
+    """Compare other options, shapes that need rounds, and reference documents."""
     engine = Engine(session)
     counts = {}
-    shapes: list[str | None] = chain(40) + star(40, 8) + mixed(120)
+    shapes: list[str | None] = chain_texts(40) + star_texts(40, 8) + mixed_texts(120)
     cases: list[tuple[str, dict[str, Any]]] = [
         (MINHASH, {"keep": "last"}),
         (MINHASH, {"cluster": "components", "links": "all"}),
@@ -86,8 +86,8 @@ def more(session: Any, folder: str) -> dict[str, Any]:
 
 
 def columns(session: Any, folder: str) -> dict[str, Any]:
-    """Fingerprints and signatures, of columns whatever their names."""
-    texts = mixed(300, seed=2)
+    """Compare fingerprints and signatures of columns with any names."""
+    texts = mixed_texts(300, seed=2)
     documents = session.createDataFrame(
         pa.table({"a.b `n`": range(300), "text": texts, "t": [[at] for at in range(300)]})
     )
@@ -118,7 +118,7 @@ def _error(call: Callable[[], object]) -> str:
 
 
 def mistakes(session: Any, folder: str) -> dict[str, Any]:
-    """What workers and the engine refuse."""
+    """Return the errors of workers and the engine."""
 
     def frame(**cells: Any) -> Any:
         return session.createDataFrame(pa.table(cells))
@@ -147,13 +147,13 @@ def mistakes(session: Any, folder: str) -> dict[str, Any]:
 
 
 def workers(session: Any, folder: str) -> dict[str, Any]:
-    """What a job says of workers that are not as the driver."""
+    """Return the error of a job for workers that differ from the driver."""
     good = session.createDataFrame(pa.table({"id": [1], "text": ["a"]}))
     return {"error": _error(lambda: dedup(good)), "column": _error(lambda: fingerprint(good))}
 
 
 def unshared(session: Any, folder: str) -> dict[str, Any]:
-    """A folder that is another one to a worker."""
+    """Return the error for a folder that a worker does not share."""
     good = session.createDataFrame(pa.table({"id": [1], "text": ["a"]}))
     return {
         "error": _error(lambda: dedup(good, checkpoint=f"{folder}/run/1")),
@@ -162,9 +162,9 @@ def unshared(session: Any, folder: str) -> dict[str, Any]:
 
 
 def long(session: Any, folder: str) -> dict[str, Any]:
-    """A job that says where it is, and is disturbed from outside."""
+    """Run a job that reports its stages and is disturbed from outside."""
     engine = Engine(session)
-    texts = mixed(8000, seed=11)
+    texts = mixed_texts(8000, seed=11)
     documents = DocumentSet.of(texts)
 
     def tell(stage: str, done: int, total: int | None) -> None:
@@ -188,12 +188,12 @@ TASKS = {task.__name__: task for task in (equal, more, columns, mistakes, worker
 
 
 def main() -> None:
-    """Run one task, and say what it found."""
+    """Run tasks, and print their results."""
     master, names, folder = sys.argv[1:]
     with warnings.catch_warnings():
-        # pyspark says of other packages that they are too new for it.
+        # pyspark warns that other packages are too new for it.
         warnings.simplefilter("ignore")
-        session = session_of(master, folder)
+        session = build_session(master, folder)
         reported = {name: TASKS[name](session, folder) for name in names.split(",")}
         print(json.dumps(reported), flush=True)
         session.stop()

@@ -1,4 +1,4 @@
-"""Fixtures of engines: Sail always runs; Spark where there is Java 17 or newer."""
+"""Fixtures of engines: Sail always runs; Spark if there is Java 17 or newer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engines import Engine
 
 @pytest.fixture(scope="session")
 def sail() -> Iterator[Any]:
-    """A session of Sail in this process."""
+    """Yield a session of Sail in this process."""
     from pysail.spark import SparkConnectServer
     from pyspark.sql import SparkSession
 
@@ -25,7 +25,7 @@ def sail() -> Iterator[Any]:
     server.start(background=True)
     host, port = server.listening_address
     with warnings.catch_warnings():
-        # pyspark says that pandas 3 is too new for it; nothing here uses pandas.
+        # pyspark warns that pandas 3 is too new for it, but nothing here uses pandas.
         warnings.simplefilter("ignore")
         session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
     yield session
@@ -35,13 +35,13 @@ def sail() -> Iterator[Any]:
 
 @pytest.fixture
 def engine(sail: Any) -> Engine:
-    """Sail, as the tests ask it."""
+    """Return Sail with the comparison of results."""
     return Engine(sail)
 
 
 @pytest.fixture(scope="session")
 def java() -> str:
-    """The program java, 17 or newer; the test is skipped without it."""
+    """Return the program java, 17 or newer; skip the test without it."""
     actual = shutil.which("java")
     if actual is None:
         pytest.skip("java is not installed (Debian: apt-get install openjdk-17-jre-headless)")

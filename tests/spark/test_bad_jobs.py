@@ -1,4 +1,4 @@
-"""What users do wrong is refused before a job starts, or names the record; jobs that failed go on where they were."""
+"""Errors of users are raised before a job starts, or name the record; failed jobs resume."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed
+from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed_texts
 
 import nearkin as nk
 from nearkin.dedup.distributed.links import Verification
@@ -20,7 +20,7 @@ from nearkin.errors import EngineError, InputError, MismatchError, OutputError, 
 from nearkin.spark import check, dedup, engine, explain, fingerprint, job, pairs, plans, signature
 from nearkin.spark.engine import Checkpoint, functions
 
-# Sail joins the thread of a function that raised from that same thread, which only a destructor notices.
+# Sail joins the thread of a function that raised from the same thread, which gives a warning in a destructor.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 TEXTS = [
@@ -32,13 +32,13 @@ TEXTS = [
 
 
 def frame(session: Any, **columns: Any) -> Any:
-    """A DataFrame of these columns, or of four texts."""
+    """Return a DataFrame with columns, or with four texts."""
     columns = columns or {"id": [1, 2, 3, 4], "text": TEXTS}
     return session.createDataFrame(pa.table(columns))
 
 
 def refused(kind: type[Exception], message: str, call: Callable[[], object]) -> Any:
-    """The error, whose message holds this."""
+    """Check that a call raises this error with this text in its message."""
     with pytest.raises(kind, match=re.escape(message)) as raised:
         call()
     assert kind is type(raised.value)
@@ -93,7 +93,7 @@ def test_a_frame_that_is_not_of_an_engine(sail: Any) -> None:
     ids=str,
 )
 def test_arguments(sail: Any, options: dict[str, Any], message: str) -> None:
-    """Refused before the engine has done anything."""
+    """They are checked before the engine runs."""
     documents = frame(sail, id=[1], text=["a"], day=["x"], tags=[[1]], n=[1.0])
     reported: list[str] = []
     refused(
@@ -110,7 +110,7 @@ def test_names_that_are_ambiguous(sail: Any) -> None:
     refused(ParameterError, "id='id', the name of 2 columns (id, Id), is not allowed", lambda: dedup(alike))
 
 
-def test_older_documents_with_other_columns(sail: Any) -> None:
+def test_reference_documents_with_other_columns(sail: Any) -> None:
     documents = frame(sail)
     error = refused(
         MismatchError,
@@ -133,7 +133,7 @@ def test_older_documents_with_other_columns(sail: Any) -> None:
 
 
 def test_names_with_dots_quotes_spaces_and_capitals(sail: Any, tmp_path: Path) -> None:
-    """And those that stages give their own columns."""
+    """Also names that stages give their own columns."""
     names = ["The id.x", "a `text`", "Score.of 1", "from", "removed_id", "number", "REMOVED_ID_"]
     columns = [[4, 3, 2, 1], TEXTS, [1.0, 2.0, None, None], ["a", "a", "b", None], *[[1, 2, 3, 4]] * 3]
     documents = frame(sail, **dict(zip(names, columns, strict=True)))
@@ -157,7 +157,7 @@ def test_names_with_dots_quotes_spaces_and_capitals(sail: Any, tmp_path: Path) -
 
 
 def test_ids_that_are_not_distinct(sail: Any) -> None:
-    """They are named before anything else is made."""
+    """They are detected before later stages run."""
     reported: list[str] = []
     documents = frame(sail, id=[1, 2, 2, 7, 7, 7], text=["a b c d"] * 6)
     error = refused(
@@ -171,7 +171,7 @@ def test_ids_that_are_not_distinct(sail: Any) -> None:
     reference = frame(sail, id=[5, 5], text=["a", "b"])
     refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: dedup(frame(sail), against=reference))
     refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: check(frame(sail), reference))
-    # An id may be that of a new and an older document.
+    # A new and a reference document may have the same id.
     assert 3 == dedup(frame(sail), against=frame(sail).limit(1)).kept.count() + 1
 
 
@@ -226,7 +226,7 @@ def test_texts_that_are_null_are_counted(sail: Any) -> None:
         (["1", "2024-01-02", "2", "3"], "id 20: column 'score' holds '2024-01-02', a date among numbers"),
     ],
 )
-def test_values_that_do_not_say_what_to_keep(sail: Any, cells: list[str], message: str) -> None:
+def test_values_that_are_neither_numbers_nor_dates(sail: Any, cells: list[str], message: str) -> None:
     documents = frame(sail, id=[10, 20, 30, 40], text=TEXTS, score=cells)
     for keep in ("max:score", "longest,min:score"):
         error = refused(InputError, message, lambda keep=keep: dedup(documents, keep=keep))  # type: ignore[misc]
@@ -234,7 +234,7 @@ def test_values_that_do_not_say_what_to_keep(sail: Any, cells: list[str], messag
 
 
 def test_numbers_and_dates_of_one_column_in_two_tasks(sail: Any) -> None:
-    """Each batch alone would do."""
+    """Each batch alone would be accepted."""
     numbers = frame(sail, id=[1, 2], text=TEXTS[:2], score=["1", None])
     dates = frame(sail, id=[3, 4, 5], text=[*TEXTS[2:], "x"], score=["2024-01-02", "2024-01-03T10:00:00Z", None])
     refused(
@@ -270,7 +270,7 @@ def test_checkpoints_that_cannot_be_written(sail: Any, tmp_path: Path) -> None:
 def test_workers_that_do_not_share_the_folder(
     sail: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lost: int
 ) -> None:
-    """What some of them have written is not there."""
+    """Files of some workers are missing for others."""
     write = Checkpoint._write
 
     def written(point: Checkpoint, writer: Any, folder: str) -> None:
@@ -313,7 +313,7 @@ def test_the_checkpoint_of_another_job(sail: Any, tmp_path: Path, other: dict[st
 
 
 def test_the_checkpoint_of_other_documents(sail: Any, tmp_path: Path) -> None:
-    """As many, or of the same ids: whatever they are, no answer is that of others."""
+    """The same number, or the same ids: a result never belongs to other documents."""
     reference = frame(sail, id=[9], text=["old text of other words"])
     folder = f"{tmp_path}/run"
     first = dedup(frame(sail), against=reference, checkpoint=folder).kept.count()
@@ -331,7 +331,7 @@ def test_the_checkpoint_of_other_documents(sail: Any, tmp_path: Path) -> None:
     newer = frame(sail, id=[9], text=["old text of other letters"])
     refused(MismatchError, "was made of 1 documents", lambda: dedup(frame(sail), against=newer, checkpoint=folder))
     refused(MismatchError, "another job", lambda: dedup(frame(sail), checkpoint=folder))
-    # Another order is no other input.
+    # The order has no effect.
     backwards = frame(sail, id=[4, 3, 2, 1], text=TEXTS[::-1]).repartition(3)
     assert first == dedup(backwards, against=reference, checkpoint=Path(folder)).kept.count()
 
@@ -346,7 +346,7 @@ class _Old:
         self.sparkSession = SimpleNamespace(version=version)
 
     def mapInArrow(self) -> None:  # noqa: N802
-        """As all DataFrames have it."""
+        """Do nothing; all DataFrames have this method."""
 
 
 @pytest.mark.parametrize("version", ["3.5.1", "3.4.0-amzn-0", "2.4"])
@@ -360,7 +360,7 @@ def test_engines_that_are_too_old(sail: Any, version: str) -> None:
 
 
 class _Workers:
-    """A session whose workers answer so."""
+    """A session whose workers return these rows, or raise."""
 
     def __init__(self, rows: list[Any] | Exception) -> None:
         self.rows = rows
@@ -369,7 +369,7 @@ class _Workers:
         return lambda *_: self
 
     def collect(self) -> list[Any]:
-        """What workers say."""
+        """Return the rows of the workers."""
         if isinstance(self.rows, Exception):
             raise self.rows
         return self.rows
@@ -420,8 +420,8 @@ def test_workers_that_do_not_answer() -> None:
     )
 
 
-def test_what_an_engine_says_is_told(sail: Any) -> None:
-    """The DataFrame itself can't be made: its table does not exist, a cast fails."""
+def test_errors_of_an_engine_are_converted(sail: Any) -> None:
+    """The DataFrame itself can't be computed: its table does not exist, or a cast fails."""
     documents = frame(sail).selectExpr("id", "text", "raise_error('no such page') as page")
     for call in (dedup, lambda df, **options: check(df, frame(sail), **options)):
         with pytest.raises(EngineError, match=r"the engine ended the job: .*no such page") as raised:
@@ -434,13 +434,13 @@ def test_what_an_engine_says_is_told(sail: Any) -> None:
 
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs have rounds."""
+    """Let jobs have rounds."""
     monkeypatch.setattr(plans, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
 
 
-def answer(actual: Any) -> list[Any]:
-    """All tables, in one order."""
+def sorted_tables(actual: Any) -> list[Any]:
+    """Return all tables, in one order."""
     tables = actual.kept.select("id").toArrow(), actual.clusters.toArrow(), actual.pairs.toArrow()
     return [sorted(map(repr, table.to_pylist())) for table in tables]
 
@@ -452,11 +452,11 @@ UNDISTURBED: dict[str, tuple[list[Any], list[str]]] = {}
 @pytest.mark.usefixtures("rounds")
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
 @pytest.mark.parametrize("failing", ["documents", "copies", "links", "pairs-1", "removed", "clusters"])
-def test_a_job_goes_on_where_it_was(
+def test_a_job_resumes(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, recipe: str, failing: str
 ) -> None:
-    """A stage is written and not named yet, as by a driver that is killed; then the job is called again."""
-    documents = engine.frame(DocumentSet.of([text or "" for text in mixed(120)]), 3)
+    """A stage is written and not listed yet, as after a killed driver; then the job is called again."""
+    documents = engine.frame(DocumentSet.of([text or "" for text in mixed_texts(120)]), 3)
     reported: list[str] = []
     failed: list[str] = []
     name = Checkpoint._list
@@ -470,7 +470,7 @@ def test_a_job_goes_on_where_it_was(
     def run(folder: str) -> list[Any]:
         reported.clear()
         result = dedup(documents, recipe=recipe, checkpoint=folder, progress=lambda stage, *_: reported.append(stage))
-        return answer(result)
+        return sorted_tables(result)
 
     if recipe not in UNDISTURBED:
         UNDISTURBED[recipe] = run(f"{tmp_path}/undisturbed"), list(reported)
@@ -488,11 +488,11 @@ def test_a_job_goes_on_where_it_was(
     assert [] == reported
 
 
-def test_a_task_that_fails_is_told_and_made_again(
+def test_a_task_that_fails_is_reported_and_runs_again(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The verification of pairs raises once, in a worker."""
-    documents = DocumentSet.of([text or "" for text in mixed(120)])
+    documents = DocumentSet.of([text or "" for text in mixed_texts(120)])
     reported: list[str] = []
 
     def broken(*_: object) -> None:
@@ -526,9 +526,9 @@ def test_a_task_that_fails_is_told_and_made_again(
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
 @pytest.mark.parametrize("strings", [False, True])
-def test_check_asks_each_document_alone(engine: Engine, recipe: str, *, strings: bool) -> None:
-    """As jobs of one document each, on one machine."""
-    texts = [text or "" for text in mixed(90, seed=3)]
+def test_check_decides_each_document_alone(engine: Engine, recipe: str, *, strings: bool) -> None:
+    """The result is that of jobs of one document each, on one machine."""
+    texts = [text or "" for text in mixed_texts(90, seed=3)]
     name = (lambda at: f"old{at:03}") if strings else int
     reference = DocumentSet.of(texts[:50], [name(at) for at in range(50)])
     new = DocumentSet.of([*texts[30:], texts[2]], [name(at) for at in range(100, 161)])
@@ -555,7 +555,7 @@ def test_check_asks_each_document_alone(engine: Engine, recipe: str, *, strings:
 
 
 def test_pairs_are_all_links(engine: Engine) -> None:
-    texts = [text or "" for text in mixed(90, seed=4)]
+    texts = [text or "" for text in mixed_texts(90, seed=4)]
     documents = DocumentSet.of(texts)
     actual = pairs(engine.frame(documents, 2), recipe=MINHASH, threshold=0.6)
     assert ["left", "right", "distance", "similarity"] == actual.columns
@@ -568,33 +568,33 @@ def test_pairs_are_all_links(engine: Engine) -> None:
         pairs(engine.frame(documents), treshold=0.5)
 
 
-def test_explain_says_how_and_what_it_costs(sail: Any) -> None:
+def test_explain_has_the_method_and_its_cost(sail: Any) -> None:
     bands = explain(frame(sail))
     assert (4, "bands", MINHASH, 0) == tuple(bands[name] for name in ("documents", "method", "recipe", "comparisons"))
     assert {**bands, "documents": 0} == explain(0)
     slices = explain(10**8, SIMHASH)
     assert ("slices", 5 * 10**7) == (slices["method"], slices["comparisons"])
     assert slices["core_seconds"] > explain(10**7, SIMHASH)["core_seconds"] * 99
-    # Bands cost a document what they did, however many there are; slices cost more.
+    # Bands have a constant cost per document; that of slices grows.
     assert explain(10**9)["shuffled_bytes"] == bands["shuffled_bytes"] < slices["shuffled_bytes"]
     assert explain(10**9)["tasks"] > 100 * explain(10**6)["tasks"] > 100
     assert explain(10**6, threshold=0.5)["shuffled_bytes"] > explain(10**6)["shuffled_bytes"]
 
 
 @pytest.mark.parametrize("found", [-1, True, 1.5, "x", None, [1], pd.DataFrame({"a": [1]})], ids=repr)
-def test_explain_refuses_what_has_no_documents(found: Any) -> None:
+def test_explain_refuses_other_values(found: Any) -> None:
     with pytest.raises(ParameterError, match="is not allowed; use a DataFrame of Spark, or the number of documents"):
         explain(found)
 
 
 def test_ids_of_a_random_function_are_refused(sail: Any) -> None:
-    """What is kept is read by ids, which would be others."""
+    """Kept rows are read by id, and random ids would be others."""
     documents = frame(sail, key=[1, 2, 3], text=["one text", "one text", "another"])
     random_ = documents.select("text", functions().expr("uuid()").alias("id"))
     refused(InputError, "has other ids when it is read again; write the DataFrame to a table", lambda: dedup(random_))
 
 
-def test_pairs_names_the_options_that_it_takes(sail: Any) -> None:
+def test_pairs_lists_its_options(sail: Any) -> None:
     documents = frame(sail, id=[1, 2], text=["a", "b"])
     for name in ("keep", "links", "treshold"):
         with pytest.raises(TypeError, match=rf"pairs\(\) got an unexpected argument '{name}'; it takes recipe"):
@@ -607,7 +607,7 @@ def test_columns_have_names(sail: Any) -> None:
 
 
 @pytest.mark.parametrize("stage", ["clusters", "documents", "links"])
-def test_what_was_deleted_from_a_checkpoint_is_missed(sail: Any, tmp_path: Path, stage: str) -> None:
+def test_rows_deleted_from_a_checkpoint_are_detected(sail: Any, tmp_path: Path, stage: str) -> None:
     documents = frame(sail, id=[1, 2, 3], text=["one text of some words", "one text of some words!", "another"])
     dedup(documents, checkpoint=tmp_path / "job")
     for path in (tmp_path / "job" / stage).rglob("*.parquet"):
@@ -618,11 +618,11 @@ def test_what_was_deleted_from_a_checkpoint_is_missed(sail: Any, tmp_path: Path,
 
 @pytest.mark.parametrize("options", [{"keep": "max:n"}, {"source": "n"}], ids=str)
 def test_other_columns_are_another_job(sail: Any, tmp_path: Path, options: dict[str, str]) -> None:
-    """What a keep rule or the summary looks at is part of the documents."""
+    """Columns of a keep rule or of sources are part of the documents."""
     columns = {"id": [1, 2, 3], "text": ["one text of some words", "one text of some words!", "another"]}
     first = dedup(frame(sail, **columns, n=[1, 2, 3]), checkpoint=tmp_path / "job", **options)  # type: ignore[arg-type]
     again = dedup(frame(sail, **columns, n=[1, 2, 3]), checkpoint=tmp_path / "job", **options)  # type: ignore[arg-type]
-    assert answer(first) == answer(again)
+    assert sorted_tables(first) == sorted_tables(again)
     refused(
         MismatchError,
         "has 3 documents, and those of this call are not the same",

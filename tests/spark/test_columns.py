@@ -1,4 +1,4 @@
-"""Fingerprints and signatures that an engine makes are those of one machine."""
+"""Fingerprints and signatures of an engine are those of one machine."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines import VOCABULARY, edited, mixed
+from engines import VOCABULARY, edit_words, mixed_texts
 
 import nearkin as nk
 from nearkin.errors import ParameterError
 from nearkin.spark import fingerprint, signature
 
 TEXTS: list[str | None] = [
-    *mixed(60),
+    *mixed_texts(60),
     "Ж мир, 中文 標題, ＦＵＬＬ width, naïve ﬁ",
     "a",
     "line\nbreak\ttab\r\n",
@@ -34,7 +34,7 @@ MINHASHES = [
 
 
 def frame(session: Any, parts: int = 1) -> Any:
-    """The texts among columns of other types."""
+    """Return the texts with columns of other types."""
     n = len(TEXTS)
     table = pa.table(
         {
@@ -50,7 +50,7 @@ def frame(session: Any, parts: int = 1) -> Any:
 
 
 def rows(built: Any) -> list[dict[str, Any]]:
-    """In the order of the numbers."""
+    """Return the rows in the order of their numbers."""
     return sorted(built.toArrow().to_pylist(), key=lambda row: row["number"])
 
 
@@ -103,8 +103,8 @@ def test_other_columns_are_untouched(sail: Any, call: Any) -> None:
     assert before == documents.dtypes, "the DataFrame that was given changed"
 
 
-def test_columns_follow_one_another(sail: Any) -> None:
-    """Both, of a name with every sign that SQL knows, and of a filtered DataFrame."""
+def test_columns_can_be_chained(sail: Any) -> None:
+    """Both, for a name with every special character of SQL, and for a filtered DataFrame."""
     name = "The text.of `it`"
     documents = frame(sail).withColumnRenamed("text", name).where("number % 2 = 0")
     built = signature(fingerprint(documents, name, column="a.b"), name, column="`c`")
@@ -125,19 +125,19 @@ def test_no_rows_and_empty_partitions(sail: Any) -> None:
 
 
 def test_long_texts_of_many_batches(sail: Any) -> None:
-    """More rows than the engine puts into one batch."""
+    """More rows than a batch of the engine."""
     import random
 
     rng = random.Random(5)
     words = rng.choices(VOCABULARY, k=30)
-    texts = [" ".join(edited(words, 5, rng, VOCABULARY)) for _ in range(25_000)]
+    texts = [" ".join(edit_words(words, 5, rng, VOCABULARY)) for _ in range(25_000)]
     documents = sail.createDataFrame(pa.table({"number": range(len(texts)), "text": texts})).repartition(2)
     actual = fingerprint(documents, recipe=SIMHASHES[1]).toArrow().sort_by("number").column("fingerprint")
     assert nk.fingerprint(texts, SIMHASHES[1]).view(np.int64).tolist() == actual.to_pylist()
 
 
 @pytest.mark.parametrize("call", [fingerprint, signature])
-def test_what_is_refused(sail: Any, call: Any) -> None:
+def test_invalid_arguments_are_refused(sail: Any, call: Any) -> None:
     documents = frame(sail)
     with pytest.raises(ParameterError, match="text='body' is not allowed; use a column of the DataFrame: number, text"):
         call(documents, "body")
@@ -168,7 +168,7 @@ def test_recipes_for_given_features_are_refused_before_anything_runs(sail: Any) 
             call(frame(sail), recipe=recipe)
 
 
-def test_a_column_of_two_is_refused(sail: Any) -> None:
+def test_ambiguous_columns_are_refused(sail: Any) -> None:
     documents = frame(sail)
     twice = documents.select("text", "number", documents["text"])
     with pytest.raises(ParameterError, match=r"text='text', the name of 2 columns \(text, text\), is not allowed"):

@@ -1,4 +1,4 @@
-"""On every shared corpus of texts an engine gives what one machine gives."""
+"""On every shared corpus of texts an engine gives the result of one machine."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ NEAR = {"en_licences": 100, "er_cora": 500, "zh_laws": 20}
 """Corpora of which at least so many texts are copies or nearly so."""
 
 
-def texts_of(shared: Path, name: str) -> list[str]:
-    """The texts of a corpus, in its order."""
+def read_texts(shared: Path, name: str) -> list[str]:
+    """Return the texts of a corpus, in order."""
     lines = shared / "data" / f"{name}.jsonl.gz"
     if lines.is_file():
         with gzip.open(lines, "rt", encoding="utf-8") as rows:
@@ -45,7 +45,7 @@ def texts_of(shared: Path, name: str) -> list[str]:
 
 
 def test_no_corpus_is_left_out(shared: Path) -> None:
-    """Of those whose records are texts."""
+    """Every corpus whose records are texts is tested."""
     actual = set()
     for path in (shared / "data").glob("*.jsonl.gz"):
         with gzip.open(path, "rt", encoding="utf-8") as rows:
@@ -58,7 +58,7 @@ def test_no_corpus_is_left_out(shared: Path) -> None:
     ("name", "recipe"), [*((name, MINHASH) for name in CORPORA), *((name, SIMHASH) for name in NEAR)]
 )
 def test_the_beginning_of_every_corpus(engine: Engine, shared: Path, name: str, recipe: str) -> None:
-    texts, characters = texts_of(shared, name)[:MOST], 0
+    texts, characters = read_texts(shared, name)[:MOST], 0
     for count, text in enumerate(texts):
         characters += len(text)
         if characters > CHARACTERS:
@@ -73,6 +73,6 @@ def test_the_beginning_of_every_corpus(engine: Engine, shared: Path, name: str, 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH], ids=["minhash", "simhash"])
 @pytest.mark.parametrize("name", CORPORA)
 def test_every_corpus(engine: Engine, shared: Path, name: str, recipe: str) -> None:
-    texts = texts_of(shared, name)
+    texts = read_texts(shared, name)
     result = engine.check_equal(DocumentSet.of(texts), recipe=recipe, parts=8)
     assert len(texts) == result["documents"]

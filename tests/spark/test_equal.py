@@ -1,4 +1,4 @@
-"""An engine gives what one machine gives, for every option that both have."""
+"""An engine gives the result of one machine, for every option that both have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain, mixed, star
+from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
 from nearkin.dedup.distributed import pairs as unit_pairs
 from nearkin.spark import SparkResult, dedup, explain, job, plans
@@ -16,7 +16,7 @@ WORDS = "word:1|count|xxh3|simhash:64"
 
 @pytest.fixture
 def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each document is paired with one earlier one at first, so that there are rounds."""
+    """Pair each document with one earlier one in the first round, so that there are more rounds."""
     monkeypatch.setattr(plans, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
 
@@ -38,23 +38,31 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_options(engine: Engine, recipe: str, options: dict[str, Any]) -> None:
-    engine.check_equal(DocumentSet.of(mixed(300)), recipe=recipe, **options)
+    engine.check_equal(DocumentSet.of(mixed_texts(300)), recipe=recipe, **options)
 
 
 def test_weighted_words_in_few_bits(engine: Engine) -> None:
-    engine.check_equal(DocumentSet.of(mixed(300)), DocumentSet.of(mixed(90, 1)), recipe=WORDS, keep="longest,last")
+    engine.check_equal(
+        DocumentSet.of(mixed_texts(300)), DocumentSet.of(mixed_texts(90, 1)), recipe=WORDS, keep="longest,last"
+    )
 
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 @pytest.mark.parametrize(
     "texts",
-    [chain(90), star(90, 2), star(90, 5), star(90, 10), chain(30) + star(30, 8) + mixed(60)],
+    [
+        chain_texts(90),
+        star_texts(90, 2),
+        star_texts(90, 5),
+        star_texts(90, 10),
+        chain_texts(30) + star_texts(30, 8) + mixed_texts(60),
+    ],
     ids=["chain", "clique", "near star", "star", "all"],
 )
 @pytest.mark.usefixtures("one_at_a_time")
 def test_shapes(engine: Engine, recipe: str, cluster: str, texts: list[str | None]) -> None:
-    """Chains, cliques and stars, where the first pairs do not decide."""
+    """Chains, cliques and stars, for which the first pairs do not decide."""
     engine.check_equal(DocumentSet.of(texts), recipe=recipe, cluster=cluster)
     engine.check_equal(
         DocumentSet.of(texts[:60]), DocumentSet.of(texts[40:]), recipe=recipe, cluster=cluster, keep="last"
@@ -66,7 +74,7 @@ def test_shapes(engine: Engine, recipe: str, cluster: str, texts: list[str | Non
     "texts", [[], ["one text alone"], ["", None], ["some words are here", "and quite other ones"]], ids=repr
 )
 def test_no_pair_at_all(engine: Engine, recipe: str, texts: list[str | None]) -> None:
-    """Stages without a row."""
+    """Stages without rows."""
     engine.check_equal(DocumentSet.of(texts), recipe=recipe)
     engine.check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:1]), recipe=recipe, links="all")
     engine.check_equal(
@@ -78,20 +86,18 @@ def test_no_pair_at_all(engine: Engine, recipe: str, texts: list[str | None]) ->
 def test_small_radii_have_tables(engine: Engine, options: dict[str, Any]) -> None:
     recipe = "word:1|binary|xxh3|simhash:64"
     assert "tables" == explain(360, recipe, radius=3)["method"]
-    texts = mixed(200) + star(60, 1)
+    texts = mixed_texts(200) + star_texts(60, 1)
     engine.check_equal(
-        DocumentSet.of(texts), DocumentSet.of(mixed(100, 1)), recipe=recipe, radius=3, threshold=0.5, **options
+        DocumentSet.of(texts), DocumentSet.of(mixed_texts(100, 1)), recipe=recipe, radius=3, threshold=0.5, **options
     )
 
 
-def test_a_job_that_goes_on_has_the_slices_that_it_had(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Members of units were written under the names of slices: others would not find them again."""
+def test_a_resumed_job_has_the_same_slices(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Members of units are stored under the names of slices, so other slices would not find them."""
     monkeypatch.setattr(plans, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
-    frame = engine.frame(DocumentSet.of(star(90, 5) + chain(40)))
-    expected = rows(dedup(frame, recipe=SIMHASH))
+    frame = engine.frame(DocumentSet.of(star_texts(90, 5) + chain_texts(40)))
+    expected = cluster_rows(dedup(frame, recipe=SIMHASH))
     verify = plans.Plans.links
 
     def fail_later(self: plans.Plans, *arguments: Any, **named: Any) -> Any:
@@ -104,9 +110,9 @@ def test_a_job_that_goes_on_has_the_slices_that_it_had(
         with pytest.raises(RuntimeError, match="the second round"):
             dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job")
     monkeypatch.setattr(unit_pairs, "SLICE", 9)
-    assert expected == rows(dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job"))
+    assert expected == cluster_rows(dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job"))
 
 
-def rows(result: SparkResult) -> list[dict[str, Any]]:
-    """The clusters of a result, in one order."""
+def cluster_rows(result: SparkResult) -> list[dict[str, Any]]:
+    """Return the clusters of a result, in one order."""
     return sorted(result.clusters.toArrow().to_pylist(), key=str)

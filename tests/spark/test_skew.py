@@ -1,4 +1,4 @@
-"""Buckets of very many documents: copies, near-duplicates, and texts that share boilerplate and are not alike."""
+"""Buckets of very many documents: copies, near-duplicates, and dissimilar texts that share boilerplate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearkin.spark import dedup
 
 
 def near_texts(count: int) -> list[str]:
-    """Texts of 150 words that differ in three, each from any other."""
+    """Return texts of 150 words that each differ from any other in three."""
     rng = random.Random(1)
     base = rng.choices(VOCABULARY, k=150)
     texts = []
@@ -29,14 +29,14 @@ def near_texts(count: int) -> list[str]:
 
 
 def unlike_texts(count: int) -> list[str]:
-    """Texts that share 90 of 150 words, in one piece: they meet in many buckets, and none matches another."""
+    """Return texts that share 90 of 150 words in one piece: they meet in many buckets, but none matches another."""
     rng = random.Random(2)
     head = " ".join(rng.choices(VOCABULARY, k=90))
     return [f"{head} {' '.join(str(rng.randrange(10**6)) for _ in range(60))}" for _ in range(count)]
 
 
-def check(engine: Engine, texts: list[str], folder: Path) -> dict[str, Any]:
-    """The kept documents are those of one machine; the summary."""
+def check_kept(engine: Engine, texts: list[str], folder: Path) -> dict[str, Any]:
+    """Check that the kept documents are those of one machine; return the summary."""
     table = pa.table({"id": pa.array(range(len(texts)), pa.int64()), "text": pa.array(texts, pa.string())})
     # A message to an engine has at most 128 MiB.
     pq.write_table(table, folder / "texts.parquet")
@@ -49,22 +49,22 @@ def check(engine: Engine, texts: list[str], folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("count", [3_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_near_duplicates_of_one_text(engine: Engine, count: int, tmp_path: Path) -> None:
-    """What is looked at grows with the documents, and not with their pairs."""
-    summary = check(engine, near_texts(count), tmp_path)
+    """The work grows with the documents, and not with their pairs."""
+    summary = check_kept(engine, near_texts(count), tmp_path)
     assert 1 == summary["kept"]
     assert summary["candidates"] < 60 * count
 
 
 @pytest.mark.parametrize("count", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_equal_texts(engine: Engine, count: int, tmp_path: Path) -> None:
-    """Copies are one document before anything is compared."""
-    summary = check(engine, ["one text among many that are equal"] * count, tmp_path)
+    """Copies become one document before any comparison."""
+    summary = check_kept(engine, ["one text among many that are equal"] * count, tmp_path)
     assert (1, 0) == (summary["kept"], summary["candidates"])
 
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_boilerplate(engine: Engine, count: int, tmp_path: Path) -> None:
     """Signatures are compared before any text is read."""
-    summary = check(engine, unlike_texts(count), tmp_path)
+    summary = check_kept(engine, unlike_texts(count), tmp_path)
     assert count == summary["kept"]
     assert summary["verified"] < count

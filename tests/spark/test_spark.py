@@ -1,6 +1,6 @@
-"""Spark itself: local, behind Spark Connect, and a cluster of two workers, of which one is killed.
+"""Spark itself: local, behind Spark Connect, and a cluster of two workers, one of which is killed.
 
-Sessions live in processes of their own (`on_spark.py`). Everything binds to loopback, and ends with its test.
+Sessions run in processes of their own (`on_spark.py`). Everything binds to loopback, and ends with its test.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ PATIENCE = 1200
 
 
 def environment(**others: str) -> dict[str, str]:
-    """What children of Spark need to know."""
+    """Return the environment of child processes of Spark."""
     here = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     own = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
-    # Workers are given the driver's path and nothing else.
+    # Workers only get the driver's path.
     paths = [str(CHILD.parent), *here.get("PYTHONPATH", "").split(os.pathsep), str(Path(nk.__file__).parents[1])]
     return {**here, **own, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **others}
 
 
 @contextmanager
-def started(command: list[str], log: Path, **others: str) -> Iterator[subprocess.Popen[str]]:
-    """A process whose errors go to a file, and which ends with all that it started."""
+def start_process(command: list[str], log: Path, **others: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a process whose errors are written to a file; end it with all its children."""
     with log.open("w") as errors:
         process = subprocess.Popen(
             command, env=environment(**others), stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
@@ -56,21 +56,21 @@ def started(command: list[str], log: Path, **others: str) -> Iterator[subprocess
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The process and its group, which is its own."""
+    """End the process and its group, which is its own."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         process.kill()
 
 
-def ask(
+def run_tasks(
     master: str, tasks: str, folder: Path, watch: Callable[[str], None] = lambda line: None, **others: str
 ) -> dict[str, Any]:
-    """What tasks of `on_spark.py` find; `watch` is given each line that they write."""
+    """Return the results of tasks of `on_spark.py`; call `watch` with each line of output."""
     log = folder / "driver.log"
     command = [sys.executable, str(CHILD), master, tasks, str(folder)]
     lines = []
-    with started(command, log, **others) as child:
+    with start_process(command, log, **others) as child:
         ending = time.monotonic() + PATIENCE
         assert child.stdout is not None
         for line in child.stdout:
@@ -83,7 +83,7 @@ def ask(
 
 
 def check_mistakes(reported: dict[str, Any], folder: Path) -> None:
-    """What every engine says of them."""
+    """Check the errors, which are the same for every engine."""
     expected = {
         "null": "InputError: column 'id': 1 of 1 documents that one task read at once have no id; give each document "
         "one, or leave those without out",
@@ -112,8 +112,8 @@ def check_mistakes(reported: dict[str, Any], folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("java")
-def test_classic_spark_gives_what_one_machine_gives(tmp_path: Path) -> None:
-    actual = ask("local[2]", "equal", tmp_path)
+def test_classic_spark_gives_the_result_of_one_machine(tmp_path: Path) -> None:
+    actual = run_tasks("local[2]", "equal", tmp_path)
     assert 50 == actual["equal"]["documents"]
     assert actual["equal"]["removed"] > 5
 
@@ -122,8 +122,8 @@ def test_classic_spark_gives_what_one_machine_gives(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize("master", ["local[2]", "connect"])
 def test_both_kinds_of_sessions(master: str, tmp_path: Path) -> None:
-    """Options, shapes, older documents, columns, mistakes."""
-    actual = ask(master, "equal,columns,mistakes,more", tmp_path)
+    """Options, shapes, reference documents, columns, errors."""
+    actual = run_tasks(master, "equal,columns,mistakes,more", tmp_path)
     assert {True} == set(actual["columns"].values()), actual["columns"]
     check_mistakes(actual["mistakes"], tmp_path)
     assert all(count > 10 for count in actual["more"].values()), actual["more"]
@@ -164,11 +164,13 @@ SHIP = (
     ],
     ids=["none", "another"],
 )
-def test_workers_that_are_not_as_the_driver(program: str, message: str, tmp_path: Path) -> None:
+def test_workers_that_differ_from_the_driver(program: str, message: str, tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(program.format(python=sys.executable) + RUN)
     python.chmod(python.stat().st_mode | stat.S_IXUSR)
-    actual = ask("local[2]", "workers", tmp_path, PYSPARK_PYTHON=str(python), PYSPARK_DRIVER_PYTHON=sys.executable)
+    actual = run_tasks(
+        "local[2]", "workers", tmp_path, PYSPARK_PYTHON=str(python), PYSPARK_DRIVER_PYTHON=sys.executable
+    )
     for reported in actual["workers"].values():
         assert reported.startswith(message), reported
 
@@ -176,8 +178,8 @@ def test_workers_that_are_not_as_the_driver(program: str, message: str, tmp_path
 # A cluster
 
 
-def children(parent: int) -> list[int]:
-    """The processes that a process has started and that still run."""
+def running_children(parent: int) -> list[int]:
+    """Return the child processes of a process that still run."""
     try:
         tasks = list(Path(f"/proc/{parent}/task").iterdir())
         return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
@@ -185,8 +187,8 @@ def children(parent: int) -> list[int]:
         return []
 
 
-def until(what: str, log: Path, count: int = 1) -> re.Match[str]:
-    """The last match of an expression in a log that has it this many times."""
+def wait_for(what: str, log: Path, count: int = 1) -> re.Match[str]:
+    """Wait for an expression to occur this many times in a log; return the last match."""
     for _ in range(PATIENCE * 5):
         actual = list(re.finditer(what, log.read_text()))
         if len(actual) >= count:
@@ -196,7 +198,7 @@ def until(what: str, log: Path, count: int = 1) -> re.Match[str]:
 
 
 def spark_class() -> str:
-    """The program that starts parts of Spark; it becomes the Java process."""
+    """Return the program that starts parts of Spark; it becomes the Java process."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -205,46 +207,46 @@ def spark_class() -> str:
 
 @contextmanager
 def cluster(folder: Path, *before: list[str]) -> Iterator[tuple[str, list[subprocess.Popen[str]], Path]]:
-    """A master and two workers of one core each: the address, the workers, the log of the master.
+    """Start a master and two workers of one core each: return the address, the workers, the log of the master.
 
-    What stands before a worker is the command that runs it.
+    A prefix of a worker is the command that runs it.
     """
     log = folder / "master.log"
     common = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    # The REST server would want a port of its own.
+    # The REST server would need a port of its own.
     options = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false", "SPARK_WORKER_DIR": str(folder / "work")}
     with ExitStack() as all_:
         master = [spark_class(), "org.apache.spark.deploy.master.Master", *common]
-        all_.enter_context(started(master, log, **options))
-        address = until(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)", log).group(1)
+        all_.enter_context(start_process(master, log, **options))
+        address = wait_for(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)", log).group(1)
         worker = [spark_class(), "org.apache.spark.deploy.worker.Worker", *common, "--cores", "1", "--memory", "600m"]
         workers = [
-            all_.enter_context(started([*runs, *worker, address], folder / f"worker-{at}.log", **options))
+            all_.enter_context(start_process([*runs, *worker, address], folder / f"worker-{at}.log", **options))
             for at, runs in enumerate(before or ([], []))
         ]
-        until(r"Registering worker", log, 2)
+        wait_for(r"Registering worker", log, 2)
         yield address, workers, log
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("java")
 def test_an_executor_is_killed_in_the_middle(tmp_path: Path) -> None:
-    """Of either worker once, in the middle of a stage: the same answer."""
+    """Each worker once, in the middle of a stage: the result is the same."""
     killed: list[int] = []
     with cluster(tmp_path) as (address, workers, log):
 
         def watch(line: str) -> None:
             at = len(killed)
             if line.strip() in ("stage units", "stage links") and at < 2:
-                # In the middle of the stage, not before it.
+                # Kill it in the middle of the stage, not before.
                 time.sleep(1)
-                executor = children(workers[at].pid)
+                executor = running_children(workers[at].pid)
                 assert executor, "the worker has no executor"
                 os.kill(executor[0], signal.SIGKILL)
                 killed.append(executor[0])
 
-        actual = ask(address, "long", tmp_path, watch)["long"]
-        until(r"Launching executor app-", log, 4)
+        actual = run_tasks(address, "long", tmp_path, watch)["long"]
+        wait_for(r"Launching executor app-", log, 4)
     assert 2 == len(killed)
     assert (True, True, True) == (actual["kept"], actual["clusters"], actual["pairs"])
     assert actual["removed"] > 1000
@@ -256,11 +258,11 @@ def test_an_executor_is_killed_in_the_middle(tmp_path: Path) -> None:
     os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root gives a process its own disk"
 )
 def test_workers_with_disks_of_their_own(tmp_path: Path) -> None:
-    """One of two has another folder under the path of the checkpoint: refused before the job starts."""
+    """One of two workers has another folder under the path of the checkpoint: the job is refused before it starts."""
     (tmp_path / "run").mkdir()
     own = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(tmp_path / "run")]
     with cluster(tmp_path, [], own) as (address, _, _):
-        reported = ask(address, "unshared", tmp_path)["unshared"]
+        reported = run_tasks(address, "unshared", tmp_path)["unshared"]
     assert reported["error"].startswith(f"EngineError: checkpoint='{tmp_path}/run/1' is not shared by all workers: ")
     assert reported["error"].endswith("; give a folder that the driver and all workers can write")
     assert "documents" not in reported["written"]

@@ -16,8 +16,8 @@ hash: two of n lines collide with probability below n² / 2^65.
 `find` visits the documents in keep order; kernel and definitions: `crates/nearkin-core/src/dedup/repeats.rs`. The union
 of all repeats is that of all windows of N symbols with an equal earlier window, in an earlier document or in the same
 one. Repeats of bytes are matched byte by byte and then cut to complete characters, so they may be shorter than N by the
-bytes of two. Repeats of words ignore the text between words. Memory: 16 to 32 bytes per anchor, of which there are
-about 6 / N per symbol of texts that are no copies; symbols above 64 MB are read from a temporary file.
+bytes of two. Repeats of words ignore the text between words. Memory: 16 to 32 bytes per anchor, with about 6 / N
+anchors per symbol of texts that are no copies; symbols above 64 MB are read from a temporary file.
 """
 
 from __future__ import annotations
@@ -335,7 +335,7 @@ def match_copies(documents: HashedDocuments, order: NDArray[np.int64], unit: int
     order : (n,) int64
         Their rows in keep order.
     unit : int
-        The unit of these passages.
+        Number of the unit.
     """
     rows = order[documents.counts[order] > 0]
     original = first_with_same_content(documents.contents[rows])

@@ -109,7 +109,7 @@ class Assignment:
     near : NearMisses or None
         If requested.
     kept_apart : int
-        Number of rejected pairs of which one document would have been removed for the other, or both in one component.
+        Number of rejected pairs that would have been a removed document and its representative, or in one component.
     """
 
     by: Ordinals
@@ -153,7 +153,7 @@ class Clusterer:
     near_misses : int
         Number of kept documents to search for near misses.
     constraints : CannotLink, optional
-        Pairs of which neither document is removed for the other.
+        Rejected pairs, which the rule separates.
     """
 
     candidate_source: CandidateSource

@@ -4,7 +4,7 @@
 |---|---|
 | `DedupConfig` | `nearkin.dedup`, `nearkin.spark.dedup`, `nearkin dedup`: texts |
 | `FileDedupConfig` | `nearkin.dedup_files`, `nearkin dedup --family ssdeep`: files |
-| `PassagesConfig` | `nearkin.passages`, `nearkin dedup --unit`: parts of texts, beside a `DedupConfig` |
+| `PassagesConfig` | `nearkin.passages`, `nearkin dedup --unit`: parts of texts, with a `DedupConfig` |
 
 An instance is checked when it is built and never changes. `from_args` builds one from the arguments of a caller, in
 which None stands for the value of a store, or for the default. The metadata of each field are those of `option`, from
@@ -115,7 +115,7 @@ def option(
     Returns
     -------
     dataclasses.Field
-        Its metadata have all of these by name, except `default`.
+        Its metadata have all parameters by name, except `default`.
     """
     metadata = {
         "help": help,
@@ -565,7 +565,7 @@ AnyDedupConfig: TypeAlias = DedupConfig | FileDedupConfig
 
 @dataclass(frozen=True, kw_only=True)
 class PassagesConfig:
-    """Options of `nearkin.passages`, which documents each of them, beside those of its `DedupConfig`.
+    """Options of `nearkin.passages`, which documents each of them, in addition to a `DedupConfig`.
 
     Attributes
     ----------

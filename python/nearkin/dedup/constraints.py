@@ -105,7 +105,7 @@ class CannotLink:
         return int(self._later[first + within[0]]) if len(within) else end
 
     def filter(self, lists: CandidateLists, ordinals: Ordinals) -> tuple[CandidateLists, Ordinals, Ordinals]:
-        """Return candidates of these documents without rejected ones; and documents and candidates that it removed."""
+        """Return candidates of documents without rejected ones; and documents and candidates that it removed."""
         owners = lists.owners()
         rejected = self.contains(lists.ordinals, ordinals[owners])
         if not rejected.any():
@@ -138,7 +138,7 @@ class _Components:
 
     def __init__(self, members: list[int], rejected: dict[int, set[int]]) -> None:
         self._parent = {member: member for member in members}
-        # For each head the members of its component that are in rejected pairs, and the other documents of these pairs.
+        # For each head the constrained members of its component, and the documents they are rejected with.
         self._constrained = {member: {member} for member in members if member in rejected}
         self._rejected = {member: set(rejected[member]) for member in self._constrained}
 
@@ -290,7 +290,7 @@ def _searched_pairs(pairs: set[tuple[int, int]], first: int, searched: Ordinals)
 
 
 def _rows_by_id(documents: HashedDocuments, ids: set[str]) -> list[tuple[str, int]]:
-    """Return the text of the id and the row of each document that has one of these ids."""
+    """Return the text of the id and the row of each document whose id is in the set."""
     rows = []
     for start in range(0, len(documents), _IDS):
         chunk = np.arange(start, min(start + _IDS, len(documents)))

@@ -81,7 +81,7 @@ class KnownTexts:
     Raises
     ------
     ParameterError
-        A threshold or recall out of range, a recipe that reads no texts, or ids that are not as many as the texts.
+        A threshold or recall out of range, a recipe that reads no texts, or another number of ids than of texts.
     InputError
         Ids that are not distinct, or a record that can't be read.
 
@@ -137,7 +137,7 @@ class KnownTexts:
         return _unpickle, (self._texts, self._ids.to_list(), self.recipe, self.threshold, self.recall)
 
     def find(self, texts: Texts | Corpus, ids: Ids | None = None) -> ContainedTexts:
-        """Find the reference texts inside each of these.
+        """Find the reference texts inside each query.
 
         Parameters
         ----------

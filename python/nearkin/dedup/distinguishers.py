@@ -41,7 +41,7 @@ def parse_differ(rules: str | Iterable[str] | None) -> tuple[str, ...]:
     Parameters
     ----------
     rules : str, iterable of str, or None
-        Names separated by commas, or one `pattern:REGEX`; or several of these. None and "none" are no rules.
+        Names separated by commas, or one `pattern:REGEX`; or several such strings. None and "none" are no rules.
 
     Raises
     ------

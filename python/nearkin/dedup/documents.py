@@ -228,7 +228,7 @@ def byte_reporter(corpus: Corpus, report: Progress) -> Callable[..., None]:
 
 
 def _row_numbers(count: int) -> Column:
-    # A broadcast takes no memory, but more time than a few zeros.
+    # A broadcast needs more time than a few zeros, but only one cell.
     offsets = np.broadcast_to(np.int64(0), count + 1) if count > _FEW_ROWS else np.zeros(count + 1, np.int64)
     return Column(np.full(count, INT, np.uint8), np.arange(count), offsets, np.zeros(0, np.uint8))
 

@@ -299,7 +299,7 @@ class _PathColumn(Column):
         return self.names[row]
 
     def take(self, rows: Any) -> list[Any]:
-        """Return the paths of these rows."""
+        """Return paths by row."""
         return [self.names[row] for row in np.asarray(rows, np.int64).tolist()]
 
     def to_list(self) -> list[Any]:
@@ -415,7 +415,7 @@ def hash_paths(
 
 
 def _raise_first(*faults: object) -> None:
-    """Raise the first of these that is an exception."""
+    """Raise the first argument that is an exception."""
     for fault in faults:
         if isinstance(fault, Exception):
             raise fault

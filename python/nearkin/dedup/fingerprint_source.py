@@ -72,7 +72,7 @@ class FingerprintSource:
     ids_are_text : bool
         True if names are strings only because the format has no integers.
     read, absent : int
-        Number of rows so far, and of those without a fingerprint.
+        Number of rows so far, and of rows without a fingerprint.
     """
 
     def __init__(self, bits: int, recipe: Recipe | None, corpus: Corpus | None, paths: list[Path]) -> None:

@@ -1,6 +1,6 @@
 """The keep rule: the order in which documents are visited, which decides the kept one of each cluster.
 
-A rule is a list of keys, separated by commas; each key decides the ties of those before it: `longest`, `shortest`,
+A rule is a list of keys, separated by commas; each key decides the ties of earlier ones: `longest`, `shortest`,
 `max:COLUMN`, `min:COLUMN`. `first` and `last` (by row) leave no tie and must come last. Remaining ties are decided by
 id (numbers before strings), then by row. Documents without a value come last by that key.
 """

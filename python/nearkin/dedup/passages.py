@@ -365,7 +365,7 @@ class Cuts:
         return [(int(start), int(end)) for start, end in self.spans[self.offsets[at] : self.offsets[at + 1]]]
 
     def remaining(self, rows: Iterable[int], texts: Iterable[str | None]) -> Iterator[str]:
-        """Yield the texts of these rows without their passages."""
+        """Yield texts without the passages of their rows."""
         for row, text in zip(rows, texts, strict=True):
             yield without_spans(text or "", self.of(row))
 
@@ -697,7 +697,7 @@ def kept_by_share(matches: PassageMatches, totals: NDArray[np.int64], share: flo
 
 
 def _select_cuts(matches: PassageMatches, documents: NDArray[np.bool_]) -> Cuts:
-    """Return the passages of these documents, by row and position."""
+    """Return the passages of selected documents, by row and position."""
     selected = matches.select(documents[matches.rows])
     order = np.lexsort((selected.spans[:, 0], selected.rows))
     rows, counts = np.unique(selected.rows, return_counts=True)

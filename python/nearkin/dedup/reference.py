@@ -1,7 +1,7 @@
 """Reference documents: older documents that new ones are compared with. They are visited first and always kept.
 
-A collection offers its documents as a `ReferenceCorpus`: candidates for the hashes of new documents, and texts, values
-and ids of these candidates. No method returns all documents at once, so they may be stored on disk.
+A collection offers its documents as a `ReferenceCorpus`: candidates for the hashes of new documents, and the texts,
+values and ids of candidates. No method returns all documents at once, so they may be stored on disk.
 `SearchableReference` has them in memory. An index of hashes alone, without texts, is a `ReferenceIndex`
 (`nearkin.dedup.candidates`).
 """
@@ -38,16 +38,16 @@ class ReferenceCorpus(Protocol):
         """
 
     def values(self, rows: Ordinals) -> Values:
-        """Return the values of these rows."""
+        """Return values by row."""
 
     def lengths(self, rows: Ordinals) -> NDArray[np.uint64]:
-        """Return the numbers of characters of these texts."""
+        """Return the numbers of characters of texts, by row."""
 
     def texts(self, rows: Ordinals) -> TextBatch | FeatureSets:
         """Return the texts of ascending rows, or the features by which they are compared."""
 
     def ids(self, rows: Ordinals) -> list[Any]:
-        """Return the ids of these rows, as they were passed."""
+        """Return ids by row, as they were passed."""
 
 
 @runtime_checkable
@@ -89,19 +89,19 @@ class MemoryReference:
         return copies
 
     def values(self, rows: Ordinals) -> Values:
-        """Return the values of these rows."""
+        """Return values by row."""
         return self.documents.values[rows]
 
     def lengths(self, rows: Ordinals) -> NDArray[np.uint64]:
-        """Return the numbers of characters of these texts."""
+        """Return the numbers of characters of texts, by row."""
         return self.documents.lengths[rows]
 
     def texts(self, rows: Ordinals) -> TextBatch:
-        """Look up the texts of these rows."""
+        """Look up texts by row."""
         return self.documents.look_up(rows)
 
     def ids(self, rows: Ordinals) -> list[Any]:
-        """Return the ids of these rows."""
+        """Return ids by row."""
         return self.documents.ids.take(rows)
 
 

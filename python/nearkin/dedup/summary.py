@@ -61,7 +61,7 @@ class Summary(TypedDict, total=False):
     sampled documents, of kept documents, and of pairs. `labels` counts labelled pairs: same, different, unsure and
     contradictory; `kept_apart` counts different pairs that would have been in one cluster; `equal` those of equal
     contents, which are not separated; `unknown_ids` labelled ids of no document. With rules of `differ`,
-    `pairs_that_differ` counts similar pairs that were separated, or of which one document was removed.
+    `pairs_that_differ` counts similar pairs that were separated, or that lost one document.
     """
 
     version: str

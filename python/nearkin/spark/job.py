@@ -365,7 +365,7 @@ def _count_rows(rows: DataFrame, columns: list[str]) -> dict[str, int]:
 
 
 def _checksum(rows: DataFrame, columns: list[str]) -> dict[str, int]:
-    """Return the number of rows and a checksum of these columns, independent of their order."""
+    """Return the number of rows and a checksum of columns, independent of the order of rows."""
     F = functions()
     cells = [F.coalesce(F.col(quote(name)).cast("string"), F.lit("")) for name in columns]
     joint = F.concat(*(part for cell in cells for part in (cell, F.lit(":"))))

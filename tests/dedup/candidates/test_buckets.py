@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.minhash: signatures that are all known give the candidates of the index of bands."""
+"""nearkin.dedup.candidates.minhash: buckets of known signatures give the candidates of a BandIndex."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ RECIPE = "word:1|binary|xxh3|minhash:128"
 SMALL = [("_BATCH", 3), ("_MAX_MEMBERS", 1), ("_PAIRS", 1), ("_RELEASE", 6)]
 
 
-class Known:
-    """A source whose searches know all values, asked as others are: about values, which are those of all places."""
+class BucketSource:
+    """A source whose searches use buckets but take values, those of all ordinals."""
 
     def __init__(self, source: MinHashCandidates, spill: SpillPolicy) -> None:
         self._source, self._spill = source, spill
         self.similarities = source.similarities
 
     def search(self, values: Any) -> Any:
-        """A search that can be asked by values."""
-        return ByValues(self._source, OrderedValues.of(values), self._spill)
+        """Return a search that takes values."""
+        return ValueSearch(self._source, OrderedValues.of(values), self._spill)
 
 
-class ByValues(BucketSearch):
-    """One that is asked about all places; a document that is alone in its buckets finds itself, as in an index."""
+class ValueSearch(BucketSearch):
+    """A bucket search that takes values; like an index, it returns a document as its own candidate."""
 
     added: frozenset[int] = frozenset()
 
     def add(self, positions: Any) -> None:
-        """Note which."""
+        """Record the added ordinals."""
         super().add(positions)
         self.added |= {*positions.tolist()}
 
     def find(self, values: Any) -> CandidateLists:
-        """What `find_at` says of all places, and themselves."""
+        """Return what `find_at` finds for all ordinals, and each of them itself."""
         actual = self.find_at(np.arange(len(values)))
         lists = [actual.ordinals[actual.offsets[i] : actual.offsets[i + 1]].tolist() for i in range(len(values))]
         alone = [i for i in self.added if i not in lists[i]]
@@ -61,16 +61,16 @@ class ByValues(BucketSearch):
         return actual.followed_by(own)
 
 
-def known(source: MinHashCandidates, values: OrderedValues) -> StaticSearch:
-    """A search of any number of documents."""
+def bucket_search(source: MinHashCandidates, values: OrderedValues) -> StaticSearch:
+    """Return a bucket search for any number of documents."""
     with mock.patch.object(minhash, "_MIN_STATIC", 0):
         actual = source.static_search(values, IN_MEMORY)
     assert isinstance(actual, BucketSearch)
     return actual
 
 
-def test_few_documents_have_an_index() -> None:
-    """Sorting all of them ahead is worth it from some thousands on."""
+def test_few_documents_use_an_index() -> None:
+    """Buckets are built only from some thousands of documents on."""
     source = MinHashCandidates(nk.Recipe(RECIPE), 0.5)
     values, _ = source.hash(near_duplicates(60))
     assert source.static_search(OrderedValues.of(values), IN_MEMORY) is None
@@ -83,7 +83,7 @@ def test_few_documents_have_an_index() -> None:
 def test_candidates_share_a_band_and_enough_values(
     threshold: float, by_share: bool, spill: SpillPolicy, parts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against all pairs of signatures, in parts of any size, and where all keys happen to be equal."""
+    """Candidates are those of all pairs, for chunks of any size and for colliding keys."""
     source = MinHashCandidates(nk.Recipe(RECIPE), threshold, by_share=by_share)
     values, counts = source.hash([*near_duplicates(60), "one of a kind altogether"])
     values = values[counts > 0]
@@ -92,15 +92,15 @@ def test_candidates_share_a_band_and_enough_values(
     if parts == "one key":
         monkeypatch.setattr(source, "band_keys", lambda rows: np.zeros((len(rows), source.banding.num_bands), np.int64))
     similarity = (lambda i, j: equal_values(values, i, j) / 128) if by_share else None
-    check_search(Known(source, spill), values, lambda i, j: shares_band(source, values, i, j), similarity)
+    check_search(BucketSource(source, spill), values, lambda i, j: shares_band(source, values, i, j), similarity)
 
 
-def test_places_are_asked_in_any_order_and_none_at_all() -> None:
-    """Each has its own candidates, wherever it stands among those that are asked about."""
+def test_candidates_do_not_depend_on_the_order_of_queries() -> None:
+    """Each ordinal has its own candidates at any position of a query; an empty query has none."""
     source = MinHashCandidates(nk.Recipe(RECIPE), 0.5)
     values, counts = source.hash(near_duplicates(200))
     rows = np.flatnonzero(counts > 0)[::-1]
-    search = known(source, OrderedValues(values, rows))
+    search = bucket_search(source, OrderedValues(values, rows))
     search.add(np.arange(0, len(rows), 3))
     search.add(np.arange(1, len(rows), 3))
     full = search.find_at(np.arange(len(rows)))
@@ -112,7 +112,7 @@ def test_places_are_asked_in_any_order_and_none_at_all() -> None:
         assert expected.tolist() == chunk.ordinals[chunk.offsets[at] : chunk.offsets[at + 1]].tolist()
     none = search.find_at(requested[:0])
     assert ([0], []) == (none.offsets.tolist(), none.ordinals.tolist())
-    empty = known(source, OrderedValues(values, rows[:0]))
+    empty = bucket_search(source, OrderedValues(values, rows[:0]))
     assert 0 == len(empty.pairs().left)
 
 
@@ -126,8 +126,8 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", [*OPTIONS, {"keep": "longest"}, {"keep": "last", "max_comparisons": 1}])
 @pytest.mark.filterwarnings("ignore:.*comparisons were left out:RuntimeWarning")
-def test_a_deduplication_is_that_of_the_index(options: dict[str, Any]) -> None:
-    """Every table and every count, in batches of any size, beside older texts, in memory and in files."""
+def test_buckets_deduplicate_like_the_index(options: dict[str, Any]) -> None:
+    """All tables and counts are equal, for batches of any size, with reference texts, in memory and in files."""
     texts, reference = near_duplicates(), near_duplicates(40)[::2]
     arguments = {"recipe": RECIPE, "threshold": 0.5, **options}
     for against in (None, reference):
@@ -143,7 +143,7 @@ def test_a_deduplication_is_that_of_the_index(options: dict[str, Any]) -> None:
                 actual = nk.dedup(texts, against=against, **arguments)
             assert expected.summary["removed"] > 0
             assert expected.kept == actual.kept
-            # NaN differs from itself.
+            # Compare representations, because NaN differs from itself.
             assert repr(expected.clusters.columns) == repr(actual.clusters.columns)
             assert repr(expected.pairs.columns) == repr(actual.pairs.columns)
             said = [{**result.summary, "timings": 0, "peak_memory_bytes": 0} for result in (expected, actual)]
@@ -151,8 +151,8 @@ def test_a_deduplication_is_that_of_the_index(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("recipe", [RECIPE, "word:1|binary|xxh3|simhash:128"])
-def test_a_corpus_in_files_is_one_in_memory(recipe: str, tmp_path: Path) -> None:
-    """Values, contents, lengths and ids of many batches lie beside the output while it is made."""
+def test_a_spilled_corpus_gives_the_result_of_one_in_memory(recipe: str, tmp_path: Path) -> None:
+    """The output folder has no file besides the corpus while arrays are spilled."""
     path = tmp_path / "corpus.jsonl"
     rows = [{"id": f"doc-{row}", "text": text or ""} for row, text in enumerate(near_duplicates(3000))]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

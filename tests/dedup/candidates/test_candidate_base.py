@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.base: batches of listed pairs, and lists of candidates, against their definitions."""
+"""nearkin.dedup.candidates.base: listed batches and candidate lists, against their definitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTS = st.lists(st.lists(st.integers(0, 30), unique=True).map(sorted), max_size
 
 @given(pairs=PAIRS, ties=st.booleans())
 def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool) -> None:
-    """Every document that none absorbed absorbs the later ones it is paired with; its similarity is the pair's."""
+    """Every document that has not been absorbed absorbs its later candidates, with the similarity of the pair."""
     linked = {(min(pair), max(pair)): (1.0 if ties else (7 * at) % 11 / 11) for at, pair in enumerate(pairs)}
     left, right = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     similarity = np.array([linked[min(pair), max(pair)] for pair in pairs], np.float64)
@@ -39,8 +39,8 @@ def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool
     assert (by >= 0).sum() <= candidates <= len(pairs)
 
 
-def test_a_batch_without_similarities_says_none() -> None:
-    """NaN for those that are absorbed, too."""
+def test_a_batch_without_similarities_returns_nan() -> None:
+    """Absorbed documents have similarity NaN as well."""
     batch = ListedBatch.of(np.array([3]), np.array([1]), skipped=7)
     by, similarity, _, _, skipped = batch.absorb(None, np.array([1, 3]), 0.5, 10_000)
     assert 7 == skipped
@@ -56,10 +56,10 @@ def lists(rows: list[list[int]], similarity: bool) -> CandidateLists:
 
 
 @given(rows=st.lists(st.tuples(st.lists(st.integers(0, 9)), st.lists(st.integers(10, 20)))), similarity=st.booleans())
-def test_lists_follow_one_another_document_by_document(
+def test_followed_by_concatenates_the_lists_of_each_document(
     rows: list[tuple[list[int], list[int]]], similarity: bool
 ) -> None:
-    """For each document its candidates in one, then in the other, each with its similarity."""
+    """Each candidate keeps its similarity."""
     both = lists([row[0] for row in rows], similarity).followed_by(lists([row[1] for row in rows], similarity))
     joined = lists([row[0] + row[1] for row in rows], similarity)
     assert joined.offsets.tolist() == both.offsets.tolist()
@@ -70,8 +70,8 @@ def test_lists_follow_one_another_document_by_document(
 
 
 @given(LISTS)
-def test_places_are_sorted_within_each_document(rows: list[list[int]]) -> None:
-    """Whatever order a search gave them in."""
+def test_ordinals_are_sorted_within_each_document(rows: list[list[int]]) -> None:
+    """The order of the input has no effect."""
     turned = lists([row[::-1] for row in rows], False)
     order = sort_lists(turned.offsets, turned.ordinals)
     assert [position for row in rows for position in row] == turned.ordinals[order].tolist()
@@ -80,7 +80,7 @@ def test_places_are_sorted_within_each_document(rows: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("names", [[7, 8, 9], ["a", "b", "c"]])
 def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> None:
-    """None and 0 for a query without any."""
+    """A query without hits gets None and 0."""
     ids = np.array(names, object if isinstance(names[0], str) else np.int64)
     hits = SimpleNamespace(offsets=np.array([0, 2, 2, 3]), ids=ids, distances=np.array([1, 4, 2], np.uint32))
     actual, distances, skipped = nearest_entries(hits, 3)
@@ -90,8 +90,8 @@ def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> N
 
 
 @given(st.lists(st.integers(0, 9), max_size=8), st.data())
-def test_placed_values_are_those_of_their_rows(rows: list[int], data: st.DataObject) -> None:
-    """By places and by slices, copies all of them; fields of records, too."""
+def test_ordered_values_are_those_of_their_rows(rows: list[int], data: st.DataObject) -> None:
+    """Ordinals and slices return copies; fields of records work the same."""
     values = np.zeros(10, [("first", np.uint64, (2,)), ("second", np.uint32)])
     values["first"], values["second"] = np.arange(20).reshape(10, 2), np.arange(10)
     placed = OrderedValues(values, np.array(rows, np.int64))

@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.confirm: candidates of one family that the other one finds alike, against all pairs."""
+"""nearkin.dedup.candidates.confirm: candidates of one family confirmed by the other, against all pairs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def families(first: str, *, by_share: bool = False) -> ConfirmedCandidates:
 @pytest.mark.parametrize("pieces", [1, 1 << 16])
 @pytest.mark.parametrize("first", ["simhash", "minhash"])
 def test_confirmed_candidates_are_those_of_both(first: str, pieces: int) -> None:
-    """The first family's search, and the second one's reach: a radius, or a least number of equal values."""
+    """The first family proposes, and the second confirms by a radius or a number of equal values."""
     source = families(first)
     values, counts = source.hash(TEXTS)
     values = values[counts > 0]
@@ -44,8 +44,8 @@ def test_confirmed_candidates_are_those_of_both(first: str, pieces: int) -> None
         check_search(source, values, match)
 
 
-def test_the_first_family_says_how_similar_and_how_far() -> None:
-    """With MinHash first that verifies by itself: the share of equal values, and the values that differ."""
+def test_similarity_and_distance_are_those_of_the_first_family() -> None:
+    """MinHash first verifies by the share of equal values, and its distance counts the others."""
     source = families("minhash", by_share=True)
     values, counts = source.hash(TEXTS)
     values = values[counts > 0]
@@ -62,7 +62,7 @@ def test_the_first_family_says_how_similar_and_how_far() -> None:
 
 
 def test_no_index_holds_the_hashes_of_two_families() -> None:
-    """An index is refused with what to do instead; anything else is none."""
+    """An index is refused with a remedy; other values are no index."""
     for index in (nk.HammingIndex(128), nk.BandIndex()):
         with pytest.raises(ParameterError, match="texts with confirm"):
             families("simhash").reference_index(index)
@@ -72,7 +72,7 @@ def test_no_index_holds_the_hashes_of_two_families() -> None:
 
 
 def test_the_summary_names_both_families() -> None:
-    """Parameters of the first, the recipe of the second and its reach."""
+    """It has the parameters of the first family, and recipe and bound of the second."""
     source = families("simhash")
     summary = dict(source.summary())
     expected = summary.pop("expected_recall")

@@ -1,4 +1,4 @@
-"""Deduplication by containment: against brute force, the stated recall, batches, older documents, skew, errors."""
+"""Deduplication by containment: brute force, the stated recall, batches, reference documents, skew, errors."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ WORDS = nk.Recipe("letters:python|word:1|binary|xxh3|simhash:64")
 """Features are words, so that a text is the set of its words."""
 
 
-def sets_of(texts: list[str | None], recipe: nk.Recipe = WORDS) -> list[set[int]]:
-    """The distinct features of each text."""
+def text_features(texts: list[str | None], recipe: nk.Recipe = WORDS) -> list[set[int]]:
+    """Return the distinct features of each text."""
     offsets, hashes = feature_sets(recipe.core, texts)
     return [set(hashes[start:end].tolist()) for start, end in pairwise(offsets.tolist())]
 
 
 def containment(a: set[int], b: set[int]) -> float:
-    """The share of the smaller set that is in the other; 0 for an empty one."""
+    """Return the share of the smaller set that is in the other; 0 for an empty one."""
     return len(a & b) / min(len(a), len(b)) if a and b else 0.0
 
 
-def proposed(source: ContainmentCandidates, texts: list[str], limit: int) -> set[tuple[int, int]]:
-    """The pairs of texts that the source proposes, in batches of this size."""
+def proposed_pairs(source: ContainmentCandidates, texts: list[str], limit: int) -> set[tuple[int, int]]:
+    """Return the pairs of texts that the source proposes, in batches of this size."""
     values, _ = source.hash(texts)
     search = source.search(values)
     actual = set()
@@ -58,8 +58,8 @@ def proposed(source: ContainmentCandidates, texts: list[str], limit: int) -> set
     return {(a, b) for a, b in actual if a != b}
 
 
-def words(numbers: Any, prefix: str = "w") -> str:
-    """A text of these words."""
+def join_words(numbers: Any, prefix: str = "w") -> str:
+    """Join words to a text."""
     return " ".join(f"{prefix}{number}" for number in numbers)
 
 
@@ -78,7 +78,7 @@ def words(numbers: Any, prefix: str = "w") -> str:
 def test_short_texts_equal_the_definition(
     texts: list[str | None], batch: int, characters: int, rule: str, threshold: float, recall: float
 ) -> None:
-    """A sketch of a text with few features is all of them: every pair is found, in batches of any size."""
+    """The sketch of a short text has all its features, so every pair is found, in batches of any size."""
     options: dict[str, Any] = {"recipe": WORDS, "measure": "containment", "threshold": threshold, "recall": recall}
     options["featureless"] = "keep"
     with (
@@ -86,7 +86,7 @@ def test_short_texts_equal_the_definition(
         mock.patch.object(cluster, "_BATCH_CHARACTERS", characters),
     ):
         result = nk.dedup(texts, cluster=rule, links="all", **options)  # type: ignore[arg-type]
-    sets = sets_of(texts)
+    sets = text_features(texts)
     rows = [row for row, features in enumerate(sets) if features]
 
     def match(i: int, j: int) -> bool:
@@ -103,10 +103,8 @@ def test_short_texts_equal_the_definition(
 
 @settings(max_examples=40, deadline=None)
 @given(old=strategies.corpora(max_size=15), new=strategies.corpora(max_size=15), batch=st.integers(1, 5))
-def test_older_documents_are_found_whichever_is_the_smaller(
-    old: list[str | None], new: list[str | None], batch: int
-) -> None:
-    """The first match in order, older ones before the kept ones; links with older documents, too."""
+def test_reference_documents_may_be_smaller_or_larger(old: list[str | None], new: list[str | None], batch: int) -> None:
+    """The first match wins, reference documents first; links include them."""
     with mock.patch.object(cluster, "_BATCH", batch):
         result = nk.dedup(
             new, recipe=WORDS,
@@ -114,7 +112,7 @@ def test_older_documents_are_found_whichever_is_the_smaller(
             links="all",
         )  # fmt: skip
     names = [f"o{i}" for i in range(len(old))] + list(range(len(new)))
-    sets = sets_of([*old, *new])
+    sets = text_features([*old, *new])
     texts = [*old, *new]
     distinct = [row for row in range(len(old)) if sets[row] and texts.index(texts[row]) == row]
     expected: dict[Any, Any] = {}
@@ -122,7 +120,7 @@ def test_older_documents_are_found_whichever_is_the_smaller(
     for row in range(len(old), len(texts)):
         if not sets[row]:
             continue
-        # An exact copy goes where its original goes; of an older one it goes to that.
+        # A copy has the representative of its original; a copy of a reference document has that one.
         copies = [other for other in kept if texts[other] == texts[row]]
         matches = copies or [other for other in kept if containment(sets[other], sets[row]) >= 0.8]
         if matches:
@@ -134,38 +132,38 @@ def test_older_documents_are_found_whichever_is_the_smaller(
     gone = {row["id"]: row["representative"] for row in result.clusters.rows() if row["reason"] != "kept"}
     assert set(expected) == set(gone)
     for row, head in expected.items():
-        # A copy of a removed text goes to the one that removed it.
+        # A copy of a removed text has the same representative.
         assert head == gone[row]
 
 
 # The stated recall
 
 
-def at_the_threshold(n: int, threshold: float, prefix: str, larger: int) -> tuple[str, str]:
-    """A text of n words, and one of `larger` words more that has just enough of them."""
+def pair_at_the_threshold(n: int, threshold: float, prefix: str, larger: int) -> tuple[str, str]:
+    """Return a text of n words, and one of `larger` more words that has just enough of them."""
     shared = containment_overlap(threshold, n)
-    small = words(range(n), prefix)
-    large = words([*range(shared), *range(n, n + (n - shared) + larger)], prefix)
+    small = join_words(range(n), prefix)
+    large = join_words([*range(shared), *range(n, n + (n - shared) + larger)], prefix)
     return small, large
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8])
 @pytest.mark.parametrize("recall", [0.8, 0.95])
 def test_pairs_at_the_threshold_are_found_as_often_as_the_law_says(threshold: float, recall: float) -> None:
-    """Sets of 1 to 10,000 features, twenty seeds: within 5.5 deviations, beyond which one run in 20 million is."""
+    """Sets of 1 to 10,000 features, 20 seeds: within 5.5 standard deviations (one failure in 20 million runs)."""
     sizes = [1, 2, 3, 10, 31, 32, 33, 50, 100, 200, 333, 1000, 3000, 10_000]
     texts: list[str] = []
     for at, n in enumerate(sizes):
-        texts += at_the_threshold(n, threshold, f"p{at}x", (0, 5, 3 * n)[at % 3])
+        texts += pair_at_the_threshold(n, threshold, f"p{at}x", (0, 5, 3 * n)[at % 3])
     actual = expected = variance = 0.0
     for seed in range(20):
         source = ContainmentCandidates(WORDS, threshold, recall, seed=seed)
-        pairs = proposed(source, texts, 5)
+        pairs = proposed_pairs(source, texts, 5)
         for at, n in enumerate(sizes):
             minimum = int(source.min_shared(np.array([n]))[0])
             law = containment_recall(threshold, n, source.size, minimum)
             assert law >= recall
-            # Sets of one size have two sketches, of which either finds the pair.
+            # Sets of one size have two sketches, and either finds the pair.
             law = law if at % 3 else 1 - (1 - law) ** 2
             actual += (2 * at, 2 * at + 1) in pairs
             expected, variance = expected + law, variance + law * (1 - law)
@@ -174,7 +172,7 @@ def test_pairs_at_the_threshold_are_found_as_often_as_the_law_says(threshold: fl
 
 
 def test_every_pair_above_the_threshold_is_found_with_the_stated_recall() -> None:
-    """Cut, embedded and edited texts of 1 to 3,000 words over twenty seeds: no pair below the threshold, few missed."""
+    """Truncated, embedded and edited texts of 1 to 3,000 words, 20 seeds: no false pair, few missed."""
     rng = np.random.default_rng(3)
     texts: list[str] = []
     for n in (1, 4, 20, 60, 150, 400, 1000, 3000):
@@ -183,12 +181,12 @@ def test_every_pair_above_the_threshold_is_found_with_the_stated_recall() -> Non
             part = base[rng.integers(0, max(n // 2, 1)) :].copy()
             edited = rng.random(len(part)) < rng.uniform(0, 0.2)
             part[edited] = rng.integers(0, 50_000, int(edited.sum()))
-            texts += [words(base), words([*rng.integers(0, 50_000, rng.integers(0, 200)), *part])]
-    sets = sets_of(texts)  # type: ignore[arg-type]
+            texts += [join_words(base), join_words([*rng.integers(0, 50_000, rng.integers(0, 200)), *part])]
+    sets = text_features(texts)  # type: ignore[arg-type]
     true = {(i, j) for i, j in combinations(range(len(texts)), 2) if containment(sets[i], sets[j]) >= 0.8}
     shares = []
     for seed in range(20):
-        pairs = proposed(ContainmentCandidates(WORDS, 0.8, 0.95, seed=seed), texts, 16)
+        pairs = proposed_pairs(ContainmentCandidates(WORDS, 0.8, 0.95, seed=seed), texts, 16)
         shares.append(len(true & pairs) / len(true))
     # Each pair is found with probability .95 or more; two pairs at most share a sketch.
     deviation = math.sqrt(0.05 * 0.95 * 2 / (20 * len(true)))
@@ -202,14 +200,14 @@ def test_every_pair_above_the_threshold_is_found_with_the_stated_recall() -> Non
 
 @pytest.mark.shared
 def test_real_texts_are_found_with_the_stated_recall(shared: Path) -> None:
-    """Chinese news by character 4-grams: every pair by brute force."""
+    """Chinese news by character 4-grams, compared with every pair by brute force."""
     with gzip.open(shared / "data" / "zh_news_sogou.jsonl.gz", "rt", encoding="utf-8") as file:
         texts = list(dict.fromkeys(json.loads(line)["text"] for line in file))
     recipe = nk.Recipe.of("default")
     offsets, hashes = feature_sets(recipe.core, texts)
     columns = np.unique(hashes, return_inverse=True)[1]
     features = csr_array((np.ones(len(columns), np.int32), columns, offsets))
-    # How many features each two share, all of them counted.
+    # Count the common features of every pair.
     shared_by = triu(features @ features.T, 1).tocoo()
     sizes = np.diff(offsets)
     share = shared_by.data / np.minimum(sizes[shared_by.row], sizes[shared_by.col])
@@ -219,17 +217,17 @@ def test_real_texts_are_found_with_the_stated_recall(shared: Path) -> None:
     actual = {(row["left"], row["right"]) for row in result.pairs.rows()}
     assert actual <= true
     assert len(true) >= 50
-    # One run over pairs above the threshold, of which most are far above it.
+    # Most pairs are far above the threshold.
     assert len(actual) >= 0.95 * len(true) - 5 * math.sqrt(0.05 * 0.95 * len(true))
 
 
-# What may go wrong
+# Errors and edge cases
 
 
 def test_one_document_contains_ten_thousand_others() -> None:
-    """All of them go where it comes first; where it comes last it goes to the first of them."""
-    small = [words(range(20 * i, 20 * i + 20)) for i in range(10_000)]
-    large = words(range(200_000))
+    """A first document removes all others; as the last one it is removed for the first of them."""
+    small = [join_words(range(20 * i, 20 * i + 20)) for i in range(10_000)]
+    large = join_words(range(200_000))
     first = nk.dedup([large, *small], recipe=WORDS, measure="containment", threshold=1.0)
     assert [0] == first.kept
     assert {1.0} == set(first.clusters["similarity"])
@@ -241,26 +239,26 @@ def test_one_document_contains_ten_thousand_others() -> None:
 
 
 def test_a_feature_in_every_document_makes_no_candidates() -> None:
-    """Two features that all share, and thirty of each one's own."""
-    texts = [words([0, 1, *range(30 * i + 2, 30 * i + 32)]) for i in range(2000)]
+    """Documents have two common features and thirty of their own."""
+    texts = [join_words([0, 1, *range(30 * i + 2, 30 * i + 32)]) for i in range(2000)]
     result = nk.dedup(texts, recipe=WORDS, measure="containment")
     assert (2000, 0) == (len(result.kept), result.summary["candidates"])
 
 
 def test_equal_sets_are_compared_with_their_representative_alone() -> None:
-    """3,000 texts of the same words in another order: one stays, each other one is verified once."""
+    """Of 3,000 permutations of the same words one is kept, and each other one is verified once."""
     rng = np.random.default_rng(1)
-    texts = [words(rng.permutation(50)) for _ in range(3000)]
+    texts = [join_words(rng.permutation(50)) for _ in range(3000)]
     result = nk.dedup(texts, recipe=WORDS, measure="containment")
     assert ([0], 2999) == (result.kept, result.summary["verified"])
     assert {0} == set(result.clusters["distance"])
 
 
-def test_texts_without_features_stay() -> None:
-    """Empty, missing, and without letters: contained in nothing."""
+def test_texts_without_features_are_kept() -> None:
+    """Empty and missing texts and texts without letters are contained in nothing."""
     texts = ["", None, "!!!", "one two", "one", "two"]
     result = nk.dedup(texts, recipe=WORDS, measure="containment")
-    # A missing text is as an empty one, of which it is a copy.
+    # A missing text is a copy of an empty one.
     assert [0, 2, 3] == result.kept
     assert 3 == result.summary["without_features"]
     assert [] == nk.dedup([], measure="containment").kept
@@ -268,10 +266,10 @@ def test_texts_without_features_stay() -> None:
 
 
 def test_results_do_not_depend_on_threads_or_batches() -> None:
-    """The same tables with one thread and with four, in small batches and large ones."""
+    """Tables are equal for one thread and four, and for batches of any size."""
     rng = np.random.default_rng(5)
     bases = [rng.integers(0, 3000, n) for n in rng.integers(1, 300, 200)]
-    texts = [words(base[rng.integers(0, len(base)) :]) for base in bases for _ in range(3)]
+    texts = [join_words(base[rng.integers(0, len(base)) :]) for base in bases for _ in range(3)]
     full = nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6)
     threads = nk.num_threads()
     try:
@@ -283,8 +281,8 @@ def test_results_do_not_depend_on_threads_or_batches() -> None:
         nk.set_num_threads(threads)
 
 
-def test_the_family_of_the_recipe_says_nothing() -> None:
-    """A recipe of signatures has the same features; the summary has the sketch."""
+def test_the_family_of_the_recipe_has_no_effect() -> None:
+    """A recipe of signatures has the same features; the summary has the size of the sketch."""
     texts = ["one two three four five six", "two three four five six", "something else"]
     item = nk.dedup(texts, recipe="word:1|binary|xxh3|minhash:64", measure="containment")
     other = nk.dedup(texts, recipe="word:1|binary|xxh3|simhash:64", measure="containment")
@@ -297,7 +295,7 @@ def test_the_family_of_the_recipe_says_nothing() -> None:
 
 
 def test_verify_names_the_same_measure() -> None:
-    """By the name of the measure; beside a radius candidates are those of the fingerprints."""
+    """`verify` is a synonym; with a radius the fingerprints propose candidates."""
     texts = ["one two three four five six seven", "two three four", "else"]
     assert [0, 2] == nk.dedup(texts, recipe=WORDS, verify="containment").kept
     assert [0, 2] == nk.dedup(texts, recipe=WORDS, measure="containment", verify="containment").kept
@@ -320,20 +318,20 @@ def test_verify_names_the_same_measure() -> None:
         ({"against": nk.BandIndex()}, "an index has no features"),
     ],
 )
-def test_what_containment_can_not_take_is_refused(options: dict[str, Any], message: str) -> None:
-    """With what would do."""
+def test_options_that_exclude_containment_are_refused(options: dict[str, Any], message: str) -> None:
+    """The message names the remedy."""
     with pytest.raises(ParameterError, match=message):
         nk.dedup(["one text", "another"], measure="containment", **options)
 
 
 def test_an_unknown_measure_is_refused() -> None:
-    """With the names there are."""
+    """The message lists the measures."""
     with pytest.raises(ParameterError, match="measure='overlap' is not allowed; use jaccard, containment, indel"):
         nk.dedup(["one text"], measure="overlap")  # type: ignore[arg-type]
 
 
 def test_a_store_has_no_recall_for_containment(tmp_path: Path) -> None:
-    """The measure is refused with the remedy; verification alone takes the store's candidates, as it says."""
+    """The measure is refused with the remedy; `verify` alone uses the candidates of the store."""
     with nk.Store.create(tmp_path / "s") as store:
         store.add(["a"], ["one two three four five six"])
         both: tuple[dict[str, Any], ...] = ({"against": store}, {"store": store})
@@ -344,8 +342,8 @@ def test_a_store_has_no_recall_for_containment(tmp_path: Path) -> None:
         assert summary["expected_recall"] is None
 
 
-def test_a_search_is_asked_about_what_it_has_read() -> None:
-    """Another number of documents, or none read, is an error; so are all pairs at once."""
+def test_a_search_finds_only_for_documents_that_it_has_read() -> None:
+    """Another number of documents, no documents, or all pairs at once are errors."""
     source = ContainmentCandidates(WORDS, 0.8)
     texts = ["one two", "three four"]
     hashed = hash_texts(texts, None, source, lambda *_: None, {})

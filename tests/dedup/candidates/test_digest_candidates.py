@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.digests: digests that score enough, against the comparison of all pairs."""
+"""nearkin.dedup.candidates.digests: digests that score enough, compared with all pairs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import MismatchError, ParameterError
 
 
-def digests(seed: int = 1, count: int = 40) -> list[str]:
-    """Digests of a few bases with edits, of equal and of tiny files, of zeros."""
+def make_digests(seed: int = 1, count: int = 40) -> list[str]:
+    """Return digests of a few bases with edits, of equal and of tiny files, of zeros."""
     generator = random.Random(seed)
     bases = [generator.randbytes(5000) for _ in range(3)]
     actual = ["3::", "3::", nk.ssdeep.hash(bytes(5000)), nk.ssdeep.hash(b"tiny"), nk.ssdeep.hash(bases[0])]
@@ -30,8 +30,8 @@ def digests(seed: int = 1, count: int = 40) -> list[str]:
 
 @pytest.mark.parametrize("threshold", [1, 60, 97, 100])
 def test_candidates_are_all_digests_that_score_enough(threshold: int) -> None:
-    """Exactly, with the score as the similarity; digests that say nothing of their file match none, not themselves."""
-    names = digests()
+    """The score is the similarity; digests that are not comparable match none, not even themselves."""
+    names = make_digests()
 
     def match(i: int, j: int) -> bool:
         both = is_comparable(names[i]) and is_comparable(names[j])
@@ -46,13 +46,13 @@ def test_candidates_are_all_digests_that_score_enough(threshold: int) -> None:
     [("3::", False), ("3:abcdef:abcdef", False), ("3:abcdefg:a", True), ("3:a:abcdefg", True), ("96:aaaaaaa:", True)],
 )
 def test_digests_with_seven_characters_in_a_part_are_comparable(digest: str, expected: bool) -> None:
-    """Two digests can match only if they share seven characters in a row."""
+    """Two digests can match only if they share seven consecutive characters."""
     assert expected is is_comparable(digest)
 
 
-def test_distances_are_a_hundred_less_the_score() -> None:
-    """Of every pair, those of one left digest together or not."""
-    names = digests(2)
+def test_distances_are_a_hundred_minus_the_score() -> None:
+    """For every pair, in groups with one left digest or not."""
+    names = make_digests(2)
     values = digest_values(names)
     source = DigestCandidates(DigestRecipe(), 80)
     expected = [100 - nk.ssdeep.compare(a, b) for a, b in zip(names, names[::-1], strict=True)]
@@ -61,8 +61,8 @@ def test_distances_are_a_hundred_less_the_score() -> None:
 
 
 def test_the_best_entry_of_an_index_counts() -> None:
-    """Highest score first, of those the least id; None below the threshold and for digests that are not comparable."""
-    names = digests(3)
+    """Highest score first, ties by smallest id; None below the threshold and for digests that are not comparable."""
+    names = make_digests(3)
     reference = [name for name in names[:20] if is_comparable(name)]
     index = nk.DigestIndex()
     index.add([f"f{row:02}" for row in range(len(reference))], reference)
@@ -78,7 +78,7 @@ def test_the_best_entry_of_an_index_counts() -> None:
 
 
 def test_an_index_of_another_recipe_is_a_mismatch() -> None:
-    """What is no index of digests is none of this family's."""
+    """An object of another type is no index of this family."""
     source = DigestCandidates(DigestRecipe("lines|ssdeep"), 80)
     with pytest.raises(MismatchError):
         source.reference_index(nk.DigestIndex())

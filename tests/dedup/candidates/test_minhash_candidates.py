@@ -1,4 +1,4 @@
-"""nearkin.dedup with MinHash, and with two families: recall, precision, batches, what is refused."""
+"""nearkin.dedup with MinHash, alone and confirmed: recall, precision, batches, errors."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ RECIPE = "word:1|binary|xxh3|minhash:128"
 # The source alone
 
 
-def signed(threshold: float, *, by_share: bool = False, recall: float | None = None) -> tuple[MinHashCandidates, Any]:
-    """A source, and the signatures of texts with near-duplicates."""
+def source_and_signatures(
+    threshold: float, *, by_share: bool = False, recall: float | None = None
+) -> tuple[MinHashCandidates, Any]:
+    """Return a source, and the signatures of texts with near-duplicates."""
     source = MinHashCandidates(nk.Recipe(RECIPE), threshold, recall, by_share=by_share)
     values, counts = source.hash([*near_duplicates(60), "one of a kind altogether"])
     return source, values[counts > 0]
@@ -34,16 +36,16 @@ def signed(threshold: float, *, by_share: bool = False, recall: float | None = N
 
 @pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9])
 def test_candidates_share_a_band_and_enough_values(threshold: float) -> None:
-    """Against all pairs of signatures; texts decide."""
-    source, values = signed(threshold)
+    """Candidates are those of all pairs of signatures; texts verify them."""
+    source, values = source_and_signatures(threshold)
     check_search(source, values, lambda i, j: shares_band(source, values, i, j))
     assert np.isnan(source.similarities(values, values)).all()
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9])
 def test_the_share_of_equal_values_verifies_by_itself(threshold: float) -> None:
-    """From the threshold on, with the share as the similarity."""
-    source, values = signed(threshold, by_share=True)
+    """Candidates have the share as their similarity, from the threshold on."""
+    source, values = source_and_signatures(threshold, by_share=True)
     check_search(
         source,
         values,
@@ -53,8 +55,8 @@ def test_the_share_of_equal_values_verifies_by_itself(threshold: float) -> None:
 
 
 def test_distances_count_values_that_differ() -> None:
-    """Row by row; none of none."""
-    source, values = signed(0.5)
+    """Row by row; without rows the result is empty."""
+    source, values = source_and_signatures(0.5)
     expected = [128 - equal_values(values, i, len(values) - 1 - i) for i in range(len(values))]
     assert expected == source.distances(values, values[::-1]).tolist()
     assert [] == source.distances(values[:0], values[:0]).tolist()
@@ -62,8 +64,8 @@ def test_distances_count_values_that_differ() -> None:
 
 @pytest.mark.parametrize("by_share", [False, True])
 def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share: bool) -> None:
-    """By the bands of the index; ties by id; None for none."""
-    source, values = signed(0.8, by_share=by_share)
+    """The index's bands apply; ties by id; None without a match."""
+    source, values = source_and_signatures(0.8, by_share=by_share)
     index = BandIndex.from_banding(source.banding, source.recipe)
     index.add([f"f{row:02}" for row in range(4)], values[:4])
     reference = source.reference_index(index)
@@ -84,8 +86,8 @@ def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share:
 
 
 def test_an_index_of_other_signatures_is_a_mismatch() -> None:
-    """Of another recipe, or of an unknown one; what is no BandIndex is none of this family's."""
-    source, _ = signed(0.5)
+    """Another or an unknown recipe is refused; an object of another type is no index of this family."""
+    source, _ = source_and_signatures(0.5)
     for index in (nk.BandIndex(recipe="word:2|binary|xxh3|minhash:128"), nk.BandIndex(num_perm=128)):
         with pytest.raises(MismatchError):
             source.reference_index(index)
@@ -93,10 +95,10 @@ def test_an_index_of_other_signatures_is_a_mismatch() -> None:
     assert source.reference_index(["a text"]) is None
 
 
-def test_the_summary_says_what_is_expected_of_the_bands() -> None:
-    """Those of `nearkin.theory.choose_bands`, at a recall of 0.95 unless another one is asked for."""
+def test_the_summary_has_the_expectations_of_the_bands() -> None:
+    """They are those of `nearkin.theory.choose_bands`, with a default recall of 0.95."""
     for recall in (None, 0.8):
-        source, _ = signed(0.7, recall=recall)
+        source, _ = source_and_signatures(0.7, recall=recall)
         bands = nk.theory.choose_bands(0.7, 0.95 if recall is None else recall, 128)
         assert {
             "num_perm": 128,
@@ -115,8 +117,8 @@ def test_the_summary_says_what_is_expected_of_the_bands() -> None:
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "signature", "none"])
 @pytest.mark.parametrize("confirm", [None, "simhash:128"])
-def test_batches_of_any_size_give_the_same(rule: Any, verify: Any, confirm: str | None) -> None:
-    """Documents meet those of earlier batches through the index and those of their own through another one."""
+def test_batches_of_any_size_give_the_same_result(rule: Any, verify: Any, confirm: str | None) -> None:
+    """Two different indexes find candidates in earlier batches and within a batch."""
     texts = near_duplicates()
     options = {"recipe": RECIPE, "threshold": 0.5, "verify": verify, "cluster": rule, "confirm": confirm}
     full = nk.dedup(texts, **options)
@@ -128,8 +130,8 @@ def test_batches_of_any_size_give_the_same(rule: Any, verify: Any, confirm: str 
 
 @pytest.mark.parametrize("recipe", [RECIPE, "word:1|binary|xxh3|simhash:128"])
 @pytest.mark.parametrize("links", ["representatives", "all"])
-def test_no_pair_lies_below_the_threshold_and_a_second_run_removes_nothing(recipe: str, links: Any) -> None:
-    """Whichever family proposes, and with the other one confirming."""
+def test_no_pair_is_below_the_threshold_and_a_second_run_removes_nothing(recipe: str, links: Any) -> None:
+    """For each family, alone and confirmed by the other."""
     texts = [text for text in near_duplicates() if text]
     other = "minhash:256" if "simhash" in recipe else "simhash:128"
     for confirm in (None, other):
@@ -144,7 +146,7 @@ def test_no_pair_lies_below_the_threshold_and_a_second_run_removes_nothing(recip
 
 
 def test_confirmed_links_are_those_of_both_families() -> None:
-    """The links of one family that the other one finds within its reach, no more and no fewer."""
+    """Confirmed links are exactly the first family's links within the reach of the second."""
     texts = near_duplicates()
     options: dict[str, Any] = {"threshold": 0.6, "links": "all", "verify": "jaccard"}
 
@@ -162,7 +164,7 @@ def test_confirmed_links_are_those_of_both_families() -> None:
     assert expected == both
 
 
-def test_older_texts_and_older_signatures_remove_new_ones() -> None:
+def test_reference_texts_and_signatures_remove_new_texts() -> None:
     """An index names its entry; its distance counts values that differ."""
     texts = [f"a text about number {i} and {i + 1} and the like of it" for i in range(20)]
     old = nk.dedup(texts, against=texts[:5], against_ids=list("abcde"), recipe=RECIPE, threshold=0.95)
@@ -178,7 +180,7 @@ def test_older_texts_and_older_signatures_remove_new_ones() -> None:
     ("options", "message"),
     [
         ({"recipe": "minhash:16", "threshold": 0.1, "recall": 0.99}, "at least 44"),
-        ({"recipe": "minhash:16", "recall": 1.0}, "nothing is sure"),
+        ({"recipe": "minhash:16", "recall": 1.0}, "no collision is certain"),
         ({"recipe": "simhash:64", "recall": 0.9, "radius": 3}, "radius=3, which determines the recall"),
         ({"recipe": "simhash:64", "recall": 1.5}, "probability"),
         ({"recipe": "simhash:64", "recall": 1.0}, "radius=64 compares every pair"),
@@ -190,8 +192,8 @@ def test_older_texts_and_older_signatures_remove_new_ones() -> None:
         ({"recipe": "minhash:64", "confirm": "nothing:3"}, "not one of them"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:
-    """Each with what would."""
+def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], message: str) -> None:
+    """The message names the remedy."""
     with pytest.raises(ParameterError, match=message):
         nk.dedup(["a", "b"], **options)
 
@@ -214,10 +216,10 @@ LISTED = [
 
 @pytest.mark.parametrize("scheme", ["one", "fast"])
 @pytest.mark.parametrize(("name", "pairs", "recipe"), LISTED)
-def test_listed_pairs_of_real_texts_are_found_with_the_wanted_recall(
+def test_listed_pairs_of_real_texts_are_found_with_the_requested_recall(
     shared: Path, name: str, pairs: str, recipe: str, scheme: str
 ) -> None:
-    """At least 95% of all pairs at 0.8 and above, and none below."""
+    """At least 95% of all pairs at 0.8 and above are found, and none below."""
     recipe = recipe + ":fast" * (scheme == "fast")
     with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
@@ -228,7 +230,7 @@ def test_listed_pairs_of_real_texts_are_found_with_the_wanted_recall(
     by_row = head[0] == "row_a"
     left, right = (np.array([int(row[side]) if by_row else position[row[side]] for row in table]) for side in (0, 1))
     true = nk.similarity(texts, left, right, recipe=recipe)
-    # Links are told of the first of equal texts, and of each copy with it.
+    # Links connect the first of equal texts, and each copy with it.
     first = {text: at for at, text in reversed(list(enumerate(texts)))}
     required = {
         tuple(sorted((first[texts[a]], first[texts[b]]))) for a, b, j in zip(left, right, true, strict=True) if j >= 0.8

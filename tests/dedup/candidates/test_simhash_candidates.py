@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.simhash: every question of a deduplication against all pairs of fingerprints."""
+"""nearkin.dedup.candidates.simhash: all methods, compared with all pairs of fingerprints."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def source(bits: int, radius: int) -> SimHashCandidates:
     return SimHashCandidates(nk.Recipe(f"char:4|binary|xxh3|simhash:{bits}"), 0.8, radius)
 
 
-def fingerprints(bits: int, seed: int, rows: int = 40) -> Any:
-    """Values as a source has them: (n, words), many near one another, some equal."""
+def make_fingerprints(bits: int, seed: int, rows: int = 40) -> Any:
+    """Return values of a source: (n, words), many near each other, some equal."""
     rng = np.random.default_rng(seed)
     base = strategies.random_fingerprints(rng, bits, 4)
     return strategies.random_fingerprints(rng, bits, rows, near=base).reshape(rows, -1)
@@ -32,16 +32,16 @@ def fingerprints(bits: int, seed: int, rows: int = 40) -> Any:
 @settings(max_examples=30, deadline=None)
 @given(bits=st.sampled_from([5, 64, 100, 128, 192]), radius=st.sampled_from([0, 3, 7]), seed=st.integers(0, 99))
 def test_candidates_are_all_fingerprints_within_the_radius(bits: int, radius: int, seed: int) -> None:
-    """Exactly: found, paired and absorbed within a batch, at any width."""
-    values = fingerprints(bits, seed)
+    """They are found, paired and absorbed within a batch, at any width."""
+    values = make_fingerprints(bits, seed)
     radius = min(radius, bits)
     check_search(source(bits, radius), values, lambda i, j: distance(values[i], values[j]) <= radius)
 
 
 @pytest.mark.parametrize("bits", [64, 128])
 def test_distances_are_of_rows_and_similarities_are_unknown(bits: int) -> None:
-    """Hamming distances; NaN, since a distance is no similarity of texts; none of none."""
-    values, family = fingerprints(bits, 3), source(bits, 3)
+    """Hamming distances of rows; similarities are NaN, because a distance is no similarity of texts."""
+    values, family = make_fingerprints(bits, 3), source(bits, 3)
     expected = [distance(a, b) for a, b in zip(values, values[::-1], strict=True)]
     assert expected == family.distances(values, values[::-1]).tolist()
     assert [] == family.distances(values[:0], values[:0]).tolist()
@@ -52,8 +52,8 @@ def test_distances_are_of_rows_and_similarities_are_unknown(bits: int) -> None:
 @pytest.mark.parametrize("bits", [64, 128])
 @pytest.mark.parametrize("name", [int, str])
 def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name: Any) -> None:
-    """Ties by id, None beyond the radius, whatever kind the ids are of."""
-    values = fingerprints(bits, 5)
+    """Ties by id, None beyond the radius, for ids of any kind."""
+    values = make_fingerprints(bits, 5)
     index = nk.HammingIndex(bits)
     ids = [name(row + 100) for row in range(20)]
     index.add(ids, values[:20] if bits > 64 else values[:20, 0])
@@ -68,7 +68,7 @@ def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name:
 
 
 def test_an_index_of_another_width_is_a_mismatch() -> None:
-    """What is no Hamming index is none of this family's."""
+    """An object of another type is no index of this family."""
     with pytest.raises(MismatchError, match="128"):
         source(64, 3).reference_index(nk.HammingIndex(128))
     assert source(64, 3).reference_index(["a text"]) is None
@@ -76,19 +76,19 @@ def test_an_index_of_another_width_is_a_mismatch() -> None:
 
 
 def test_texts_become_rows_of_words_with_their_counts() -> None:
-    """As `nearkin.fingerprint` gives them; the summary names the radius that the threshold leads to."""
+    """Values are those of `nearkin.fingerprint`; the summary has the radius for the threshold."""
     recipe = nk.Recipe("word:1|count|xxh3|simhash:128")
     family = SimHashCandidates(recipe, 0.8, None)
     values, counts = family.hash(["red wine", None, "..."])
     assert nk.fingerprint(["red wine", None, "..."], recipe).tolist() == values.tolist()
     assert [2, 0, 0] == counts.tolist()
-    # Counts have no law of Jaccard similarity.
+    # The law of Jaccard similarity does not hold for counts.
     assert {"radius": simhash_radius(0.8, 128), "expected_recall": None} == family.summary()
 
 
 @pytest.mark.parametrize("recall", [None, 0.5, 0.95])
-def test_a_recall_makes_the_radius(recall: float | None) -> None:
-    """The least radius that reaches it; a given radius has the recall that the law says."""
+def test_the_radius_follows_from_the_recall(recall: float | None) -> None:
+    """It is the smallest one with this recall; an explicit radius has the recall of the law."""
     family = SimHashCandidates(nk.Recipe(), 0.7, None, recall)
     required = 0.995 if recall is None else recall
     assert simhash_radius(0.7, 128, required) == family.radius

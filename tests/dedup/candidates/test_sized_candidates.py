@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.simhash: candidates of like size find what all candidates do."""
+"""nearkin.dedup.candidates.simhash: classes of sizes find the matches of an unrestricted search."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from nearkin.dedup.candidates import simhash
 @settings(deadline=None, max_examples=20)
 @given(st.sampled_from([0.3, 0.5, 0.8, 1.0]), st.integers(0, 10**6), st.sampled_from([7, 4096]))
 def test_passages_are_those_of_all_candidates(threshold: float, seed: int, batch: int) -> None:
+    """Passages are equal with and without classes of sizes, for batches of any size."""
     generator = np.random.default_rng(seed)
     lines = [line or "" for line in near_duplicates(300)]
     texts = ["\n".join(generator.choice(lines, 5)) for _ in range(60)]
@@ -29,7 +30,7 @@ def test_passages_are_those_of_all_candidates(threshold: float, seed: int, batch
 
 
 def test_a_pair_at_the_threshold_is_found_whatever_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """4 of 5, 8 of 10, ...: the ratio of sizes is the similarity, and lies at the edge of a class."""
+    """4 of 5, 8 of 10, ...: the ratio of sizes is the similarity, at the edge of a class."""
     monkeypatch.setattr(simhash, "_MIN_SIZED", 0)
     monkeypatch.setattr(cluster, "_BATCH", 1)
     for size in (4, 8, 40, 80, 400):
@@ -49,7 +50,8 @@ def test_a_pair_at_the_threshold_is_found_whatever_its_sizes(monkeypatch: pytest
         {"confirm": "minhash:64"},
     ],
 )
-def test_other_families_and_measures_are_as_they_were(options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_families_and_measures_have_no_classes(options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only SimHash of binary features with Jaccard similarity uses classes."""
     texts = ["\n".join((text or "") for text in near_duplicates(40)[at : at + 4]) for at in range(0, 40, 4)]
     arguments = {"unit": "line", "min_length": 5, "threshold": 0.6, **options}
     with pytest.MonkeyPatch.context() as patch:

@@ -113,7 +113,7 @@ class OrderedValues:
         return (len(self.rows), *self.values.shape[1:])
 
     def __getitem__(self, ordinals: Ordinals | slice) -> Values:
-        """Return a copy of the values of these ordinals."""
+        """Copy values by ordinal."""
         return self.values[self.rows[ordinals]]
 
     def field(self, name: str) -> OrderedValues:
@@ -160,7 +160,7 @@ class CandidateSearch(DocumentSearch, Protocol):
     """A search that takes values, of any document."""
 
     def find(self, values: Values) -> CandidateLists:
-        """Return the added documents that may match each of these rows; a document may find itself."""
+        """Return the added documents that may match each row of values; a document may find itself."""
 
 
 class StaticSearch(DocumentSearch, ABC):
@@ -168,7 +168,7 @@ class StaticSearch(DocumentSearch, ABC):
 
     @abstractmethod
     def find_at(self, ordinals: Ordinals) -> CandidateLists:
-        """Return the added documents that may match each of these; a document may find itself."""
+        """Return the added documents that may match each ordinal; a document may find itself."""
 
 
 class TextSearch(CandidateSearch, ABC):
@@ -327,7 +327,7 @@ def nearest_entries(hits: Hits, count: int) -> NearestEntries:
 
 
 def list_offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the begin of each list of these lengths, and the end of the last one."""
+    """Return the begin of each list, and the end of the last one, for lists with these lengths."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

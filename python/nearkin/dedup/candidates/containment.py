@@ -148,7 +148,7 @@ class ContainmentSearch(TextSearch):
             self._settled = True
 
     def _scan(self, index: SketchIndex, ordinals: Ordinals, *, kept: bool) -> tuple[NDArray[np.int64], Ordinals]:
-        """Return offsets and ordinals of the sketches that the features of each of these documents match."""
+        """Return offsets and ordinals of the sketches that match the features of each document."""
         if self._hashed is None:
             raise bad_parameter("ordinals", f"{len(ordinals)} documents", "none before their texts are read")
         numbers = self._order[np.searchsorted(self._batch, ordinals)].astype(np.uint32)
@@ -182,7 +182,7 @@ class ContainmentSearch(TextSearch):
         return CandidateLists(list_offsets(np.bincount(owners, minlength=len(batch))), ordinals)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
-        """Return the pairs of these documents of the batch of which one may contain the other."""
+        """Return pairs of documents of the batch if one may contain the other."""
         index = self._source.index(self._values[ordinals])
         offsets, matches = self._scan(index, ordinals, kept=False)
         owners = np.repeat(np.arange(len(ordinals)), np.diff(offsets))
@@ -211,7 +211,7 @@ class _LargerDocuments:
                 self._spans.setdefault(int(chunk[0, 0]) // _SPAN, []).append(chunk)
 
     def of(self, ordinals: Ordinals) -> tuple[Ordinals, Ordinals]:
-        """Return pairs of these ascending ordinals and their larger documents; drop those of earlier ordinals."""
+        """Return pairs of ascending ordinals and their larger documents; drop earlier pairs."""
         if not len(ordinals):
             return ordinals, ordinals
         first, last = int(ordinals[0]) // _SPAN, int(ordinals[-1]) // _SPAN

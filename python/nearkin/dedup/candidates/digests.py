@@ -289,7 +289,7 @@ class FileSearch:
         return len(self._digests)
 
     def add(self, ordinals: Ordinals) -> None:
-        """Add the digests and features of these files."""
+        """Add these files, by digest and features."""
         self._digests.add(ordinals)
         for ordinal, features in zip(ordinals.tolist(), self._features(ordinals), strict=True):
             for key in () if features is None else _band_keys(features):

@@ -7,7 +7,7 @@ share a band only those whose signatures agree in enough values are verified; th
 and again, about 1,250 bytes per document of 128 values in 13 bands. A deduplication has all of its signatures from the
 start, so `BucketSearch` sorts each band once. Documents with an equal key are a *bucket*; most documents are alone in
 all their buckets, and are neither added nor looked up. A bucket has space for all its members and contains the added
-ones, so a look-up reads as many as an index would. The candidates are those of the index: a key only leads to a
+ones, so a look-up reads the same number as one in an index. The candidates are those of the index: a key only leads to a
 document, and its values are compared.
 
 Memory of buckets, with n documents and b bands: 4 b n bytes for the bucket of each document, 8 b n for keys until they
@@ -210,7 +210,7 @@ class BandSearch:
 
 
 def _band_pairs(source: MinHashCandidates, values: Values) -> CandidatePairs:
-    """Return the candidate pairs of these signatures, by row."""
+    """Return the candidate pairs among signatures, by row."""
     index = BandIndex.from_banding(source.banding, source.recipe)
     if len(values):
         index.add(None, values)
@@ -285,7 +285,7 @@ class Buckets:
         return buckets[numbers, band].astype(np.int64), numbers
 
     def members(self, ordinals: Ordinals) -> Iterator[tuple[NDArray[np.int64], Ordinals]]:
-        """Yield the added documents that share a bucket with each of these: numbers among `ordinals`, and members.
+        """Yield the added documents that share a bucket with each ordinal: numbers among `ordinals`, and members.
 
         Both are sorted, each pair once, and all pairs of a document are in one chunk.
         """
@@ -371,7 +371,7 @@ class BucketSearch(StaticSearch):
         return CandidateLists(offsets, np.concatenate(others), similarity)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
-        """Return the pairs of these that share a band and enough values."""
+        """Return the pairs of the batch that share a band and enough values."""
         shared = np.flatnonzero(self._buckets.are_shared(ordinals))
         pairs = _band_pairs(self._source, self._values[ordinals[shared]])
         return ListedBatch.of(shared[pairs.left], shared[pairs.right], pairs.similarity)

@@ -256,7 +256,7 @@ class SizedSearch:
         return sum(map(len, self._searches.values()))
 
     def add(self, ordinals: Ordinals) -> None:
-        """Add each of these to the search of its class."""
+        """Add each fingerprint to the search of its class."""
         classes = self._classes[ordinals]
         for size_class in np.unique(classes).tolist():
             search = self._searches.setdefault(size_class, self._source.search(self._prints))

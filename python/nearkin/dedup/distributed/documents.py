@@ -288,7 +288,7 @@ def _build_keys(parts: list[NDArray[np.uint8]], ids: pa.Array, *, integer: bool,
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of keys, each of which one task sorts."""
+    """Ranges of keys; one task sorts each."""
 
     splits: tuple[bytes, ...]
 

@@ -4,7 +4,7 @@
 earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates.
 
 **Decision.** Keep, then absorb is the lexicographically first independent set of the links, in the order of numbers: a
-document is kept unless an earlier kept one is linked to it, and the first of these removes it. Documents without links
+document is kept unless an earlier kept one is linked to it; the first such document removes it. Documents without links
 are not needed here. Memory: 24 bytes per link, and 40 per document of a link.
 """
 
@@ -250,7 +250,7 @@ def components(left: Numbers, right: Numbers) -> Removals:
 
 
 def _number_ends(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Return all documents in order, and both ends of the links as rows of these."""
+    """Return all documents in order, and the rows of both ends of the links."""
     documents, rows = np.unique(np.concatenate([left, right]), return_inverse=True)
     earlier, later = np.split(rows.reshape(-1), 2)
     return documents, earlier, later

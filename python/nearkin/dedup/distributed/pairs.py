@@ -303,7 +303,7 @@ class Tables:
     Attributes
     ----------
     bits, blocks, agree : int
-        `bits` are split into `blocks` blocks, of which `agree` are equal in a table.
+        `bits` are split into `blocks` blocks; `agree` blocks are equal in a table.
     dtype, field : dtype, str
         Type of a row of values, and its field with the fingerprint.
     """
