@@ -1,8 +1,9 @@
-//! What a scan leaves of many items: templates and values back to back, hashed, to be added to a table in one go.
+//! Batches of scanned items: templates and values back to back, with their hashes.
 //!
-//! Scanning is most of the work, looks at the items alone, and runs on all threads; adding is short, in order of the items, and
-//! not interrupted: a call that is stopped leaves the table as it was. A scanner writes into a [`Batch`]: literal bytes and
-//! wildcards of one item, then `close`; or `skip`, for what it does not take.
+//! Scanning is most of the work. It depends on the items alone and runs on all threads. Adding the batches to a table
+//! is short, follows the order of the items and cannot be cancelled, so a cancelled call does not change the table. A
+//! scanner writes the literals and wildcards of an item into a [`Batch`] and then calls `close`, or `skip` to reject
+//! the item.
 
 use std::ops::Range;
 
@@ -14,10 +15,10 @@ use crate::values;
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::{Result, alloc, error};
 
-/// Items that one task scans.
+/// Number of items that one task scans.
 const CHUNK: usize = 1 << 10;
 
-/// Byte strings back to back, as Arrow lays them out.
+/// Byte strings back to back, in Arrow's layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
     offsets: &'a [i64],
@@ -25,26 +26,26 @@ pub struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// The strings that `offsets` cut `data` into.
+    /// Return the strings that `offsets` cut `data` into.
     ///
     /// # Errors
-    /// The offsets do not ascend from 0 to the end of the data.
+    /// The offsets do not ascend from 0 to the length of the data.
     pub fn new(offsets: &'a [i64], data: &'a [u8]) -> Result<Self> {
         error::check_offsets(offsets, data.len())?;
         Ok(Self { offsets, data })
     }
 
-    /// How many.
+    /// Return the number of strings.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there is none.
+    /// Return true if there are no strings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// String `row`.
+    /// Return string `row`.
     #[inline]
     pub fn get(&self, row: usize) -> &'a [u8] {
         &self.data[self.offsets[row] as usize..self.offsets[row + 1] as usize]
@@ -60,11 +61,11 @@ pub struct Batch {
     value_ends: Vec<(u64, usize)>,
     items: Vec<Item>,
     skipped: Vec<(usize, u8)>,
-    /// Whether values and items stay without hashes: nobody will add them to a table.
+    /// True if values and items are not hashed because the batch will not be added to a table.
     plain: bool,
 }
 
-/// One item that was scanned.
+/// A scanned item.
 #[derive(Debug)]
 struct Item {
     row: usize,
@@ -75,13 +76,13 @@ struct Item {
 }
 
 impl Batch {
-    /// Appends literal bytes to the template of the item.
+    /// Append literal bytes to the template of the item.
     #[inline]
     pub fn literal(&mut self, bytes: &[u8]) {
         templates::push_literal(&mut self.templates, bytes);
     }
 
-    /// Appends a wildcard with its value.
+    /// Append a wildcard with its value.
     #[inline]
     pub fn wildcard(&mut self, kind: Kind, value: &[u8]) {
         templates::push_wildcard(&mut self.templates, kind);
@@ -90,12 +91,12 @@ impl Batch {
         self.value_ends.push((hash, self.values.len()));
     }
 
-    /// Bytes of the template that is being written, for scanners that change their mind.
+    /// Return the bytes of the current, unfinished template.
     pub fn current_template(&self) -> &[u8] {
         &self.templates[self.items.last().map_or(0, |item| item.template_end)..]
     }
 
-    /// Ends the item of row `row`.
+    /// Finish the item of row `row`.
     #[inline]
     pub fn close(&mut self, row: usize, item: &[u8]) {
         let start = self.items.last().map_or(0, |item| item.template_end);
@@ -108,7 +109,7 @@ impl Batch {
         });
     }
 
-    /// Leaves the item of row `row` out, for a reason that the scanner numbers.
+    /// Skip the item of row `row`, with the scanner's number of the reason.
     pub fn skip(&mut self, row: usize, reason: u8) {
         let (template_end, values_end) = self.items.last().map_or((0, 0), |item| (item.template_end, item.values_end));
         self.templates.truncate(template_end);
@@ -117,22 +118,22 @@ impl Batch {
         self.skipped.push((row, reason));
     }
 
-    /// Rows that were left out, and why.
+    /// Return the skipped rows and the reasons.
     pub fn skipped(&self) -> &[(usize, u8)] {
         &self.skipped
     }
 
-    /// Items that were not.
+    /// Return the number of items, without the skipped ones.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is none.
+    /// Return true if there are no items.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// For each item its row, the template's hash, the template, and the places of its values.
+    /// Return for each item its row, the hash of its template, the template, and the range of its values.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64, &[u8], Range<usize>)> {
         let (mut template, mut value) = (0, 0);
         self.items.iter().map(move |item| {
@@ -141,7 +142,7 @@ impl Batch {
         })
     }
 
-    /// The value at a place, with its hash.
+    /// Return the value at a position, with its hash.
     #[inline]
     pub fn value(&self, position: usize) -> (u64, &[u8]) {
         let start = position.checked_sub(1).map_or(0, |before| self.value_ends[before].1);
@@ -149,15 +150,15 @@ impl Batch {
     }
 }
 
-/// Scans items on all threads: `scan` writes item after item of its rows.
+/// Scan items on all threads; `scan` writes each item of its rows.
 ///
 /// # Errors
-/// The call is stopped; there is no memory.
+/// The call is cancelled, or memory allocation fails.
 pub fn scan(items: Packed<'_>, scan: impl Fn(&mut Batch, usize, &[u8]) + Sync) -> Result<Vec<Batch>> {
     scan_rows(items, 0..items.len(), false, scan)
 }
 
-/// Scans some rows; `plain` for batches that are not added to a table.
+/// Scan a range of rows; set `plain` for batches that are not added to a table.
 ///
 /// # Errors
 /// As for [`scan`].
@@ -183,20 +184,20 @@ pub fn scan_rows(
     Ok(batches)
 }
 
-/// What is known of the items of a call beside themselves, by row.
+/// Times and sources of the items of a call, by row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BatchMetadata<'a> {
     /// Times in microseconds, [`NO_TIME`] for none.
     pub times: Option<&'a [i64]>,
-    /// Sources, the empty one for none.
+    /// Sources; an empty one means none.
     pub sources: Option<Packed<'a>>,
 }
 
 impl<'a> BatchMetadata<'a> {
-    /// Checks that there is one of each for every item.
+    /// Check that there is one time and one source for every item.
     ///
     /// # Errors
-    /// There are more or fewer.
+    /// The numbers differ.
     pub fn check(&self, items: usize) -> Result<()> {
         if let Some(times) = self.times {
             error::check_length("times", times.len(), items)?;
@@ -217,10 +218,10 @@ impl<'a> BatchMetadata<'a> {
     }
 }
 
-/// Adds what a scan has left to a table.
+/// Add scanned batches to a table.
 ///
 /// # Errors
-/// There is no memory for all of it: some of the items are in the table then.
+/// Memory allocation fails; some of the items are then in the table.
 pub fn add(table: &mut TemplateTable, batches: &[Batch], items: Packed<'_>, metadata: BatchMetadata<'_>) -> Result<()> {
     metadata.check(items.len())?;
     for batch in batches {
@@ -232,7 +233,7 @@ pub fn add(table: &mut TemplateTable, batches: &[Batch], items: Packed<'_>, meta
     Ok(())
 }
 
-/// How many items were left out, by reason.
+/// Return the number of skipped items by reason.
 pub fn skipped(batches: &[Batch]) -> [u64; 256] {
     let mut counts = [0; 256];
     for &(_, reason) in batches.iter().flat_map(Batch::skipped) {
@@ -247,7 +248,7 @@ mod tests {
     use nearkin_core::{Error, cancel};
     use proptest::prelude::*;
 
-    /// Words are literal, numbers are wildcards, an empty item is left out.
+    /// Scan words as literals and numbers as wildcards; skip empty items.
     fn words(batch: &mut Batch, row: usize, item: &[u8]) {
         for word in item.split_inclusive(|&byte| byte == b' ') {
             if word[0].is_ascii_digit() { batch.wildcard(Kind::Int, word) } else { batch.literal(word) }

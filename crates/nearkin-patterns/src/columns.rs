@@ -1,13 +1,14 @@
-//! A table of templates as arrays, in the order of the templates' bytes, and a table of such arrays: for files, for Arrow and for tests.
+//! A table of templates as arrays, in the order of the templates' bytes, for files and Arrow.
 //!
-//! Arrays of arrays have ends: array i lies between end i − 1 (0 for the first) and end i. Samples (of examples, sources and
-//! wildcards) are three such levels: the end of each sample, hashes of its values, and the values' bytes by their ends.
+//! Nested arrays are stored with ends: array i spans from end i − 1 (0 for the first) to end i. Samples (of examples,
+//! sources and wildcards) have three levels: the end of each sample, the hashes of its values, and the bytes of the
+//! values with their ends.
 
 use crate::templates::{self, Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::{Error, Result, alloc};
 
-/// Samples of values.
+/// Samples of values, as arrays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleColumns {
     /// The end of each sample.
@@ -20,7 +21,7 @@ pub struct SampleColumns {
     pub text: Vec<u8>,
 }
 
-/// A table of templates.
+/// A table of templates, as arrays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// The end of each template.
@@ -75,7 +76,7 @@ fn damaged(reason: &str) -> Error {
     Error::Corrupt { place: "the table of templates".to_owned(), reason: reason.to_owned() }
 }
 
-/// The places of array `number`, which lie within `total`.
+/// Return the range of array `number`, checked against `total`.
 fn between(ends: &[i64], number: usize, total: usize) -> Result<std::ops::Range<usize>> {
     let start = if number == 0 { Some(0) } else { ends.get(number - 1).copied() };
     match (start, ends.get(number)) {
@@ -87,10 +88,10 @@ fn between(ends: &[i64], number: usize, total: usize) -> Result<std::ops::Range<
 }
 
 impl Columns {
-    /// The arrays of a table.
+    /// Return the arrays of a table.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory allocation fails.
     pub fn from_table(table: &TemplateTable) -> Result<Self> {
         let mut columns = Self::default();
         for position in table.sorted()? {
@@ -139,10 +140,10 @@ impl Columns {
         })
     }
 
-    /// The table of these arrays, with samples of `most` values and at most `limit` templates.
+    /// Return the table of these arrays, with samples of `max_values` values and at most `max_templates` templates.
     ///
     /// # Errors
-    /// The arrays are not those of a table; what `most` and `limit` may be.
+    /// The arrays do not describe a table, or a limit is out of range.
     pub fn table(&self, max_values: usize, max_templates: usize, evicted: (u64, u64)) -> Result<TemplateTable> {
         let rows = self.template_ends.len();
         if self.counts.len() != rows || self.first.len() != rows || self.last.len() != rows || rows > max_templates {
@@ -217,7 +218,7 @@ mod tests {
             } else {
                 columns.counts.pop();
             }
-            // A table or an error, never a panic.
+            // Any table or error is fine; a panic is not.
             let _ = columns.table(4, 100, (0, 0));
         }
     }
@@ -248,7 +249,7 @@ mod tests {
     }
 
     impl Columns {
-        /// Two rows of the same template.
+        /// Build two rows of the same template.
         fn text_twice(&mut self) {
             let (other, mut columns) = (self.clone(), Self::default());
             for _ in 0..2 {

@@ -1,26 +1,28 @@
-//! Saved states of patterns: a text (JSON, which says what the arrays are) and byte arrays, every checksum compared on reading.
-//! `docs/format-patterns.md` says what each class puts there.
+//! Files of saved pattern states: a JSON text that describes the arrays, and byte arrays. Reading verifies every
+//! checksum.
+//!
+//! `docs/format-patterns.md` lists the contents for each class.
 
 use std::path::Path;
 
 use nearkin_core::Result;
 use nearkin_core::segment::arrays;
 
-/// The kind of a segment that holds a state of patterns.
+/// Segment kind of a pattern state.
 pub const PATTERNS: u32 = 12;
 
-/// Writes a text and arrays; the old file stays until the new one is whole.
+/// Write a text and arrays, replacing the file atomically.
 ///
 /// # Errors
-/// The file system refuses.
+/// The file cannot be written.
 pub fn write(path: &Path, text: &str, values: &[&[u8]]) -> Result<()> {
     arrays::write(path, PATTERNS, text, values)
 }
 
-/// Reads what [`write`] wrote.
+/// Read a file that [`write`] wrote.
 ///
 /// # Errors
-/// The file system refuses; a newer version; a file of another kind, or one that changed since it was written.
+/// The file cannot be read, has a newer version or another kind, or is corrupt.
 pub fn read(path: &Path) -> Result<(String, Vec<Vec<u8>>)> {
     arrays::read(path, PATTERNS)
 }

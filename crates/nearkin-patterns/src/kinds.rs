@@ -1,4 +1,4 @@
-//! Types of variables: their names, the least type that covers two, and the type of a token.
+//! Types of variables: their names, the least upper bound of two types, and the type of a token.
 //!
 //! ```text
 //! text ── tail ── path ── file ── name ── slug ── word
@@ -8,9 +8,9 @@
 //!                                   ├── datetime ── date, time
 //!                                   └── email, mac
 //! ```
-//! A type *covers* another if every value of that one is one of its own. [`Kind::join`] is the first type in the order of
-//! [`Kind::ALL`] that covers both: two types have one least such type, so the join is associative (tests). Numbers and names of types are
-//! part of the file format: they are never given anew.
+//! A type *covers* another if it contains every value of the other. [`Kind::join`] is the first type in [`Kind::ALL`]
+//! that covers both. Any two types have one least upper bound, so the join is associative (tested). The numbers and
+//! names of types are part of the file format and are never reused.
 
 use std::net::Ipv6Addr;
 
@@ -22,25 +22,25 @@ pub enum Kind {
     Int = 1,
     /// A number with a decimal point or an exponent: `0.25`, `1e-9`.
     Float = 2,
-    /// Hexadecimal digits, at least one letter and one digit among them, or after `0x`: `8f3a`, `0x1F`; hashes too.
+    /// Hexadecimal digits with at least one letter and one digit, or after `0x`: `8f3a`, `0x1F`; also hashes.
     Hex = 3,
     /// 8-4-4-4-12 hexadecimal digits, in braces or not.
     Uuid = 4,
-    /// An address of IP version 4 or 6, with or without a port or the length of a prefix.
+    /// An IPv4 or IPv6 address, with or without a port or a prefix length.
     Ip = 5,
-    /// An address of a network card: six pairs of hexadecimal digits.
+    /// A MAC address: six pairs of hexadecimal digits.
     Mac = 6,
-    /// A name of a host, at least one dot, with or without a port: `db1.example.com:5432`.
+    /// A host name with at least one dot, with or without a port: `db1.example.com:5432`.
     Host = 7,
-    /// An address of mail.
+    /// An email address.
     Email = 8,
-    /// A day: `2024-05-01`, `2024/05/01`, `01.05.2024`.
+    /// A date: `2024-05-01`, `2024/05/01`, `01.05.2024`.
     Date = 9,
     /// A time of day: `12:30:59.125`.
     Time = 10,
-    /// Both: `2024-05-01T12:30:59Z`.
+    /// A date and a time: `2024-05-01T12:30:59Z`.
     DateTime = 11,
-    /// A number with its unit: `12ms`, `1.5GB`, `80%`.
+    /// A number with a unit: `12ms`, `1.5GB`, `80%`.
     Quantity = 12,
     /// Two or more dots between numbers, with or without `v`, or `v` and a number: `1.2.3-rc1`, `v2`.
     Version = 13,
@@ -48,19 +48,19 @@ pub enum Kind {
     Word = 14,
     /// Lower-case words, numbers among them, with hyphens between them: `how-to-hash`.
     Slug = 15,
-    /// Letters and digits without an order that a reader sees: base64, keys, tokens.
+    /// Letters and digits in random order: base64, keys, tokens.
     Token = 16,
     /// Letters, digits and `_ - . : @ # $ +`: an identifier.
     Name = 17,
-    /// A name with a suffix of a file: `app.8f3a.js`.
+    /// A file name with a known suffix: `app.8f3a.js`.
     File = 18,
     /// Names with slashes: `/usr/bin/env`, `C:\Windows`.
     Path = 19,
-    /// The rest of a path: one part or several.
+    /// The rest of a path: one or more segments.
     Tail = 20,
     /// A URL with its scheme.
     Url = 21,
-    /// Anything.
+    /// Any text.
     Text = 22,
 }
 
@@ -70,13 +70,13 @@ use Kind::{
 };
 
 impl Kind {
-    /// All types, the narrower before those that cover them.
+    /// All types; narrower types come before the types that cover them.
     pub const ALL: [Self; 22] = [
         Int, Uuid, Ip, Mac, Email, Date, Time, Float, Hex, Word, DateTime, Quantity, Version, Slug, Token, Host, Name,
         File, Path, Tail, Url, Text,
     ];
 
-    /// The name of the type, as patterns write it in braces.
+    /// Return the name of the type, as written in braces.
     pub const fn name(self) -> &'static str {
         match self {
             Int => "int",
@@ -104,17 +104,17 @@ impl Kind {
         }
     }
 
-    /// The type of this name.
+    /// Return the type with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The type of this number, as wildcards and files have it.
+    /// Return the type with this number, as used in wildcards and files.
     pub fn numbered(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|&kind| kind as u8 == number)
     }
 
-    /// The types just below this one.
+    /// Return the types directly below this one.
     const fn below(self) -> &'static [Self] {
         match self {
             Float => &[Int],
@@ -133,12 +133,12 @@ impl Kind {
         }
     }
 
-    /// Whether every value of `other` is one of this type.
+    /// Return true if every value of `other` is one of this type.
     pub fn covers(self, other: Self) -> bool {
         self == other || self.below().iter().any(|below| below.covers(other))
     }
 
-    /// The least type that covers both.
+    /// Return the narrowest type that covers both.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         if self == other {
@@ -148,7 +148,7 @@ impl Kind {
     }
 }
 
-/// Classes of bytes, one bit each.
+/// Classes of bytes, as bits.
 const DIGIT: u16 = 1;
 const HEX_LETTER: u16 = 2;
 const LOWER: u16 = 4;
@@ -191,7 +191,7 @@ const CLASS: [u16; 256] = {
     class
 };
 
-/// Classes of all bytes of a token, and how many are digits.
+/// Return the classes of all bytes of a token, and its number of digits.
 fn classes(token: &[u8]) -> (u16, usize) {
     token.iter().fold((0, 0), |(all, digits), &byte| {
         let class = CLASS[usize::from(byte)];
@@ -199,12 +199,12 @@ fn classes(token: &[u8]) -> (u16, usize) {
     })
 }
 
-/// Whether `token` holds these classes alone.
+/// Return true if only the allowed classes occur.
 fn only(all: u16, allowed: u16) -> bool {
     all & !allowed == 0
 }
 
-/// The type of a whole token. What no narrower type takes is `text`; so is the empty token.
+/// Return the type of a token; `text` if no narrower type matches or the token is empty.
 pub fn kind_of(token: &[u8]) -> Kind {
     let (all, digits) = classes(token);
     if token.is_empty() {
@@ -251,7 +251,7 @@ pub fn kind_of(token: &[u8]) -> Kind {
     named(token, all)
 }
 
-/// As `kind_of`, for a token of no digits that is not letters alone.
+/// Return the type of a token that has no digits and a byte that is not a letter.
 fn without_digits(token: &[u8], all: u16) -> Kind {
     if only(all, LOWER | HEX_LETTER | HYPHEN) && all & UPPER == 0 && is_slug(token) {
         return Slug;
@@ -262,7 +262,7 @@ fn without_digits(token: &[u8], all: u16) -> Kind {
     named(token, all)
 }
 
-/// URLs, addresses, paths, files, hosts and names.
+/// Return the type of a URL, address, path, file, host or name.
 fn named(token: &[u8], all: u16) -> Kind {
     if all & SLASH != 0 {
         return if is_url(token) {
@@ -298,19 +298,19 @@ fn count_digits(bytes: &[u8]) -> usize {
 const UNITS: &str = " milliseconds seconds minutes hours days bytes msecs msec usec nsec secs mins sec min ms us ns s m h d \
  KiB MiB GiB TiB KB kB kb MB mb GB TB B K M G Mbps Kbps kbps MHz GHz kHz Hz % ";
 
-/// Whether the bytes are a unit of a quantity.
+/// Return true if the bytes are a unit.
 pub fn is_unit(bytes: &[u8]) -> bool {
     (1..=12).contains(&bytes.len()) && is_listed(bytes, UNITS)
 }
 
-/// Whether a list of words between blanks has this one.
+/// Return true if a list of words separated by blanks contains the word.
 fn is_listed(word: &[u8], list: &str) -> bool {
     let mut positions = memchr::memmem::find_iter(list.as_bytes(), word);
     let blank = |at: usize| list.as_bytes()[at] == b' ';
     !word.contains(&b' ') && positions.any(|at| blank(at - 1) && blank(at + word.len()))
 }
 
-/// Whole numbers, floats, and numbers with units.
+/// Return the type of an integer, a float or a number with a unit.
 fn number(token: &[u8]) -> Option<Kind> {
     let unsigned = token.strip_prefix(b"-").or_else(|| token.strip_prefix(b"+")).unwrap_or(token);
     let whole = count_digits(unsigned);
@@ -341,7 +341,7 @@ fn number(token: &[u8]) -> Option<Kind> {
     }
 }
 
-/// The length of a day at the beginning: year first or last, the same mark between its parts.
+/// Return the length of the date at the start: year first or last, with the same separator twice.
 pub fn date_length(bytes: &[u8]) -> Option<usize> {
     let first = count_digits(bytes);
     let mark = *bytes.get(first)?;
@@ -366,7 +366,7 @@ pub fn date_length(bytes: &[u8]) -> Option<usize> {
     is_date.then_some(first + 1 + second + 1 + last)
 }
 
-/// The length of a time of day at the beginning: two or three parts, then a fraction.
+/// Return the length of the time of day at the start: two or three parts, then an optional fraction.
 pub fn time_length(bytes: &[u8]) -> Option<usize> {
     let first = count_digits(bytes);
     if !(1..=2).contains(&first) || bytes.get(first) != Some(&b':') || count_digits(&bytes[first + 1..]) != 2 {
@@ -389,7 +389,7 @@ pub fn time_length(bytes: &[u8]) -> Option<usize> {
     Some(end)
 }
 
-/// The length of the zone of a time at the beginning: `Z`, `+02:00`, `+0200`; 0 for none.
+/// Return the length of the time zone at the start: `Z`, `+02:00`, `+0200`; 0 for none.
 pub fn zone_length(bytes: &[u8]) -> usize {
     match bytes {
         [b'Z', ..] => 1,
@@ -402,7 +402,7 @@ pub fn zone_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Days, times, and both.
+/// Return the type of a date, a time, or both.
 fn dated(token: &[u8]) -> Option<Kind> {
     if let Some(day) = date_length(token) {
         let Some(after) = token.get(day + 1..) else {
@@ -416,7 +416,7 @@ fn dated(token: &[u8]) -> Option<Kind> {
     (time + zone_length(&token[time..]) == token.len()).then_some(Time)
 }
 
-/// Whether the bytes are 8-4-4-4-12 hexadecimal digits.
+/// Return true if the bytes are 8-4-4-4-12 hexadecimal digits.
 pub fn is_uuid(bytes: &[u8]) -> bool {
     bytes.len() == 36
         && bytes.iter().enumerate().all(|(at, byte)| match at {
@@ -425,7 +425,7 @@ pub fn is_uuid(bytes: &[u8]) -> bool {
         })
 }
 
-/// The length of an address of IP version 4 at the beginning: four numbers up to 255.
+/// Return the length of the IPv4 address at the start: four numbers up to 255.
 pub fn ipv4_length(bytes: &[u8]) -> Option<usize> {
     let mut end = 0;
     for part in 0..4 {
@@ -445,7 +445,7 @@ pub fn ipv4_length(bytes: &[u8]) -> Option<usize> {
     Some(end)
 }
 
-/// Whether the token is an address of IP, with a port or a prefix or without.
+/// Return true if the token is an IP address, with or without a port or prefix.
 pub fn is_ip(token: &[u8]) -> bool {
     if let Some(end) = ipv4_length(token) {
         return match &token[end..] {
@@ -459,11 +459,11 @@ pub fn is_ip(token: &[u8]) -> bool {
     }
     let bare = token.strip_prefix(b"[").and_then(|inner| inner.split(|&byte| byte == b']').next()).unwrap_or(token);
     let address = bare.split(|&byte| byte == b'/' || byte == b'%').next().unwrap_or(bare);
-    // `::` alone is an operator more often than an address.
+    // A bare `::` is usually an operator.
     address.len() > 2 && std::str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Whether the token is six pairs of hexadecimal digits with colons or hyphens.
+/// Return true if the token is six pairs of hexadecimal digits with colons or hyphens.
 pub fn is_mac(token: &[u8]) -> bool {
     token.len() == 17
         && token.iter().enumerate().all(|(at, byte)| match at % 3 {
@@ -476,7 +476,7 @@ fn is_hex(token: &[u8], all: u16) -> bool {
     if let [b'0', b'x' | b'X', digits @ ..] = token {
         return !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
     }
-    // Four or more: `3q` and `a1` are names.
+    // Shorter tokens such as `3q` and `a1` are names.
     token.len() >= 4
         && token.iter().all(u8::is_ascii_hexdigit)
         && (all & UPPER == 0 || all & LOWER == 0 || token.len() >= 16)
@@ -507,7 +507,8 @@ fn is_version(token: &[u8]) -> bool {
     has_parts && (end == numbers.len() || suffix(&numbers[end..]))
 }
 
-/// Whether letters and digits alternate more than in a name, at 16 bytes or more; padding of base64 ends it.
+/// Return true for 16 or more bytes in which letters and digits alternate more than in a name; base64 padding may
+/// follow.
 fn is_token(token: &[u8]) -> bool {
     let bare = token.strip_suffix(b"==").or_else(|| token.strip_suffix(b"=")).unwrap_or(token);
     if bare.len() < 16 || !bare.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_+/".contains(byte)) {
@@ -539,14 +540,14 @@ fn is_email(token: &[u8]) -> bool {
     inner(user) && inner(host) && host.contains(&b'.') && !user.contains(&b':') && !host.contains(&b':')
 }
 
-/// Suffixes that files have and hosts have not.
+/// Suffixes of files that are not top-level domains.
 const SUFFIXES: &str = " 7z apk asp aspx avi bak bin bmp bz2 c cc cfg cgi class conf cpp css csv dat db deb dll do doc docx dmg \
  eml eot exe gif gz h hpp htm html ico img ini iso jar java jpeg jpg js json jsp jspx lock log lua map md mjs mkv \
  mov mp3 mp4 mpg odt ogg otf pcap pdf pem php phtml pid plist png pot ppt pptx properties ps1 psd py pyc rar rb rpm rss \
  rtf scala sh shtml so sock sql sqlite svg swf swift swp sys tar tgz tif tiff tmp toml ts tsv ttf txt vbs war wasm wav \
  webm webmanifest webp wmv woff woff2 xhtml xls xlsx xml xsl yaml yml zip zst ";
 
-/// Whether these bytes, without a dot, are a suffix of files.
+/// Return true if these bytes, without a dot, are a file suffix.
 pub fn is_suffix(bytes: &[u8]) -> bool {
     (1..=11).contains(&bytes.len()) && is_listed(&bytes.to_ascii_lowercase(), SUFFIXES)
 }
@@ -604,7 +605,7 @@ mod tests {
             for token in tokens.split(' ') {
                 let result = kind_of(token.as_bytes());
                 if token == "2015-10-18-01.02:03:04" {
-                    // No time: the name of a day with something behind it.
+                    // Not a time: a date with something after it.
                     assert_eq!(Name, result);
                 } else {
                     assert_eq!(expected, result, "{token}");

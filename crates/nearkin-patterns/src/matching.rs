@@ -1,10 +1,9 @@
-//! Which template a template has, and where the values of its variables stand.
+//! Matching: the merged template of a line, and the values of its variables.
 //!
-//! Templates are a tree of their units: from each node one branch per unit, one for a wildcard with a type, and one for a wildcard that
-//! takes any word. A template walks it, literal
-//! branches first, so that the template with the earliest literals wins; a template whose runs are longer than any template's
-//! walks again with one word for each run. What was found is kept by template ([`Plan`]), so a line costs its scan, one look-up
-//! and its values.
+//! Merged templates form a trie over their units. Each node has one branch per unit, one for a wildcard with a type,
+//! and one for a wildcard that accepts any word. Literal branches are tried first, so the template with the earliest
+//! literals wins. A line template with longer runs than any merged template is walked a second time with one word for
+//! each run. Results are cached by line template ([`Plan`]), so a line costs its scan, one lookup and its values.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -13,44 +12,45 @@ use crate::template_merge::{self, Class, Units};
 use crate::templates::{Identity, TemplateTable, WILDCARD};
 use nearkin_core::Result;
 
-/// Branches that one walk takes at most, beside two a unit: hostile templates end there, without a template.
+/// Maximum number of branches per walk, in addition to two per unit. Hostile templates reach this limit and match
+/// nothing.
 const STEPS: usize = 10_000;
 
-/// The branch of a wildcard that takes any word.
+/// The branch of a wildcard that accepts any word.
 const OPEN: u32 = u32::MAX;
 
-/// A part of a value: bytes of the template, or a value of the line.
+/// A piece of a value: literal bytes, or a value of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Literal bytes.
     Literal(Vec<u8>),
-    /// The value of a wildcard of the line.
+    /// The value of a wildcard of the line, by number.
     Value(usize),
 }
 
-/// What to do with the lines of one template.
+/// The merged template and the variables for all lines of one template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The place of the template.
+    /// Row of the merged template.
     pub row: u32,
-    /// What the value of each variable is made of.
+    /// The pieces of each variable's value.
     pub variables: Vec<Vec<Piece>>,
 }
 
-/// Templates as a tree.
+/// A trie of merged templates.
 pub struct Matcher {
     units: Units,
     any: u32,
     branches: HashMap<(u32, u32), u32>,
-    /// The template that ends at a node, + 1.
+    /// The row of the template that ends at a node, plus 1; 0 for none.
     ends: Vec<u32>,
 }
 
 impl Matcher {
-    /// The tree of a table of templates.
+    /// Build the trie of a table of merged templates.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory allocation fails.
     pub fn new(templates: &TemplateTable) -> Result<Self> {
         let mut units = Units::default();
         let any = units.position(&template_merge::ANY);
@@ -77,9 +77,10 @@ impl Matcher {
         Ok(tree)
     }
 
-    /// The template of units (None for one that no template has, with its class), and which of them it takes as wildcards.
+    /// Return the merged template that matches the units, and which units it takes as wildcards. A unit is None, with
+    /// its class, if no template contains it.
     fn walk(&self, units: &[(Option<u32>, Class)]) -> Option<(u32, Vec<bool>)> {
-        // Where to go on: a node, how many units lead there, and whether the last of them was taken for a wildcard.
+        // A node, the number of units consumed, and whether the last one was taken as a wildcard.
         let mut waiting = vec![(0_u32, 0_usize, false)];
         let mut taken: Vec<bool> = Vec::with_capacity(units.len());
         for _ in 0..STEPS + 2 * units.len() {
@@ -99,7 +100,7 @@ impl Matcher {
                     waiting.push((next, at + 1, wildcard));
                 }
             };
-            // The last that is pushed is looked at first.
+            // The branch pushed last is explored first.
             if class != Class::Between {
                 go(OPEN, true);
             }
@@ -113,7 +114,7 @@ impl Matcher {
         None
     }
 
-    /// What to do with the lines of a template; None if no template has it.
+    /// Return the plan for the lines of a template; None if nothing matches.
     pub fn plan(&self, template: &[u8]) -> Option<Plan> {
         let ends = template_merge::split_units(template);
         let spans: Vec<(usize, usize)> = ends
@@ -128,7 +129,7 @@ impl Matcher {
                 spans.iter().zip(taken).flat_map(|(&(start, end), taken)| variables(template, start, end, end, taken));
             return Some(Plan { row, variables: variables.collect() });
         }
-        // With one word for each run; what the run has beyond it belongs to the last wildcard of that word.
+        // Retry with one word for each run; the rest of the run belongs to the last wildcard of that word.
         let runs = template_merge::find_runs(template);
         if runs.is_empty() {
             return None;
@@ -145,8 +146,8 @@ impl Matcher {
     }
 }
 
-/// The variables in a unit of a template: the whole unit if it is taken for a wildcard, else its wildcards, the last of which reaches to the last
-/// wildcard before `last`.
+/// Return the variables in a unit: the complete unit if it is taken as a wildcard, otherwise its wildcards. The last
+/// one extends to the last wildcard before `last`.
 fn variables(template: &[u8], start: usize, end: usize, last: usize, taken: bool) -> Vec<Vec<Piece>> {
     if taken {
         return vec![pieces(template, start, last)];
@@ -164,7 +165,7 @@ fn variables(template: &[u8], start: usize, end: usize, last: usize, taken: bool
         .collect()
 }
 
-/// Where wildcards begin between two places of a template.
+/// Return the offsets of wildcards in a range of a template.
 fn wildcard_offsets(template: &[u8], start: usize, end: usize) -> Vec<usize> {
     let (mut result, mut at) = (Vec::new(), start);
     while at < end {
@@ -179,7 +180,7 @@ fn wildcard_offsets(template: &[u8], start: usize, end: usize) -> Vec<usize> {
     result
 }
 
-/// A stretch of a template as literal bytes and values.
+/// Return a range of a template as literal bytes and values.
 fn pieces(template: &[u8], start: usize, end: usize) -> Vec<Piece> {
     let mut number = wildcard_offsets(template, 0, start).len();
     let (mut result, mut literal, mut at) = (Vec::new(), Vec::new(), start);
@@ -206,15 +207,15 @@ fn pieces(template: &[u8], start: usize, end: usize) -> Vec<Piece> {
     result
 }
 
-/// A template that was met, and its plan.
+/// A template and its plan.
 type CachedPlan = (Box<[u8]>, Option<Plan>);
 
-/// Plans by template, as they are met.
+/// A cache of plans by template.
 #[derive(Default)]
 pub struct Plans(HashMap<u64, Vec<CachedPlan>, BuildHasherDefault<Identity>>);
 
 impl Plans {
-    /// The plan for a template whose hash is `hash`.
+    /// Return the plan for a template with hash `hash`.
     pub fn get<'a>(&'a mut self, matcher: &Matcher, template: &[u8], hash: u64) -> Option<&'a Plan> {
         let bucket = self.0.entry(hash).or_default();
         let position = bucket.iter().position(|plan| *plan.0 == *template).unwrap_or_else(|| {
@@ -246,7 +247,7 @@ mod tests {
         merge_templates(&table, &Overrides::default()).expect("memory").table
     }
 
-    /// The template of a line and the values of its variables.
+    /// Return the template of a line and the values of its variables.
     fn matched(templates: &TemplateTable, line: &str) -> Option<(String, Vec<String>)> {
         let (matcher, mut plans, mut batch) =
             (Matcher::new(templates).expect("memory"), Plans::default(), Batch::default());
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn hostile_templates_end_without_a_template() {
-        // Each word fits a wildcard and a literal, and the end fits nothing.
+        // Each word matches a wildcard and a literal, and the end matches nothing.
         let mut templates = TemplateTable::new(4, 1 << 20).expect("valid");
         for number in 0..1_u32 << 12 {
             let mut template = Vec::new();

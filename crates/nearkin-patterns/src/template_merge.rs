@@ -1,17 +1,20 @@
-//! Templates: templates of lines that differ where variables are, made one.
+//! Merging of line templates: templates that differ in a variable become one.
 //!
-//! A template is cut into *units*: words (with the wildcards in them) and what lies between. Holes of all types are one here; templates of
-//! the same units are one *shape*. Then, until nothing changes:
+//! A template is split into *units*: words (with the wildcards in them) and the separators between them. Wildcards of
+//! all types are equal here. Templates with the same units have one *shape*. The merge repeats these steps until
+//! nothing changes:
 //!
-//! 1. Each shape is hashed with one word left out. Shapes of one hash differ in that word only.
-//! 2. The words that stand there are weighed ([`weight`]): a word with a number or a mark in it says *variable* more than a
-//!    plain one, one in capitals less; so do a wildcard among them, a mark of values around it (`=`, quotes, brackets), and a set
-//!    of words that recurs behind another rest.
-//! 3. From [`ENOUGH`] on the word becomes a wildcard, unless no plain word of two letters would be left.
+//! 1. Hash each shape with one word masked. Shapes with the same hash differ in that word only.
+//! 2. Add up the evidence of the words at that position ([`evidence`]). A word with a number or a symbol counts more
+//!    than a plain word, a word in capitals less. A wildcard among the words, quotes, brackets or `=` around them, and
+//!    a set of words that recurs in another context increase the evidence.
+//! 3. If the evidence reaches [`EVIDENCE_THRESHOLD`], the word becomes a wildcard, unless the template would lose its
+//!    last plain word of two letters.
 //!
-//! When no single word changes any more, several are left out at once: words with numbers, names with marks, values behind `=`.
+//! When no single word changes any more, several words are masked at once: words with numbers, names with symbols,
+//! values after `=`.
 //!
-//! Only sets count, not how often a template was seen or in which order: templates of templates are the templates.
+//! Only sets of templates count, not their frequency or order, and merging is idempotent.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -23,40 +26,40 @@ use crate::values::{self, Values};
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::{Result, alloc};
 
-/// Evidence from which a word is a variable.
+/// Evidence that makes a word a variable.
 pub const EVIDENCE_THRESHOLD: u32 = 16;
-/// Shapes beyond which values behind `=` that combine freely are variables.
+/// Number of shapes above which freely combined values after `=` are variables.
 const FREE: usize = 3;
-/// Most rounds; each makes fewer shapes.
+/// Maximum number of rounds; each reduces the number of shapes.
 const ROUNDS: usize = 16;
 
-/// Which words are left out together.
+/// A class of words that are masked together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// Those with wildcards in them.
+    /// Words that contain wildcards.
     Mixed,
-    /// Those with marks or digits in them, too.
+    /// Also words with symbols or digits.
     Values,
-    /// Those behind `=`.
+    /// Words after `=`.
     Keyed,
 }
 
-/// What a unit is.
+/// The class of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Nothing, where a value would stand: between brackets or quotes, or behind `=`.
+    /// An empty value: between brackets or quotes, or after `=`.
     Empty,
-    /// Marks and blanks.
+    /// Separators.
     Between,
-    /// Letters in capitals: a state or a constant.
+    /// Capital letters: a state or a constant.
     Capitals,
     /// Letters.
     Plain,
-    /// A word with marks or digits within it.
+    /// A word that contains symbols or digits.
     Value,
-    /// A word with a wildcard in it.
+    /// A word that contains a wildcard.
     Mixed,
-    /// A wildcard.
+    /// A single wildcard.
     Wildcard,
 }
 
@@ -67,7 +70,7 @@ struct Unit {
     hash: u64,
 }
 
-/// Units by their bytes, wildcards of all types written as one.
+/// Interned units; wildcards of all types are equal.
 #[derive(Default)]
 pub(crate) struct Units {
     all: Vec<Unit>,
@@ -77,13 +80,12 @@ pub(crate) struct Units {
 pub(crate) const ANY: [u8; 2] = [WILDCARD, Kind::Text as u8];
 
 impl Units {
-    /// The bytes by which a unit is known: blanks are one, and so are the types of wildcards.
+    /// Return the key of a unit: repeated blanks are collapsed, and all wildcards get the same type.
     fn plain(text: &[u8]) -> Vec<u8> {
         let mut plain = Vec::with_capacity(text.len());
         let mut at = 0;
         while at < text.len() {
             if text[at] == b' ' && plain.last() == Some(&b' ') {
-                // Blanks are one.
                 at += 1;
             } else if text[at] == WILDCARD && text.get(at + 1).is_some_and(|&kind| kind != 0) {
                 plain.extend_from_slice(&ANY);
@@ -96,7 +98,7 @@ impl Units {
         plain
     }
 
-    /// The place of a unit, if there is one, and what it is.
+    /// Return the id of a unit, if it is interned, and its class.
     pub(crate) fn find(&self, text: &[u8]) -> (Option<u32>, Class) {
         let plain = Self::plain(text);
         match self.positions.get(&*plain) {
@@ -105,7 +107,7 @@ impl Units {
         }
     }
 
-    /// The place of a unit, which is made if there is none.
+    /// Return the id of a unit, interning it if necessary.
     pub(crate) fn position(&mut self, text: &[u8]) -> u32 {
         let plain = Self::plain(text);
         if let Some(&position) = self.positions.get(&*plain) {
@@ -143,7 +145,7 @@ fn classify_unit(text: &[u8]) -> Class {
     if text.iter().all(letters) { Class::Plain } else { Class::Value }
 }
 
-/// The type of the wildcard that a unit is; None for other units.
+/// Return the type of a unit that is a single wildcard; None for other units.
 pub(crate) fn wildcard_kind(unit: &[u8]) -> Option<Kind> {
     match *unit {
         [WILDCARD, kind] => Kind::numbered(kind),
@@ -151,12 +153,13 @@ pub(crate) fn wildcard_kind(unit: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Whether a wildcard of this type takes words that have no type of their own. Templates give such a type to every wildcard that does.
+/// Return true if a wildcard of this type accepts words without a type. The merge assigns such a type to every
+/// wildcard that does.
 pub(crate) fn is_open(kind: Kind) -> bool {
     kind.covers(Kind::Word) || matches!(kind, Kind::Token | Kind::Host)
 }
 
-/// Ends of the units of a template.
+/// Return the ends of the units of a template.
 pub fn split_units(template: &[u8]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut at = 0;
@@ -176,7 +179,7 @@ pub fn split_units(template: &[u8]) -> Vec<usize> {
             while at < template.len() && (template[at] == WILDCARD || !is_between(template[at])) {
                 at += if template[at] == WILDCARD { 2 } else { 1 };
             }
-            // Marks of sentences are no part of a word.
+            // Sentence punctuation is not part of a word.
             let word = start..at.min(template.len());
             let wildcard_end = template[word.clone()]
                 .iter()
@@ -196,7 +199,7 @@ pub fn split_units(template: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// Whether a value is missing between two bytes.
+/// Return true if there is an empty value between these two bytes, as in `""` or `=,`.
 fn is_empty(before: u8, after: Option<u8>) -> bool {
     match (before, after) {
         (b'(', Some(b')')) | (b'[', Some(b']')) | (b'\'', Some(b'\'')) | (b'"', Some(b'"')) => true,
@@ -205,12 +208,12 @@ fn is_empty(before: u8, after: Option<u8>) -> bool {
     }
 }
 
-/// Templates that are one so far.
+/// Templates merged so far.
 #[derive(Clone, Debug)]
 struct Shape {
     units: Vec<u32>,
     members: Vec<u32>,
-    /// Whether it joins no other.
+    /// True if it is never merged with another shape.
     fixed: bool,
 }
 
@@ -219,7 +222,7 @@ fn mix(hash: u64, at: usize) -> u64 {
     mixed ^ mixed >> 29
 }
 
-/// The hash of a shape's units, as a sum over their places, so that single ones can be taken out.
+/// Return the hash of a shape: a sum over its units, so that a single unit can be subtracted.
 fn sum(units: &Units, shape: &Shape) -> u64 {
     shape
         .units
@@ -228,7 +231,7 @@ fn sum(units: &Units, shape: &Shape) -> u64 {
         .fold(shape.units.len() as u64, |sum, (at, &unit)| sum.wrapping_add(mix(units.all[unit as usize].hash, at)))
 }
 
-/// One place of a shape, left out.
+/// A shape with one word masked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MaskedTemplate {
     key: u64,
@@ -236,7 +239,7 @@ struct MaskedTemplate {
     shape: u32,
 }
 
-/// How much a word says *variable*: twice what plain words say.
+/// Return the evidence of a word; 2 for a plain word.
 fn evidence(class: Class) -> u32 {
     match class {
         Class::Between | Class::Empty => 0,
@@ -291,7 +294,7 @@ impl<'a> TemplateMerger<'a> {
         Ok(merger)
     }
 
-    /// Makes shapes of the same units one.
+    /// Merge shapes with the same units.
     fn collapse(&mut self) {
         let mut positions: HashMap<Vec<u32>, usize> = HashMap::with_capacity(self.shapes.len());
         let mut kept: Vec<Shape> = Vec::with_capacity(self.shapes.len());
@@ -308,7 +311,7 @@ impl<'a> TemplateMerger<'a> {
         self.shapes = kept;
     }
 
-    /// Whether a plain word stays when these places become wildcards.
+    /// Return true if a plain word is left when these positions become wildcards.
     fn keeps_words(&self, shape: &Shape, without: &[u32]) -> bool {
         shape.units.iter().enumerate().any(|(at, &unit)| {
             let entry = &self.units.all[unit as usize];
@@ -317,7 +320,7 @@ impl<'a> TemplateMerger<'a> {
         })
     }
 
-    /// Each shape with each of its words left out, those of one rest together.
+    /// Return each shape with each of its words masked, sorted by hash.
     fn masked_templates(&self) -> Result<Vec<MaskedTemplate>> {
         let mut masked_templates = Vec::new();
         for (number, shape) in self.shapes.iter().enumerate() {
@@ -338,7 +341,7 @@ impl<'a> TemplateMerger<'a> {
         Ok(masked_templates)
     }
 
-    /// Whether two shapes are the same but for one place.
+    /// Return true if two shapes differ in one position only.
     fn same_rest(&self, a: u32, b: u32, at: u32) -> bool {
         let (a, b) = (&self.shapes[a as usize].units, &self.shapes[b as usize].units);
         a.len() == b.len() && a.iter().zip(b).enumerate().all(|(position, (x, y))| x == y || position == at as usize)
@@ -348,13 +351,13 @@ impl<'a> TemplateMerger<'a> {
         self.shapes[masked.shape as usize].units[masked.at as usize]
     }
 
-    /// What the word at a place says. The first word of a line names who speaks: a plain one says half as much there.
+    /// Return the evidence of a masked word. A plain first word counts half because it usually names the speaker.
     fn evidence(&self, masked: &MaskedTemplate) -> u32 {
         let class = self.units.class(self.unit_at(masked));
         if masked.at == 0 && class == Class::Plain { evidence(class) / 2 } else { evidence(class) }
     }
 
-    /// What lies around a place says that a value is there: behind `=`, or between quotes or brackets.
+    /// Return true if the context indicates a value: after `=`, or between quotes or brackets.
     fn enclosed(&self, masked: &MaskedTemplate) -> bool {
         let units = &self.shapes[masked.shape as usize].units;
         let at = masked.at as usize;
@@ -368,7 +371,7 @@ impl<'a> TemplateMerger<'a> {
             || matches!((before, after), (b'\'', b'\'') | (b'"', b'"') | (b'(', b')') | (b'[', b']') | (b'<', b'>'))
     }
 
-    /// One round of single words; how many became wildcards.
+    /// Merge shapes that differ in a single word; return the number of words that became wildcards.
     fn merge_words(&mut self) -> Result<usize> {
         let masked_templates = self.masked_templates()?;
         let groups: Vec<&[MaskedTemplate]> =
@@ -386,7 +389,7 @@ impl<'a> TemplateMerger<'a> {
             if recurs {
                 evidence *= 2;
             }
-            // Words that are all values elsewhere are so here.
+            // Words that are all variables elsewhere are variables here.
             if peers.len() > 2 && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
                 evidence = evidence.max(self.threshold);
             }
@@ -409,7 +412,8 @@ impl<'a> TemplateMerger<'a> {
         Ok(self.apply(&changes))
     }
 
-    /// Whether a place is a wildcard for words already: one joined it, or a template has a wildcard of such a type.
+    /// Return true if the wildcard at this position already accepts words: a word was merged into it, or a template
+    /// has a wildcard of an open type here.
     fn takes_words(&self, masked: &MaskedTemplate) -> bool {
         let shape = &self.shapes[masked.shape as usize];
         self.unit_at(masked) == self.any
@@ -423,7 +427,7 @@ impl<'a> TemplateMerger<'a> {
             })
     }
 
-    /// For each group whether half of its words, two at least, stand together behind another rest too.
+    /// Return for each group whether at least half of its words (three or more) recur together in another context.
     fn recurring(&self, groups: &[&[MaskedTemplate]]) -> Vec<bool> {
         let mut of_word: HashMap<u32, Vec<u32>> = HashMap::new();
         for (number, group) in groups.iter().enumerate() {
@@ -464,8 +468,8 @@ impl<'a> TemplateMerger<'a> {
         changes.len()
     }
 
-    /// One round of several words at once: those of `level` are left out of each shape, and what then is one group is merged
-    /// where enough stands in each place that varies.
+    /// Merge shapes that differ in several words: mask the words of `level` in each shape and merge each group if
+    /// every varying position has enough evidence.
     fn merge_level(&mut self, level: Level) -> Result<usize> {
         let mut keys: Vec<(u64, u32)> = Vec::new();
         let masked_units: Vec<Vec<bool>> = self.shapes.iter().map(|shape| self.masked_units(shape, level)).collect();
@@ -498,7 +502,7 @@ impl<'a> TemplateMerger<'a> {
         Ok(self.apply(&changes))
     }
 
-    /// The units of a shape that a level leaves out.
+    /// Return which units of a shape a level masks.
     fn masked_units(&self, shape: &Shape, level: Level) -> Vec<bool> {
         let class = |at: usize| self.units.class(shape.units[at]);
         let behind_equals = |at: usize| {
@@ -512,7 +516,8 @@ impl<'a> TemplateMerger<'a> {
         (0..shape.units.len()).map(is_open).collect()
     }
 
-    /// Merges a group where each place that varies has enough; else takes it apart by the place that has the fewest words.
+    /// Merge a group if each varying position has enough evidence. Otherwise split it at the position with the fewest
+    /// words.
     fn refine(&self, shapes: Vec<u32>, level: Level, changes: &mut Vec<(u32, u32)>) {
         let mut waiting = vec![shapes];
         while let Some(shapes) = waiting.pop() {
@@ -548,13 +553,13 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
-    /// Whether the words in one of the places that vary are enough for a variable.
+    /// Return true if the words at a varying position are evidence of a variable.
     fn has_evidence(&self, units: &[u32], varying: &[(usize, Vec<u32>)], shapes: usize, level: Level) -> bool {
         let evidence: u32 = units.iter().map(|&unit| evidence(self.units.class(unit))).sum();
         match level {
             Level::Mixed => evidence >= self.threshold,
             Level::Values => evidence >= self.threshold + self.threshold / 2,
-            // Values behind `=` that combine freely: more lines than any of the places has words.
+            // Values after `=` combine freely if there are more lines than words at any position.
             Level::Keyed => {
                 let max_words = varying.iter().map(|position| position.1.len()).max().unwrap_or(0);
                 varying.len() > 1 && shapes > FREE && shapes > max_words
@@ -577,14 +582,14 @@ impl<'a> TemplateMerger<'a> {
     }
 }
 
-/// What people said about templates.
+/// User overrides of the merge.
 #[derive(Clone, Debug)]
 pub struct Overrides {
-    /// Templates that join no other.
+    /// Templates that are never merged.
     pub pinned: HashSet<Vec<u8>>,
-    /// Templates of templates whose shapes stay apart.
+    /// Merged templates to split into their shapes.
     pub split: HashSet<Vec<u8>>,
-    /// Evidence from which a word is a variable; another than [`ENOUGH`] to measure what it does.
+    /// Evidence that makes a word a variable; differs from [`EVIDENCE_THRESHOLD`] in measurements only.
     pub threshold: u32,
 }
 
@@ -594,19 +599,19 @@ impl Default for Overrides {
     }
 }
 
-/// Templates of the templates of a table.
+/// The merged templates of a table.
 #[derive(Debug)]
 pub struct MergedTemplates {
-    /// Templates, as templates with what is known of all their lines.
+    /// The merged templates, with the statistics of all their lines.
     pub table: TemplateTable,
-    /// For each template of the table the place of its template.
+    /// For each template of the input the row of its merged template.
     pub merged_rows: Vec<u32>,
 }
 
-/// Makes templates of templates.
+/// Merge the templates of a table.
 ///
 /// # Errors
-/// The call is stopped; there is no memory.
+/// The call is cancelled, or memory allocation fails.
 pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<MergedTemplates> {
     let order = table.sorted()?;
     let mut merger = TemplateMerger::new(table, &order, overrides)?;
@@ -637,17 +642,17 @@ pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<M
     Ok(MergedTemplates { table: result, merged_rows })
 }
 
-/// Replaces the templates of a table by their templates: fewer templates, the same lines.
+/// Replace the templates of a table by the merged ones: fewer templates for the same lines.
 ///
 /// # Errors
-/// As for [`merge_templates`]. The table is then as it was.
+/// As for [`merge_templates`]. The table is then unchanged.
 pub fn compact(table: &mut TemplateTable, overrides: &Overrides) -> Result<()> {
     let result = merge_templates(table, overrides)?;
     table.replace(result.table)
 }
 
 impl TemplateMerger<'_> {
-    /// The template of a shape: its members added up, with types for what became a wildcard.
+    /// Return the merged template of a shape: the sum of its members, with types for the new wildcards.
     fn merged_template(&self, shape: &Shape) -> Result<Template> {
         let max_values = self.max_values;
         let mut text: Vec<Vec<u8>> = Vec::new();
@@ -717,19 +722,19 @@ impl TemplateMerger<'_> {
     }
 }
 
-/// A run of the same word with wildcards and the same marks between: `blk_{int} blk_{int} blk_{int}`.
+/// A run of the same word with wildcards and the same separators: `blk_{int} blk_{int} blk_{int}`.
 pub(crate) struct Run {
-    /// Where it begins.
+    /// Start of the run.
     pub(crate) start: usize,
-    /// Where it ends.
+    /// End of the run.
     pub(crate) end: usize,
-    /// Where its first word ends.
+    /// End of its first word.
     first_end: usize,
     words: usize,
     listed: bool,
 }
 
-/// Runs of a template.
+/// Return the runs of a template.
 pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
     let ends = split_units(template);
     let unit = |position: usize| &template[position.checked_sub(1).map_or(0, |before| ends[before])..ends[position]];
@@ -761,7 +766,8 @@ pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
     result
 }
 
-/// Templates of a table; those that differ in how long their runs are have one word in place of each run, whose last wildcard is text.
+/// Return the templates of a table. Templates that differ in the lengths of their runs keep one word of each run, and
+/// its last wildcard becomes text.
 fn runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
     let mut short: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     let result: Vec<Vec<Run>> = table.templates().iter().map(|template| find_runs(&template.text)).collect();
@@ -804,7 +810,7 @@ fn runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
     templates.collect()
 }
 
-/// A template with one word in place of each run.
+/// Return a template with one word of each run.
 fn shortened(template: &Template, runs: &[Run], max_values: usize) -> Result<Template> {
     let count = |bytes: &[u8]| templates::wildcard_kinds(bytes).unwrap_or_default().len();
     let (mut text, mut wildcards, mut at, mut wildcard) = (Vec::new(), Vec::new(), 0, 0);
@@ -831,7 +837,7 @@ fn shortened(template: &Template, runs: &[Run], max_values: usize) -> Result<Tem
     Ok(Template { text: text.into(), wildcards: wildcards.into(), ..template.without_wildcards() })
 }
 
-/// Bytes of a template as a value: wildcards in braces.
+/// Return a template as text, with wildcards in braces.
 pub(crate) fn write_wildcards(template: &[u8]) -> Vec<u8> {
     let mut result = Vec::with_capacity(template.len());
     let mut at = 0;
@@ -901,7 +907,7 @@ mod tests {
     fn a_word_is_a_variable_from_enough_words_on() {
         assert_eq!(7, texts_with(&users(7), &Overrides::default()).len());
         assert_eq!(vec!["session of {word} was opened"], texts_with(&users(8), &Overrides::default()));
-        // Behind `=` fewer are enough; names with digits say more; capitals say less.
+        // After `=` fewer words are enough; names with digits count more, capitals less.
         assert_eq!(1, texts(&["u=ann in", "u=bob in", "u=cid in", "u=dan in", "u=eve in", "u=fay in"]).len());
         assert_eq!(
             1,
@@ -983,7 +989,7 @@ mod tests {
         let mut compacted = all.clone();
         compact(&mut compacted, &Overrides::default()).expect("memory");
         assert_eq!((1, 12), (compacted.len(), compacted.count()));
-        // More lines join what templates were made.
+        // New lines match the merged templates.
         compacted
             .merge(&{
                 let mut more = TemplateTable::new(64, 10_000).expect("valid");

@@ -1,15 +1,16 @@
 //! Templates: items with typed wildcards for their variables; and the table that counts them.
 //!
-//! **The bytes of a template.** Literal bytes as they are, and two bytes for a wildcard: [`WILDCARD`] (0xFF, in no UTF-8) and the number
-//! of its [`Kind`]. A literal 0xFF is written as 0xFF 0x00. Templates are equal where their bytes are.
+//! **Encoding.** Literal bytes are stored unchanged. A wildcard is two bytes: [`WILDCARD`] (0xFF, which does not occur
+//! in UTF-8) and the number of its [`Kind`]. A literal 0xFF is written as 0xFF 0x00. Templates are equal if their
+//! bytes are equal.
 //!
-//! **The table** sums what is known of each template: items, first and last time, items of each day, sources, the examples with
-//! the smallest hashes, and a sample of the values of each wildcard. All are sums, minima, maxima or samples by hash, so neither
-//! order nor batches nor merges change the table.
+//! **The table** adds up statistics for each template: items, first and last time, items per day, sources, the
+//! examples with the smallest hashes, and a sample of the values of each wildcard. All are sums, minima, maxima or
+//! samples by hash, so order, batches and merges do not change the table.
 //!
-//! **The limit.** A table that has more templates than its limit lets templates go until nine tenths are left: those with fewest items,
-//! of equal ones those with the largest hashes. How many templates and items went is counted. From then on order matters, but
-//! only for templates about as rare as those that went.
+//! **Eviction.** A table that exceeds its limit evicts templates until nine tenths of the limit are left: those with
+//! the fewest items first, ties by the largest hash. Evicted templates and items are counted. From then on order
+//! matters, but only for templates about as rare as the evicted ones.
 //!
 //! Times are microseconds since 1970 in UTC, days are days since then.
 
@@ -21,18 +22,18 @@ use crate::values::{self, Values};
 use nearkin_core::hash::xxh3;
 use nearkin_core::{Error, Result, alloc};
 
-/// The byte that begins a wildcard.
+/// The first byte of a wildcard.
 pub const WILDCARD: u8 = 0xFF;
-/// A time that is not known.
+/// An unknown time.
 pub const NO_TIME: i64 = i64::MIN;
-/// Microseconds of a day.
+/// Microseconds per day.
 const DAY: i64 = 86_400_000_000;
-/// Examples of a template.
+/// Maximum number of examples of a template.
 pub const EXAMPLES: usize = 3;
-/// Most bytes that are kept of an example.
+/// Maximum number of bytes of an example.
 pub const MAX_EXAMPLE_BYTES: usize = 4096;
 
-/// Appends literal bytes to a template.
+/// Append literal bytes to a template.
 #[inline]
 pub fn push_literal(template: &mut Vec<u8>, literal: &[u8]) {
     if memchr::memchr(WILDCARD, literal).is_none() {
@@ -47,13 +48,13 @@ pub fn push_literal(template: &mut Vec<u8>, literal: &[u8]) {
     }
 }
 
-/// Appends a wildcard to a template.
+/// Append a wildcard to a template.
 #[inline]
 pub fn push_wildcard(template: &mut Vec<u8>, kind: Kind) {
     template.extend_from_slice(&[WILDCARD, kind as u8]);
 }
 
-/// Types of the wildcards of a template in order; None where the bytes are no template.
+/// Return the types of the wildcards of a template in order; None if the bytes are not a template.
 pub fn wildcard_kinds(template: &[u8]) -> Option<Vec<Kind>> {
     let mut kinds = Vec::new();
     let mut rest = template;
@@ -67,18 +68,18 @@ pub fn wildcard_kinds(template: &[u8]) -> Option<Vec<Kind>> {
     Some(kinds)
 }
 
-/// The hash by which a template is known.
+/// Return the hash of a template.
 #[inline]
 pub fn hash(template: &[u8]) -> u64 {
     xxh3::hash(template, 0)
 }
 
-/// What is known of a template.
+/// A template and its statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// Its bytes.
+    /// The bytes of the template.
     pub text: Box<[u8]>,
-    /// Items that have it.
+    /// Number of items.
     pub count: u64,
     /// The first time, [`NO_TIME`] without any.
     pub first: i64,
@@ -86,22 +87,22 @@ pub struct Template {
     pub last: i64,
     /// Items of each day, ascending by day.
     pub days: Vec<(i32, u64)>,
-    /// Items themselves: the [`EXAMPLES`] with the smallest hashes.
+    /// Example items: the [`EXAMPLES`] with the smallest hashes.
     pub examples: Values,
-    /// Who sent them.
+    /// Sample of the sources of the items.
     pub sources: Values,
-    /// The values of each wildcard.
+    /// A sample of the values of each wildcard.
     pub wildcards: Box<[Values]>,
 }
 
-/// What is said of an item beside the item.
+/// Time, source and weight of an item.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemMetadata<'a> {
-    /// When it was written, or [`NO_TIME`].
+    /// Time of the item, or [`NO_TIME`].
     pub time: i64,
-    /// Who sent it, by hash and name.
+    /// Hash and name of the source.
     pub source: Option<(u64, &'a [u8])>,
-    /// How often.
+    /// Number of occurrences.
     pub weight: u64,
 }
 
@@ -119,7 +120,7 @@ impl Template {
         Ok(Self { text, wildcards: values.into_boxed_slice(), ..Self::empty() })
     }
 
-    /// A template without bytes, items and wildcards.
+    /// Return a template without bytes, items or wildcards.
     pub fn empty() -> Self {
         Self {
             text: Box::default(),
@@ -133,7 +134,7 @@ impl Template {
         }
     }
 
-    /// What is known of it beside its wildcards.
+    /// Return the template and its statistics without the wildcards.
     #[must_use]
     pub fn without_wildcards(&self) -> Self {
         Self {
@@ -147,7 +148,7 @@ impl Template {
     }
 
     fn add_day(&mut self, day: i32, count: u64) -> Result<()> {
-        // Times mostly ascend.
+        // Fast path: times mostly ascend.
         if let Some(last) = self.days.last_mut().filter(|last| last.0 == day) {
             last.1 += count;
             return Ok(());
@@ -169,10 +170,10 @@ impl Template {
         }
     }
 
-    /// Adds what is known of another template with as many wildcards; how many of its samples' values are kept is `most`.
+    /// Add the statistics of another template with the same number of wildcards; samples are limited to `max_values`.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory allocation fails.
     pub fn absorb(&mut self, other: &Self, max_values: usize) -> Result<()> {
         self.count += other.count;
         self.add_times(other.first, other.last);
@@ -182,7 +183,7 @@ impl Template {
         self.wildcards.iter_mut().zip(&other.wildcards).try_for_each(|(mine, theirs)| mine.merge(theirs, max_values))
     }
 
-    /// Bytes of memory.
+    /// Return the size in bytes.
     pub fn memory(&self) -> usize {
         let wildcards: usize = self.wildcards.iter().map(|wildcard| size_of::<Values>() + wildcard.memory()).sum();
         size_of::<Self>()
@@ -194,7 +195,7 @@ impl Template {
     }
 }
 
-/// Hashes are their own hashes.
+/// A hasher for keys that are hashes already.
 #[derive(Default)]
 pub(crate) struct Identity(u64);
 
@@ -212,11 +213,11 @@ impl Hasher for Identity {
 
 type RowMap = HashMap<u64, u32, BuildHasherDefault<Identity>>;
 
-/// Templates and what is known of them.
+/// A table of templates and their statistics.
 #[derive(Clone, Debug)]
 pub struct TemplateTable {
     templates: Vec<Template>,
-    /// Where the template of a hash is. One whose hash another template has is found by the hash of that hash.
+    /// Row of a template by its hash. On a collision the key is the hash of the hash.
     rows: RowMap,
     max_values: usize,
     max_templates: usize,
@@ -225,10 +226,10 @@ pub struct TemplateTable {
 }
 
 impl TemplateTable {
-    /// An empty table: samples of `most` values, at most `limit` templates.
+    /// Create an empty table: samples of `max_values` values, at most `max_templates` templates.
     ///
     /// # Errors
-    /// Fewer than 2 values, or more than 65536; no template, or more than 2^31.
+    /// `max_values` is not in 2 to 65536, or `max_templates` not in 1 to 2^31.
     pub fn new(max_values: usize, max_templates: usize) -> Result<Self> {
         if !(2..=1 << 16).contains(&max_values) {
             return Err(Error::parameter("sample", max_values, "2 to 65536"));
@@ -246,7 +247,7 @@ impl TemplateTable {
         })
     }
 
-    /// The place of a template, or the key under which it belongs.
+    /// Return the row of a template, or the key to insert it under.
     #[inline]
     fn find(&self, template: &[u8], hash: u64) -> std::result::Result<usize, u64> {
         let mut key = hash;
@@ -259,7 +260,7 @@ impl TemplateTable {
         Err(key)
     }
 
-    /// The template with these bytes, whose hash is `hash`.
+    /// Return the template with these bytes and this hash.
     #[inline]
     pub fn get(&self, template: &[u8], hash: u64) -> Option<(usize, &Template)> {
         self.find(template, hash).ok().map(|position| (position, &self.templates[position]))
@@ -278,10 +279,10 @@ impl TemplateTable {
         }
     }
 
-    /// Adds an item: its template and the template's hash, the item and its hash, and for each wildcard its value and that one's hash.
+    /// Add an item: its template, the item, and the value of each wildcard, each with its hash.
     ///
     /// # Errors
-    /// There is no memory for it; the template had another number of wildcards before.
+    /// Memory allocation fails, or the stored template has another number of wildcards.
     #[inline]
     pub fn add<'a>(
         &mut self,
@@ -310,7 +311,7 @@ impl TemplateTable {
         if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
     }
 
-    /// Adds a template with all that is known of it.
+    /// Add a template with its statistics.
     ///
     /// # Errors
     /// As for `add`.
@@ -324,10 +325,10 @@ impl TemplateTable {
         if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
     }
 
-    /// Adds all templates of another table.
+    /// Add all templates of another table.
     ///
     /// # Errors
-    /// The tables have other samples or limits; as for `add`.
+    /// The tables have different sample sizes or limits; as for `add`.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.max_values != other.max_values {
             return Err(Error::mismatch("sample", self.max_values, other.max_values));
@@ -335,7 +336,7 @@ impl TemplateTable {
         if self.max_templates != other.max_templates {
             return Err(Error::mismatch("max_templates", self.max_templates, other.max_templates));
         }
-        // Without letting any go in between: what goes is then the same from either side.
+        // Evict only at the end, so that the result does not depend on the direction of the merge.
         let max_templates = std::mem::replace(&mut self.max_templates, usize::MAX);
         let added = other.templates.iter().try_for_each(|template| self.add_template(template));
         self.max_templates = max_templates;
@@ -345,12 +346,12 @@ impl TemplateTable {
         if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
     }
 
-    /// Templates in order: those with more items first, then by hash, then by bytes.
+    /// Sort templates: most items first, then by hash, then by bytes.
     fn rank(templates: &mut [Template]) {
         templates.sort_by_cached_key(|template| (std::cmp::Reverse(template.count), hash(&template.text)));
     }
 
-    /// Lets the rarest templates go, until nine tenths of the limit are left.
+    /// Evict the rarest templates until nine tenths of the limit are left.
     #[cold]
     fn evict(&mut self) -> Result<()> {
         Self::rank(&mut self.templates);
@@ -362,7 +363,7 @@ impl TemplateTable {
         self.index()
     }
 
-    /// Makes the places anew, after templates have moved.
+    /// Rebuild the map of rows.
     fn index(&mut self) -> Result<()> {
         self.rows.clear();
         alloc::try_reserve_map(&mut self.rows, self.templates.len())?;
@@ -375,10 +376,10 @@ impl TemplateTable {
         Ok(())
     }
 
-    /// Puts the templates of another table in place of its own; what was let go stays counted.
+    /// Replace the templates by those of another table; the counts of evicted templates are kept.
     ///
     /// # Errors
-    /// As for `add`. The table is then as it was.
+    /// As for `add`. The table is then unchanged.
     pub fn replace(&mut self, other: Self) -> Result<()> {
         let mut new = Self::new(self.max_values, self.max_templates)?;
         new.templates = other.templates;
@@ -388,47 +389,47 @@ impl TemplateTable {
         if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
     }
 
-    /// The templates, in no order that means anything.
+    /// Return the templates, in an unspecified order.
     pub fn templates(&self) -> &[Template] {
         &self.templates
     }
 
-    /// Places of the templates in the order of their bytes, which depends on nothing else.
+    /// Return the rows of the templates in the order of their bytes.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory allocation fails.
     pub fn sorted(&self) -> Result<Vec<u32>> {
         let mut positions: Vec<u32> = alloc::try_collect(0..self.templates.len() as u32)?;
         positions.sort_unstable_by(|&a, &b| self.templates[a as usize].text.cmp(&self.templates[b as usize].text));
         Ok(positions)
     }
 
-    /// Templates.
+    /// Return the number of templates.
     pub fn len(&self) -> usize {
         self.templates.len()
     }
 
-    /// Whether there is none.
+    /// Return true if there are no templates.
     pub fn is_empty(&self) -> bool {
         self.templates.is_empty()
     }
 
-    /// Most values of a sample.
+    /// Return the maximum number of values of a sample.
     pub fn max_values(&self) -> usize {
         self.max_values
     }
 
-    /// Most templates.
+    /// Return the maximum number of templates.
     pub fn max_templates(&self) -> usize {
         self.max_templates
     }
 
-    /// Items of the templates that are there.
+    /// Return the number of items of the stored templates.
     pub fn count(&self) -> u64 {
         self.templates.iter().map(|template| template.count).sum()
     }
 
-    /// How often a template was let go, and how many items went with them.
+    /// Return the number of evicted templates and of their items.
     pub fn evicted(&self) -> (u64, u64) {
         (self.evicted_templates, self.evicted_items)
     }
@@ -437,20 +438,20 @@ impl TemplateTable {
         (self.evicted_templates, self.evicted_items) = (templates, items);
     }
 
-    /// Bytes of memory.
+    /// Return the size in bytes.
     pub fn memory(&self) -> usize {
         let templates: usize = self.templates.iter().map(Template::memory).sum();
-        // A slot of the map is a key, a place and a byte.
+        // A slot of the map is a key, a row and a control byte.
         size_of::<Self>() + templates + self.rows.capacity() * 17
     }
 }
 
-/// The day of a time.
+/// Return the day of a time.
 pub fn day_of(time: i64) -> i32 {
     time.div_euclid(DAY) as i32
 }
 
-/// The hash of an item or a source, as samples know them.
+/// Return the hash of an item or a source.
 #[inline]
 pub fn item_hash(item: &[u8]) -> u64 {
     values::hash(item)
@@ -539,7 +540,7 @@ mod tests {
             prop_assert_eq!(lines.len() as u64, result.count() + result.evicted().1);
             let (mut left, right) = (table(&lines, 100), table(&lines, max_templates));
             prop_assert!(left.merge(&right).is_err());
-            // Merged from either side the same is left.
+            // Both directions of the merge keep the same templates.
             left.max_templates = max_templates;
             let (mut one, mut other) = (left.clone(), right.clone());
             one.merge(&right).expect("alike");

@@ -1,47 +1,47 @@
-//! The distinct values of a variable: a sample of bounded size, and how many there are.
+//! Distinct values of a variable: a sample of bounded size, and an estimate of their number.
 //!
-//! The sample holds the `most` values with the smallest hashes (XXH3-64), with their bytes. Which values these are depends on
-//! the set of values alone, so samples of two sets merge into that of the union. With k = `most` values in it, the largest
-//! hash h says how densely hashes lie:
+//! The sample contains the k values with the smallest hashes (XXH3-64), with their bytes. It depends on the set of
+//! values alone, so the samples of two sets merge into the sample of their union. The largest hash h of k values
+//! determines the density of hashes:
 //! ```text
 //! distinct ≈ (k − 1) · 2^64 / h          relative standard error 1 / sqrt(k − 2); exact below k values
 //! ```
 //! Sources: Bar-Yossef et al. (RANDOM 2002), section 4; Beyer et al. (SIGMOD 2007), the unbiased form.
 //!
-//! Cost: a value that does not enter a full sample costs one comparison of numbers. At most [`LONGEST`]
-//! bytes of a value are kept; its hash is that of all its bytes.
+//! Cost: a value that does not enter a full sample costs one comparison of numbers. At most [`MAX_BYTES`] bytes of a
+//! value are stored; its hash covers all its bytes.
 
 use nearkin_core::hash::xxh3;
 use nearkin_core::{Result, alloc};
 
-/// Most bytes that are kept of one value.
+/// Maximum number of bytes of a value.
 pub const MAX_BYTES: usize = 256;
 
 /// A sample of distinct values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
-    /// Ascending.
+    /// Hashes, ascending.
     hashes: Vec<u64>,
     texts: Vec<Box<[u8]>>,
 }
 
-/// The hash by which a value is known.
+/// Return the hash of a value.
 #[inline]
 pub fn hash(value: &[u8]) -> u64 {
     xxh3::hash(value, 0)
 }
 
 impl Values {
-    /// Adds a value by its hash, to a sample of at most `most` values.
+    /// Add a value by its hash, to a sample of at most `max_values` values.
     ///
     /// # Errors
-    /// There is no memory for its bytes.
+    /// Memory allocation fails.
     #[inline]
     pub fn add(&mut self, hash: u64, value: &[u8], max_values: usize) -> Result<()> {
         self.add_long(hash, value, max_values, MAX_BYTES)
     }
 
-    /// As `add`, with at most `longest` bytes of it.
+    /// Add a value like `add`, with at most `max_bytes` of its bytes.
     ///
     /// # Errors
     /// As for `add`.
@@ -65,21 +65,22 @@ impl Values {
         Ok(())
     }
 
-    /// Adds the values of another sample.
+    /// Add the values of another sample.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory allocation fails.
     pub fn merge(&mut self, other: &Self, max_values: usize) -> Result<()> {
         other.iter().try_for_each(|(hash, text)| self.add_long(hash, text, max_values, usize::MAX))
     }
 
-    /// The sample of ascending hashes and their values, as a file has it; None if they do not ascend, or are no pairs.
+    /// Return the sample with these hashes and values; None if the hashes do not ascend or the lengths differ.
     pub(crate) fn restored(hashes: Vec<u64>, texts: Vec<Box<[u8]>>) -> Option<Self> {
         let ascending = hashes.windows(2).all(|pair| pair[0] < pair[1]);
         (ascending && hashes.len() == texts.len()).then_some(Self { hashes, texts })
     }
 
-    /// How many distinct values there are, in a sample of at most `most`: exact below that, else an estimate.
+    /// Return the number of distinct values of a sample of at most `max_values`: exact below that, otherwise an
+    /// estimate.
     pub fn distinct(&self, max_values: usize) -> u64 {
         match self.hashes.last() {
             Some(&last) if self.hashes.len() >= max_values && max_values > 1 => {
@@ -90,22 +91,22 @@ impl Values {
         }
     }
 
-    /// Hashes and values of the sample, ascending by hash.
+    /// Iterate over the hashes and values, ascending by hash.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, &[u8])> {
         self.hashes.iter().zip(&self.texts).map(|(&hash, text)| (hash, &**text))
     }
 
-    /// Values in the sample.
+    /// Return the number of values.
     pub fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Whether there is none.
+    /// Return true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
 
-    /// Bytes of memory beside the struct itself.
+    /// Return the size in bytes without the struct itself.
     pub fn memory(&self) -> usize {
         let texts: usize = self.texts.iter().map(|text| text.len()).sum();
         self.hashes.capacity() * 8 + self.texts.capacity() * size_of::<Box<[u8]>>() + texts
@@ -153,7 +154,7 @@ mod tests {
             // Four standard errors.
             assert!((result / count as f64 - 1.0).abs() < 4.0 / 62_f64.sqrt(), "{result}");
         }
-        // One value does not say how densely they lie.
+        // One value does not determine the density.
         assert_eq!(1, sample(&values, 1).distinct(1));
     }
 

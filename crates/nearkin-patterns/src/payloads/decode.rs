@@ -1,60 +1,60 @@
-//! A payload without its encodings: layers are taken off until none is left, and which ones were is kept as evidence.
+//! Decoding of payloads: layers of encodings are removed until none is left. The list of removed layers is evidence of
+//! an attack.
 //!
-//! One round takes off at most one layer of each kind, in this order; rounds end when nothing changes, after
-//! [`ROUNDS`] at the latest. No layer makes a text longer, so that work is at most [`ROUNDS`] passes over [`LONGEST`]
-//! bytes.
+//! A round removes at most one layer of each kind, in this order. Rounds end when nothing changes, after [`ROUNDS`] at
+//! the latest. No layer makes a text longer, so the cost is at most [`ROUNDS`] passes over [`MAX_BYTES`] bytes.
 //!
 //! | layer | what is decoded |
 //! |---|---|
-//! | `base64` | [`ENCODED`] or more characters of its alphabet, of which every byte is printable ASCII (UTF-16 of such, too); half as many where they end in `=` and are all there is |
-//! | `url` | `%41`; `%u0041`; overlong UTF-8 (`%c0%af` is `/`); `+` where it stands for a space. Bytes from 0x80 only where they are UTF-8, so that `'%ad%'` of SQL stays |
+//! | `base64` | [`ENCODED`] or more characters that decode to printable ASCII (also as UTF-16); half as many if they end in `=` and are the complete payload |
+//! | `url` | `%41`; `%u0041`; overlong UTF-8 (`%c0%af` is `/`); `+` if it encodes a space. Bytes from 0x80 only if they are UTF-8, so that `'%ad%'` of SQL is kept |
 //! | `html` | `&#65;` `&#x41;` `&lt;` and other names of ASCII characters |
 //! | `escape` | `\x41` `\u0041` `\u{41}` `\101` `\/` |
 //! | `chars` | `fromCharCode(97,108)` of JavaScript |
 //! | `fold` | full-width forms of ASCII, quotation marks |
 //! | `case` | capitals of ASCII |
-//! | `comment` | `/* */`, `<!-- -->`: nothing where a known word stands around it (`un/**/ion`), else a space; `/*!50000 …*/` gives what is in it; NUL, tabs and line ends within a known word |
+//! | `comment` | `/* */`, `<!-- -->`: removed inside a known word (`un/**/ion`), otherwise replaced by a space; `/*!50000 …*/` is replaced by its content; NUL, tabs and line ends within a known word |
 //!
-//! After [`LONGEST`] bytes, or where [`ROUNDS`] rounds were not enough, the rest is left as it is, which is the layer
+//! Bytes after [`MAX_BYTES`], and layers left after [`ROUNDS`] rounds, are not decoded; this is reported as the layer
 //! `cut`.
 
 use super::words;
 
-/// Bytes of a payload that are read.
+/// Maximum number of bytes read.
 pub const MAX_BYTES: usize = 1 << 16;
-/// Rounds of layers.
+/// Maximum number of rounds.
 pub const ROUNDS: usize = 8;
-/// Characters of base64 from which it is decoded.
+/// Minimum number of characters of base64.
 pub const ENCODED: usize = 16;
 
-/// Characters of the alphabet of base64 from which something may be decoded: `fromcharcode`.
+/// Minimum run of base64 characters to look for encodings: the length of `fromcharcode`.
 const SHORTEST: usize = 12;
 
-/// What was taken off.
+/// An encoding that was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Percent signs and plus.
+    /// Percent-encoding, and plus for a space.
     Url,
-    /// Entities.
+    /// HTML entities.
     Html,
-    /// Backslashes.
+    /// Backslash escapes.
     Escape,
     /// Base64.
     Base64,
     /// Full-width forms.
     Fold,
-    /// Numbers of characters.
+    /// Calls with character codes.
     Chars,
     /// Capitals.
     Case,
     /// Comments.
     Comment,
-    /// What lay beyond a bound.
+    /// Input beyond a limit.
     Cut,
 }
 
 impl Layer {
-    /// Its name.
+    /// Return the name of the layer.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Url => "url",
@@ -70,14 +70,14 @@ impl Layer {
     }
 }
 
-/// Classes of bytes, one bit each.
+/// Classes of bytes, as bits.
 const PERCENT: u8 = 1;
 const AMPERSAND: u8 = 2;
 const BACKSLASH: u8 = 4;
 const PLUS: u8 = 8;
 const CAPITAL: u8 = 16;
 const BASE64: u8 = 32;
-/// What folding, comments and joined words begin with: bytes from 0x80, `*`, `!`, control characters.
+/// First bytes of folding, comments and split words: bytes from 0x80, `*`, `!`, control characters.
 const RARE: u8 = 64;
 const BLANK: u8 = 128;
 
@@ -102,7 +102,7 @@ const CLASS: [u8; 256] = {
     class
 };
 
-/// What stands in a text: the classes of its bytes, and whether base64 or numbers of characters may.
+/// Return the classes of bytes in a text, and true if it may contain base64 or character codes.
 fn look(text: &[u8]) -> (u8, bool) {
     let (mut seen, mut run, mut long) = (0, 0, false);
     for &byte in text {
@@ -114,7 +114,7 @@ fn look(text: &[u8]) -> (u8, bool) {
     (seen, long || (text.len() >= ENCODED / 2 && text.last() == Some(&b'=')))
 }
 
-/// Buffers of one thread, and what they hold of the last payload.
+/// A decoder with reusable buffers, and its last result.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     text: Vec<u8>,
@@ -123,7 +123,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Takes the layers off `item`.
+    /// Decode all layers of `item`.
     pub fn decode(&mut self, item: &[u8]) -> &[u8] {
         self.layers.clear();
         self.text.clear();
@@ -144,17 +144,17 @@ impl Decoder {
         &self.text
     }
 
-    /// The layers that were taken off, in that order.
+    /// Return the removed layers in order.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// The text without them.
+    /// Return the decoded text.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Applies one step; whether it changed anything.
+    /// Decode one layer; return true if the text changed.
     fn step(&mut self, layer: Layer, decode: impl FnOnce(&[u8], &mut Vec<u8>) -> bool) -> bool {
         self.spare.clear();
         let changed = decode(&self.text, &mut self.spare);
@@ -165,10 +165,10 @@ impl Decoder {
         changed
     }
 
-    /// One layer of each kind that is encoded twice by attackers.
+    /// Decode one layer of each kind that attackers nest.
     fn round(&mut self, seen: u8, long: bool) -> bool {
         let mut changed = false;
-        // First, since it may have plus signs.
+        // Base64 comes first, since it may contain plus signs.
         if long {
             changed |= self.step(Layer::Base64, base64);
             changed |= self.step(Layer::Chars, chars);
@@ -186,12 +186,12 @@ impl Decoder {
         changed
     }
 
-    /// What can't be encoded again: characters, case, comments.
+    /// Decode the layers that cannot be nested: folding, case, comments.
     fn plain(&mut self, seen: u8) {
         if seen & RARE != 0 && self.text.iter().any(|&byte| byte >= 0x80) {
             self.step(Layer::Fold, fold);
         }
-        // Folding may have given capitals.
+        // Folding may produce capitals.
         if self.text.iter().any(u8::is_ascii_uppercase) {
             self.text.make_ascii_lowercase();
             self.layers.push(Layer::Case);
@@ -206,18 +206,18 @@ fn hex_digit(byte: u8) -> Option<u32> {
     char::from(byte).to_digit(16)
 }
 
-/// The number of exactly `digits` hexadecimal digits at the start.
+/// Return the value of exactly `digits` hexadecimal digits at the start.
 fn hex(text: &[u8], digits: usize) -> Option<u32> {
     text.get(..digits)?.iter().try_fold(0, |value, &byte| Some(value << 4 | hex_digit(byte)?))
 }
 
-/// Appends a character; halves of surrogate pairs and what is none become a question mark.
+/// Append a character; lone surrogates and invalid codes become a question mark.
 fn push_char(out: &mut Vec<u8>, code: u32) {
     let character = char::from_u32(code).unwrap_or('?');
     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// Whether a plus between or beside letters, in a text without spaces, stands for a space: `union+select`, `+and+`.
+/// Return true if plus signs next to letters encode spaces, in a text without spaces: `union+select`, `+and+`.
 fn spaced(text: &[u8]) -> bool {
     let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
     memchr::memchr_iter(b'+', text).any(|at| {
@@ -226,7 +226,7 @@ fn spaced(text: &[u8]) -> bool {
     })
 }
 
-/// The byte of `%41` at the start.
+/// Return the byte of `%41` at the start.
 fn percent_byte(text: &[u8]) -> Option<u8> {
     if text.first() != Some(&b'%') {
         return None;
@@ -234,7 +234,7 @@ fn percent_byte(text: &[u8]) -> Option<u8> {
     hex(text.get(1..)?, 2).map(|byte| byte as u8)
 }
 
-/// The character of UTF-8 written as percent signs, overlong forms among them, and how many bytes of text it takes.
+/// Return the character of percent-encoded UTF-8, including overlong forms, and the number of bytes consumed.
 fn percent_wide(text: &[u8], first: u8) -> Option<(u32, usize)> {
     let length = match first {
         0xc0..=0xdf => 2,
@@ -279,7 +279,7 @@ fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
     }
     out.extend_from_slice(&text[at..]);
     if spaces && (changed || spaced(text)) {
-        // A plus that was `%2b` is one: only those of the text itself are spaces.
+        // Only the plus signs of the input are spaces; `%2b` is a plus sign.
         out.clear();
         let plain: Vec<u8> = text.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
         percent(&plain, false, out);
@@ -288,7 +288,7 @@ fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
     changed
 }
 
-/// Names of entities, longer ones before those they begin with.
+/// Names of entities; longer names precede their prefixes.
 const ENTITIES: [(&[u8], u8); 38] = [
     (b"lt", b'<'),
     (b"gt", b'>'),
@@ -330,7 +330,7 @@ const ENTITIES: [(&[u8], u8); 38] = [
     (b"hat", b'^'),
 ];
 
-/// The character of the entity at the start, which is an ampersand, and how many bytes it takes.
+/// Return the character of the entity at the start, which is an ampersand, and the number of bytes consumed.
 fn entity(text: &[u8]) -> Option<(u32, usize)> {
     let body = &text[1..];
     let ended = |length: usize| length + usize::from(text.get(length) == Some(&b';'));
@@ -354,7 +354,7 @@ fn entities(text: &[u8], out: &mut Vec<u8>) -> bool {
     replaced(text, b'&', out, entity)
 }
 
-/// The character of the escape at the start, which is a backslash, and how many bytes it takes.
+/// Return the character of the escape at the start, which is a backslash, and the number of bytes consumed.
 fn escape(text: &[u8]) -> Option<(u32, usize)> {
     match text.get(1)? {
         b'x' | b'X' => hex(&text[2..], 2).map(|code| (code, 4)),
@@ -387,7 +387,7 @@ fn escapes(text: &[u8], out: &mut Vec<u8>) -> bool {
     replaced(text, b'\\', out, escape)
 }
 
-/// Copies a text with what `find` makes of the places where `mark` stands.
+/// Copy a text and decode with `find` at each `mark`.
 fn replaced(text: &[u8], mark: u8, out: &mut Vec<u8>, find: impl Fn(&[u8]) -> Option<(u32, usize)>) -> bool {
     let (mut changed, mut at) = (false, 0);
     while let Some(next) = memchr::memchr(mark, &text[at..]) {
@@ -417,7 +417,7 @@ fn sextet(byte: u8) -> Option<u32> {
     }))
 }
 
-/// Appends what a run of base64 says, if that is printable; of UTF-16 every other byte.
+/// Append the decoded bytes of a run of base64 if they are printable; of UTF-16 only every other byte.
 fn say(run: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     for group in run.chunks(4) {
@@ -461,7 +461,7 @@ fn base64(text: &[u8], out: &mut Vec<u8>) -> bool {
     changed
 }
 
-/// What numbers of characters stand for is written instead of the call, without brackets.
+/// Replace calls of `fromCharCode` by their characters, without brackets.
 fn chars(text: &[u8], out: &mut Vec<u8>) -> bool {
     const NAME: &[u8] = b"fromcharcode";
     let (mut changed, mut copied) = (false, 0);
@@ -478,7 +478,7 @@ fn chars(text: &[u8], out: &mut Vec<u8>) -> bool {
                 .filter(|&code| code < 0x1_0000)
         });
         let Some(codes) = numbers.collect::<Option<Vec<u32>>>() else { continue };
-        // `String.` or `String['` goes with the call.
+        // `String.` or `String['` belongs to the call.
         let mut begin = at;
         while begin > copied && matches!(text[begin - 1], b'.' | b'[' | b'\'' | b'"') {
             begin -= 1;
@@ -496,7 +496,7 @@ fn chars(text: &[u8], out: &mut Vec<u8>) -> bool {
     changed
 }
 
-/// Where the arguments of a call lie, whose name ends at `at`: behind quotation marks and brackets.
+/// Return the range of the arguments of a call whose name ends at `at`, after quotation marks and brackets.
 fn arguments(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let signs = text[at..].iter().take(4).take_while(|byte| matches!(byte, b'\'' | b'"' | b']' | b' ')).count();
     let open = at + signs;
@@ -507,7 +507,7 @@ fn arguments(text: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((open + 1, open + 1 + length))
 }
 
-/// Full-width forms (U+FF01 to U+FF5E), the wide space and quotation marks as ASCII.
+/// Replace full-width forms (U+FF01 to U+FF5E), the wide space and quotation marks by ASCII.
 fn fold(text: &[u8], out: &mut Vec<u8>) -> bool {
     let (mut changed, mut at) = (false, 0);
     while at < text.len() {
@@ -526,7 +526,7 @@ fn fold(text: &[u8], out: &mut Vec<u8>) -> bool {
     changed
 }
 
-/// Where what begins at the start of `text` ends, if it is a comment; and how many bytes at either end are its signs.
+/// Return the length of the comment at the start of `text`, and true if its content is kept.
 fn comment(text: &[u8]) -> Option<(usize, bool)> {
     let closed = |from: usize, close: &[u8]| {
         memchr::memmem::find(text.get(from..)?, close).map(|position| from + position + close.len())
@@ -543,8 +543,8 @@ fn comment(text: &[u8]) -> Option<(usize, bool)> {
     }
 }
 
-/// Whether a known word stands around a comment, unless both halves are known and it is no scheme (`java` and
-/// `script:`).
+/// Return true if removing a comment joins a known word. Two known words are not joined, except for a scheme (`java`
+/// and `script:`).
 fn joins(before: &[u8], after: &[u8]) -> bool {
     let letter = |byte: &&u8| byte.is_ascii_alphabetic();
     let left = before.iter().rev().take(words::MAX_BYTES).take_while(letter).count();
@@ -566,7 +566,7 @@ fn comments(text: &[u8], out: &mut Vec<u8>) -> bool {
             _ => None,
         };
         let Some((length, kept)) = result else {
-            // An opening without an end was searched for to the end.
+            // An unclosed comment costs a search to the end.
             budget = budget.saturating_sub(if text[at..].starts_with(b"/*") || text[at..].starts_with(b"<!--") {
                 text.len() - at
             } else {
@@ -586,7 +586,7 @@ fn comments(text: &[u8], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(&body[digits..]);
             out.push(b' ');
         } else if joins(out, &text[at + length..]) {
-            // Nothing stands for it.
+            // The comment is removed.
         } else if blank || nul {
             out.extend_from_slice(inside);
             at += length;
@@ -661,7 +661,7 @@ mod tests {
         assert!(text.starts_with('%'));
         let (text, layers) = decoded(&vec![b'7'; MAX_BYTES + 1]);
         assert_eq!((MAX_BYTES, vec!["cut"]), (text.len(), layers));
-        // Openings without an end are searched for a bounded number of times.
+        // The number of searches for unclosed comments is bounded.
         let (text, _) = decoded("/* x".repeat(MAX_BYTES / 4).as_bytes());
         assert_eq!(MAX_BYTES, text.len());
     }
@@ -675,7 +675,7 @@ mod tests {
             let mut decoder = Decoder::default();
             prop_assert!(decoder.decode(&item).len() <= item.len());
             let text = decoder.text().to_vec();
-            // What was decoded to the end stays.
+            // A decoded text is a fixed point.
             if !decoder.layers().contains(&Layer::Cut) && !decoder.layers().iter().any(|layer| matches!(layer, Layer::Fold | Layer::Comment)) {
                 prop_assert_eq!(&text, decoder.decode(&text));
             }

@@ -1,25 +1,25 @@
 //! Groups of templates: near-identical attacks.
 //!
-//! **Features** of a template, with weights: each of its tokens (words and `alert()` 1, types and `null` 0.3, signs 0.15),
-//! and each pair of words that follow one another among its words, with the two ends (1); there a word before a
-//! bracket (a call) is another. All events of pages (`onload`) count as one word. The *similarity* of two templates is the
-//! weighted Jaccard similarity of these sets,
+//! **Features** of a template are weighted: each of its tokens (words and `alert()` 1, types and `null` 0.3, symbols
+//! 0.15), and each pair of consecutive words, including the start and the end (1). In pairs, a word before a bracket
+//! (a call) differs from the plain word. All event attributes (`onload`) count as one word. The *similarity* of two
+//! templates is the weighted Jaccard similarity of their features,
 //! ```text
 //! J(A, B) = w(A ∩ B) / w(A ∪ B)
 //! ```
-//! so that one sign or value more or less hardly counts, and another word counts three times: itself and its two pairs.
+//! so an additional symbol or value hardly counts, and a different word counts three times: itself and its two pairs.
 //!
-//! **Groups** by keep-then-absorb: templates are visited from the shortest (by tokens, then by text); one that reaches the
-//! threshold with a centre joins the most similar (of equal ones the first), else it is a centre itself. No chain
-//! templates: every template that is not join_by_word is as similar to its centre as the threshold says. Centres are propose by
+//! **Groups** are built by keep-then-absorb. Templates are visited from the shortest (by tokens, then by text). A
+//! template that reaches the threshold with a centroid joins the most similar one (ties by order); otherwise it
+//! becomes a centroid. There are no chains: every other template is similar to its centroid. Candidates come from
 //! MinHash over the features of weight 1, [`VALUES`] values in bands of [`ROWS`]: P[missed] = (1 − J²)^64, below 10^-4
-//! from J = 0.37 (of those features). The [`MOST`] that share most bands are compared.
+//! from J = 0.37 (of those features). The [`MAX_CANDIDATES`] candidates with the most common bands are compared.
 //!
-//! Before that, templates that differ in one word are join_by_word where [`WORDS`] or more words stand in that place behind the
-//! fold_event rest of [`REST`] words or more: the hash of a template without the word finds them. They go where the first of
-//! them goes.
+//! Before that, templates that differ in one word are joined if [`WORDS`] or more words occur at that position with
+//! the same context of at least [`REST`] words. They are found by the hash of the template without the word, and they
+//! join the group of the first template of their set.
 //!
-//! The result is a function of the set of templates: counts, order and batches don't enter it.
+//! The result is a function of the set of templates: counts, order and batches do not affect it.
 
 use std::collections::HashMap;
 
@@ -32,17 +32,17 @@ use nearkin_core::{Error, Result, alloc};
 
 use super::tokens::{ALERT, Symbol, Tokens, WORD, is_wordish, keywords, written};
 
-/// Values of a signature.
+/// Number of values of a signature.
 pub const VALUES: usize = 128;
-/// Values of a band.
+/// Number of values of a band.
 pub const ROWS: usize = 2;
-/// Centres that a template is compared with.
+/// Maximum number of centroids that a template is compared with.
 pub const MAX_CANDIDATES: usize = 256;
-/// Holes of a template that are not in its text: layers, head and tail.
+/// Number of wildcards that the text of a template omits: layers, head and tail.
 pub const HIDDEN: usize = 3;
 /// Marks a word before a bracket: `sleep(5)` of SQL is not `sleep 5` of a shell.
 const CALL: Symbol = 1 << 15;
-/// Words that may stand before a bracket without calling anything.
+/// Words before a bracket that are not calls.
 const KEYWORDS: [&str; 22] = [
     "all", "and", "as", "by", "case", "distinct", "else", "exists", "from", "having", "in", "into", "like", "not",
     "on", "or", "select", "then", "union", "values", "when", "where",
@@ -52,19 +52,19 @@ fn is_keyword(symbol: Symbol) -> bool {
     symbol >= WORD && symbol != EVENT && KEYWORDS.contains(&written(symbol))
 }
 
-/// Words from which on a place where they stand is a variable, behind the fold_event rest.
+/// Minimum number of words at a position, in the same context, that make it a variable.
 pub const WORDS: usize = 3;
-/// Words that such a rest has.
+/// Minimum number of words of such a context.
 pub const REST: usize = 3;
-/// Stands for `onload`, `onerror` and other events: a word.
+/// The symbol of all event attributes, such as `onload` and `onerror`.
 const EVENT: Symbol = CALL - 1;
-/// Beginning and end of the words of a template, and the place of a word that is left out.
+/// Start and end of the words of a template; also replaces a masked word.
 const END: Symbol = Symbol::MAX;
 
-/// The text of a template: types in braces, without the hidden wildcards.
+/// Return the text of a template: types in braces, without the hidden wildcards.
 ///
 /// # Errors
-/// The bytes are no template of a payload.
+/// The bytes are not a template of a payload.
 pub fn template_text(template: &[u8]) -> Result<Vec<u8>> {
     let damaged = || Error::Corrupt {
         place: "the table of templates".to_owned(),
@@ -94,7 +94,7 @@ struct Features {
     all: Vec<(u64, f32)>,
     weight: f32,
     tokens: usize,
-    /// For each word the hash of the template without it.
+    /// For each word the hash of the template with that word masked.
     wildcards: Vec<u64>,
 }
 
@@ -109,7 +109,7 @@ fn weight(symbol: Symbol) -> f32 {
     }
 }
 
-/// The token that a token is taken for: events of pages are one.
+/// Return the symbol, or [`EVENT`] for an event attribute.
 fn fold_event(symbol: Symbol) -> Symbol {
     let event = symbol >= WORD && written(symbol).len() > 4 && written(symbol).starts_with("on");
     if event { EVENT } else { symbol }
@@ -119,7 +119,7 @@ fn feature(left: Symbol, right: Symbol) -> u64 {
     xxh3::hash(&[left.to_le_bytes(), right.to_le_bytes()].concat(), 0)
 }
 
-/// The hash of a template without each of its words in turn.
+/// Return the hashes of a template with each of its words masked in turn.
 fn wildcards(symbols: &[Symbol]) -> Vec<u64> {
     let mut bytes: Vec<u8> = symbols.iter().flat_map(|symbol| symbol.to_le_bytes()).collect();
     let mut result = Vec::new();
@@ -152,7 +152,7 @@ impl Features {
         Self { all, weight, tokens: symbols.len(), wildcards }
     }
 
-    /// Hashes of those of weight 1, or of all where there are none.
+    /// Collect the hashes of the features of weight 1, or of all features if there are none.
     fn heavy(&self, hashes: &mut Vec<u64>) {
         hashes.clear();
         hashes.extend(self.all.iter().filter(|&&(_, weight)| weight == 1.0).map(|&(hash, _)| hash));
@@ -161,7 +161,7 @@ impl Features {
         }
     }
 
-    /// J of two sets; of two empty ones 0.
+    /// Return the weighted Jaccard similarity; 0 for two empty sets.
     fn similarity(&self, other: &Self) -> f64 {
         let (mut i, mut j, mut common) = (0, 0, 0.0_f32);
         while let (Some(a), Some(b)) = (self.all.get(i), other.all.get(j)) {
@@ -176,20 +176,20 @@ impl Features {
     }
 }
 
-/// The similarity of two templates by their texts.
+/// Return the similarity of two templates by their texts.
 pub fn similarity(left: &[u8], right: &[u8]) -> f64 {
     let mut tokens = Tokens::default();
     Features::new(left, &mut tokens).similarity(&Features::new(right, &mut tokens))
 }
 
-/// Centres by the bands of their signatures.
+/// An index of centroids by the bands of their signatures.
 struct CentroidIndex {
     family: MinHash,
     sketch: Sketch,
     hashes: Vec<u64>,
     signature: Vec<u32>,
     buckets: HashMap<u64, Vec<u32>>,
-    /// Bands that the last template shares with each template.
+    /// Number of bands that the current template shares with each centroid.
     shared: Vec<u8>,
 }
 
@@ -205,7 +205,7 @@ impl CentroidIndex {
         })
     }
 
-    /// The keys of a template's bands.
+    /// Return the keys of a template's bands.
     fn keys(&mut self, features: &Features) -> Vec<u64> {
         features.heavy(&mut self.hashes);
         self.family.hashes(&self.hashes, &mut self.sketch, &mut self.signature);
@@ -217,7 +217,7 @@ impl CentroidIndex {
         self.signature.chunks_exact(ROWS).enumerate().map(band).collect()
     }
 
-    /// Centres that share bands, those with most of them first, of equal ones the earlier.
+    /// Return the centroids that share bands: most common bands first, ties by order.
     fn propose(&mut self, keys: &[u64], rank: &[u32]) -> Vec<u32> {
         let mut result = Vec::new();
         for key in keys {
@@ -243,8 +243,8 @@ impl CentroidIndex {
     }
 }
 
-/// Joins templates that differ in one word, where at least [`WORDS`] stand behind the fold_event rest: the first of each such
-/// set.
+/// Join templates that differ in one word if at least [`WORDS`] words occur in the same context; return the first
+/// template of each set.
 fn join_by_word(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bool]) -> Result<Vec<u32>> {
     let mut sets: HashMap<u64, Vec<u32>> = HashMap::new();
     for &template in order.iter().filter(|&&template| !pinned[template as usize]) {
@@ -272,10 +272,10 @@ fn join_by_word(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bo
     Ok(parents)
 }
 
-/// The centre of each template, by texts of templates that differ. Pinned ones are groups of their own.
+/// Return the centroid of each of these distinct template texts. Pinned templates are groups of their own.
 ///
 /// # Errors
-/// The call is stopped; there is no memory.
+/// The call is cancelled, or memory allocation fails.
 pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u32>> {
     let cancel = CancelToken::current();
     let mut tokens = Tokens::default();
@@ -291,7 +291,7 @@ pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u
     let mut centroids = CentroidIndex::new(texts.len())?;
     for &template in &order {
         cancel.check()?;
-        // A join_by_word template goes where the first of its set went, which was before.
+        // A joined template follows the first of its set, which was visited before.
         let first = centroid[template as usize];
         if pinned[template as usize] || first != template {
             centroid[template as usize] = centroid[first as usize];
@@ -314,10 +314,10 @@ pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u
     Ok(centroid)
 }
 
-/// For each text the most similar of the centres that reach the threshold, of equal ones the first; None without one.
+/// Return for each text the most similar centroid that reaches the threshold, ties by order; None if there is none.
 ///
 /// # Errors
-/// The call is stopped; there is no memory.
+/// The call is cancelled, or memory allocation fails.
 pub fn nearest(centroids: &[Vec<u8>], texts: &[Vec<u8>], threshold: f64) -> Result<Vec<Option<u32>>> {
     let cancel = CancelToken::current();
     let mut tokens = Tokens::default();
@@ -368,7 +368,7 @@ mod tests {
         ]);
         let none = vec![false; texts.len()];
         assert_eq!(vec![0, 0, 2, 3, 4, 3], group(&texts, &none, 0.6).expect("memory"));
-        // Three words behind the fold_event rest are a variable; two are not.
+        // Three words in the same context are a variable; two are not.
         let tags = |names: &[&str]| -> Vec<Vec<u8>> {
             names.iter().map(|name| format!("<{name} src=javascript:alert()").into_bytes()).collect()
         };
@@ -410,7 +410,7 @@ mod tests {
             let last = texts.len() - 1;
             for (position, &centroid) in one.iter().enumerate() {
                 prop_assert_eq!(&texts[centroid as usize], &turned[other[last - position] as usize]);
-                // Centres are their own.
+                // A centroid belongs to itself.
                 prop_assert_eq!(centroid, one[centroid as usize]);
             }
         }

@@ -1,13 +1,13 @@
-//! Payloads of attacks: without their encodings, as templates of typed tokens, in groups of near-identical ones.
+//! Attack payloads: decoded, scanned to templates of typed tokens, and grouped by similarity.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | [`words`] | words that stay literal |
+//! | [`words`] | words that are kept literal |
 //! | [`decode`] | layers of encodings |
 //! | [`tokens`] | typed tokens, repeats |
-//! | [`templates`] | what lets an attack in and out is taken off |
-//! | [`groups`] | near-identical templates |
-//! | [`scripts`] | features of short textual files, which are decoded the same way |
+//! | [`templates`] | the template of a payload, without the code that breaks in and out of the injection point |
+//! | [`groups`] | groups of similar templates |
+//! | [`scripts`] | features of short text files, which are decoded in the same way |
 
 pub mod decode;
 pub mod groups;

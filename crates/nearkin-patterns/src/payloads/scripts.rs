@@ -1,33 +1,33 @@
-//! Features of short textual files, such as scripts: what stays when somebody renames variables, changes a password,
-//! adds comments, or wraps all of it in base64.
+//! Features of short text files, such as scripts. They survive renamed variables, changed passwords, added comments
+//! and base64.
 //!
-//! The file is decoded like a payload ([`super::decode`]: base64, escapes, comments, case), comments to the end of a
-//! line go, and the rest is read as tokens: words, numbers (one token for all), long hexadecimal strings (one token),
-//! signs. Quotation marks and white space are none. A word that the file itself assigns (`name = …`), or that follows
-//! a dollar sign, is *a variable*: one token for all. Features are the distinct stretches of [`GRAM`] tokens by their
-//! XXH3.
+//! The file is decoded like a payload ([`super::decode`]: base64, escapes, comments, case). Line comments are removed,
+//! and the rest is split into tokens: words, numbers (one token for all), long hexadecimal strings (one token),
+//! symbols. Quotation marks and white space are skipped. A word that the file assigns (`name = …`) or that follows a
+//! dollar sign is *a variable*: one token for all. Features are the XXH3 hashes of the distinct sequences of [`GRAM`]
+//! tokens.
 //!
-//! Only files up to [`LONGEST`] bytes without NUL, of which nine tenths are printable, have features; longer ones have
-//! fuzzy digests that say enough.
+//! Only files up to [`MAX_BYTES`] bytes without NUL, of which nine tenths are printable, have features. For longer
+//! files fuzzy digests are precise enough.
 
 use std::collections::HashSet;
 
 use super::decode::{Decoder, MAX_BYTES};
 use nearkin_core::hash::xxh3;
 
-/// Tokens of a feature.
+/// Number of tokens of a feature.
 pub const GRAM: usize = 3;
-/// Features without which a file is too short to be compared.
+/// Minimum number of features of a file.
 pub const MIN_FEATURES: usize = 12;
-/// Hexadecimal digits that are one token, whatever they are: hashes, keys.
+/// Minimum number of hexadecimal digits that become one token: hashes, keys.
 const DIGITS: usize = 16;
 
-/// Tokens that stand for many.
+/// Tokens of classes.
 const VARIABLE: u64 = 1;
 const NUMBER: u64 = 2;
 const HEXADECIMAL: u64 = 3;
 
-/// Distinct features, ascending; None where a file is no short text.
+/// Return the distinct features, ascending; None if the file is not a short text.
 pub fn features(file: &[u8]) -> Option<Vec<u64>> {
     if file.len() > MAX_BYTES || file.contains(&0) {
         return None;
@@ -37,7 +37,7 @@ pub fn features(file: &[u8]) -> Option<Vec<u64>> {
         return None;
     }
     let mut decoder = Decoder::default();
-    // Lines end comments, and so they go first; what is decoded may have some, too.
+    // Remove line comments first, because line ends delimit them; decoded text may contain more.
     let text = without_lines(decoder.decode(&without_lines(file)));
     let words = words(&text);
     let variables = variables(&text, &words);
@@ -55,8 +55,7 @@ fn as_bytes(gram: &[u64]) -> Vec<u8> {
     gram.iter().flat_map(|token| token.to_le_bytes()).collect()
 }
 
-/// A text without comments that go to the end of their line: `//` and `#`, behind white space or at the start of a
-/// line.
+/// Return a text without line comments: `//` and `#` after white space or at the start of a line.
 fn without_lines(text: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -77,7 +76,7 @@ fn in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Where words and signs lie; quotation marks, dollar signs and white space are none.
+/// Return the ranges of words and symbols, without quotation marks, dollar signs and white space.
 fn words(text: &[u8]) -> Vec<(usize, usize)> {
     let (mut result, mut at) = (Vec::new(), 0);
     while at < text.len() {
@@ -91,7 +90,7 @@ fn words(text: &[u8]) -> Vec<(usize, usize)> {
     result
 }
 
-/// Words that the text assigns.
+/// Return the words that the text assigns.
 fn variables<'a>(text: &'a [u8], words: &[(usize, usize)]) -> HashSet<&'a [u8]> {
     let assigned = |pair: &&[(usize, usize)]| {
         let ((start, end), (sign, after)) = (pair[0], pair[1]);

@@ -1,17 +1,17 @@
-//! The template of a payload: its typed tokens without what lets it in and out of the place where it is injected.
+//! The template of a payload: its typed tokens, without the code that breaks in and out of the injection point.
 //!
 //! ```text
 //! 1%')) AND 4911=DBMS_PIPE.RECEIVE_MESSAGE(CHR(112)||CHR(65),5) AND (('%'='
 //! ────────────── ───────────────────────────────────────────── ─────────────
 //! head           ={…} : the template  = dbms_pipe.receive_message(chr({int}),{int}   tail
 //! ```
-//! The *head* is the value that is closed, closing signs, a conjunction, tautologies that only keep a statement whole;
-//! the *tail* comments, tautologies, signs that open or close. Both are kept as variables. They are taken off as long
-//! as something with content is left: a known word, a call that shows a message, `../`. A payload that is nothing but
-//! a tautology has the template `or {int}={int}`; several values and signs of plain text are `{text}`.
+//! The *head* is the closed value, closing symbols, a conjunction, and tautologies that only complete the statement.
+//! The *tail* is comments, tautologies, and symbols that open or close. Both are kept as variables. They are removed
+//! as long as something with content is left: a known word, a call that shows a message, `../`. A payload that is
+//! nothing but a tautology has the template `or {int}={int}`; values and symbols of plain text are `{text}`.
 //!
-//! Before that, calls that show a message lose their argument, and attributes that say nothing (`id=x`, and what is no
-//! known word) go.
+//! Before that, calls that show a message lose their argument, and meaningless attributes (`id=x`, and unknown names)
+//! are removed.
 
 use std::cell::RefCell;
 
@@ -23,22 +23,22 @@ use super::tokens::{
 use crate::batch::Batch;
 use crate::kinds::Kind;
 
-/// Rounds of rewriting, after which a template is as it is.
+/// Maximum number of rewriting rounds.
 const ROUNDS: usize = 6;
-/// Tokens of a tautology that ends a payload.
+/// Maximum number of tokens of a tautology at the end.
 const TAUTOLOGY: usize = 12;
 
-/// Buffers of one thread, and the template of the last payload.
+/// A scanner with reusable buffers, and the template of the last payload.
 #[derive(Clone, Debug, Default)]
 pub struct Scanner {
     decoder: Decoder,
     tokens: Tokens,
     spare: Tokens,
-    /// Layers as text.
+    /// Names of the layers.
     layers: String,
 }
 
-/// A sign as a symbol.
+/// Return the symbol of a byte.
 const fn sign(byte: u8) -> Symbol {
     byte as Symbol
 }
@@ -72,7 +72,7 @@ fn is_conjunction(symbol: Symbol) -> bool {
     .contains(&symbol)
 }
 
-/// Whether a token says what an attack does.
+/// Return true if a token describes the action of an attack.
 fn says(symbol: Symbol) -> bool {
     let keywords = keywords();
     let empty = [
@@ -90,13 +90,13 @@ fn says(symbol: Symbol) -> bool {
     symbol == ALERT || (symbol >= WORD && !empty.contains(&symbol))
 }
 
-/// Whether something with content is among the tokens.
+/// Return true if the tokens have content.
 fn has_content(tokens: &[Token]) -> bool {
     tokens.iter().any(|token| says(token.symbol))
         || tokens.windows(2).any(|pair| pair[0].symbol == DOTS && [sign(b'/'), sign(b'\\')].contains(&pair[1].symbol))
 }
 
-/// The tokens of a comparison of values at the start, with brackets around it; 0 if there is none.
+/// Return the number of tokens of a comparison of values at the start, including brackets; 0 if there is none.
 fn tautology(tokens: &[Token]) -> usize {
     let run = |from: usize, is: &dyn Fn(Symbol) -> bool| {
         from + tokens[from..].iter().take_while(|token| is(token.symbol)).count()
@@ -110,12 +110,12 @@ fn tautology(tokens: &[Token]) -> usize {
     run(run(right, &is_value), &|symbol| symbol == sign(b')'))
 }
 
-/// Whether the tokens begin with these.
+/// Return true if the tokens start with these symbols.
 fn begins(tokens: &[Token], with: &[Symbol]) -> bool {
     tokens.len() >= with.len() && tokens.iter().zip(with).all(|(token, &symbol)| token.symbol == symbol)
 }
 
-/// Tokens at the start that belong to the head.
+/// Return the number of tokens at the start that belong to the head.
 fn head(tokens: &[Token]) -> usize {
     let keywords = keywords();
     let first = tokens[0].symbol;
@@ -132,7 +132,7 @@ fn head(tokens: &[Token]) -> usize {
     if begins(tokens, &[keywords.from, keywords.dual]) || (first == keywords.r#as && tokens.len() > 1) {
         return 2;
     }
-    // A tautology that something follows.
+    // A tautology with something after it.
     let length = tautology(tokens);
     let valued = length > 0 && length < tokens.len() && is_value(tokens[length - 1].symbol);
     if valued
@@ -147,7 +147,7 @@ fn head(tokens: &[Token]) -> usize {
     if begins(tokens, &[sign(b'<'), sign(b'/')]) && at(3) == Some(sign(b'>')) {
         return 4;
     }
-    // A tag without attributes that another follows.
+    // A tag without attributes, followed by another tag.
     if first == sign(b'<') && at(1).is_some_and(is_wordish) && at(2) == Some(sign(b'>')) && at(3) == Some(sign(b'<')) {
         return 3;
     }
@@ -169,7 +169,7 @@ fn head(tokens: &[Token]) -> usize {
     usize::from(signs || value || [BARS, AMPERSANDS, keywords.and, keywords.or, keywords.xor].contains(&first))
 }
 
-/// Tokens at the end that belong to the tail.
+/// Return the number of tokens at the end that belong to the tail.
 fn tail(tokens: &[Token]) -> usize {
     let keywords = keywords();
     let n = tokens.len();
@@ -183,7 +183,7 @@ fn tail(tokens: &[Token]) -> usize {
     if signs || closing || matches!(at(1), BARS | AMPERSANDS) {
         return 1;
     }
-    // What a tag is written around.
+    // The text of a tag.
     if at(2) == sign(b'>') && matches!(at(1), NAME | INT) && count(b'<') > 0 {
         return 1;
     }
@@ -203,7 +203,7 @@ fn tail(tokens: &[Token]) -> usize {
     usize::from(at(1) == sign(b'='))
 }
 
-/// The tokens between head and tail.
+/// Return the range of tokens between head and tail.
 fn stripped(tokens: &[Token]) -> std::ops::Range<usize> {
     let (mut start, mut end) = (0, tokens.len());
     loop {
@@ -228,7 +228,7 @@ fn stripped(tokens: &[Token]) -> std::ops::Range<usize> {
     }
 }
 
-/// Whether the tokens are a condition that is true or false, and nothing else.
+/// Return true if the tokens are a condition and nothing more.
 fn is_tautology(tokens: &[Token]) -> bool {
     let keywords = keywords();
     let words = [
@@ -253,7 +253,7 @@ fn is_tautology(tokens: &[Token]) -> bool {
     joined && compared && tokens.iter().all(|token| only(token.symbol))
 }
 
-/// Whether the tokens are several values and signs of plain text: nothing that says what it does.
+/// Return true if the tokens are several values and symbols of plain text, without content.
 fn is_text(tokens: &[Token]) -> bool {
     let plain = |symbol: Symbol| {
         matches!(symbol, INT | HEX | NAME | HOST | TEXT | DOTS)
@@ -262,7 +262,7 @@ fn is_text(tokens: &[Token]) -> bool {
     tokens.len() > 1 && !has_content(tokens) && tokens.iter().all(|token| plain(token.symbol))
 }
 
-/// Writes the template of payloads that are one thing: a tautology, plain text. Whether it is such a one.
+/// Replace the tokens if all of them are a tautology or plain text; return true if they are.
 fn whole(tokens: &mut Tokens) -> bool {
     let Some((first, last)) = tokens.all.first().zip(tokens.all.last()) else { return true };
     let (start, end) = (first.start, last.end);
@@ -280,7 +280,7 @@ fn whole(tokens: &mut Tokens) -> bool {
     true
 }
 
-/// The end of the brackets that open at `at`, or where a tag begins or ends.
+/// Return the end of the brackets that open at `at`, or the next start or end of a tag.
 fn bracketed(tokens: &[Token], at: usize) -> usize {
     let mut depth = 0;
     for (position, token) in tokens.iter().enumerate().skip(at) {
@@ -297,7 +297,7 @@ fn bracketed(tokens: &[Token], at: usize) -> usize {
     tokens.len()
 }
 
-/// What one token or several at `at` stand for, and how many they are.
+/// Return the symbol that replaces the tokens at `at`, and the number of tokens replaced.
 fn rewritten(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>, usize) {
     let keywords = keywords();
     let rest = &tokens[at..];
@@ -340,7 +340,7 @@ fn rewritten(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>,
 }
 
 impl Scanner {
-    /// Reads the template of a payload; the tokens that are left.
+    /// Scan the template of a payload and return its tokens.
     pub(crate) fn tokens(&mut self, item: &[u8]) -> &[Token] {
         let Self { decoder, tokens, spare, .. } = self;
         tokens.read(decoder.decode(item));
@@ -374,7 +374,7 @@ impl Scanner {
         &self.tokens.all
     }
 
-    /// Layers that were taken off, with commas between; an empty text for none.
+    /// Return the names of the removed layers, separated by commas.
     fn layers(&mut self) -> &str {
         self.layers.clear();
         let cut = (self.tokens.cut && !self.decoder.layers().contains(&Layer::Cut)).then_some(&Layer::Cut);
@@ -387,7 +387,7 @@ impl Scanner {
         &self.layers
     }
 
-    /// The template of the last payload as it is written.
+    /// Return the template of the last payload as text.
     fn written(&self) -> String {
         let mut template = String::new();
         if self.tokens.all.is_empty() {
@@ -404,7 +404,7 @@ impl Scanner {
         template
     }
 
-    /// What is found in a payload.
+    /// Analyze a payload.
     pub fn read(&mut self, item: &[u8]) -> Reading {
         self.tokens(item);
         let (first, last) = self.ends();
@@ -418,15 +418,15 @@ impl Scanner {
         Reading { template: self.written(), layers, head, tail, values, decoded }
     }
 
-    /// Where the template begins and ends in the decoded text.
+    /// Return the start and end of the template in the decoded text.
     fn ends(&self) -> (usize, usize) {
         let (text, tokens) = (self.decoder.text(), &self.tokens.all);
         let first = tokens.first().map_or(text.len(), |token| token.start as usize);
         (first, tokens.last().map_or(text.len(), |token| token.end as usize).max(first))
     }
 
-    /// Writes the template of a payload: wildcards for layers, head and tail, then its tokens; leaves out what is empty. A
-    /// payload of which no token is left is written by its signs.
+    /// Write the template of a payload: wildcards for layers, head and tail, then its tokens. Empty payloads are
+    /// skipped. If no token is left, the quotation marks are the template.
     pub fn scan(&mut self, batch: &mut Batch, row: usize, item: &[u8]) {
         self.tokens(item);
         self.layers();
@@ -455,27 +455,27 @@ impl Scanner {
     }
 }
 
-/// What is found in a payload.
+/// The analysis of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Its template as it is written.
+    /// The template as text.
     pub template: String,
-    /// Layers that were taken off, with commas between.
+    /// Names of the removed layers, separated by commas.
     pub layers: String,
-    /// What stands before the template.
+    /// Text before the template.
     pub head: Vec<u8>,
-    /// What stands behind it.
+    /// Text after the template.
     pub tail: Vec<u8>,
-    /// Values of the template's variables.
+    /// Values of the template's wildcards.
     pub values: Vec<Vec<u8>>,
-    /// The text without its layers.
+    /// The decoded text.
     pub decoded: Vec<u8>,
 }
 
-/// The reason why an empty payload is left out.
+/// The reason for skipping an empty payload.
 pub const EMPTY: u8 = 0;
 
-/// The quotation marks of a text that has no token: of a run the first, at most eight.
+/// Return the quotation marks of a text without tokens: the first of each run, at most eight.
 fn signs(text: &[u8]) -> Vec<u8> {
     let mut signs: Vec<u8> = text.iter().copied().filter(|byte| matches!(byte, b'\'' | b'"' | b'`')).collect();
     signs.dedup();
@@ -483,12 +483,12 @@ fn signs(text: &[u8]) -> Vec<u8> {
     signs
 }
 
-/// Scans a payload with the buffers of this thread.
+/// Scan a payload with the buffers of this thread.
 pub fn scan(batch: &mut Batch, row: usize, item: &[u8]) {
     SCANNER.with_borrow_mut(|scanner| scanner.scan(batch, row, item));
 }
 
-/// Reads a payload with the buffers of this thread.
+/// Analyze a payload with the buffers of this thread.
 pub fn read(item: &[u8]) -> Reading {
     SCANNER.with_borrow_mut(|scanner| scanner.read(item))
 }
@@ -497,7 +497,7 @@ thread_local! {
     static SCANNER: RefCell<Scanner> = RefCell::default();
 }
 
-/// The type of a token that is a variable.
+/// Return the type of a token that is a variable.
 pub(crate) fn kind(symbol: Symbol) -> Option<Kind> {
     match symbol {
         INT => Some(Kind::Int),

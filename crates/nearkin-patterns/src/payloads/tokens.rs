@@ -1,56 +1,56 @@
-//! Tokens of a decoded payload, and how they are written.
+//! Tokens of a decoded payload, and their text.
 //!
-//! | token | from |
+//! | token | source |
 //! |---|---|
-//! | a known word | a word of [`words`]; one letter only as the name of a tag; names of one thing are one (`prompt` is `alert`) |
-//! | `{name}` | any other word, also with digits in it |
+//! | a known word | a word of [`words`]; single letters only as names of tags; synonyms are one word (`prompt` is `alert`) |
+//! | `{name}` | any other word, with or without digits |
 //! | `{int}` `{hex}` | numbers, with points between digits; digits after `0x` |
-//! | `{host}` | what follows `://`, or `//` if it has a dot; four numbers with dots; a name that ends as those of hosts do |
-//! | `..` `\|\|` `&&` | two or more of the sign |
-//! | a sign | any other character of ASCII |
+//! | `{host}` | a name after `://`, or after `//` if it has a dot; four numbers with dots; a name with a known top-level domain |
+//! | `..` `\|\|` `&&` | two or more of the symbol |
+//! | a symbol | any other ASCII character |
 //!
-//! White space, control characters and quotation marks are no tokens: attackers write them as they like. What a template is
-//! written as (`{int}`) is read as the same token, so that templates are templates of themselves.
+//! White space, control characters and quotation marks are skipped, because attackers vary them at will. The text of a
+//! token (`{int}`) is scanned as the same token, so scanning is idempotent.
 //!
-//! Repeats collapse while tokens come: of a stretch of up to [`PERIOD`] tokens that stands twice in a row, directly or
-//! with a separator between, the first is left. So `null,null,null` is `null`, `../../` is `../`, and `chr(1)||chr(2)`
-//! is `chr({int})`; no such repeat is left anywhere in the result.
+//! Repeats collapse as tokens are read: if a sequence of up to [`PERIOD`] tokens occurs twice in a row, directly or
+//! with a separator in between, only the first is kept. So `null,null,null` is `null`, `../../` is `../`, and
+//! `chr(1)||chr(2)` is `chr({int})`. The result contains no such repeat.
 
 use std::sync::OnceLock;
 
 use super::words;
 
-/// Longest stretch of tokens whose repeats collapse.
+/// Maximum length of a repeated sequence of tokens.
 pub(crate) const PERIOD: usize = 8;
-/// Tokens of a payload that are kept.
+/// Maximum number of tokens of a payload.
 pub(crate) const MAX_TOKENS: usize = 512;
 
-/// A token: a sign by its byte, a kind of token, or a word by its number.
+/// The code of a token: the byte of a symbol, a class of tokens, or a word by its number.
 pub(crate) type Symbol = u16;
 
 pub(crate) const INT: Symbol = 256;
 pub(crate) const HEX: Symbol = 257;
 pub(crate) const NAME: Symbol = 258;
 pub(crate) const HOST: Symbol = 259;
-/// A call that shows a message: what scripts are planted to prove.
+/// A call that shows a message, the proof of a script injection.
 pub(crate) const ALERT: Symbol = 260;
-/// Two dots or more.
+/// Two or more dots.
 pub(crate) const DOTS: Symbol = 261;
 /// Two slashes before a host.
 pub(crate) const SLASHES: Symbol = 262;
 pub(crate) const BARS: Symbol = 263;
 pub(crate) const AMPERSANDS: Symbol = 264;
-/// Values and signs without a known word.
+/// Values and symbols without a known word.
 pub(crate) const TEXT: Symbol = 265;
-/// Words are from here on.
+/// Code of the first word.
 pub(crate) const WORD: Symbol = 512;
 
-/// Whether a token is a word or stands for one.
+/// Return true if a token is a word or a class of words.
 pub(crate) fn is_wordish(symbol: Symbol) -> bool {
     symbol >= WORD || matches!(symbol, INT | HEX | NAME | HOST | TEXT | ALERT)
 }
 
-/// A token, and where its first occurrence lies in the decoded text.
+/// A token, and the range of its first occurrence in the decoded text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) symbol: Symbol,
@@ -58,7 +58,7 @@ pub(crate) struct Token {
     pub(crate) end: u32,
 }
 
-/// Known words by what the rules call them.
+/// Words that the rules use.
 #[derive(Debug)]
 pub(crate) struct Keywords {
     pub(crate) and: Symbol,
@@ -87,13 +87,13 @@ pub(crate) struct Keywords {
     pub(crate) r#true: Symbol,
     pub(crate) script: Symbol,
     pub(crate) eval: Symbol,
-    /// Attributes whose value says nothing.
+    /// Attributes with meaningless values.
     pub(crate) attributes: [Symbol; 5],
-    /// Words and the word they are taken for.
+    /// Synonyms and their common word.
     synonyms: [(Symbol, Symbol); 6],
 }
 
-/// The symbol of a word that is in the list.
+/// Return the code of a listed word.
 fn word(text: &str) -> Symbol {
     words::number(text.as_bytes()).map_or(NAME, |number| WORD + number)
 }
@@ -143,7 +143,7 @@ pub(crate) fn keywords() -> &'static Keywords {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens {
     pub(crate) all: Vec<Token>,
-    /// Whether some were left out because there were too many.
+    /// True if the payload has more than [`MAX_TOKENS`] tokens.
     pub(crate) cut: bool,
 }
 
@@ -159,7 +159,7 @@ impl Tokens {
         self.cut = false;
     }
 
-    /// Appends a token; repeats at the end collapse.
+    /// Append a token and collapse repeats at the end.
     #[inline]
     pub(crate) fn push(&mut self, token: Token) {
         if self.all.len() >= MAX_TOKENS {
@@ -170,7 +170,7 @@ impl Tokens {
         while self.collapse() {}
     }
 
-    /// Takes one repeat off the end, if there is one.
+    /// Remove one repeat at the end; return true if there was one.
     #[inline]
     fn collapse(&mut self) -> bool {
         let all = &self.all;
@@ -199,7 +199,7 @@ impl Tokens {
         false
     }
 
-    /// Reads the tokens of a decoded text.
+    /// Read the tokens of a decoded text.
     pub(crate) fn read(&mut self, text: &[u8]) {
         self.clear();
         let mut at = 0;
@@ -221,7 +221,7 @@ impl Tokens {
         }
     }
 
-    /// The token at a place, None for what is none, and its bytes.
+    /// Return the token at an offset (None if it is skipped) and its length.
     #[inline]
     fn next(&self, text: &[u8], at: usize) -> (Option<Symbol>, usize) {
         let rest = &text[at..];
@@ -231,7 +231,7 @@ impl Tokens {
             1..=b' ' | 0x7f | b'\'' | b'"' | b'`' => (None, 1),
             b'0'..=b'9' => number(rest),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.word(rest),
-            // The field separator of a shell is written where spaces are refused.
+            // Shells accept their field separator as a space.
             b'$' if rest.starts_with(b"${ifs}") => (None, 6),
             b'$' if rest.starts_with(b"$ifs$9") => (None, 6),
             b'$' if rest.starts_with(b"$ifs") => (None, 4),
@@ -270,7 +270,7 @@ impl Tokens {
         (Some(WORD + number), length)
     }
 
-    /// Whether the next word is the name of a tag.
+    /// Return true if the next word is the name of a tag.
     fn in_tag(&self) -> bool {
         let sign = |back: usize| self.all.len().checked_sub(back).map(|position| self.all[position].symbol);
         let less = Some(Symbol::from(b'<'));
@@ -282,7 +282,8 @@ fn in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// Bytes of the word at the start; a dollar sign is in one only before a letter or digit, and begins no `$IFS`.
+/// Return the length of the word at the start. A dollar sign belongs to a word only before a letter or digit, and
+/// never starts `$IFS`.
 fn word_length(text: &[u8]) -> usize {
     let mut length = 0;
     while text.get(length).is_some_and(|&byte| in_word(byte)) {
@@ -295,7 +296,7 @@ fn word_length(text: &[u8]) -> usize {
     length
 }
 
-/// Two or more of a sign are one token.
+/// Return the token of a symbol that may be repeated.
 fn many(rest: &[u8], sign: u8, symbol: Symbol) -> (Option<Symbol>, usize) {
     match rest.iter().take_while(|&&byte| byte == sign).count() {
         1 => (Some(Symbol::from(sign)), 1),
@@ -329,16 +330,16 @@ fn number(rest: &[u8]) -> (Option<Symbol>, usize) {
     (Some(if after == 0 { INT } else { NAME }), length + after)
 }
 
-/// Schemes whose slashes are followed by no host.
+/// Schemes without a host.
 const HOSTLESS: [&[u8]; 8] = [b"php", b"data", b"expect", b"phar", b"zip", b"file", b"glob", b"javascript"];
-/// Last parts of names that are hosts wherever they stand.
+/// Top-level domains that make a name a host anywhere.
 const DOMAINS: [&[u8]; 19] = [
     b"com", b"net", b"org", b"edu", b"gov", b"mil", b"info", b"biz", b"ru", b"cn", b"de", b"uk", b"fr", b"jp", b"br",
     b"nl", b"xyz", b"test", b"example",
 ];
 
-/// The length of a host behind two slashes; `before` is what stands before these. Without a scheme it must have a dot,
-/// and nothing of a path before it.
+/// Return the length of the host after two slashes; `before` is the text before them. Without a scheme the name must
+/// have a dot and must not follow a path.
 fn host(text: &[u8], before: &[u8]) -> usize {
     if text.starts_with(b"{host}") {
         return 6;
@@ -357,7 +358,7 @@ fn host(text: &[u8], before: &[u8]) -> usize {
     if name > 0 && (scheme || dotted > 0) { name + port(&text[name..]) } else { 0 }
 }
 
-/// The length of a name of letters, digits, hyphens and single dots, and of its last part if it has several.
+/// Return the length of a name of letters, digits, hyphens and single dots, and of its last part if it has several.
 fn dotted(text: &[u8]) -> (usize, usize) {
     let (mut length, mut last) = (0, 0);
     loop {
@@ -377,13 +378,13 @@ fn dotted(text: &[u8]) -> (usize, usize) {
     }
 }
 
-/// The length of a port.
+/// Return the length of a port.
 fn port(text: &[u8]) -> usize {
     let digits = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
     if text.first() == Some(&b':') && digits > 0 { 1 + digits } else { 0 }
 }
 
-/// The length of a name at the start that ends as names of hosts do.
+/// Return the length of the name at the start if its top-level domain is known.
 fn domain(text: &[u8]) -> Option<usize> {
     let (length, last) = dotted(text);
     let is_listed = last > 0 && DOMAINS.contains(&&text[length - last..length]);
@@ -391,7 +392,7 @@ fn domain(text: &[u8]) -> Option<usize> {
     (is_listed && ends).then(|| length + port(&text[length..]))
 }
 
-/// Symbols and what they are written as.
+/// Codes of variables and their text.
 const WILDCARDS: [(Symbol, &str); 5] =
     [(INT, "{int}"), (HEX, "{hex}"), (NAME, "{name}"), (HOST, "{host}"), (TEXT, "{text}")];
 
@@ -400,7 +401,7 @@ fn wildcard(rest: &[u8]) -> Option<(Symbol, usize)> {
     result.map(|&(symbol, text)| (symbol, text.len()))
 }
 
-/// What a token is written as.
+/// Return the text of a token.
 pub(crate) fn written(symbol: Symbol) -> &'static str {
     static SIGNS: OnceLock<Vec<String>> = OnceLock::new();
     match symbol {
@@ -419,7 +420,8 @@ pub(crate) fn written(symbol: Symbol) -> &'static str {
     }
 }
 
-/// Whether a space stands between two tokens: between words, and where the two would be read as something else.
+/// Return true if a space must separate two tokens: between words, and if the two would be scanned differently without
+/// it.
 pub(crate) fn spaced(before: Symbol, after: Symbol) -> bool {
     let sign = |symbol: Symbol, signs: &[u8]| u8::try_from(symbol).is_ok_and(|byte| signs.contains(&byte));
     if sign(before, b"+%&\\")
@@ -484,7 +486,7 @@ mod tests {
         let mut tokens = Tokens::default();
         tokens.read("/etc".repeat(100_000).as_bytes());
         assert_eq!((2, false), (tokens.all.len(), tokens.cut));
-        // A sequence without repeats (Thue): bounded by its length alone.
+        // A sequence without repeats (Thue) is bounded by its length alone.
         let free: String = (0..4 * MAX_TOKENS)
             .map(|i: usize| if i.count_ones().is_multiple_of(2) { "cat " } else { "dir ls " })
             .collect();

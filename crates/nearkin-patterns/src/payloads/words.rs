@@ -1,7 +1,7 @@
-//! Words that stay literal in templates of payloads: what SQL, markup, scripts, shells and servers call things. Any other
-//! word is a name, whatever it is. The list is `data/payload-words.txt`.
+//! Words that are kept literal in templates of payloads: the vocabulary of SQL, markup, scripts, shells and servers.
+//! Any other word is a name. The list is `data/payload-words.txt`.
 //!
-//! One look-up is one XXH3 and mostly one comparison.
+//! A lookup costs one XXH3 and usually one comparison.
 
 use std::sync::OnceLock;
 
@@ -9,11 +9,11 @@ use nearkin_core::hash::xxh3;
 
 const LIST: &str = include_str!("../../data/payload-words.txt");
 
-/// Bytes of the longest word, and a little more.
+/// Upper bound of the length of a word.
 pub(crate) const MAX_BYTES: usize = 40;
-/// Slots of the table, a power of two.
+/// Number of slots of the table, a power of two.
 const SLOTS: usize = 1 << 12;
-/// A slot without a word.
+/// An empty slot.
 const NONE: u16 = u16::MAX;
 
 /// Words by number, and a table of numbers by hash.
@@ -39,7 +39,7 @@ fn words() -> &'static Words {
 }
 
 impl Words {
-    /// The slot of a word, or the one where it would be.
+    /// Return the slot of a word, or the slot to insert it.
     fn slot(&self, word: &[u8]) -> usize {
         let mut slot = xxh3::hash(word, 0) as usize % SLOTS;
         while self.slots[slot] != NONE && self.all[usize::from(self.slots[slot])].as_bytes() != word {
@@ -49,7 +49,7 @@ impl Words {
     }
 }
 
-/// The number of a word of lower-case letters.
+/// Return the number of a word of lower-case letters.
 #[inline]
 pub(crate) fn number(word: &[u8]) -> Option<u16> {
     if word.len() > MAX_BYTES {
@@ -62,7 +62,7 @@ pub(crate) fn number(word: &[u8]) -> Option<u16> {
     }
 }
 
-/// The word of a number.
+/// Return the word of a number.
 pub(crate) fn text(number: u16) -> &'static str {
     words().all[usize::from(number)]
 }

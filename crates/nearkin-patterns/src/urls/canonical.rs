@@ -1,43 +1,43 @@
 //! The canonical form of a URL (RFC 3986, section 6.2.2 and 6.2.3), of request lines and of paths alone.
 //!
-//! | given | canonical |
+//! | input | canonical |
 //! |---|---|
 //! | `HTTP://Example.COM:80/a/./b/../c//d/?` | `example.com/a/c/d` |
 //! | `GET /a/%7euser/%2fx?b=2&a=1#top HTTP/1.1` | `GET /a/~user/%2Fx?a=1&b=2` |
 //! | `/cart;jsessionid=8F3A?x=red+shoes` | `/cart?x=red%20shoes` |
 //!
-//! Percent-escapes are decoded once, and only those of unreserved characters; the others stay, in capitals, as do bytes that a
-//! URL may not hold as they are. An escaped slash is no separator, `%2541` is not `A`, and `%00` is never dropped. Host and
-//! scheme are lower case, `http` and `https` with their default ports are one; user and password become a bare `@` before the
-//! host. Dot segments, empty segments (also one at the end), empty parameters and the fragment are dropped, and `;jsessionid`.
-//! Parameters are ordered by their keys; values of one key keep their order. `{int}` and the other names of types in braces
-//! are wildcards and stay as they are, so that a pattern is canonical; any other brace is escaped.
+//! Percent-escapes of unreserved characters are decoded once. Other escapes are kept, in capitals, and bytes that are
+//! not allowed in a URL are escaped. An escaped slash is not a separator, `%2541` is not `A`, and `%00` is never
+//! dropped. Host and scheme are lower case; `http` and `https` with their default ports are equal; user and password
+//! become a bare `@` before the host. Dot segments, empty segments (also at the end), empty parameters, the fragment
+//! and `;jsessionid` are dropped. Parameters are sorted by key; values of one key keep their order. `{int}` and the
+//! other type names in braces are wildcards and are kept, so that a pattern is canonical; any other brace is escaped.
 //!
-//! One pass over the bytes; buffers are used again.
+//! One pass over the bytes; buffers are reused.
 
 use std::ops::Range;
 
 use super::wildcard_length;
 
-/// The longest item that is read, in bytes.
+/// Maximum length of an item in bytes.
 pub const MAX_BYTES: usize = 1 << 16;
 
-/// Why an item is no URL.
+/// The reason why an item is not a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// Nothing but blanks.
+    /// Only blanks.
     Empty,
-    /// More than [`LONGEST`] bytes.
+    /// More than [`MAX_BYTES`] bytes.
     Long,
-    /// What should be a method is none.
+    /// An invalid method.
     Method,
 }
 
 impl Unreadable {
-    /// All reasons, in the order in which they are counted.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::Empty, Self::Long, Self::Method];
 
-    /// The reason in words.
+    /// Return the reason as text.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -71,7 +71,7 @@ pub struct Canonical {
     pub parameters: Vec<Parameter>,
 }
 
-/// Bytes that stay as they are: 1 in a path, 2 in a value or key of a query; 4 for unreserved ones.
+/// Bytes that need no escape: 1 in a path, 2 in a key or value of a query; 4 for unreserved bytes.
 const STAYS: [u8; 256] = {
     let mut stays = [0; 256];
     let mut byte = 0;
@@ -95,7 +95,7 @@ const STAYS: [u8; 256] = {
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// The value of two hexadecimal digits.
+/// Return the value of two hexadecimal digits.
 pub(super) fn unescaped(high: u8, low: u8) -> Option<u8> {
     let digit = |byte: u8| (byte as char).to_digit(16).map(|value| value as u8);
     Some(digit(high)? << 4 | digit(low)?)
@@ -105,7 +105,7 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
     out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
 }
 
-/// Appends `part` in canonical form; `stays` is the class of bytes that need no escape, in a query `+` is a blank.
+/// Append `part` in canonical form; `stays` is the class of bytes that need no escape. In a query, `+` is a blank.
 fn normalise(part: &[u8], stays: u8, out: &mut Vec<u8>) {
     let mut at = 0;
     while at < part.len() {
@@ -153,7 +153,7 @@ fn trimmed(mut line: &[u8]) -> &[u8] {
     line
 }
 
-/// The method at the beginning of a request line, and what follows it.
+/// Return the method at the start of a request line, and the rest.
 fn request_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = line.iter().take(20).position(|&byte| byte == b' ')?;
     let (method, rest) = (&line[..end], trimmed(&line[end..]));
@@ -165,7 +165,7 @@ fn request_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((method, version.map_or(rest, |at| trimmed(&rest[..at]))))
 }
 
-/// Whether the bytes before the first slash can be a host, where nothing says so.
+/// Return true if the bytes before the first slash can be a host although there is no scheme.
 fn is_bare_host(authority: &[u8], has_path: bool) -> bool {
     let name = authority.strip_prefix(b"@").unwrap_or(authority);
     let (name, port) = match name.iter().rposition(|&byte| byte == b':') {
@@ -188,7 +188,7 @@ fn is_bare_host(authority: &[u8], has_path: bool) -> bool {
     fits && (port || address || dotted && top && (has_path || !super::super::kinds::is_suffix(last)))
 }
 
-/// Names of parameters that follow a visitor: dropped on request.
+/// Return true for parameters that track visitors; they are dropped on request.
 pub fn is_tracker(key: &[u8]) -> bool {
     const NAMES: [&[u8]; 24] = [
         b"fbclid",
@@ -220,10 +220,10 @@ pub fn is_tracker(key: &[u8]) -> bool {
 }
 
 impl Canonical {
-    /// Takes an item apart. A method that is given stands for that of a request line.
+    /// Parse an item. The argument `method` overrides the method of a request line.
     ///
     /// # Errors
-    /// The item is no URL; the parts then mean nothing.
+    /// The item is not a URL; the parts are then undefined.
     pub fn read(&mut self, item: &[u8], method: Option<&[u8]>, drop_trackers: bool) -> Result<(), Unreadable> {
         self.text.clear();
         self.segments.clear();
@@ -260,7 +260,7 @@ impl Canonical {
         Ok(())
     }
 
-    /// Reads scheme and authority; gives the path.
+    /// Read scheme and authority; return the path.
     fn read_host<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
         let scheme = line.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(byte)).count();
         let has_scheme = scheme > 0 && line[0].is_ascii_alphabetic() && line[scheme..].starts_with(b"://");
@@ -338,7 +338,7 @@ impl Canonical {
         }
     }
 
-    /// Drops matrix parameters that name a session from the segment that begins at `start`, and empty ones; orders the others.
+    /// Drop empty and session parameters from the segment that starts at `start`; sort the other matrix parameters.
     fn without_session(&mut self, start: usize) {
         let segment = self.text.split_off(start);
         let mut parts = segment.split(|&byte| byte == b';');
@@ -363,7 +363,7 @@ impl Canonical {
         let mut rest = query;
         while !rest.is_empty() {
             let mut end = memchr::memchr(b'&', rest).unwrap_or(rest.len());
-            // `;` separates where a key follows it, as in `?C=M;O=A`.
+            // `;` is a separator if a key follows, as in `?C=M;O=A`.
             if let Some(at) = rest[..end].iter().position(|&byte| byte == b';') {
                 let key = rest[at + 1..end].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_');
                 let length = key.count();
@@ -392,7 +392,7 @@ impl Canonical {
         }
     }
 
-    /// The canonical URL as one line: `GET example.com/a?b=c`.
+    /// Write the canonical URL as one line: `GET example.com/a?b=c`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.text[self.method.clone()]);
         if !self.method.is_empty() {

@@ -1,74 +1,74 @@
-//! Which siblings in a path are values of one variable: the evidence, and the rule.
+//! Decision whether siblings in a path are values of one variable.
 //!
-//! Siblings are the parts that stand at one place behind one beginning. Those below which the same shapes lie are pooled: with
-//! d of them, N requests and n₁ of them asked for once, the score of "these are values" adds up
+//! Siblings are parts with the same prefix. Siblings with common shapes below them are pooled. With d siblings, N
+//! requests and n₁ siblings that were requested once, the score adds up
 //! ```text
 //! 1.5·log2(d / 16), at most 4        many siblings are values
-//! 2·log10(20·n₁/N), −3 to 2.5        n₁/N estimates how likely the next request asks for a new one (Good 1953)
-//! 6·(v − 0.35)                       v: how much they look like values (`tokens::valueness`), on average
-//! −3 or −1                           where nobody asked for one twice, and others have seven tenths of the requests
-//! +2 / −1.5                          behind a plural or a word that announces a value / behind nothing, `api`, a version, an id
-//! −2                                 where most of them are plurals, as names of collections are
-//! −log2(r)·0.4, −1 to 1.5            r: requests of one of them beside those of an ordinary interface of the host
+//! 2·log10(20·n₁/N), −3 to 2.5        n₁/N estimates the probability that the next request is for a new one (Good 1953)
+//! 6·(v − 0.35)                       v: mean resemblance to values (`tokens::valueness`)
+//! −3 or −1                           if every sibling was requested once and others have seven tenths of the requests
+//! +2 / −1.5                          after a plural or a word that announces a value / after nothing, `api`, a version, an id
+//! −2                                 if most are plurals, as names of collections are
+//! −log2(r)·0.4, −1 to 1.5            r: requests of a sibling relative to an ordinary endpoint of the host
 //! ```
-//! and they are a variable above 0. The weights are a person's choice, made on some generated sites and shown on others
-//! (`bench/patterns_urls.py`). Scanners: siblings nobody asked for twice are no values where others have most of the requests, or
-//! where the clients are known and few of them asked for all.
+//! and the siblings are a variable if it is above 0. The weights were chosen by hand on generated sites and checked on
+//! others (`bench/patterns_urls.py`). Scanners: siblings requested once each are not values if other paths have most
+//! of the requests, or if clients are known and few of them sent all requests.
 //!
-//! Source of n₁/N: Good, I. J. (1953), The population frequencies of species and the estimation of population parameters,
-//! Biometrika 40.
+//! Source of n₁/N: Good, I. J. (1953), The population frequencies of species and the estimation of population
+//! parameters, Biometrika 40.
 
 use super::tokens;
 
-/// What is known of one sibling.
+/// A sibling and its statistics.
 #[derive(Debug, Clone)]
 pub struct Sibling<'a> {
-    /// Its bytes.
+    /// The bytes of the sibling.
     pub part: &'a [u8],
-    /// Requests.
+    /// Number of requests.
     pub count: u64,
     /// Shapes below it, with their requests, ascending by shape.
     pub shapes: Vec<(u64, u64)>,
-    /// Hashes of its clients.
+    /// Hashes of the clients.
     pub clients: Vec<u64>,
 }
 
-/// Where the siblings stand.
+/// The context of the siblings.
 #[derive(Debug, Clone, Copy)]
 pub struct SiblingContext<'a> {
-    /// The part before them, empty at the beginning.
+    /// The part before them; empty at the start of the path.
     pub before: &'a [u8],
-    /// Requests of all siblings, those that are typed by themselves too.
+    /// Number of requests of all siblings, including those with a type.
     pub total: u64,
-    /// Requests here that look like attacks.
+    /// Number of requests here that look like attacks.
     pub odd: u64,
-    /// Requests of an ordinary interface of the host.
+    /// Number of requests of an ordinary endpoint of the host.
     pub ordinary: f64,
-    /// Whether clients are known.
+    /// True if clients are known.
     pub clients: bool,
 }
 
-/// Siblings that are values, and what speaks for it.
+/// The decision, and its evidence.
 #[derive(Debug, Default, Clone)]
 pub struct Verdict {
-    /// Places of the siblings that are values; none if they are names.
+    /// Indices of the siblings that are values; empty if they are names.
     pub values: Vec<usize>,
     /// The score.
     pub score: f64,
-    /// The number of siblings that were pooled.
+    /// Number of pooled siblings.
     pub distinct: usize,
-    /// Their requests.
+    /// Number of requests of the pooled siblings.
     pub requests: u64,
-    /// Those asked for once.
+    /// Number of siblings that were requested once.
     pub once: usize,
 }
 
 /// The shape of a request that ends here.
 pub const LEAF: u64 = 1;
-/// Fewest siblings that make a variable.
+/// Minimum number of siblings of a variable.
 const MIN_SIBLINGS: usize = 4;
 
-/// Siblings whose shapes others have too.
+/// Return the siblings whose shapes occur below other siblings.
 fn pool_siblings(siblings: &[Sibling<'_>]) -> Vec<usize> {
     let mut shared: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
     for sibling in siblings {
@@ -95,18 +95,18 @@ fn count_clients(siblings: &[Sibling<'_>], positions: &[usize]) -> usize {
     clients.len()
 }
 
-/// Which of the siblings are values of one variable.
+/// Return which siblings are values of one variable.
 pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict {
     let mut pool = pool_siblings(siblings);
     let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
     counts.sort_unstable();
     let middle = counts.get(counts.len() / 2).copied().unwrap_or(0);
-    // Names of actions that are asked for as often as the values around them stand apart.
+    // Names of actions requested as often as the values around them are not values.
     pool.retain(|&at| {
         let sibling = &siblings[at];
         !(tokens::is_action(sibling.part) && sibling.count >= 2.max(middle))
     });
-    // So do words among values that hardly anybody asked for twice.
+    // The same holds for frequent words among values that were mostly requested once.
     let once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
     if 5 * once > 4 * pool.len() {
         pool.retain(|&at| siblings[at].count < 30 || tokens::valueness(siblings[at].part) > 0.3);
@@ -123,8 +123,9 @@ pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict 
     verdict
 }
 
-/// Whether those asked for once to three times are not from the distribution of the others: nearly all of them once, and few
-/// beside all requests. Where values are asked for as `1 / k(k + 1)` says, as words are (Zipf), n₂ + n₃ is half of n₁.
+/// Return true if the siblings requested one to three times come from another distribution than the rest: nearly all
+/// were requested once, and they have few of all requests. If the frequencies of values follow `1 / k(k + 1)`, as
+/// words do (Zipf), n₂ + n₃ is half of n₁.
 fn strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
     let times = |times: u64| pool.iter().filter(|&&at| siblings[at].count == times).count() as u64;
     let (once, twice, thrice) = (times(1), times(2), times(3));
@@ -185,12 +186,12 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u6
     score + (-0.4 * ratio.max(1e-9).log2()).clamp(-1.0, 1.5)
 }
 
-/// Whether nearly nobody asked for one of them twice.
+/// Return true if nearly every sibling was requested once.
 fn once_each(verdict: &Verdict) -> bool {
     verdict.requests as f64 <= 1.2 * verdict.distinct as f64
 }
 
-/// Whether a fifth of the requests goes on below the siblings, as those for words of a list do not.
+/// Return true if more than a fifth of the requests continue below the siblings. Those of word lists do not.
 fn leads_on(siblings: &[Sibling<'_>], pool: &[usize]) -> bool {
     let (mut deeper, mut all) = (0, 0);
     for &at in pool {
@@ -200,7 +201,7 @@ fn leads_on(siblings: &[Sibling<'_>], pool: &[usize]) -> bool {
     5 * deeper > all
 }
 
-/// Whether the siblings look like what a scanner asked for.
+/// Return true if the requests look like those of a scanner.
 fn scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: SiblingContext<'_>) -> bool {
     let distinct = pool.len();
     if context.clients {
@@ -209,7 +210,7 @@ fn scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context:
             return true;
         }
     }
-    // What looks like a value among attacks is one of them.
+    // Siblings that look like values among attacks are part of the attack.
     if 2 * context.odd > verdict.requests && 10 * verdict.requests < 3 * context.total {
         return true;
     }

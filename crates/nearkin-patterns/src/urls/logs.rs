@@ -1,21 +1,21 @@
-//! Lines of access logs (common and combined log format, as Apache and nginx write them) as request lines, times and clients.
+//! Access logs (common and combined log format of Apache and nginx) as request lines, times and clients.
 //!
 //! ```text
 //! client identity user [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203023 "referrer" "agent"
 //! ```
-//! What stands before the brackets is free but for the first word, so that logs with a host in front are read too. The request is
-//! the first string in quotes behind the brackets; `\"`, `\\` and `\xNN` in it are what they stand for. One pass, jumping from
-//! mark to mark by `memchr`. Lines need not be UTF-8.
+//! Only the first word before the brackets is read, so logs with a host in front are accepted. The request is the
+//! first quoted string after the brackets; the escapes `\"`, `\\` and `\xNN` are decoded. One pass, with `memchr` from
+//! delimiter to delimiter. Lines need not be UTF-8.
 
 use crate::templates::NO_TIME;
 use nearkin_core::{Result, alloc};
 
-/// What lines a block has.
+/// The format of the lines of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// Common or combined log format.
     Log,
-    /// A URL or request line each.
+    /// A URL or request line per line.
     Plain,
 }
 
@@ -26,33 +26,33 @@ pub struct Requests {
     pub ends: Vec<i64>,
     /// Request lines, back to back.
     pub data: Vec<u8>,
-    /// When, in microseconds since 1970, or [`NO_TIME`].
+    /// Times in microseconds since 1970, or [`NO_TIME`].
     pub times: Vec<i64>,
     /// The end of each client.
     pub client_ends: Vec<i64>,
     /// Clients, back to back.
     pub clients: Vec<u8>,
-    /// The first lines that are none, from 0 in the block, and why.
+    /// The first malformed lines, counted from 0 in the block, and the reasons.
     pub malformed: Vec<(u64, &'static str)>,
-    /// How many there are, by the numbers of [`REASONS`].
+    /// Number of malformed lines by [`REASONS`].
     pub counts: [u64; REASONS.len()],
-    /// Bytes up to the first line that the block does not hold whole.
+    /// Number of bytes before the first incomplete line.
     pub consumed: usize,
-    /// Lines in those bytes.
+    /// Number of lines in those bytes.
     pub lines: u64,
 }
 
-/// Why a line is no request.
+/// Reasons why a line is malformed.
 pub const REASONS: [&str; 4] =
     ["no time in brackets", "a time that is none", "no request in quotes", "an empty request"];
 
-/// Malformed lines that are told one by one.
+/// Maximum number of malformed lines reported.
 const MAX_MALFORMED: usize = 10;
 
-/// Reads the requests of a block that starts at the start of a line; `end` says that nothing follows it.
+/// Read the requests of a block that starts at the start of a line; `end` is true if the block is the last one.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory allocation fails.
 pub fn read(block: &[u8], end: bool, lines: Lines) -> Result<Requests> {
     let mut result = Requests::default();
     let mut rest = block;
@@ -95,7 +95,7 @@ impl Requests {
         alloc::try_extend(&mut self.times, &[time])
     }
 
-    /// Reads a line of a log; the inner error is the number of a reason.
+    /// Read a line of a log; the inner error is the number of a reason.
     fn log_line(&mut self, line: &[u8]) -> Result<std::result::Result<(), usize>> {
         let Some(open) = memchr::memchr(b'[', line) else { return Ok(Err(0)) };
         let Some(length) = memchr::memchr(b']', &line[open..]) else { return Ok(Err(0)) };
@@ -119,7 +119,7 @@ impl Requests {
     }
 }
 
-/// Appends a string up to its closing quote, escapes undone; whether there is one.
+/// Append a string up to its closing quote, with escapes decoded; return true if there is a closing quote.
 fn unquoted(rest: &[u8], out: &mut Vec<u8>) -> bool {
     let mut at = 0;
     loop {
@@ -148,7 +148,7 @@ fn unquoted(rest: &[u8], out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Microseconds since 1970 of `17/May/2015:10:05:03 +0000`, or of `2015-05-17T10:05:03+00:00`.
+/// Return the microseconds since 1970 of `17/May/2015:10:05:03 +0000`, or of `2015-05-17T10:05:03+00:00`.
 pub fn parse_time(text: &[u8]) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         text.get(range)?
@@ -177,7 +177,7 @@ pub fn parse_time(text: &[u8]) -> Option<i64> {
         }
         _ => 0,
     };
-    // Days from the civil date: years begin in March, so that the day that comes and goes is the last.
+    // Days from the civil date: years start in March, so that the leap day is the last.
     let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days =
         365 * y + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) + (153 * m + 2) / 5 + day - 1 - 719_468;

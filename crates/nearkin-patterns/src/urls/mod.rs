@@ -1,7 +1,7 @@
-//! URLs: the canonical form, the scan to templates, and the merge of templates into patterns that are still URLs.
+//! URLs: canonicalization, the scan to templates, and the merge of templates into URL patterns.
 //!
-//! A template is `METHOD host/segment/segment?key=value`, the method empty where none is known, with wildcards (`templates`) for what has a
-//! type by itself. The merge reads templates alone, so patterns depend on the table and on nothing else.
+//! A template is `METHOD host/segment/segment?key=value`. The method is empty if it is unknown. Parts with a type are
+//! wildcards ([`crate::templates`]). The merge reads the table of templates only, so patterns depend on nothing else.
 
 pub mod canonical;
 pub mod decide;
@@ -19,7 +19,7 @@ use crate::templates::{EXAMPLES, TemplateTable};
 use crate::values::Values;
 use nearkin_core::Result;
 
-/// The length of a wildcard of a pattern at the beginning: `{int}` and the other names of types.
+/// Return the length of a written wildcard at the start: `{int}` and the other type names.
 pub(crate) fn wildcard_length(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'{') {
         return None;
@@ -29,13 +29,13 @@ pub(crate) fn wildcard_length(bytes: &[u8]) -> Option<usize> {
     Kind::named(name).map(|_| end + 1)
 }
 
-/// Examples of what no pattern explains.
+/// Maximum number of examples of unmatched items.
 const LISTED: usize = 50;
 
-/// How many items no pattern of the table explains, and those with the smallest hashes.
+/// Return the number of items that match no pattern, and those with the smallest hashes.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory allocation fails.
 pub fn unmatched(sites: &sites::Sites, table: &TemplateTable) -> Result<(u64, Vec<Vec<u8>>)> {
     let mut examples = Values::default();
     let mut count = 0;

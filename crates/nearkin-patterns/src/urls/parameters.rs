@@ -1,15 +1,17 @@
-//! The parameters of one path: which of them dispatch, and what type the values of the others have.
+//! Parameters of a path: the dispatching ones, and the value types of the others.
 //!
-//! A parameter dispatches if its values are few and what follows differs: with `n_v` requests for value v, of which a share `p_v` has
-//! the parameter j (p of all), it is asked how surprising the shares are if j did not depend on the value,
+//! A parameter dispatches if it has few values and the remaining parameters depend on its value. Let `n_v` be the
+//! number of requests with value v, `p_v` the share of them with parameter j, and p the share of j among all requests.
+//! The evidence against independence is
 //! ```text
 //! G_j = Σ_v n_v·(p_v·ln(p_v/p) + (1 − p_v)·ln((1 − p_v)/(1 − p)))        (the likelihood ratio of Wilks 1938)
 //! ```
-//! and whether the values decide: most of them have j always or never. Then each value is a pattern of its own, and the question
-//! is asked again among its requests. Names such as `action`, `route`, `m` and `c` need less of it, see [`DISPATCHERS`].
+//! In addition the values must decide: for most of them j is always or never present. Each value then has a pattern of
+//! its own, and its requests are tested again for further dispatchers. Names such as `action`, `route`, `m` and `c`
+//! need less evidence, see [`DISPATCHERS`].
 //!
-//! The type of another parameter is the least that covers the types of its values, but a type of few values does not widen: numbers,
-//! hashes and days with a few words among them stay what they are, and what is odd never widens.
+//! The type of any other parameter is the narrowest one that covers the types of its values. Rare types do not widen
+//! it: numbers, hashes and dates with a few words among them keep their type, and odd values never widen it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +19,16 @@ use super::request::Request;
 use super::tokens;
 use crate::kinds::Kind;
 
-/// Most values of a parameter that dispatches.
+/// Maximum number of values of a dispatching parameter.
 const MAX_VALUES: usize = 64;
-/// The least surprise that the values have nothing to do with another parameter, in nats; of those that are named to dispatch.
+/// Minimum likelihood ratio in nats of a dependent parameter; the second value is for names that usually dispatch.
 const SURPRISE: (f64, f64) = (12.0, 6.0);
 
-/// Names that parameters have which dispatch.
+/// Names of parameters that usually dispatch.
 const DISPATCHERS: &str = " a ac act action c cmd com command controller ctl ctrl do event f func function handler layout m mod mode \
  module method op opt option p page_id r req request route rpc s section service svc t target task tab_action todo view what ";
 
-/// Whether the name is one that parameters have which dispatch.
+/// Return true if parameters of this name usually dispatch.
 pub fn is_dispatcher(key: &[u8]) -> bool {
     let lower = key.to_ascii_lowercase();
     std::str::from_utf8(&lower).is_ok_and(|key| {
@@ -37,41 +39,41 @@ pub fn is_dispatcher(key: &[u8]) -> bool {
     })
 }
 
-/// What a parameter takes.
+/// A parameter of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its key, as templates write it.
+    /// The key, as in templates.
     pub key: Vec<u8>,
-    /// The value that it always has, if it dispatches.
+    /// The constant value of a dispatching parameter.
     pub literal: Option<Vec<u8>>,
-    /// The type of its values, None for a key without any.
+    /// The type of the values; None for a key without values.
     pub kind: Option<Kind>,
-    /// Whether some requests lack it.
+    /// True if some requests lack it.
     pub optional: bool,
-    /// Whether some requests have it more than once.
+    /// True if some requests have it more than once.
     pub repeated: bool,
 }
 
-/// Requests of one path that differ in their parameters.
+/// The decision tree of the parameters of one path.
 #[derive(Debug)]
 pub enum Query {
-    /// No value decides: one pattern, by its number.
+    /// No further dispatch: the number of the pattern.
     Leaf(usize),
-    /// The value of `key` decides; `absent` are requests without it.
+    /// The value of `key` decides; `absent` is for requests without it.
     Dispatch {
         /// The key.
         key: Vec<u8>,
-        /// What follows each value.
+        /// The subtree of each value.
         values: BTreeMap<Vec<u8>, Query>,
-        /// What follows where it is missing.
+        /// The subtree of requests without the key.
         absent: Option<Box<Query>>,
     },
 }
 
-/// What a request has for a key.
+/// How a request uses a key.
 enum KeyUse<'a> {
     Absent,
-    /// The key alone.
+    /// The key without a value.
     Key,
     Value(&'a [u8]),
 }
@@ -84,7 +86,7 @@ fn lookup<'a>(request: &'a Request, key: &[u8]) -> KeyUse<'a> {
     }
 }
 
-/// The key that decides among the requests, by what follows; None if no value does.
+/// Return the key that dispatches the requests; None if there is none.
 pub fn dispatcher(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)], path_is_script: bool) -> Option<Vec<u8>> {
     let keys: BTreeSet<&[u8]> = requests
         .iter()
@@ -103,7 +105,7 @@ pub fn dispatcher(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)], path_is_s
     best.map(|(_, key)| key.to_vec())
 }
 
-/// How surprising it is what follows the values of `key`; None if it does not dispatch.
+/// Return the evidence that `key` dispatches; None if it does not.
 fn surprise(requests: &[&Request], key: &[u8], path_is_script: bool, first: bool) -> Option<f64> {
     let named = is_dispatcher(key);
     let mut values: BTreeMap<&[u8], Vec<&Request>> = BTreeMap::new();
@@ -130,7 +132,7 @@ fn surprise(requests: &[&Request], key: &[u8], path_is_script: bool, first: bool
     if declared {
         return Some(if named { 2.0 } else { 1.0 } * values.len() as f64);
     }
-    // A parameter with a handful of requests for each value says little.
+    // A few requests per value are not evidence.
     if present < 3 * values.len() as u64 {
         return None;
     }
@@ -165,7 +167,7 @@ fn surprise(requests: &[&Request], key: &[u8], path_is_script: bool, first: bool
     (sum > 0.0).then_some(sum)
 }
 
-/// Other keys that may follow, and for keys that are named to dispatch also their values.
+/// Return the other keys that may depend on `key`; if `key` usually dispatches, also the values of other dispatchers.
 fn followers<'a>(requests: &[&'a Request], key: &[u8], named: bool) -> BTreeSet<(&'a [u8], Option<&'a [u8]>)> {
     let mut result = BTreeSet::new();
     let mut values: BTreeMap<&[u8], BTreeSet<&[u8]>> = BTreeMap::new();
@@ -177,7 +179,7 @@ fn followers<'a>(requests: &[&'a Request], key: &[u8], named: bool) -> BTreeSet<
                 && let Some(value) = value.as_deref().filter(|value| tokens::is_literal(value))
             {
                 let values = values.entry(other).or_default();
-                // One more than a key that dispatches may have tells that it does not.
+                // One value above the limit shows that the key does not dispatch.
                 if values.len() <= MAX_VALUES {
                     values.insert(value);
                 }
@@ -190,7 +192,7 @@ fn followers<'a>(requests: &[&'a Request], key: &[u8], named: bool) -> BTreeSet<
     result
 }
 
-/// The likelihood ratio of shares that depend on the value to one share for all.
+/// Return the likelihood ratio of one share per value against one share for all.
 fn ratio(with: &[u64], counts: &[u64]) -> f64 {
     let (all, of) = (with.iter().sum::<u64>() as f64, counts.iter().sum::<u64>() as f64);
     let term = |part: f64, whole: f64, share: f64| if part == 0.0 { 0.0 } else { part * (part / whole / share).ln() };
@@ -203,7 +205,7 @@ fn ratio(with: &[u64], counts: &[u64]) -> f64 {
         .sum()
 }
 
-/// How the requests of one pattern use a key.
+/// Statistics of a key in the requests of one pattern.
 #[derive(Default)]
 struct Uses {
     count: u64,
@@ -234,7 +236,7 @@ fn uses<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Uses> {
     keys
 }
 
-/// Parameters of the requests of one pattern.
+/// Return the parameters of the requests of one pattern.
 pub fn parameters(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Parameter> {
     let total: u64 = requests.iter().map(|request| request.count).sum();
     let fixed = &with_companions(requests, fixed);
@@ -243,7 +245,7 @@ pub fn parameters(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Pa
         .filter_map(|(key, Uses { count, repeated, kinds, odd })| {
             let literal = fixed.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
             let ordinary: u64 = kinds.values().sum();
-            // A key with nothing but attacks is no parameter, unless it is the main one.
+            // A key that occurs in attacks only is not a parameter, unless most requests have it.
             if ordinary == 0 && odd > 0 && 2 * odd < total {
                 return None;
             }
@@ -259,7 +261,7 @@ pub fn parameters(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Pa
         .collect()
 }
 
-/// The parameters that dispatch, and those named to dispatch that have one value wherever these have theirs.
+/// Return the dispatching parameters, and those with a dispatching name that have a constant value in these requests.
 fn with_companions(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut all = fixed.to_vec();
     let Some(first) = requests.first().filter(|_| !fixed.is_empty()) else { return all };
@@ -279,7 +281,7 @@ fn with_companions(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<(
     all
 }
 
-/// The type of the values of a parameter: the least that covers those that are common enough.
+/// Return the type of the values of a parameter: the narrowest one that covers the common types.
 fn join_value_kinds(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Option<Kind> {
     if odd > 9 * ordinary {
         return Some(Kind::Text);
@@ -291,7 +293,7 @@ fn join_value_kinds(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Opt
         )
     };
     let words: u64 = kinds.iter().filter(|(kind, _)| textual(**kind)).map(|(_, count)| count).sum();
-    // Where attacks are tried, some of them look like values.
+    // Some attacks look like ordinary values.
     let attacked = 20 * odd > ordinary + odd;
     let precise = words * if attacked { 2 } else { 10 } < ordinary;
     let min_count = if attacked { 10 } else { 100 };
@@ -306,7 +308,7 @@ fn join_value_kinds(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Opt
         .reduce(join)
 }
 
-/// The least type that takes both.
+/// Return the narrowest type that accepts both.
 pub fn join(a: Kind, b: Kind) -> Kind {
     if tokens::takes(a, b) {
         a
@@ -317,7 +319,7 @@ pub fn join(a: Kind, b: Kind) -> Kind {
     }
 }
 
-/// Whether a pattern with these parameters takes a request's.
+/// Return true if a pattern with these parameters accepts the parameters of a request.
 pub fn accepts(parameters: &[Parameter], query: &[(Vec<u8>, Option<Vec<u8>>)]) -> bool {
     query.iter().all(|(key, value)| {
         let Ok(position) = parameters.binary_search_by(|parameter| parameter.key.as_slice().cmp(key)) else {

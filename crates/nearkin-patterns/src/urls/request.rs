@@ -2,31 +2,31 @@
 
 use crate::templates::{Template, WILDCARD};
 
-/// A template taken apart.
+/// A request: the parts of a template.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its place among the templates.
+    /// Row of the template.
     pub template: usize,
     /// The method.
     pub method: Vec<u8>,
     /// Segments of the path.
     pub path: Vec<Vec<u8>>,
-    /// Parameters, by key.
+    /// Parameters, sorted by key.
     pub parameters: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Requests.
+    /// Number of requests.
     pub count: u64,
-    /// Whether the requests are texts of patterns.
+    /// True if the requests are the text of a pattern.
     pub declared: bool,
 }
 
-/// Splits the bytes of a template: method, host, segments, parameters.
+/// Split the bytes of a template into method, host and request.
 pub fn split(template: &[u8]) -> (Vec<u8>, Vec<u8>, Request) {
     let space = memchr::memchr(b' ', template).unwrap_or(0);
     let method = template[..space].to_vec();
     let rest = template.get(space + 1..).unwrap_or_default();
     let scheme = memchr::memmem::find(rest, b"://").map_or(0, |at| at + 3);
     let start = memchr::memchr(b'/', &rest[scheme..]).map_or(rest.len(), |at| at + scheme);
-    // A scheme is part of a host; in a path alone the first byte is the slash.
+    // A scheme is part of the host; without a host the path starts with the first byte.
     let start = if rest.first() == Some(&b'/') { 0 } else { start };
     let (host, rest) = rest.split_at(start);
     let question = memchr::memchr(b'?', rest);
@@ -45,7 +45,7 @@ pub fn split(template: &[u8]) -> (Vec<u8>, Vec<u8>, Request) {
     (method, host.to_vec(), request)
 }
 
-/// Whether the template is that of the text of a pattern: the values of its wildcards are their names.
+/// Return true if the template comes from the text of a pattern: the values of its wildcards are type names.
 pub fn is_declared(template: &Template) -> bool {
     template.wildcards.iter().any(|wildcard| {
         wildcard.len() == 1 && wildcard.iter().all(|(_, value)| super::wildcard_length(value) == Some(value.len()))

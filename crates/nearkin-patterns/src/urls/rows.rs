@@ -1,7 +1,8 @@
-//! What the variables of a pattern hold: values of wildcards of templates, and the words that a slot took.
+//! Values of the variables of URL patterns, and patterns as templates.
 //!
-//! A slot that equals a part has its wildcards; a slot of one wildcard has what stands in its place, be that a word, a wildcard or both. The
-//! rows of a table of patterns are templates again, the pattern's own with the sums of those that it explains.
+//! A slot that equals a part has the part's wildcards as its variables. A slot with one wildcard takes the word, the
+//! wildcard or the mix of both at its position. The rows of a table of patterns are templates: the bytes of the
+//! pattern with the summed statistics of the templates it matches.
 
 use std::collections::HashMap;
 
@@ -16,18 +17,18 @@ use crate::templates::{Template, TemplateTable, WILDCARD};
 use crate::values::{self, Values};
 use nearkin_core::Result;
 
-/// Where the value of a variable comes from in a template.
+/// The source of a variable's value in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A word of the template, decoded.
+    /// A decoded word of the template.
     Word(Vec<u8>),
     /// A wildcard of the template, by its number.
     Wildcard(usize),
-    /// Words and wildcards, of which the first has this number.
+    /// Words and wildcards; the number is that of the first wildcard.
     Mixed(Vec<u8>, usize),
 }
 
-/// The bytes of a pattern as a template: `METHOD host/path?key=value` with its wildcards.
+/// Return a pattern as the bytes of a template: `METHOD host/path?key=value` with wildcards.
 pub fn pattern_bytes(host: &[u8], pattern: &Pattern) -> Vec<u8> {
     let mut bytes = pattern.method.clone();
     bytes.push(b' ');
@@ -54,7 +55,7 @@ pub fn pattern_bytes(host: &[u8], pattern: &Pattern) -> Vec<u8> {
     bytes
 }
 
-/// The source of a part that stands in the place of one wildcard; None for what has no value to show.
+/// Return the source of a part at the position of a wildcard; None if it has no value to show.
 fn find_source(part: &[u8], first: usize) -> Option<Source> {
     if tokens::is_marked(part) || part.is_empty() {
         None
@@ -67,7 +68,8 @@ fn find_source(part: &[u8], first: usize) -> Option<Source> {
     }
 }
 
-/// Sources of the wildcards of one slot, which takes `part`; `first` is the number of the part's first wildcard.
+/// Append the sources of the wildcards of one slot, which accepts `part`; `first` is the number of the part's first
+/// wildcard.
 fn add_slot_sources(slot: &[u8], part: &[u8], first: usize, result: &mut Vec<Vec<Source>>) {
     let count = tokens::wildcards(slot).count();
     if count == 1 && slot != part {
@@ -79,7 +81,7 @@ fn add_slot_sources(slot: &[u8], part: &[u8], first: usize, result: &mut Vec<Vec
     }
 }
 
-/// Sources of all variables of a pattern in a template that it takes.
+/// Return the sources of all variables of a pattern in a template that it matches.
 pub fn sources(pattern: &Pattern, request: &Request) -> Vec<Vec<Source>> {
     let mut result = Vec::new();
     let mut wildcard = 0;
@@ -118,7 +120,7 @@ pub fn sources(pattern: &Pattern, request: &Request) -> Vec<Vec<Source>> {
     result
 }
 
-/// The text of words and wildcards, whose values are `value` by their number.
+/// Return the text of words and wildcards; `value` returns the value of a wildcard by number.
 fn filled<'a>(part: &[u8], first: usize, value: impl Fn(usize) -> &'a [u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let (mut at, mut wildcard) = (0, first);
@@ -139,7 +141,7 @@ fn is_name_of_wildcard(value: &[u8]) -> bool {
     super::wildcard_length(value) == Some(value.len())
 }
 
-/// Adds what a template says of a variable to its sample.
+/// Add the values of a source to the sample of a variable.
 fn add_source(sample: &mut Values, source: &Source, template: &Template, max_values: usize) -> Result<()> {
     match source {
         Source::Word(word) => sample.add(values::hash(word), word, max_values),
@@ -175,10 +177,10 @@ fn add_source(sample: &mut Values, source: &Source, template: &Template, max_val
     }
 }
 
-/// The templates of all patterns of a table, each with the sums of the templates that it explains.
+/// Return the patterns as templates, each with the summed statistics of the templates it matches.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory allocation fails.
 pub fn rows(sites: &Sites, table: &TemplateTable) -> Result<TemplateTable> {
     let mut rows = TemplateTable::new(table.max_values(), 1 << 31)?;
     for named in &sites.patterns {
@@ -199,11 +201,11 @@ fn row(named: &SitePattern, template: &Template, max_values: usize) -> Result<Te
     )
 }
 
-/// Replaces the templates that patterns explain by what the patterns make of them: the words of slots and values become wildcards. Keys stay, and
-/// so do the values of those that dispatch.
+/// Replace the templates that match patterns: words of slots and values become wildcards. Keys and dispatching values
+/// are kept.
 ///
 /// # Errors
-/// There is no memory for them; the table is then as it was.
+/// Memory allocation fails; the table is then unchanged.
 pub fn compact(sites: &Sites, table: &mut TemplateTable) -> Result<()> {
     let max_values = table.max_values();
     let mut pattern_of: HashMap<Vec<u8>, &SitePattern> = HashMap::new();
@@ -251,7 +253,7 @@ fn compacted(named: &SitePattern, template: &Template, max_values: usize) -> Res
     filled_template(template, text, &sources, max_values)
 }
 
-/// The template with another text, whose wildcards hold what `sources` say.
+/// Return the template with other bytes and with wildcards sampled from `sources`.
 fn filled_template(template: &Template, text: Vec<u8>, sources: &[Vec<Source>], max_values: usize) -> Result<Template> {
     let mut wildcards = Vec::new();
     for sources in sources {
@@ -267,7 +269,7 @@ fn filled_template(template: &Template, text: Vec<u8>, sources: &[Vec<Source>], 
     Ok(row)
 }
 
-/// Patterns of many items, and what their variables hold.
+/// The patterns of many items, and the values of their variables.
 #[derive(Debug, Default)]
 pub struct Matches {
     /// The number of each item's pattern, -1 for none.
@@ -276,18 +278,18 @@ pub struct Matches {
     pub ends: Vec<i64>,
     /// The end of each value.
     pub text_ends: Vec<i64>,
-    /// Whether there is a value: optional parameters may have none.
+    /// True if there is a value; an optional parameter may have none.
     pub present: Vec<u8>,
     /// The values, back to back.
     pub text: Vec<u8>,
 }
 
-/// The number of a template's pattern, and where the values of its variables are.
+/// The number of a template's pattern, and the sources of its variables.
 type CachedMatch = Option<(usize, Vec<Vec<Source>>)>;
 
-/// Finds the patterns of scanned items; those that were left out have none.
+/// Find the patterns of scanned items; skipped items have none.
 pub fn matches(sites: &Sites, batches: &[Batch], items: usize) -> Matches {
-    // The hash finds a template, its bytes say that it is that one.
+    // The key is the hash; the bytes detect collisions.
     let mut cache: HashMap<u64, (Vec<u8>, CachedMatch)> = HashMap::new();
     let mut result = Matches::default();
     for batch in batches {
@@ -323,7 +325,7 @@ impl Matches {
         self.ends.push(self.text_ends.len() as i64);
     }
 
-    /// Items up to `row` have no pattern.
+    /// Record that the items up to `row` have no pattern.
     fn skip_to(&mut self, row: usize) {
         while self.numbers.len() < row {
             self.close(-1);

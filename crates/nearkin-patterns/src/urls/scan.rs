@@ -1,16 +1,17 @@
-//! From a canonical URL to its template: what has a type by itself becomes a wildcard at once, words stay for the merge.
+//! Scan of a canonical URL to its template: parts with a type become wildcards at once, words are left to the merge.
 //!
 //! | part | template |
 //! |---|---|
-//! | a segment of one type: `42`, a UUID, a day, an address | one wildcard |
+//! | a segment of one type: `42`, a UUID, a date, an address | one wildcard |
 //! | `product-123.html`, `app.8f3a91.js`, `jquery-1.4.2.min.js` | `product-{int}.html`, `app.{hex}.js`, `jquery-{version}.min.js` |
-//! | `v2`, `1.4.2`, `de`, `users`, `my-first-post`, `img042` | as it is: the merge decides |
-//! | the value of a parameter: an identifier of at most [`WORD`] bytes | as it is, since it may dispatch |
+//! | `v2`, `1.4.2`, `de`, `users`, `my-first-post`, `img042` | literal: the merge decides |
+//! | the value of a parameter: an identifier of at most [`WORD`] bytes | literal, since it may dispatch |
 //! | any other value | one wildcard |
-//! | what looks like an attack, [`ODD`]; what nobody sends by mistake, [`BAD`] | the mark, without the value |
+//! | a part that looks like an attack, [`ODD`]; an invalid part, [`BAD`] | the mark, without the value |
 //!
-//! Marks never widen the type of a variable. Free text takes what is odd, nothing takes what is bad: bytes that are not UTF-8,
-//! control characters, an escape of an escape, segments of more than [`SEGMENT`] bytes, more than [`PARAMETERS`] parameters.
+//! Marks never widen the type of a variable. Free text accepts odd parts; nothing accepts bad parts: bytes that are
+//! not UTF-8, control characters, double escapes, segments of more than [`SEGMENT`] bytes, more than [`PARAMETERS`]
+//! parameters.
 
 use super::canonical::{Canonical, Unreadable, unescaped};
 use super::wildcard_length;
@@ -19,16 +20,16 @@ use crate::kinds::{self, Kind};
 
 /// The mark of a part that looks like an attack.
 pub const ODD: &[u8] = b"{odd}";
-/// The mark of a part that no interface takes.
+/// The mark of an invalid part.
 pub const BAD: &[u8] = b"{bad}";
-/// The longest value of a parameter that stays in a template.
+/// Maximum length of a literal value of a parameter.
 pub const WORD: usize = 40;
-/// Most parameters of a request that a pattern may explain.
+/// Maximum number of parameters that a pattern may match.
 pub const PARAMETERS: usize = 256;
-/// The longest segment or value that a variable has.
+/// Maximum length of a segment or value.
 pub const SEGMENT: usize = 2048;
 
-/// What the bytes of a part say before its type is asked.
+/// The first classification of a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nature {
     Plain,
@@ -36,13 +37,13 @@ enum Nature {
     Bad,
 }
 
-/// Decodes `part` into `out` and says what it is.
+/// Decode `part` into `out` and classify it.
 fn decode(part: &[u8], out: &mut Vec<u8>) -> Nature {
     out.clear();
     if part.len() > SEGMENT {
         return Nature::Bad;
     }
-    // Letters, digits and hyphens are what most parts are, and are what they are.
+    // Fast path: most parts need no decoding.
     if part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_') {
         out.extend_from_slice(part);
         return Nature::Plain;
@@ -76,7 +77,8 @@ fn decode(part: &[u8], out: &mut Vec<u8>) -> Nature {
     if is_odd(out) { Nature::Odd } else { Nature::Plain }
 }
 
-/// Whether a decoded part looks like an attack: markup, quotes beside signs of code, steps upwards, keywords of a query.
+/// Return true if a decoded part looks like an attack: markup, quotes with symbols of code, steps upwards, keywords of
+/// a query.
 pub fn is_odd(decoded: &[u8]) -> bool {
     let mut signs = 0_u32;
     let mut quotes = 0_u32;
@@ -85,7 +87,7 @@ pub fn is_odd(decoded: &[u8]) -> bool {
             b'<' | b'>' | b'`' | b'|' | b'\\' | b'^' | b'{' | b'}' | b'"' | b'\n' | b'\r' => return true,
             b'\'' => {
                 let letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte > 127);
-                // An apostrophe stands between letters.
+                // An apostrophe is between letters.
                 quotes += u32::from(!(letter(at.checked_sub(1).map(|at| &decoded[at])) && letter(decoded.get(at + 1))));
             }
             b'.' if decoded[at..].starts_with(b"../") || &decoded[at..] == b".." => return true,
@@ -133,7 +135,7 @@ const PHRASES: [&str; 23] = [
     "/bin/",
 ];
 
-/// Whether words of a query language or a shell stand in it as they do in a query.
+/// Return true if words of a query language or a shell occur as they do in a query.
 fn asks(decoded: &[u8]) -> bool {
     if decoded.len() < 5 || !decoded.iter().any(|byte| matches!(byte, b' ' | b'(' | b'/' | b'\t' | b':')) {
         return false;
@@ -143,7 +145,7 @@ fn asks(decoded: &[u8]) -> bool {
     PHRASES.iter().any(|phrase| has(phrase)) || has("select ") && has(" from ") || is_condition(&lower)
 }
 
-/// Whether `and` or `or` stands before a comparison or a number, as in `1 and 3=4` and `1) or (2`.
+/// Return true if `and` or `or` precedes a comparison or a number, as in `1 and 3=4` and `1) or (2`.
 fn is_condition(lower: &[u8]) -> bool {
     [&b" and "[..], b" or ", b")and", b")or"].iter().any(|word| {
         memchr::memmem::find(lower, word).is_some_and(|at| {
@@ -155,10 +157,10 @@ fn is_condition(lower: &[u8]) -> bool {
     })
 }
 
-/// Scans an item into a batch.
+/// Scan an item into a batch.
 ///
 /// # Errors
-/// It is no URL; the batch is as it was.
+/// The item is not a URL; the batch is then unchanged.
 pub fn scan(
     batch: &mut Batch,
     row: usize,
@@ -188,7 +190,7 @@ pub fn scan(
     for parameter in &url.parameters {
         let key = &url.text[parameter.key.clone()];
         let value = parameter.value.clone().map(|range| &url.text[range]);
-        // A key that is repeated is one: its values are those of one variable.
+        // A repeated key is one variable with all its values.
         let again = last == Some(key);
         batch.literal(if last.is_none() { b"?" } else { b"&" });
         last = Some(key);
@@ -202,7 +204,7 @@ pub fn scan(
     Ok(())
 }
 
-/// Copies a part that holds wildcards of a pattern.
+/// Copy a part with the wildcards of a pattern.
 fn write_pattern(batch: &mut Batch, part: &[u8]) {
     let mut start = 0;
     let mut at = 0;
@@ -230,7 +232,7 @@ fn write_key(batch: &mut Batch, key: &[u8], has_value: bool, decoded: &mut Vec<u
         Nature::Odd => batch.literal(ODD),
         Nature::Plain if key.len() > 64 => batch.wildcard(Kind::Text, decoded),
         Nature::Plain => match kinds::kind_of(decoded) {
-            // A number as a key keeps caches from answering; `?uuid` names what is asked for.
+            // A number as a key defeats caches; `?uuid` is an identifier.
             kind @ (Kind::Int | Kind::Uuid | Kind::Float) => batch.wildcard(kind, decoded),
             kind @ (Kind::Hex | Kind::Token) if !has_value => batch.wildcard(kind, decoded),
             _ => batch.literal(key),
@@ -260,7 +262,7 @@ fn write_value(batch: &mut Batch, value: &[u8], again: bool, decoded: &mut Vec<u
     }
 }
 
-/// The type of a decoded value, with short random identifiers among the tokens.
+/// Return the type of a decoded value; short random identifiers are tokens.
 pub fn value_kind(decoded: &[u8]) -> Kind {
     if decoded.len() >= 8 && is_short_hex(decoded) {
         return Kind::Hex;
@@ -274,14 +276,14 @@ pub fn value_kind(decoded: &[u8]) -> Kind {
     }
 }
 
-/// Whether a value may be the name of something in a program.
+/// Return true if a value may be an identifier in a program.
 fn is_identifier(value: &[u8]) -> bool {
     value.len() <= WORD
         && (value[0].is_ascii_alphabetic() || matches!(value[0], b'/' | b'_'))
         && value.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'/'))
 }
 
-/// Where a suffix such as `.html` begins: at most five letters and digits, or one that files are known by.
+/// Return the start of a suffix such as `.html`: at most five letters and digits, or a known file suffix.
 pub fn suffix_at(segment: &[u8]) -> Option<usize> {
     let dot = segment.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
     let suffix = &segment[dot + 1..];
@@ -325,7 +327,7 @@ fn write_segment(batch: &mut Batch, segment: &[u8], decoded: &mut Vec<u8>) {
     }
 }
 
-/// Whether what follows the first `;` of a segment is anything but names, and values that are plain.
+/// Return true if the matrix parameters of a segment contain anything but names and plain values.
 fn is_odd_rest(segment: &[u8], decoded: &mut Vec<u8>) -> bool {
     let name = |part: &[u8]| {
         !part.is_empty() && part.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
@@ -336,7 +338,7 @@ fn is_odd_rest(segment: &[u8], decoded: &mut Vec<u8>) -> bool {
     })
 }
 
-/// Writes a segment without matrix parameters; `decoded` is given when it is known.
+/// Write a segment without matrix parameters; `decoded` is its decoded text, if available.
 fn write_base(batch: &mut Batch, base: &[u8], decoded: Option<&Vec<u8>>) {
     let whole = decoded.map_or(base, |decoded| decoded.as_slice());
     if !is_version_segment(whole)
@@ -358,7 +360,7 @@ fn write_base(batch: &mut Batch, base: &[u8], decoded: Option<&Vec<u8>>) {
     batch.literal(&base[stem..]);
 }
 
-/// Whether a segment is `v2`, `v1.1`, `1.4.2`, `2.0`: the merge decides what it is.
+/// Return true if a segment is a version: `v2`, `v1.1`, `1.4.2`, `2.0`. The merge decides if it becomes a wildcard.
 pub fn is_version_segment(segment: &[u8]) -> bool {
     let numbers = segment.strip_prefix(b"v").or_else(|| segment.strip_prefix(b"V")).unwrap_or(segment);
     let prefixed = numbers.len() < segment.len();
@@ -375,7 +377,7 @@ pub fn is_version_segment(segment: &[u8]) -> bool {
         }
 }
 
-/// The type of a whole segment that has one by itself.
+/// Return the type of a segment if it has one by itself.
 fn segment_kind(segment: &[u8]) -> Option<Kind> {
     if segment.is_empty() || segment.len() > 512 {
         return None;
@@ -403,7 +405,7 @@ fn segment_kind(segment: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Whether hexadecimal digits that a word could be too are no word: letters and digits change places twice.
+/// Return true if hexadecimal digits are not a word: letters and digits alternate at least twice.
 pub fn is_short_hex(bytes: &[u8]) -> bool {
     let changes = bytes.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
     let cases = bytes.iter().any(u8::is_ascii_lowercase) && bytes.iter().any(u8::is_ascii_uppercase);
@@ -411,7 +413,7 @@ pub fn is_short_hex(bytes: &[u8]) -> bool {
     bytes.len() >= 4 && bytes.iter().all(u8::is_ascii_hexdigit) && !cases && (changes >= 2 || changes == 1 && begun)
 }
 
-/// Whether letters and digits stand in no order that a name has: ten bytes or more.
+/// Return true if letters and digits are in random order, for ten bytes or more.
 pub fn is_random(bytes: &[u8]) -> bool {
     if bytes.len() < 10 || bytes.len() > 512 {
         return false;
@@ -449,7 +451,7 @@ pub fn is_random(bytes: &[u8]) -> bool {
     marks == 0 && turns >= 3 && 5 * turns >= bytes.len()
 }
 
-/// Whether it is base64 with its padding, or of at least 24 bytes with its two marks.
+/// Return true for base64 with padding, or of at least 24 bytes without padding.
 fn is_padded(bytes: &[u8]) -> bool {
     let bare = bytes.strip_suffix(b"==").or_else(|| bytes.strip_suffix(b"=")).unwrap_or(bytes);
     let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_ ".contains(byte);
@@ -461,12 +463,12 @@ fn is_padded(bytes: &[u8]) -> bool {
             || is_random(&bare.iter().copied().filter(u8::is_ascii_alphanumeric).collect::<Vec<u8>>()))
 }
 
-/// Whether it is a signed token: three parts of base64, the first one of a JSON object.
+/// Return true for a signed token: three parts of base64 that start with a JSON object.
 fn is_signed(bytes: &[u8]) -> bool {
     bytes.len() > 30 && bytes.starts_with(b"eyJ") && memchr::memchr_iter(b'.', bytes).count() == 2
 }
 
-/// Writes a name in pieces: numbers, days, versions, hashes are wildcards, the rest is literal.
+/// Write the pieces of a name: numbers, dates, versions and hashes are wildcards, the rest is literal.
 fn write_pieces(batch: &mut Batch, name: &[u8]) {
     let (mut at, mut start) = (0, 0);
     while at < name.len() {
@@ -492,7 +494,7 @@ fn write_pieces(batch: &mut Batch, name: &[u8]) {
     batch.literal(&name[start..]);
 }
 
-/// The typed piece at the beginning of `rest`, which ends where letters and digits end.
+/// Return the type and length of the typed piece at the start of `rest`.
 fn piece(rest: &[u8]) -> Option<(Kind, usize)> {
     let run = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let ends = |length: usize| !rest.get(length).is_some_and(u8::is_ascii_alphanumeric);

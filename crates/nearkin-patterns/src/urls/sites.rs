@@ -1,7 +1,7 @@
-//! Patterns of all hosts of a table: which template belongs to which, and what no pattern explains.
+//! Patterns of all hosts of a table, and the templates that match no pattern.
 //!
-//! Where clients are known, the merge is done twice: clients of whose templates most are in no pattern of the first are scanners, and
-//! what nobody else asked for is left out of the second.
+//! If clients are known, the merge runs twice. Clients with most of their templates outside the patterns of the first
+//! run are scanners. The second run ignores templates that only scanners requested.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,20 +12,20 @@ use crate::templates::{Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
 
-/// A pattern with its host and name.
+/// A pattern with its host, text and statistics.
 #[derive(Debug, Clone)]
 pub struct SitePattern {
-    /// The host, empty for paths alone.
+    /// The host; empty for paths without a host.
     pub host: Vec<u8>,
     /// The pattern.
     pub pattern: Pattern,
-    /// What it is known by: the hash of method, host, path and parameters that dispatch.
+    /// The hash of method, host, path and dispatching parameters.
     pub id: u64,
     /// The pattern as a URL.
     pub text: Vec<u8>,
-    /// Templates that it explains, ascending by their bytes.
+    /// Rows of the matching templates, in the order of their bytes.
     pub templates: Vec<usize>,
-    /// Their requests.
+    /// Number of requests.
     pub count: u64,
 }
 
@@ -35,13 +35,13 @@ pub struct Sites {
     hosts: BTreeMap<Vec<u8>, (Tree, Vec<Option<usize>>)>,
     /// The patterns: most requests first, then by text.
     pub patterns: Vec<SitePattern>,
-    /// Templates that no pattern explains.
+    /// Rows of templates that match no pattern.
     pub unmatched: Vec<usize>,
-    /// What made variables of words.
+    /// The evidence for the variables, by host.
     pub evidence: Vec<(Vec<u8>, Evidence)>,
 }
 
-/// The text of a pattern: method, host, path, parameters that dispatch; with the other ones too if `whole`.
+/// Return the text of a pattern: method, host, path and dispatching parameters; all parameters if `whole`.
 fn pattern_text(host: &[u8], pattern: &Pattern, whole: bool) -> Vec<u8> {
     let mut text = pattern.method.clone();
     if !text.is_empty() {
@@ -75,7 +75,8 @@ fn pattern_text(host: &[u8], pattern: &Pattern, whole: bool) -> Vec<u8> {
     text
 }
 
-/// Whether the requests are a list of URLs rather than traffic: hardly one is there twice, and once is then no sign of noise.
+/// Return true if the requests are a list of URLs rather than traffic: hardly any is repeated, so a single request is
+/// not noise.
 fn is_list(requests: &[Request], templates: &[Template], sample: u64) -> bool {
     let (mut literal, mut repeated, mut typed, mut distinct) = (0, 0, 0, 0);
     for request in requests {
@@ -85,7 +86,7 @@ fn is_list(requests: &[Request], templates: &[Template], sample: u64) -> bool {
             repeated += if request.count > 1 { request.count } else { 0 };
         } else {
             let distinct_values = template.wildcards.iter().map(Values::len).max().unwrap_or(0) as u64;
-            // Samples are no larger than they are, so counts beyond them say nothing.
+            // Samples are limited, so counts beyond the limit are not comparable.
             typed += request.count.min(sample);
             distinct += distinct_values.min(request.count).min(sample);
         }
@@ -94,17 +95,18 @@ fn is_list(requests: &[Request], templates: &[Template], sample: u64) -> bool {
 }
 
 impl Sites {
-    /// Merges the templates of a table. Patterns of fewer than `least` requests explain nothing, but in a list of URLs.
+    /// Merge the templates of a table. Patterns with fewer than `min_requests` requests are dropped, except in a list
+    /// of URLs.
     ///
     /// # Errors
-    /// There is no memory for the order of the templates.
+    /// Memory allocation fails.
     pub fn new(table: &TemplateTable, rules: &Rules, min_requests: u64) -> nearkin_core::Result<Self> {
         let result = Self::without(table, rules, min_requests, &HashSet::new())?;
         let scanners = if rules.clients { result.scanners(table) } else { HashSet::new() };
         if scanners.is_empty() { Ok(result) } else { Self::without(table, rules, min_requests, &scanners) }
     }
 
-    /// Merges the templates that others than these clients asked for.
+    /// Merge the templates, ignoring those that only these clients requested.
     fn without(
         table: &TemplateTable,
         rules: &Rules,
@@ -136,7 +138,7 @@ impl Sites {
         Ok(sites)
     }
 
-    /// Clients of whose templates most are in no pattern, ten at least.
+    /// Return the clients with at least ten templates, and more than half of them, outside the patterns.
     fn scanners(&self, table: &TemplateTable) -> HashSet<u64> {
         let mut by_client: HashMap<u64, (u32, u32)> = HashMap::new();
         let explained: HashSet<usize> =
@@ -198,7 +200,7 @@ impl Sites {
         self.hosts.insert(host, (tree, numbers));
     }
 
-    /// Puts the patterns in order.
+    /// Sort the patterns.
     fn order(&mut self) {
         let mut order: Vec<usize> = (0..self.patterns.len()).collect();
         order.sort_by(|&a, &b| {
@@ -218,7 +220,7 @@ impl Sites {
         }
     }
 
-    /// The place of the pattern that takes a template.
+    /// Return the index of the pattern that matches a template.
     pub fn find(&self, template: &[u8]) -> Option<usize> {
         let (_, host, request) = request::split(template);
         let (tree, numbers) = self.hosts.get(&host)?;

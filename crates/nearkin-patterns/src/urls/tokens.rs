@@ -1,4 +1,4 @@
-//! Parts of templates and of patterns: their bytes, which of them a slot takes, and how much a word looks like a value.
+//! Parts of templates and patterns: their bytes, matching of slots, and the resemblance of words to values.
 
 use crate::kinds::{self, Kind};
 use crate::templates::WILDCARD;
@@ -6,7 +6,7 @@ use crate::templates::WILDCARD;
 use super::canonical::unescaped;
 use super::scan::{BAD, ODD, is_version_segment, suffix_at};
 
-/// The bytes of a slot that is one wildcard, with what stands before and behind it.
+/// Return the bytes of a slot with one wildcard between a prefix and a suffix.
 pub fn slot(before: &[u8], kind: Kind, behind: &[u8]) -> Vec<u8> {
     let mut bytes = before.to_vec();
     bytes.extend([WILDCARD, kind as u8]);
@@ -14,22 +14,22 @@ pub fn slot(before: &[u8], kind: Kind, behind: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Whether the part has no wildcard and no mark.
+/// Return true if the part has no wildcard and no mark.
 pub fn is_literal(part: &[u8]) -> bool {
     memchr::memchr(WILDCARD, part).is_none() && !is_marked(part)
 }
 
-/// Whether the part is odd or bad.
+/// Return true if the part is odd or bad.
 pub fn is_marked(part: &[u8]) -> bool {
     part == ODD || part == BAD
 }
 
-/// The wildcards of a part, in order.
+/// Return the wildcards of a part, in order.
 pub fn wildcards(part: &[u8]) -> impl Iterator<Item = (usize, Kind)> {
     memchr::memchr_iter(WILDCARD, part).filter_map(|at| Some((at, Kind::numbered(*part.get(at + 1)?)?)))
 }
 
-/// The only wildcard of a part that is nothing else.
+/// Return the type of a part that is a single wildcard; None for other parts.
 pub fn whole(part: &[u8]) -> Option<Kind> {
     match part {
         [WILDCARD, number] => Kind::numbered(*number),
@@ -37,7 +37,7 @@ pub fn whole(part: &[u8]) -> Option<Kind> {
     }
 }
 
-/// A part as a pattern writes it: wildcards by their names.
+/// Return a part as text: wildcards as type names in braces.
 pub fn written(part: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(part.len() + 8);
     let mut at = 0;
@@ -58,7 +58,7 @@ pub fn written(part: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Percent-escapes decoded.
+/// Return the part with percent-escapes decoded.
 pub fn decoded(part: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(part.len());
     let mut at = 0;
@@ -75,7 +75,7 @@ pub fn decoded(part: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The type of a part: of its wildcard, of its words, or of both together.
+/// Return the type of a part, from its wildcards and literals.
 pub fn kind_of(part: &[u8]) -> Kind {
     if let Some(kind) = whole(part) {
         return kind;
@@ -89,7 +89,7 @@ pub fn kind_of(part: &[u8]) -> Kind {
     while at < part.len() {
         match (part[at], part.get(at + 1).and_then(|&number| Kind::numbered(number))) {
             (WILDCARD, Some(kind)) => {
-                // A digit and a letter stand for a piece, so that the rest says what the whole is.
+                // Substitute typical characters for a piece, then classify the text.
                 match kind {
                     Kind::Int => plain.extend(b"0"),
                     Kind::Date | Kind::Uuid | Kind::Hex => plain.extend(b"0a"),
@@ -111,14 +111,14 @@ pub fn kind_of(part: &[u8]) -> Kind {
         return Kind::Text;
     }
     match kinds::kind_of(&decoded(&plain)) {
-        // What stands for a piece is no value.
+        // A substitute is not a value.
         Kind::Hex | Kind::Quantity | Kind::Token | Kind::Host if plain != part => Kind::Name,
         Kind::Hex if !plain.iter().any(u8::is_ascii_digit) => Kind::Word,
         kind => kind,
     }
 }
 
-/// Whether a variable of type `wide` takes a value of type `narrow`.
+/// Return true if a variable of type `wide` accepts a value of type `narrow`.
 pub fn takes(wide: Kind, narrow: Kind) -> bool {
     wide.covers(narrow)
         || match wide {
@@ -129,7 +129,7 @@ pub fn takes(wide: Kind, narrow: Kind) -> bool {
         }
 }
 
-/// Whether a slot takes a part.
+/// Return true if a slot accepts a part.
 pub fn fits(slot: &[u8], part: &[u8]) -> bool {
     if slot == part {
         return true;
@@ -144,7 +144,7 @@ pub fn fits(slot: &[u8], part: &[u8]) -> bool {
     aligned(slot, part)
 }
 
-/// Whether a variable takes a part, which may be odd if it is free text.
+/// Return true if a variable accepts a part; free text accepts odd parts.
 pub fn value_fits(kind: Kind, inner: &[u8]) -> bool {
     if inner == BAD {
         return false;
@@ -160,7 +160,7 @@ pub fn value_fits(kind: Kind, inner: &[u8]) -> bool {
             && takes(Kind::Name, narrow)
 }
 
-/// Whether both have the same literal pieces, and each wildcard of the slot takes that of the part.
+/// Return true if both have the same literals, and each wildcard of the slot accepts that of the part.
 fn aligned(slot: &[u8], part: &[u8]) -> bool {
     let (mut a, mut b) = (0, 0);
     while a < slot.len() && b < part.len() {
@@ -188,7 +188,7 @@ fn aligned(slot: &[u8], part: &[u8]) -> bool {
     a == slot.len() && b == part.len()
 }
 
-/// Words that name an action or a view, which values seldom are.
+/// Names of actions or views, which are rarely values.
 const ACTIONS: &str = " about account activate active add admin agenda all api app apply approve archive archived assets assign \
  attachments audit auth available avatar backup balance ban batch billing block bulk calendar callback cancel capture cart \
  categories category chart check checkout clear clone close comments compare complete completed confirm contact copy count \
@@ -209,7 +209,7 @@ const ACTIONS: &str = " about account activate active add admin agenda all api a
  trending unarchive unblock unfollow unlike unlock unpublish unread unsubscribe update updates upload uploads upcoming usage \
  user users validate verify version versions view views vote votes watch webhook webhooks widgets ";
 
-/// Whether the word is the name of an action or a view.
+/// Return true if the word is the name of an action or a view.
 pub fn is_action(word: &[u8]) -> bool {
     let lower = word.to_ascii_lowercase();
     std::str::from_utf8(&lower).is_ok_and(|word| {
@@ -219,7 +219,7 @@ pub fn is_action(word: &[u8]) -> bool {
     })
 }
 
-/// Whether the word is the name of a collection: a plural, as English writes it.
+/// Return true if the word is an English plural, the name of a collection.
 pub fn is_plural(word: &[u8]) -> bool {
     word.len() > 3
         && word.last().is_some_and(|byte| *byte | 32 == b's')
@@ -228,19 +228,19 @@ pub fn is_plural(word: &[u8]) -> bool {
             .any(|end| word.to_ascii_lowercase().ends_with(end))
 }
 
-/// Names of segments after which a value is likely, beside plurals.
+/// Singular names of segments that usually precede a value.
 const HOLDERS: &str = " article author blog book brand by category channel city collection company country course date doc entry \
  event file forum game genre group hashtag id item job key keyword label lang language location magazine member movie name \
  news order org page person place player post product profile project q query question recipe region repo room search section \
  series shop show sku slug song state store story tag team term thread title topic track type u user username video wiki word ";
 
-/// Whether the word announces a value: `/tag/`, `/users/`, `/wiki/`.
+/// Return true if the word usually precedes a value: `/tag/`, `/users/`, `/wiki/`.
 pub fn is_holder(word: &[u8]) -> bool {
     let lower = word.to_ascii_lowercase();
     is_plural(word) || std::str::from_utf8(&lower).is_ok_and(|word| HOLDERS.contains(&format!(" {word} ")))
 }
 
-/// Whether the word may be a code of a language: `de`, `pt-BR`, `zh_Hans`.
+/// Return true if the word may be a language code: `de`, `pt-BR`, `zh_Hans`.
 pub fn is_language(word: &[u8]) -> bool {
     const CODES: &str = " ar az bg bn ca cs da de el en es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk ko lt lv mk ms nb nl nn no \
  pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh ";
@@ -262,7 +262,7 @@ pub fn is_language(word: &[u8]) -> bool {
     }
 }
 
-/// How much the word looks like a value rather than a name that a programmer gave, 0 to 1.
+/// Return the resemblance of a word to a value rather than to a name chosen by a programmer, 0 to 1.
 pub fn valueness(part: &[u8]) -> f64 {
     let stem = &part[..suffix_at(part).unwrap_or(part.len())];
     if is_action(stem) {
@@ -301,12 +301,14 @@ pub fn valueness(part: &[u8]) -> f64 {
     if is_plural(stem) { 0.15 } else { 0.3 }
 }
 
-/// Whether the merge may make a variable of the part by the number of values: it has letters that no type explains.
+/// Return true if the merge may turn the part into a variable because of the number of values: its letters have no
+/// type.
 pub fn is_word(part: &[u8]) -> bool {
     !is_marked(part) && whole(part).is_none() && !is_version_segment(part)
 }
 
-/// Holes with short capitals around them, as in `AX-{int}`: codes, whose letters are values too.
+/// Return true for wildcards with short capitals around them, as in `AX-{int}`: codes, whose letters are values as
+/// well.
 pub fn is_code(part: &[u8]) -> bool {
     let stem = &part[..suffix_at(part).unwrap_or(part.len())];
     let (mut at, mut run, mut letters) = (0, 0, false);
@@ -331,7 +333,7 @@ pub fn is_code(part: &[u8]) -> bool {
     letters && (wildcards(stem).next().is_some() || stem.iter().any(u8::is_ascii_digit))
 }
 
-/// A literal with its runs of digits as wildcards: `img042` becomes `img{int}`.
+/// Return a literal with its runs of digits as wildcards: `img042` becomes `img{int}`.
 pub fn skeleton(part: &[u8]) -> Option<Vec<u8>> {
     let stem = suffix_at(part).unwrap_or(part.len());
     if !is_literal(part)

@@ -1,11 +1,13 @@
-//! The merge: templates of a host become a tree whose nodes have parts that are names and slots that are variables.
+//! The merge of URLs: the templates of a host become a tree with literal names and variable slots.
 //!
-//! A node takes the requests that begin alike. Their next parts are grouped: equal ones; names with running numbers (`img042`); versions;
-//! those that [`decide`](super::decide) takes for values of one variable, by suffix; types that another group's type covers and that
-//! are few beside it. Each group is a child, and its requests go on together, so that evidence for a variable further down is that
-//! of all of them. Where the rest is a path of files in no order, one variable takes all of it. Methods are told apart at the end.
+//! A node contains the requests with a common prefix. Their next parts are grouped: equal parts; names with running
+//! numbers (`img042`); versions; parts that [`decide`](super::decide) takes for values of one variable, by suffix;
+//! rare parts with a type that the type of another group covers. Each group is a child, and its requests are merged
+//! further together, so evidence for a variable deeper in the path comes from all of them. If the rest is a path of
+//! unordered files, one variable takes all of it. Methods are separated at the end.
 //!
-//! Everything is done in the order of bytes, from sums: the tree depends on the table alone. Cost: O(templates · segments · log).
+//! All steps follow the order of bytes and use sums, so the tree depends on the table alone. Cost: O(templates ·
+//! segments · log).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -18,30 +20,30 @@ use crate::templates::{Template, WILDCARD};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
 
-/// A path that a person wants as it is: its host and its parts.
+/// A path that a user pinned: its host and its parts.
 pub type Pin = (Vec<u8>, Vec<Vec<u8>>);
 
 /// A pattern of one host.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// The method, empty for none.
+    /// The method; empty for none.
     pub method: Vec<u8>,
     /// Names and slots of the path.
     pub path: Vec<Vec<u8>>,
-    /// Parameters by key, those that dispatch with their value.
+    /// Parameters by key; dispatching ones have a value.
     pub parameters: Vec<Parameter>,
-    /// Requests that made it.
+    /// Number of requests.
     pub count: u64,
 }
 
-/// Why a slot is a variable.
+/// The evidence for a variable.
 #[derive(Debug, Clone)]
 pub struct Evidence {
     /// The slot, with the path before it.
     pub path: Vec<Vec<u8>>,
-    /// What was decided.
+    /// The decision.
     pub verdict: Verdict,
-    /// In words.
+    /// The reason as text.
     pub reason: &'static str,
 }
 
@@ -50,7 +52,7 @@ struct Node {
     names: HashMap<Vec<u8>, usize>,
     /// Slots with wildcards, the narrowest first.
     slots: Vec<(Vec<u8>, usize)>,
-    /// What ends here, by method.
+    /// The patterns of requests that end here, by method.
     ends: BTreeMap<Vec<u8>, Query>,
 }
 
@@ -60,35 +62,35 @@ pub struct Tree {
     nodes: Vec<Node>,
     /// The patterns.
     pub patterns: Vec<Pattern>,
-    /// What made its slots.
+    /// The evidence for its slots.
     pub evidence: Vec<Evidence>,
 }
 
-/// What the merge is told beside the templates.
+/// Constraints of the merge, set by the user.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// Parts that stay names.
+    /// Paths with parts that must be literal.
     pub pins: Vec<Pin>,
-    /// Hosts and paths of slots that a person took back, with `{}` for wildcards.
+    /// Hosts and paths of slots to undo, with `{}` for wildcards.
     pub splits: Vec<Vec<u8>>,
-    /// Whether clients are known.
+    /// True if clients are known.
     pub clients: bool,
-    /// What is no name for once.
+    /// Parts that may become variables.
     pub any: Any,
 }
 
-/// What is a variable though it stays as it is otherwise.
+/// Classes of parts that are literal by default and may become variables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Any {
-    /// Suffixes of files are part of values.
+    /// File suffixes are part of values.
     pub suffix: bool,
-    /// Versions are variables at once.
+    /// Versions are variables.
     pub version: bool,
-    /// So are codes of languages.
+    /// Language codes are variables.
     pub language: bool,
 }
 
-/// A group of requests whose next part is the same slot or name.
+/// Requests with the same slot or name as their next part.
 struct Group {
     part: Vec<u8>,
     members: Vec<usize>,
@@ -99,20 +101,20 @@ struct Merge<'a> {
     requests: Vec<Request>,
     templates: &'a [Template],
     rules: &'a Rules,
-    /// Parts that stand behind many beginnings.
+    /// Parts with at least three different prefixes.
     common: HashSet<Vec<u8>>,
     ordinary: f64,
-    /// Whether what was asked for are texts of patterns: then nothing is merged.
+    /// True if the requests are texts of patterns; nothing is merged then.
     declared: bool,
     tree: Tree,
 }
 
-/// Slots of one place that may take others in, those with most requests.
+/// Maximum number of slots at a node that may absorb others.
 const WIDE: usize = 64;
-/// Deepest path whose parts are told apart; what follows is one variable.
+/// Maximum depth of the tree; the rest of a path is one variable.
 const MAX_DEPTH: usize = 40;
 
-/// Merges the requests of one host.
+/// Merge the requests of one host.
 pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules: &Rules) -> Tree {
     let common = common_parts(&requests);
     let ordinary = ordinary(&requests);
@@ -134,7 +136,7 @@ pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules:
     merge.tree
 }
 
-/// Parts behind at least three beginnings: parts of the structure.
+/// Return the parts with at least three different prefixes: they belong to the structure of the site.
 fn common_parts(requests: &[Request]) -> HashSet<Vec<u8>> {
     let mut behind: HashMap<&[u8], (u8, [u64; 2])> = HashMap::new();
     for request in requests {
@@ -154,7 +156,7 @@ fn common_parts(requests: &[Request]) -> HashSet<Vec<u8>> {
     behind.into_iter().filter(|(_, (count, _))| *count >= 3).map(|(part, _)| part.to_vec()).collect()
 }
 
-/// The middle of the requests of paths that have a type by themselves.
+/// Return the median number of requests of paths with typed parts.
 fn ordinary(requests: &[Request]) -> f64 {
     let mut counts: HashMap<u64, u64> = HashMap::new();
     for request in requests {
@@ -169,7 +171,7 @@ fn ordinary(requests: &[Request]) -> f64 {
 }
 
 impl Merge<'_> {
-    /// Makes the node of requests that have `path` in common.
+    /// Build the node of requests with the prefix `path`.
     fn node(&mut self, members: Vec<usize>, path: &mut Vec<Vec<u8>>) -> usize {
         let position = self.tree.nodes.len();
         self.tree.nodes.push(Node::default());
@@ -217,7 +219,7 @@ impl Merge<'_> {
         position
     }
 
-    /// Makes the patterns of requests that end at a node.
+    /// Build the patterns of requests that end at a node.
     fn end(&mut self, node: usize, ended: Vec<usize>, path: &[Vec<u8>]) {
         let mut methods: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for index in ended {
@@ -254,7 +256,7 @@ impl Merge<'_> {
                 Some((_, Some(value))) if tokens::is_literal(value) && !value.is_empty() => {
                     groups.entry(Some(value.clone())).or_default().push(index);
                 }
-                // What is no name dispatches to nothing.
+                // Only names dispatch.
                 Some(_) => (),
             }
         }
@@ -265,7 +267,7 @@ impl Merge<'_> {
             if let Some(value) = &value {
                 fixed.push((key.clone(), value.clone()));
             }
-            // Without the key the question is not asked again.
+            // Without the key, it is not tested again.
             let query = self.query(method, &members, path, fixed);
             fixed.truncate(fixed_before);
             match value {
@@ -278,7 +280,7 @@ impl Merge<'_> {
         Query::Dispatch { key, values, absent }
     }
 
-    /// Whether what follows is a path of files in no order that a person gave.
+    /// Return true if the rest is a path of unordered files.
     fn is_tail(&self, going: &[usize], path: &[Vec<u8>]) -> bool {
         let depth = path.len();
         if depth == 0 || path.last().is_none_or(|part| !tokens::is_literal(part)) || going.len() < 6 {
@@ -320,7 +322,7 @@ impl Merge<'_> {
         4 * typed < leaves && (files * 10 >= leaves * 7 || wandering * 2 >= parts)
     }
 
-    /// The groups of the next parts, in the order of their bytes.
+    /// Return the groups of the next parts, in the order of their bytes.
     fn groups(&mut self, going: Vec<usize>, path: &[Vec<u8>]) -> Vec<Group> {
         let depth = path.len();
         let mut by_part: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
@@ -359,7 +361,7 @@ impl Merge<'_> {
         group.members.iter().map(|&index| self.requests[index].count).sum()
     }
 
-    /// Versions are a variable where there are many.
+    /// Join versions to a variable if there are many.
     fn versions(&self, groups: Vec<Group>) -> Vec<Group> {
         let is = |group: &Group| super::scan::is_version_segment(&group.part);
         let result = groups.iter().filter(|group| is(group)).count();
@@ -371,7 +373,7 @@ impl Merge<'_> {
         join_groups(groups, is, tokens::slot(b"", Kind::Version, b""))
     }
 
-    /// Codes of languages are a variable on demand.
+    /// Join language codes to a variable if the rules say so.
     fn languages(&self, groups: Vec<Group>) -> Vec<Group> {
         let is = |group: &Group| tokens::is_language(&group.part);
         if !self.rules.any.language || groups.iter().filter(|group| is(group)).count() < 2 {
@@ -380,7 +382,7 @@ impl Merge<'_> {
         join_groups(groups, is, tokens::slot(b"", Kind::Name, b""))
     }
 
-    /// Siblings that are values become slots, by suffix.
+    /// Replace siblings that are values by slots, for each suffix.
     fn values(&mut self, groups: Vec<Group>, path: &[Vec<u8>], odd: u64) -> Vec<Group> {
         let mut classes: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for (position, group) in groups.iter().enumerate() {
@@ -429,7 +431,7 @@ impl Merge<'_> {
         result.into_iter().map(|(part, members)| Group { part, members }).collect()
     }
 
-    /// Whether a part with wildcards has values enough to be an interface of its own, as `product-{int}`.
+    /// Return true if a part with wildcards has enough values to be an endpoint of its own, as `product-{int}`.
     fn stands_alone(&self, group: &Group, depth: usize) -> bool {
         if tokens::is_literal(&group.part) {
             return false;
@@ -469,7 +471,8 @@ impl Merge<'_> {
         Sibling { part: &group.part, count: self.count_requests(group), shapes: shapes.into_iter().collect(), clients }
     }
 
-    /// Whether a slot of hashes or tokens takes names too: few of them look like one, beside its own requests.
+    /// Return true if a slot of hashes or tokens may absorb names: few names look like a hash, relative to the
+    /// requests of the slot.
     fn is_trusted(&self, groups: &[Group], position: usize, num_requests: u64) -> bool {
         let slot = &groups[position].part;
         let precise = tokens::wildcards(slot).next().is_some_and(|(_, kind)| matches!(kind, Kind::Hex | Kind::Token));
@@ -481,7 +484,8 @@ impl Merge<'_> {
         precise && 4 * alike.filter(|&count| count <= 2).sum::<u64>() <= num_requests
     }
 
-    /// Groups whose type another group's covers, and that are few beside it, join that one; that of words only if `words`.
+    /// Join rare groups to a group with a type that covers theirs; groups of words absorb others only if `words` is
+    /// true.
     fn absorbed(&self, groups: Vec<Group>, words: bool) -> Vec<Group> {
         let mut order: Vec<(u64, usize)> =
             groups.iter().enumerate().map(|(position, group)| (self.count_requests(group), position)).collect();
@@ -504,7 +508,7 @@ impl Merge<'_> {
                     continue;
                 }
                 let few = if literal {
-                    // A name beside numbers is a name; beside words that are values it is one of them if it is rare.
+                    // A name next to numbers is a name; next to words that are values, it is a value if it is rare.
                     let rare = count <= 2 || count * 100 <= target_count;
                     rare && !tokens::is_action(part) && (trusted || textual(&groups[target].part))
                 } else {
@@ -529,7 +533,7 @@ impl Merge<'_> {
     }
 }
 
-/// Codes such as `AX-1032` are a variable where their letters differ.
+/// Join codes such as `AX-1032` to a variable if their letters differ.
 fn codes(groups: Vec<Group>) -> Vec<Group> {
     let is = |group: &Group| tokens::is_code(&group.part) && super::scan::suffix_at(&group.part).is_none();
     let words = groups.iter().filter(|group| tokens::is_word(&group.part)).count();
@@ -540,7 +544,7 @@ fn codes(groups: Vec<Group>) -> Vec<Group> {
     join_groups(groups, is, tokens::slot(b"", Kind::Name, b""))
 }
 
-/// A path with its host, `{}` for each wildcard.
+/// Return the host and path, with `{}` for each wildcard.
 pub fn bare<'a>(host: &[u8], path: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
     let mut text = host.to_vec();
     for part in path {
@@ -564,7 +568,7 @@ fn textual(slot: &[u8]) -> bool {
         .any(|(_, kind)| matches!(kind, Kind::Word | Kind::Slug | Kind::Name | Kind::File | Kind::Text))
 }
 
-/// Names with running numbers.
+/// Join names with running numbers.
 fn numbered(groups: Vec<Group>) -> Vec<Group> {
     let mut skeletons: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for group in &groups {
@@ -584,7 +588,7 @@ fn numbered(groups: Vec<Group>) -> Vec<Group> {
     groups
 }
 
-/// Joins the groups that `is` names to one.
+/// Join the groups that satisfy `is`.
 fn join_groups(groups: Vec<Group>, is: impl Fn(&Group) -> bool, part: Vec<u8>) -> Vec<Group> {
     let (joined, mut left): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(is);
     let members = joined.into_iter().flat_map(|group| group.members).collect();
@@ -592,7 +596,7 @@ fn join_groups(groups: Vec<Group>, is: impl Fn(&Group) -> bool, part: Vec<u8>) -
     left
 }
 
-/// Suffixes of documents that people upload: three or more of them at one place are names of files.
+/// Merge the suffixes of documents if three or more occur at one node: the parts are file names.
 fn merge_documents(classes: &mut BTreeMap<Vec<u8>, Vec<usize>>) {
     const DOCUMENTS: &str = " pdf doc docx xls xlsx ppt pptx csv tsv txt rtf odt ods zip gz tgz tar rar 7z jpg jpeg png gif bmp tiff webp svg \
      heic mp3 mp4 wav avi mov mkv webm log bak dat md eml ics vcf epub ";
@@ -608,7 +612,7 @@ fn merge_documents(classes: &mut BTreeMap<Vec<u8>, Vec<usize>>) {
     }
 }
 
-/// The type of pooled siblings without their suffix: the least that takes all but rare kinds.
+/// Return the type of pooled siblings without their suffix: the narrowest one that covers all but rare types.
 fn join_pool_kinds<'a>(siblings: impl Iterator<Item = &'a Sibling<'a>>, suffix: usize) -> Kind {
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     let mut all = 0;
@@ -625,7 +629,7 @@ fn join_pool_kinds<'a>(siblings: impl Iterator<Item = &'a Sibling<'a>>, suffix: 
 }
 
 impl Tree {
-    /// The pattern that takes a request.
+    /// Return the pattern that matches a request.
     pub fn find(&self, request: &Request) -> Option<usize> {
         if self.nodes.is_empty() { None } else { self.walk(0, request, 0, &mut 0) }
     }

@@ -12,12 +12,12 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::convert::Array;
 use crate::errors::IntoPython;
 use crate::patterns::table::{FormTable, to_arrays};
 use crate::patterns::{Strings, add_scanned, packed};
 use crate::threads::{detached, detached_with};
 
-type Array<T> = Py<PyArray1<T>>;
 type Rows = (Array<i32>, Array<i64>, Array<i64>, Array<u8>);
 
 /// Scan lines and add them to a table; return the number of skipped ones by the scanner's reasons.
@@ -104,19 +104,19 @@ impl LineTemplates {
 
     /// Return the table of templates as arrays, as `FormTable.arrays` does.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = detached(py, || Columns::from_table(&self.table))?.into_python()?;
+        let columns = detached(py, || Columns::from_table(&self.table))?;
         to_arrays(py, columns)
     }
 
     /// Return for each line the row of its template (-1 for none), the end of its values, and the values by their ends.
     fn find(&self, py: Python<'_>, items: Strings<'_>) -> PyResult<Rows> {
         let items = packed(&items)?;
-        let result = detached(py, || self.match_lines(items))?.into_python()?;
+        let result = detached(py, || self.match_lines(items))?;
         Ok((
-            result.rows.into_pyarray(py).unbind(),
-            result.ends.into_pyarray(py).unbind(),
-            result.text_ends.into_pyarray(py).unbind(),
-            result.text.into_pyarray(py).unbind(),
+            Array(result.rows),
+            Array(result.ends),
+            Array(result.text_ends),
+            Array(result.text),
         ))
     }
 
@@ -182,9 +182,6 @@ impl LineTemplates {
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<LineTemplates>()?;
-    module.add_function(wrap_pyfunction!(add_lines, module)?)?;
-    module.add_function(wrap_pyfunction!(compact_lines, module)?)?;
-    module.add_function(wrap_pyfunction!(line_forms, module)?)
+register! {
+    [LineTemplates] add_lines, compact_lines, line_forms
 }

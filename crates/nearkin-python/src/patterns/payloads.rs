@@ -63,7 +63,7 @@ fn group_forms<'py>(
         let centroids = groups::group(&texts, pinned, threshold)?;
         Ok((texts, centroids))
     };
-    let (texts, centroids) = detached(py, work)?.into_python()?;
+    let (texts, centroids) = detached(py, work)?;
     Ok((for_python(py, &texts).into_python()?, centroids.into_pyarray(py)))
 }
 
@@ -87,7 +87,7 @@ fn nearest_forms<'py>(
     let all =
         |strings: Packed<'_>| -> Vec<Vec<u8>> { (0..strings.len()).map(|row| strings.get(row).to_vec()).collect() };
     let (centres, texts) = (all(packed(&centres)?), all(packed(&texts)?));
-    let result = detached(py, || groups::nearest(&centres, &texts, threshold))?.into_python()?;
+    let result = detached(py, || groups::nearest(&centres, &texts, threshold))?;
     let places: Vec<i64> = result.into_iter().map(|place| place.map_or(-1, i64::from)).collect();
     Ok(places.into_pyarray(py))
 }
@@ -118,12 +118,6 @@ fn for_python<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> Result<Texts<'py>> {
     Ok((offsets.into_pyarray(py), data.into_pyarray(py)))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(add_payloads, module)?)?;
-    module.add_function(wrap_pyfunction!(form_similarity, module)?)?;
-    module.add_function(wrap_pyfunction!(forms_of, module)?)?;
-    module.add_function(wrap_pyfunction!(group_forms, module)?)?;
-    module.add_function(wrap_pyfunction!(nearest_forms, module)?)?;
-    module.add_function(wrap_pyfunction!(read_payload, module)?)?;
-    module.add_function(wrap_pyfunction!(script_features, module)?)
+register! {
+    add_payloads, form_similarity, forms_of, group_forms, nearest_forms, read_payload, script_features
 }

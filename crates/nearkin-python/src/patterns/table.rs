@@ -43,7 +43,7 @@ impl FormTable {
         gone: (u64, u64),
     ) -> PyResult<Self> {
         let columns = columns(arrays)?;
-        let table = detached(py, || columns.table(sample, max_forms, gone))?.into_python()?;
+        let table = detached(py, || columns.table(sample, max_forms, gone))?;
         Ok(Self { table: Lock::new(table) })
     }
 
@@ -175,21 +175,16 @@ fn join_kinds(left: &str, right: &str) -> PyResult<&'static str> {
 #[pyfunction]
 fn write_patterns(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
     let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
-    detached(py, || file::write(&path, text, &values))?.into_python()
+    detached(py, || file::write(&path, text, &values))
 }
 
 /// Read a file that `write_patterns` wrote.
 #[pyfunction]
 fn read_patterns(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
-    let (text, values) = detached(py, || file::read(&path))?.into_python()?;
+    let (text, values) = detached(py, || file::read(&path))?;
     Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<FormTable>()?;
-    module.add_function(wrap_pyfunction!(join_kinds, module)?)?;
-    module.add_function(wrap_pyfunction!(kind_names, module)?)?;
-    module.add_function(wrap_pyfunction!(kind_of, module)?)?;
-    module.add_function(wrap_pyfunction!(read_patterns, module)?)?;
-    module.add_function(wrap_pyfunction!(write_patterns, module)?)
+register! {
+    [FormTable] join_kinds, kind_names, kind_of, read_patterns, write_patterns
 }

@@ -97,7 +97,7 @@ fn read_requests<'py>(
 )> {
     let block = block.as_slice()?;
     let lines = if log { logs::Lines::Log } else { logs::Lines::Plain };
-    let result = detached(py, || logs::read(block, end, lines))?.into_python()?;
+    let result = detached(py, || logs::read(block, end, lines))?;
     let counts = logs::REASONS.into_iter().zip(result.counts).filter(|(_, count)| *count > 0).collect();
     Ok((
         result.ends.into_pyarray(py),
@@ -289,8 +289,7 @@ impl UrlSites {
                 scan_one(batch, row, item, get_method(methods, row), drop_trackers);
             };
             Ok(rows::matches(&self.sites, &batch::scan(items, scan)?, items.len()))
-        })?
-        .into_python()?;
+        })?;
         let Matches { numbers, ends, text_ends, present, text } = result;
         Ok((
             numbers.into_pyarray(py),
@@ -302,11 +301,6 @@ impl UrlSites {
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<UrlSites>()?;
-    module.add_function(wrap_pyfunction!(add_urls, module)?)?;
-    module.add_function(wrap_pyfunction!(canonical_url, module)?)?;
-    module.add_function(wrap_pyfunction!(compact_urls, module)?)?;
-    module.add_function(wrap_pyfunction!(read_requests, module)?)?;
-    module.add_function(wrap_pyfunction!(url_reasons, module)?)
+register! {
+    [UrlSites] add_urls, canonical_url, compact_urls, read_requests, url_reasons
 }
