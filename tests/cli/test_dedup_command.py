@@ -79,13 +79,13 @@ def test_a_second_run_removes_nothing(tmp_path: Path) -> None:
 
 
 def test_threads_and_doors_give_the_same_answer(tmp_path: Path) -> None:
-    """One thread, two threads and the Python call agree on the sample corpus."""
+    """One thread, the default number of threads and the Python call agree on the sample corpus."""
     sample = ROOT / "samples/licences.jsonl.gz"
-    for threads in ("1", "2"):
-        done = run("dedup", sample, "-o", tmp_path / threads, "--id-column", "id", "-q", "--threads", threads)
-        assert 0 == done.returncode, done.stderr
-    single, double = ((tmp_path / threads / "clusters.jsonl").read_text() for threads in ("1", "2"))
-    assert single == double
+    done = run("dedup", sample, "-o", tmp_path / "single", "--id-column", "id", "-q", "--threads", "1")
+    assert 0 == done.returncode, done.stderr
+    assert 0 == call("dedup", sample, "-o", tmp_path / "default", "--id-column", "id", "-q").code
+    single, default = ((tmp_path / name / "clusters.jsonl").read_text() for name in ("single", "default"))
+    assert single == default
     with gzip.open(sample, "rt", encoding="utf8") as file:
         rows = [json.loads(line) for line in file]
     result = nk.dedup([row["text"] for row in rows], ids=[row["id"] for row in rows])

@@ -19,7 +19,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import mixed
+from engines import mixed_texts
 from sessions import java
 
 import nearkin as nk
@@ -36,7 +36,7 @@ SUMMARY = ("documents", "kept", "removed", "removed_by_reason", "clusters", "lar
 
 def table(count: int = 120, seed: int = 0, first: int = 0) -> pa.Table:
     """Return documents in the order of their ids: near-duplicates, copies, texts without letters."""
-    texts = [text or "" for text in mixed(count, seed)]
+    texts = [text or "" for text in mixed_texts(count, seed)]
     ids = [f"d{number:05}" for number in range(first, first + len(texts))]
     rng = random.Random(seed)
     scores = [rng.randrange(1000) for _ in texts]
