@@ -534,7 +534,7 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
     if not lines:
         raise SystemExit(f"no index has a name that begins with {' or '.join(only)}")
     for line, index in zip(lines, indexes, strict=True):
-        for k in K:
+        for k in KS:
             for knob in index.knobs:
                 recall = recall_of(index.rows(index.ask(knob, Q.astype(index.dtype), k)), Q, X, true, k)
                 point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
