@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def population(rng: np.random.Generator) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return the similarities of 40,000 pairs, few of them high, and the matches: half of those at 0.78."""
+    """Return the similarities of 40,000 pairs, mostly low, and matches with a probability of one half at 0.78."""
     similarity = 0.5 + 0.5 * rng.beta(1.2, 2.5, 40_000)
     return similarity, rng.random(len(similarity)) < 1 / (1 + np.exp(-48 * (similarity - 0.78)))
 

@@ -1,4 +1,4 @@
-"""Looking through a report: clusters, the border, all pairs, a pair side by side; of texts and of files."""
+"""Browsing a report of texts or files: clusters, the border, pairs, and one pair side by side."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsing import PATIENCE, Visit
-from made import Made, contents_of, corpus, files
-from opened import opened, written
+from report_browser import open_page, write_page
+from sample_report import SampleCorpus, build_contents, build_corpus, build_files
 
 from nearkin.report.page import FOLDER, SCRIPTS, bundle_script
 from nearkin.web_assets import assets
@@ -35,17 +35,17 @@ HOSTILE = [
 
 
 @pytest.fixture(scope="module")
-def made() -> Made:
-    return corpus()
+def corpus() -> SampleCorpus:
+    return build_corpus()
 
 
 @pytest.fixture(scope="module")
-def path(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(contents_of(made), tmp_path_factory.mktemp("report"))
+def path(corpus: SampleCorpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(build_contents(corpus), tmp_path_factory.mktemp("report"))
 
 
 def cut(similarity: float) -> str:
-    """Three digits; a pair below a threshold is not told as one that reaches it."""
+    """Return three digits, rounded so that a pair below the threshold never appears to reach it."""
     return f"{math.floor(similarity * 1000 + 1e-3) / 1000:.3f}"
 
 
@@ -54,48 +54,50 @@ def enter(visit: Visit, name: str) -> None:
     visit.wait(f"#view-{name} .card")
 
 
-def test_clusters_are_browsed_down_to_a_pair_and_back(browser: Browser, made: Made, path: Path) -> None:
-    size, _, members = made.clusters[0]
-    with opened(browser, path) as visit:
+def test_clusters_are_browsed_down_to_a_pair_and_back(browser: Browser, corpus: SampleCorpus, path: Path) -> None:
+    size, _, members = corpus.clusters[0]
+    with open_page(browser, path) as visit:
         enter(visit, "clusters")
-        visit.wait("#view-clusters .pager", f"1 to 25 of {len(made.clusters)} clusters")
+        visit.wait("#view-clusters .pager", f"1 to 25 of {len(corpus.clusters)} clusters")
         visit.page.click("#view-clusters .pager >> text=Next")
-        visit.wait("#view-clusters .pager", f"26 to 50 of {len(made.clusters)} clusters")
+        visit.wait("#view-clusters .pager", f"26 to 50 of {len(corpus.clusters)} clusters")
         visit.page.click("#view-clusters .pager >> text=Previous")
-        visit.wait("#view-clusters .pager", f"1 to 25 of {len(made.clusters)} clusters")
+        visit.wait("#view-clusters .pager", f"1 to 25 of {len(corpus.clusters)} clusters")
         visit.page.locator("#view-clusters td a").first.click()
         visit.wait("#view-clusters .one h3", f"Cluster of {size}")
         assert len(members) == visit.page.locator("#view-clusters .one tbody tr").count()
         visit.page.locator("#view-clusters .one td a").nth(1).click()
-        visit.wait("#view-pair .facts", made.ids[members[1][0]])
+        visit.wait("#view-pair .facts", corpus.ids[members[1][0]])
         visit.wait("#view-pair .tools", f"2 of {len(members)}")
         visit.page.keyboard.press("k")
-        visit.wait("#view-pair .facts", made.ids[members[0][0]])
+        visit.wait("#view-pair .facts", corpus.ids[members[0][0]])
         assert visit.page.locator("#view-pair .tools button", has_text="Previous").is_disabled()
         visit.page.click(f"#view-pair >> text=Back: Cluster of {size}")
         visit.wait("#view-clusters .one h3", f"Cluster of {size}")
         visit.page.go_back()
-        visit.wait("#view-pair .facts", made.ids[members[0][0]])
+        visit.wait("#view-pair .facts", corpus.ids[members[0][0]])
 
 
-def test_clusters_are_filtered_by_the_ids_of_their_documents(browser: Browser, made: Made, path: Path) -> None:
-    _, kept, members = made.clusters[3]
-    with opened(browser, path) as visit:
+def test_clusters_are_filtered_by_the_ids_of_their_documents(
+    browser: Browser, corpus: SampleCorpus, path: Path
+) -> None:
+    _, kept, members = corpus.clusters[3]
+    with open_page(browser, path) as visit:
         enter(visit, "clusters")
-        visit.page.fill("#view-clusters input", made.ids[members[0][0]].upper())
+        visit.page.fill("#view-clusters input", corpus.ids[members[0][0]].upper())
         visit.page.wait_for_function("() => document.querySelectorAll('#view-clusters .split td a').length === 1")
-        assert made.ids[kept] in visit.text("#view-clusters tbody")
+        assert corpus.ids[kept] in visit.text("#view-clusters tbody")
         visit.page.fill("#view-clusters input", "nothing has this")
         visit.wait("#view-clusters .card", "No clusters.")
 
 
 def test_exact_copies_and_clusters_of_one_are_shown(browser: Browser, tmp_path: Path) -> None:
-    """A cluster whose members are not listed, and a pair that is only in a cluster."""
-    made = corpus(8)
-    kept = next(place for place, name in enumerate(made.ids) if name == "doc/000")
-    exact = made.ids.index("doc/000/exact")
-    made.clusters = [[1, kept, []], [9, kept, [[exact, None, None, "exact"]]]]
-    with opened(browser, written(contents_of(made), tmp_path)) as visit:
+    """Clusters without listed members and pairs that occur only in a cluster are shown."""
+    corpus = build_corpus(8)
+    kept = next(place for place, name in enumerate(corpus.ids) if name == "doc/000")
+    exact = corpus.ids.index("doc/000/exact")
+    corpus.clusters = [[1, kept, []], [9, kept, [[exact, None, None, "exact"]]]]
+    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
         enter(visit, "clusters")
         visit.page.locator("#view-clusters td a").first.click()
         visit.wait("#view-clusters .one", "No documents.")
@@ -108,7 +110,7 @@ def test_exact_copies_and_clusters_of_one_are_shown(browser: Browser, tmp_path: 
 
 
 def test_a_run_that_removed_nothing_is_shown(browser: Browser, tmp_path: Path) -> None:
-    """No cluster, no pair, nothing to judge: every view says so."""
+    """Every view of a run without clusters and pairs says so."""
     said = {
         "clusters": "No clusters.",
         "border": "There are no near misses to judge.",
@@ -116,7 +118,7 @@ def test_a_run_that_removed_nothing_is_shown(browser: Browser, tmp_path: Path) -
         "review": "There are no pairs to judge: the run removed no document by a similarity",
         "labels": "No labels.",
     }
-    with opened(browser, written(contents_of(corpus(0)), tmp_path)) as visit:
+    with open_page(browser, write_page(build_contents(build_corpus(0)), tmp_path)) as visit:
         for name, words in said.items():
             enter(visit, name)
             visit.wait(f"#view-{name} .card", words)
@@ -124,10 +126,10 @@ def test_a_run_that_removed_nothing_is_shown(browser: Browser, tmp_path: Path) -
             visit.page.keyboard.press("j")
 
 
-def test_the_border_has_the_pairs_nearest_to_the_threshold(browser: Browser, made: Made, path: Path) -> None:
-    above = sorted(pair[2] for pair in made.pairs if pair[3])
-    below = sorted((pair[2] for pair in made.pairs if not pair[3]), reverse=True)
-    with opened(browser, path) as visit:
+def test_the_border_has_the_pairs_nearest_to_the_threshold(browser: Browser, corpus: SampleCorpus, path: Path) -> None:
+    above = sorted(pair[2] for pair in corpus.pairs if pair[3])
+    below = sorted((pair[2] for pair in corpus.pairs if not pair[3]), reverse=True)
+    with open_page(browser, path) as visit:
         enter(visit, "border")
         for place in range(2):
             visit.wait(f"#view-border section >> nth={place} >> td a")
@@ -142,33 +144,33 @@ def test_the_border_has_the_pairs_nearest_to_the_threshold(browser: Browser, mad
         visit.wait("#view-border tbody tr >> nth=0", "different")
 
 
-def test_all_pairs_are_listed_by_similarity_and_filtered(browser: Browser, made: Made, path: Path) -> None:
-    with opened(browser, path) as visit:
+def test_all_pairs_are_listed_by_similarity_and_filtered(browser: Browser, corpus: SampleCorpus, path: Path) -> None:
+    with open_page(browser, path) as visit:
         enter(visit, "pairs")
         visit.wait("#view-pairs td a")
         visit.page.select_option("#view-pairs select", "all")
-        visit.wait("#view-pairs .pager", f"1 to 25 of {len(made.pairs)} pairs")
-        expected = sorted((pair[2] for pair in made.pairs), reverse=True)[:25]
+        visit.wait("#view-pairs .pager", f"1 to 25 of {len(corpus.pairs)} pairs")
+        expected = sorted((pair[2] for pair in corpus.pairs), reverse=True)[:25]
         links = visit.page.locator("#view-pairs td a").all_inner_texts()
         assert [cut(similarity) for similarity in expected] == links
         visit.page.fill("#view-pairs input", "doc/003/")
-        count = sum("doc/003/" in made.ids[pair[1]] for pair in made.pairs)
+        count = sum("doc/003/" in corpus.ids[pair[1]] for pair in corpus.pairs)
         visit.page.wait_for_function(
             "count => document.querySelectorAll('#view-pairs td a').length === count", arg=count
         )
 
 
 def side_texts(visit: Visit, side: int) -> str:
-    """What one column of a pair holds."""
+    """Return the text of one column of a pair."""
     cells = "[...document.querySelectorAll('#view-pair .sides tbody tr')].map((row) => row.cells[side].textContent)"
     return str(visit.page.evaluate(f"(side) => {cells}.join('\\n')", side))
 
 
-def test_a_pair_is_shown_side_by_side_with_its_differences(browser: Browser, made: Made, path: Path) -> None:
-    """Both columns hold the whole texts, line beside line; marks are what only one has."""
-    pair = next(place for place, each in enumerate(made.pairs) if each[2] < 0.8)
-    left, right = (made.texts[place] or "" for place in made.pairs[pair][:2])
-    with opened(browser, path) as visit:
+def test_a_pair_is_shown_side_by_side_with_its_differences(browser: Browser, corpus: SampleCorpus, path: Path) -> None:
+    """Both columns have the complete texts with aligned lines; only differences are marked."""
+    pair = next(place for place, each in enumerate(corpus.pairs) if each[2] < 0.8)
+    left, right = (corpus.texts[place] or "" for place in corpus.pairs[pair][:2])
+    with open_page(browser, path) as visit:
         visit.page.goto(f"{visit.url}#pair={pair}")
         visit.wait("#view-pair .sides")
         while visit.page.locator("#view-pair .fold").count() > 0:
@@ -184,9 +186,9 @@ def test_a_pair_is_shown_side_by_side_with_its_differences(browser: Browser, mad
 
 
 def test_differences_are_by_words_or_characters_in_one_or_side_by_side(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(1)
-    made.texts[:2] = ["one colour here", "one color here"]
-    with opened(browser, written(contents_of(made), tmp_path)) as visit:
+    corpus = build_corpus(1)
+    corpus.texts[:2] = ["one colour here", "one color here"]
+    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair del", "colour")
         visit.page.select_option("#view-pair .tools select", "characters")
@@ -197,10 +199,10 @@ def test_differences_are_by_words_or_characters_in_one_or_side_by_side(browser: 
 
 
 def test_long_equal_stretches_are_folded_and_opened(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(1)
+    corpus = build_corpus(1)
     lines = [f"line {number} of a long text that both have" for number in range(200)]
-    made.texts[:2] = ["\n".join(lines), "\n".join([*lines[:100], "new", *lines[101:]])]
-    with opened(browser, written(contents_of(made), tmp_path)) as visit:
+    corpus.texts[:2] = ["\n".join(lines), "\n".join([*lines[:100], "new", *lines[101:]])]
+    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .fold-row")
         assert 2 == visit.page.locator("#view-pair .fold-row").count()
@@ -214,14 +216,14 @@ def test_long_equal_stretches_are_folded_and_opened(browser: Browser, tmp_path: 
 
 
 def test_texts_that_are_missing_or_cut_are_told(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(2)
-    made.texts[1] = None
-    contents = contents_of(made)
+    corpus = build_corpus(2)
+    corpus.texts[1] = None
+    contents = build_contents(corpus)
     run = dict(contents.run or {}) | {"text_cut": 30}
     documents = json.loads(contents.blocks["documents"])
     documents["length"][0] = 5_000
     blocks = dict(contents.blocks) | {"documents": json.dumps(documents).encode()}
-    with opened(browser, written(replace(contents, run=run, blocks=blocks), tmp_path)) as visit:
+    with open_page(browser, write_page(replace(contents, run=run, blocks=blocks), tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .pair", "First: only its first 30 characters are here.")
         visit.wait("#view-pair .pair", "Second: its text is not in this report")
@@ -232,7 +234,7 @@ def test_texts_that_are_missing_or_cut_are_told(browser: Browser, tmp_path: Path
 
 
 def test_files_are_shown_by_type_and_by_the_bytes_that_agree(browser: Browser, tmp_path: Path) -> None:
-    with opened(browser, written(files(), tmp_path)) as visit:
+    with open_page(browser, write_page(build_files(), tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=1")
         visit.wait("#view-pair .strip")
         words = visit.text("#view-pair .facts")
@@ -249,16 +251,16 @@ def test_files_are_shown_by_type_and_by_the_bytes_that_agree(browser: Browser, t
 
 
 @pytest.mark.parametrize("words", HOSTILE)
-def test_hostile_documents_stay_words(browser: Browser, tmp_path: Path, words: str) -> None:
-    """Ids, texts, features, reasons and types of any characters are words in every view."""
-    made = corpus(3)
-    made.ids[0], made.ids[1] = words, words + "2"
-    made.texts[0], made.texts[1] = f"{words}\nsame line\nx {words}", f"y {words}\nsame line\n{words}"
-    made.clusters = [[2, 0, [[1, 0.9, 3, words]]]]
-    contents = contents_of(made)
+def test_hostile_documents_are_escaped(browser: Browser, tmp_path: Path, words: str) -> None:
+    """Ids, texts, features, reasons and types with any characters are plain text in every view."""
+    corpus = build_corpus(3)
+    corpus.ids[0], corpus.ids[1] = words, words + "2"
+    corpus.texts[0], corpus.texts[1] = f"{words}\nsame line\nx {words}", f"y {words}\nsame line\n{words}"
+    corpus.clusters = [[2, 0, [[1, 0.9, 3, words]]]]
+    contents = build_contents(corpus)
     feature = {"both": 1, "left": 1, "right": 1, "some_both": [words], "some_left": [words], "some_right": [words]}
-    blocks = dict(contents.blocks) | {"common": json.dumps(dict.fromkeys(range(len(made.pairs)), feature)).encode()}
-    with opened(browser, written(replace(contents, blocks=blocks), tmp_path)) as visit:
+    blocks = dict(contents.blocks) | {"common": json.dumps(dict.fromkeys(range(len(corpus.pairs)), feature)).encode()}
+    with open_page(browser, write_page(replace(contents, blocks=blocks), tmp_path)) as visit:
         for name in ("clusters", "border", "pairs", "review", "labels"):
             enter(visit, name)
         visit.page.goto(f"{visit.url}#cluster=0")
@@ -278,11 +280,11 @@ def test_hostile_documents_stay_words(browser: Browser, tmp_path: Path, words: s
 def test_every_view_fits_every_width_and_axe_finds_no_fault(
     browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    made = corpus(30)
-    made.ids[made.pairs[0][0]] = "wide/" + "w" * 300
-    made.texts[made.pairs[0][0]] = "unbroken" * 60
-    path = written(contents_of(made), tmp_path)
-    with opened(browser, path, width=width, color_scheme=scheme, bypass_csp=True) as visit:
+    corpus = build_corpus(30)
+    corpus.ids[corpus.pairs[0][0]] = "wide/" + "w" * 300
+    corpus.texts[corpus.pairs[0][0]] = "unbroken" * 60
+    path = write_page(build_contents(corpus), tmp_path)
+    with open_page(browser, path, width=width, color_scheme=scheme, bypass_csp=True) as visit:
         for name in ("summary", "review", "clusters", "border", "pairs", "labels"):
             visit.page.click(f"#views a[href='#{name}']")
             visit.wait(f"#{name if name == 'summary' else 'view-' + name} .card")
@@ -302,8 +304,8 @@ def test_every_view_fits_every_width_and_axe_finds_no_fault(
 
 
 def test_the_keyboard_alone_reaches_a_pair(browser: Browser, path: Path) -> None:
-    """Tab and Enter lead from the top to a pair, and the focus is where the new view begins."""
-    with opened(browser, path) as visit:
+    """Tab and Enter lead from the top to a pair, and the focus moves to the start of the new view."""
+    with open_page(browser, path) as visit:
         visit.page.keyboard.press("Tab")
         assert "Skip to the report" == visit.page.evaluate("document.activeElement.textContent")
         for _ in range(3):
@@ -320,7 +322,7 @@ def test_the_keyboard_alone_reaches_a_pair(browser: Browser, path: Path) -> None
 
 
 def test_print_has_the_summary_whatever_view_is_open(browser: Browser, path: Path) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         visit.page.goto(f"{visit.url}#pair=1")
         visit.wait("#view-pair .sides")
         visit.page.emulate_media(media="print")
@@ -330,8 +332,8 @@ def test_print_has_the_summary_whatever_view_is_open(browser: Browser, path: Pat
         assert visit.page.locator("#view-pair .answers").is_hidden()
 
 
-def test_blocks_are_unpacked_when_they_are_looked_at(browser: Browser, path: Path) -> None:
-    """Opening the summary reads the description alone."""
+def test_blocks_are_unpacked_on_demand(browser: Browser, path: Path) -> None:
+    """Opening the summary unpacks only the description."""
     counting = """
         window.unpacked = 0;
         const whole = window.DecompressionStream;
@@ -352,7 +354,7 @@ def test_blocks_are_unpacked_when_they_are_looked_at(browser: Browser, path: Pat
         context.close()
 
 
-def test_the_script_is_small_and_its_modules_have_no_name_twice() -> None:
+def test_the_script_is_small_and_its_names_are_unique() -> None:
     """At most 60 KB of JavaScript; modules are joined into one scope, so their names must differ."""
     assert len(bundle_script().encode()) <= 60_000
     sources = {name: (assets().get(name) or FOLDER / name).read_text("utf-8") for name in SCRIPTS}
@@ -377,8 +379,8 @@ def test_the_script_is_small_and_its_modules_have_no_name_twice() -> None:
         assert [] == [other for other in imported if SCRIPTS.index(other) >= place]
 
 
-def test_no_space_of_a_string_is_taken_off_the_script() -> None:
-    """Strings, texts of templates and regular expressions stand in the script as in its modules."""
+def test_bundling_keeps_spaces_in_strings() -> None:
+    """Strings, templates and regular expressions of the script equal those of its modules."""
     sources = "".join((assets().get(name) or FOLDER / name).read_text("utf-8") for name in SCRIPTS)
     code = re.sub(r"^import\b[^;]*;\n|^ *//.*\n", "", sources, flags=re.MULTILINE)
     strings = re.findall(r"""(?<=[ (\[,:?{!])"[^"\n]*"(?=[\n )\],;:}.])""", code)
@@ -392,15 +394,15 @@ def test_no_space_of_a_string_is_taken_off_the_script() -> None:
     assert " => " not in shipped.partition("\n")[2]
 
 
-def pair_of(made: Made, one: str, other: str, folder: Path, **run: object) -> Path:
-    """A report whose first pair has these texts, of which at most `text_cut` characters are in the file."""
+def write_pair(corpus: SampleCorpus, one: str, other: str, folder: Path, **run: object) -> Path:
+    """Write a report whose first pair has these texts, with at most `text_cut` characters each."""
     cut = int(str(run.get("text_cut", 20_000)))
-    made.texts[:2] = [one[:cut], other[:cut]]
-    contents = contents_of(made)
+    corpus.texts[:2] = [one[:cut], other[:cut]]
+    contents = build_contents(corpus)
     documents = json.loads(contents.blocks["documents"])
     documents["length"][:2] = [len(one), len(other)]
     blocks = dict(contents.blocks) | {"documents": json.dumps(documents).encode()}
-    return written(replace(contents, run=dict(contents.run or {}) | run, blocks=blocks), folder)
+    return write_page(replace(contents, run=dict(contents.run or {}) | run, blocks=blocks), folder)
 
 
 TALE = " ".join(f"word{number}" for number in range(200))
@@ -418,7 +420,7 @@ TALE = " ".join(f"word{number}" for number in range(200))
         ),
         (TALE, TALE[:300], "The first 300 characters are the same.", [], []),
         ("😀" * 299 + "ab", "😀" * 299 + "ac", "The first 300 characters are the same.", [], []),
-        # What the second has behind the cut of the first is no difference.
+        # Text of the second beyond the cut of the first is not a difference.
         (
             "in front " + TALE,
             TALE,
@@ -428,7 +430,7 @@ TALE = " ".join(f"word{number}" for number in range(200))
         ),
         (TALE, "in front " + TALE, "1 place differs", [], ["in front "]),
         ("a\nb\n" + TALE, "a\nb\nx " + TALE, "1 place differs", [], ["x "]),
-        # The whole of the second is here, and the first goes on.
+        # The second text is complete, and the first is cut.
         (TALE, TALE[:94], "1 place differs", [TALE[94:300]], []),
         ("one " + TALE, "two " + TALE, "What comes after the cut is not in this report.", ["one"], ["two"]),
     ],
@@ -437,7 +439,7 @@ TALE = " ".join(f"word{number}" for number in range(200))
 def test_two_texts_that_are_cut_are_compared_up_to_the_cut(
     browser: Browser, tmp_path: Path, one: str, other: str, told: str, gone: list[str], come: list[str]
 ) -> None:
-    with opened(browser, pair_of(corpus(1), one, other, tmp_path, text_cut=300)) as visit:
+    with open_page(browser, write_pair(build_corpus(1), one, other, tmp_path, text_cut=300)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .differences > .notice", told)
         for _ in range(2):
@@ -452,7 +454,7 @@ def test_two_texts_that_are_cut_are_compared_up_to_the_cut(
 
 
 def test_a_text_that_is_whole_is_the_same_character_by_character(browser: Browser, tmp_path: Path) -> None:
-    with opened(browser, pair_of(corpus(1), TALE[:300], TALE[:300], tmp_path, text_cut=300)) as visit:
+    with open_page(browser, write_pair(build_corpus(1), TALE[:300], TALE[:300], tmp_path, text_cut=300)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .differences .quiet", "The same text, character by character.")
         assert 0 == visit.page.locator("#view-pair .notice, #view-pair .escape").count()
@@ -461,10 +463,10 @@ def test_a_text_that_is_whole_is_the_same_character_by_character(browser: Browse
 UNSEEN = "\u202e\u2066\u200b\u200d\x00\x1b\r\x85\ufeff"
 
 
-def test_signs_that_are_not_seen_are_escapes_in_a_comparison(browser: Browser, tmp_path: Path) -> None:
-    """Line ends and tabs stay, also those of Windows."""
+def test_invisible_characters_are_escaped(browser: Browser, tmp_path: Path) -> None:
+    """Line ends, including those of Windows, and tabs are not."""
     texts = ("".join(f"a{sign}b " for sign in UNSEEN) + "\tx\r\ny\n", "a b\r\nother\n")
-    with opened(browser, pair_of(corpus(1), *texts, tmp_path)) as visit:
+    with open_page(browser, write_pair(build_corpus(1), *texts, tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .sides")
         for _ in range(2):
@@ -477,9 +479,9 @@ def test_signs_that_are_not_seen_are_escapes_in_a_comparison(browser: Browser, t
 
 
 def test_signs_that_are_not_seen_are_escapes_where_one_text_is_missing(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(1)
-    made.texts[:2] = ["a\u202eb", None]
-    with opened(browser, written(contents_of(made), tmp_path)) as visit:
+    corpus = build_corpus(1)
+    corpus.texts[:2] = ["a\u202eb", None]
+    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .diff .escape", r"\u{202e}")
         assert r"a\u{202e}b" == visit.page.locator("#view-pair .diff").text_content()
@@ -496,13 +498,13 @@ def test_white_space_counts_only_where_it_is_asked_for(browser: Browser, tmp_pat
     words = TALE.split()
     wide = "\n".join(" ".join(words[at : at + 9]) for at in range(0, 200, 9)) + "\n\nlast old  line\n"
     narrow = "\n".join("  ".join(words[at : at + 7]) for at in range(0, 200, 7)) + "\nlast new line"
-    with opened(browser, pair_of(corpus(1), wide, narrow, tmp_path)) as visit:
+    with open_page(browser, write_pair(build_corpus(1), wide, narrow, tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .differences", "1 place differs: 1 word only in the first, 1 word only in the second.")
         assert (["old"], ["new"]) == places(visit)
         while visit.page.locator("#view-pair .fold").count() > 0:
             visit.page.locator("#view-pair .fold").first.click()
-        # Each side has its own lines; its last line end has none beside it.
+        # Lines are aligned; only one side has a last line end.
         assert (wide.split(), narrow.split()) == (side_texts(visit, 0).split(), side_texts(visit, 1).split())
         assert (wide.rstrip("\n"), narrow) == (side_texts(visit, 0).rstrip("\n"), side_texts(visit, 1))
         visit.page.get_by_label("white space").check()
@@ -512,17 +514,19 @@ def test_white_space_counts_only_where_it_is_asked_for(browser: Browser, tmp_pat
         visit.page.select_option("#view-pair .tools select", "words")
         visit.page.get_by_label("white space").uncheck()
         visit.wait("#view-pair .differences", "1 place differs")
-    with opened(browser, pair_of(corpus(1), "a b\nc", " a\nb  c\n", tmp_path)) as visit:
+    with open_page(browser, write_pair(build_corpus(1), "a b\nc", " a\nb  c\n", tmp_path)) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .differences", "The same text, but for white space.")
         assert ([], []) == places(visit)
 
 
-def test_the_random_sample_is_in_the_order_in_which_it_was_drawn(browser: Browser, made: Made, tmp_path: Path) -> None:
-    contents = contents_of(made)
-    drawn = [pair for pair in (7 * place % len(made.pairs) for place in range(20)) if made.pairs[pair][3]]
-    path = written(replace(contents, run=dict(contents.run or {}) | {"random": drawn}), tmp_path)
-    with opened(browser, path) as visit:
+def test_the_random_sample_is_in_the_order_in_which_it_was_drawn(
+    browser: Browser, corpus: SampleCorpus, tmp_path: Path
+) -> None:
+    contents = build_contents(corpus)
+    drawn = [pair for pair in (7 * place % len(corpus.pairs) for place in range(20)) if corpus.pairs[pair][3]]
+    path = write_page(replace(contents, run=dict(contents.run or {}) | {"random": drawn}), tmp_path)
+    with open_page(browser, path) as visit:
         enter(visit, "pairs")
         visit.wait("#view-pairs td a")
         links = visit.page.locator("#view-pairs td a")
@@ -530,9 +534,9 @@ def test_the_random_sample_is_in_the_order_in_which_it_was_drawn(browser: Browse
 
 
 def test_a_snippet_begins_where_its_script_begins(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(1)
-    made.texts[0] = "كان الميناء هادئا عندما دخل قارب صغير " * 9
-    with opened(browser, written(contents_of(made), tmp_path)) as visit:
+    corpus = build_corpus(1)
+    corpus.texts[0] = "كان الميناء هادئا عندما دخل قارب صغير " * 9
+    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
         enter(visit, "pairs")
         snippet = visit.page.locator("#view-pairs .begin").first
         visit.page.wait_for_function("() => document.querySelector('#view-pairs .begin').textContent !== ''")
@@ -542,7 +546,7 @@ def test_a_snippet_begins_where_its_script_begins(browser: Browser, tmp_path: Pa
 
 def test_charts_keep_their_size_and_show_that_they_scroll(browser: Browser, path: Path) -> None:
     for width, wide in ((1600, False), (320, True)):
-        with opened(browser, path, width=width) as visit:
+        with open_page(browser, path, width=width) as visit:
             picture = visit.page.locator("#summary .picture").first
             assert wide == picture.evaluate("(element) => element.scrollWidth > element.clientWidth")
             assert (picture.bounding_box() or {"width": 0})["width"] <= 720
@@ -555,8 +559,8 @@ def test_charts_keep_their_size_and_show_that_they_scroll(browser: Browser, path
 def test_a_pair_that_is_cut_and_has_escapes_fits_and_keeps_nobody_out(
     browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    path = pair_of(corpus(1), f"{UNSEEN * 9} {TALE}", TALE, tmp_path, text_cut=300)
-    with opened(browser, path, width=width, color_scheme=scheme, bypass_csp=True) as visit:
+    path = write_pair(build_corpus(1), f"{UNSEEN * 9} {TALE}", TALE, tmp_path, text_cut=300)
+    with open_page(browser, path, width=width, color_scheme=scheme, bypass_csp=True) as visit:
         visit.page.goto(f"{visit.url}#pair=0")
         visit.wait("#view-pair .notice")
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What a report of a run holds: its figures are the run's, its texts the documents', within its size."""
+"""Contents of a report of a run: figures, texts, and the limit of its size."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def block(page: str, name: str) -> Any:
 
 @pytest.mark.parametrize("recipe", [None, "minhash"])
 def test_the_data_of_a_page_are_those_of_the_run(recipe: str | None, tmp_path: Path) -> None:
-    """Ids, texts, lengths, clusters and pairs, unpacked from the page, beside the result."""
+    """Ids, texts, lengths, clusters and pairs of the page equal those of the result."""
     texts = near_texts()
     path = corpus_file(tmp_path / "c.jsonl", texts)
     result, run, _ = run_over(path, threshold=0.8, recipe=recipe)
@@ -103,8 +103,8 @@ def test_the_data_of_a_page_are_those_of_the_run(recipe: str | None, tmp_path: P
         assert set(features["some_both"]) <= one & two
 
 
-def test_a_run_in_memory_and_its_folder_make_one_page(tmp_path: Path) -> None:
-    """The same bytes twice, and the key of a browser's notes does not follow the clock."""
+def test_a_run_in_memory_and_its_folder_give_equal_pages(tmp_path: Path) -> None:
+    """Pages are equal bytes, and the key of stored judgements does not depend on the time."""
     path = corpus_file(tmp_path / "c.jsonl", near_texts())
     _, run, _ = run_over(path)
     page = report_page(run)
@@ -117,8 +117,8 @@ def test_a_run_in_memory_and_its_folder_make_one_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("texts", [[], ["one text alone, which is like no other"], ["", "", "a"]])
-def test_runs_with_next_to_nothing(texts: list[str], tmp_path: Path) -> None:
-    """No documents, no clusters, no pairs: a page, without a picture of nothing."""
+def test_empty_runs(texts: list[str], tmp_path: Path) -> None:
+    """Runs without documents, clusters or pairs have a page without charts."""
     result = nk.dedup(texts, near_misses="auto")
     names = ("id", "cluster", "representative", "distance", "similarity", "reason")
     run = Run("none", result.summary, {name: [] for name in names}, None, lambda ids: {})
@@ -126,7 +126,7 @@ def test_runs_with_next_to_nothing(texts: list[str], tmp_path: Path) -> None:
 
 
 def test_hostile_documents_are_data(tmp_path: Path) -> None:
-    """Texts and ids that look like markup or templates are in no place where a browser runs them."""
+    """Texts and ids that look like markup or templates are never executed."""
     texts = [text for hostile in HOSTILE for text in (f"{hostile} {'word ' * 40}{n}" for n in "ab")]
     ids = [f"{name}{row}" for row, name in enumerate(HOSTILE * 2)]
     path = corpus_file(tmp_path / "c.jsonl", texts, ids)
@@ -140,7 +140,7 @@ def test_hostile_documents_are_data(tmp_path: Path) -> None:
 
 
 def test_a_page_has_a_maximum_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random texts are not compressible: further ones are omitted, and the page says how many."""
+    """Texts beyond the limit are omitted, and the page says how many."""
     monkeypatch.setattr(builder, "_BLOCK_CHARACTERS", 1 << 17)
     random = np.random.default_rng(1)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 "))
@@ -172,8 +172,8 @@ def test_a_folder_that_is_none() -> None:
         Run.from_folder(Path("nowhere"))
 
 
-def test_bytes_that_agree_are_equal() -> None:
-    """Each range of one file is the same bytes in the other, and most of a file that changed a little is in one."""
+def test_common_ranges_are_equal() -> None:
+    """Each range of one file has the bytes of the other, and covers most of a slightly changed file."""
     random = np.random.default_rng(3)
     one = random.integers(0, 256, 40_000, dtype=np.uint8).tobytes()
     two = one[:15_000] + b"something else" + one[15_200:]
@@ -184,7 +184,7 @@ def test_bytes_that_agree_are_equal() -> None:
 
 
 def test_near_files_are_those_of_brute_force(tmp_path: Path) -> None:
-    """All pairs whose score is below the threshold by 30 or less."""
+    """Near misses are all pairs whose score is at most 30 below the threshold."""
     random = np.random.default_rng(5)
     base = random.integers(32, 127, 20_000, dtype=np.uint8)
     paths = []

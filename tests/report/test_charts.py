@@ -1,4 +1,4 @@
-"""Pictures of measurements and plans: where what is drawn lies, and that it is plain SVG."""
+"""Charts of measurements and plans: positions of their elements, and plain SVG."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from nearkin.report.model import Chart
 HOSTILE = '"><script>alert(1)</script>'
 
 
-def drawn(chart: Chart) -> ElementTree.Element:
-    """The picture, which has classes only and names nothing from elsewhere."""
+def parse_chart(chart: Chart) -> ElementTree.Element:
+    """Parse a chart, and check that it has classes and no references."""
     root = ElementTree.fromstring(chart.svg)  # noqa: S314 - our own
     assert "img" == root.attrib["role"]
     width, height = (float(each) for each in root.attrib["viewBox"].split()[2:])
@@ -44,8 +44,8 @@ def drawn(chart: Chart) -> ElementTree.Element:
     return root
 
 
-def places(root: ElementTree.Element, kind: str, tag: str = "circle") -> list[tuple[float, float]]:
-    """Where the elements of a class lie."""
+def positions(root: ElementTree.Element, kind: str, tag: str = "circle") -> list[tuple[float, float]]:
+    """Return the positions of the elements of a class."""
     names = ("cx", "cy") if tag == "circle" else ("x", "y")
     return [
         (float(each.attrib[names[0]]), float(each.attrib[names[1]]))
@@ -54,12 +54,12 @@ def places(root: ElementTree.Element, kind: str, tag: str = "circle") -> list[tu
     ]
 
 
-def test_a_curve_lies_where_its_figures_are() -> None:
-    """Linear in both directions: 0 at the bottom, 1 at the top, the smallest x at the left."""
+def test_curves_are_linear_in_their_values() -> None:
+    """0 is at the bottom, 1 at the top, and the smallest x at the left."""
     points = [Point(float(x), x / 10, max(0.0, x / 10 - 0.1), min(1.0, x / 10 + 0.1)) for x in range(11)]
     chart = draw_curves("Recall", "A note.", [Curve("recall", points)], ("radius", "share"), mark=(5, "radius 5"))
-    root = drawn(chart)
-    found = places(root, "point")
+    root = parse_chart(chart)
+    found = positions(root, "point")
     assert (56.0, 216.0) == found[0]
     assert (696.0, 44.0) == found[-1]
     steps = {(round(b[0] - a[0], 1), round(b[1] - a[1], 1)) for a, b in pairwise(found)}
@@ -73,12 +73,12 @@ def test_a_curve_lies_where_its_figures_are() -> None:
     assert "radius 5" in chart.svg
 
 
-def test_two_curves_are_told_apart() -> None:
-    """The second one is dashed, has points of its own, and both are named; a figure that one lacks is a dash."""
+def test_curves_are_distinguishable() -> None:
+    """The second is dashed and has points of its own, and both are named; missing values are dashes."""
     lines = [Curve("recall", [Point(1, 0.5), Point(2, 0.75)]), Curve("precision", [Point(2, 1.0)])]
     chart = draw_curves("Both", "", lines, ("radius", "share"), level=(0.9, "wanted 0.9"))
-    root = drawn(chart)
-    assert (2, 1) == (len(places(root, "point")), len(places(root, "point second")))
+    root = parse_chart(chart)
+    assert (2, 1) == (len(positions(root, "point")), len(positions(root, "point second")))
     assert {"recall", "precision", "wanted 0.9"} <= {each.text for each in root.iter("text")}
     assert [("1", "0.5000", "–"), ("2", "0.7500", "1.0000")] == chart.rows
 
@@ -86,8 +86,8 @@ def test_two_curves_are_told_apart() -> None:
 @given(xs=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20, unique=True), logarithmic=st.booleans())
 def test_any_scale_has_named_values(xs: list[float], *, logarithmic: bool) -> None:
     points = [Point(x, 0.5) for x in sorted(xs)]
-    root = drawn(draw_curves("", "", [Curve("c", points)], ("x", "y"), logarithmic=logarithmic))
-    found = [x for x, _ in places(root, "point")]
+    root = parse_chart(draw_curves("", "", [Curve("c", points)], ("x", "y"), logarithmic=logarithmic))
+    found = [x for x, _ in positions(root, "point")]
     assert sorted(found) == found
     named = [each for each in root.iter("text") if each.attrib["text-anchor"] == "middle"]
     assert len(named) > 1
@@ -97,8 +97,8 @@ def test_a_logarithmic_scale_leaves_out_zero() -> None:
     chart = draw_curves(
         "", "", [Curve("c", [Point(0, 0.1), Point(1, 0.2), Point(100, 0.3)])], ("x", "y"), logarithmic=True
     )
-    assert 2 == len(places(drawn(chart), "point"))
-    # The figures have it.
+    assert 2 == len(positions(parse_chart(chart), "point"))
+    # The table has the value.
     assert ("0", "0.1000") == chart.rows[0]
 
 
@@ -106,9 +106,9 @@ def test_intervals_are_as_long_as_they_are() -> None:
     chart = draw_intervals(
         "Measures", "", [("recall", 0.5, 0.25, 0.75), ("none", math.nan, 0.0, 1.0), ("b", 1.0, None, None)]
     )
-    root = drawn(chart)
+    root = parse_chart(chart)
     [area] = [each for each in root.iter("rect") if each.attrib["class"] == "band"]
-    [first, last] = places(root, "point")
+    [first, last] = positions(root, "point")
     grid = sorted(float(each.attrib["x1"]) for each in root.iter("line"))
     start = float(area.attrib["x"])
     assert grid[1] == pytest.approx(start)
@@ -120,7 +120,7 @@ def test_intervals_are_as_long_as_they_are() -> None:
 
 def test_bars_are_as_long_as_their_counts() -> None:
     chart = draw_stacked_bars("Steps", "", "step", ("a", "b"), [("one", (30.0, 10.0)), ("two", (0.0, 20.0))])
-    root = drawn(chart)
+    root = parse_chart(chart)
     wide = {
         each.attrib["class"]: float(each.attrib["width"]) for each in root.iter("rect") if each.attrib["width"] != "12"
     }
@@ -130,11 +130,11 @@ def test_bars_are_as_long_as_their_counts() -> None:
     assert widths[2] == pytest.approx(2 * widths[1], abs=0.2)
     assert [("one", "30", "10"), ("two", "0", "20")] == chart.rows
     empty = draw_stacked_bars("Steps", "", "step", ("a",), [("none", (0.0,))])
-    assert "0" == drawn(empty).findall("text")[-1].text
+    assert "0" == parse_chart(empty).findall("text")[-1].text
 
 
 def test_a_square_is_the_deeper_the_more() -> None:
-    root = drawn(draw_confusion("Found", "", (50.0, 0.0, 49.0, None)))
+    root = parse_chart(draw_confusion("Found", "", (50.0, 0.0, 49.0, None)))
     kinds = [each.attrib["class"] for each in root.iter("rect")]
     assert ["cell c5", "cell c0", "cell c4", "cell c0"] == kinds
     assert "not known" in {each.text for each in root.iter("text")}
@@ -149,25 +149,25 @@ def test_taken_bars_stand_out() -> None:
         "ns",
         [("multi", 1e3, True), ("scan", 1e4, False), ("bits", 1e7, False), ("none", 0, False)],
     )
-    found = list(drawn(chart).iter("rect"))
+    found = list(parse_chart(chart).iter("rect"))
     assert ["bar", "bar kept", "bar kept"] == [each.attrib["class"] for each in found]
     widths = [float(each.attrib["width"]) for each in found]
-    # Decades are alike long.
+    # Decades have equal lengths.
     assert widths[2] - widths[1] == pytest.approx(3 * (widths[1] - widths[0]), abs=0.5)
     assert ("multi", "1,000", "chosen") == chart.rows[0]
 
 
 def test_columns_are_named() -> None:
     chart = draw_columns("Buckets", "", ("vectors", "buckets"), [("1", 10.0), ("2–3", 0.0), ("4–7", 3.0)])
-    assert 2 == len(list(drawn(chart).iter("rect")))
+    assert 2 == len(list(parse_chart(chart).iter("rect")))
     assert ("1", "10") == chart.rows[0]
 
 
 @given(st.lists(st.lists(st.text(alphabet="abc de,µ", max_size=60), min_size=3, max_size=3), min_size=1, max_size=6))
-def test_words_stay_in_their_boxes(rows: list[list[str]]) -> None:
-    """Lines are cut at the width of a box, and boxes are as tall as the tallest needs."""
+def test_labels_fit_into_their_boxes(rows: list[list[str]]) -> None:
+    """Lines are wrapped at the width of a box, and boxes have the height of the largest."""
     chart = draw_stages("Plan", "", [[Stage(*row) for row in rows]])
-    root = drawn(chart)
+    root = parse_chart(chart)
     boxes = list(root.iter("rect"))
     wide, bottom = float(boxes[0].attrib["width"]), float(boxes[0].attrib["y"]) + float(boxes[0].attrib["height"])
     for each in root.iter("text"):

@@ -1,4 +1,4 @@
-"""The review: blind until judged, by keys, kept over a reload, exported as labels that `evaluate` reads."""
+"""The review: hidden similarity, keys, stored judgements, and labels that `evaluate` reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from browsing import PATIENCE, Visit
-from made import Made, contents_of, corpus
-from opened import opened, written
+from report_browser import open_page, write_page
+from sample_report import SampleCorpus, build_contents, build_corpus
 
 from nearkin.quality.intervals import wilson
 from nearkin.quality.judgements import PairLabels, read_judgements
@@ -26,13 +26,13 @@ ANSWERS = {"y": "1", "n": "0", "u": "unsure"}
 
 
 @pytest.fixture(scope="module")
-def made() -> Made:
-    return corpus()
+def corpus() -> SampleCorpus:
+    return build_corpus()
 
 
 @pytest.fixture(scope="module")
-def path(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(contents_of(made), tmp_path_factory.mktemp("report"))
+def path(corpus: SampleCorpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(build_contents(corpus), tmp_path_factory.mktemp("report"))
 
 
 def queue_of(contents: Contents) -> list[tuple[int, int, float]]:
@@ -48,7 +48,7 @@ def enter(visit: Visit, name: str) -> None:
 
 
 def press(visit: Visit, keys: str) -> None:
-    """Presses keys, each when the pair is there and the key before has been answered."""
+    """Press keys, each when the pair is shown and the previous key was processed."""
     for key in keys:
         visit.wait("#view-review .pair[aria-busy=false] .answer")
         before = visit.text("#view-review .card > .small")
@@ -81,7 +81,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_pair_is_blind_until_it_is_judged(browser: Browser, path: Path) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit)
         words = visit.text("#view-review .pair")
         assert "Jaccard" not in words
@@ -96,7 +96,7 @@ def test_a_pair_is_blind_until_it_is_judged(browser: Browser, path: Path) -> Non
 
 
 def test_keys_judge_walk_and_take_back(browser: Browser, path: Path) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit, "ynu")
         assert "3 of 40 judged: 1 same, 1 different, 1 unsure." in visit.text("#view-review .card > .small")
         visit.wait("#view-review .tools", "Pair 4 of 40")
@@ -111,24 +111,26 @@ def test_keys_judge_walk_and_take_back(browser: Browser, path: Path) -> None:
 
 
 def test_decisions_survive_a_reload_and_other_reports_do_not_see_them(
-    browser: Browser, made: Made, path: Path, tmp_path: Path
+    browser: Browser, corpus: SampleCorpus, path: Path, tmp_path: Path
 ) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit, "yn")
         visit.page.reload()
         visit.wait("#view-review .card > .small", "2 of 40 judged: 1 same, 1 different")
         visit.wait("#view-review .tools", "Pair 3 of 40")
-        other = written(contents_of(made, key="f" * 16), tmp_path)
+        other = write_page(build_contents(corpus, key="f" * 16), tmp_path)
         page = visit.page.context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(other.as_uri() + "#review")
         page.locator("#view-review .card > .small", has_text="0 of 40 judged").wait_for()
 
 
-def test_labels_are_exported_as_evaluate_reads_them(browser: Browser, made: Made, path: Path, tmp_path: Path) -> None:
-    contents = contents_of(made)
+def test_labels_are_exported_as_evaluate_reads_them(
+    browser: Browser, corpus: SampleCorpus, path: Path, tmp_path: Path
+) -> None:
+    contents = build_contents(corpus)
     keys = "yynuyynyny"
-    with opened(browser, path, accept_downloads=True) as visit:
+    with open_page(browser, path, accept_downloads=True) as visit:
         review(visit, keys)
         target = export(visit, tmp_path)
     rows = rows_of(target)
@@ -138,11 +140,11 @@ def test_labels_are_exported_as_evaluate_reads_them(browser: Browser, made: Made
     assert isinstance(strata, list)
     assert ["left", "right", "match", "similarity", "stratum", "weight", "removed"] == list(rows[0])
     for row, key, (pair, stratum, _) in zip(rows, keys, queue, strict=True):
-        left, right, similarity, removed = made.pairs[pair]
-        assert (made.ids[left], made.ids[right], ANSWERS[key]) == (row["left"], row["right"], row["match"])
+        left, right, similarity, removed = corpus.pairs[pair]
+        assert (corpus.ids[left], corpus.ids[right], ANSWERS[key]) == (row["left"], row["right"], row["match"])
         assert similarity == pytest.approx(float(row["similarity"]), abs=1e-6)
         assert (strata[stratum]["name"], str(int(removed))) == (row["stratum"], row["removed"])
-        # Each decided pair stands for its share of its stratum.
+        # Each judged pair represents an equal share of its stratum.
         decided = sum(1 for other, (_, h, _) in zip(keys, queue, strict=True) if h == stratum and other != "u")
         looked = sum(1 for _, h, _ in queue if h == stratum)
         assert strata[stratum]["pairs"] / (decided or looked) == pytest.approx(float(row["weight"]))
@@ -152,10 +154,12 @@ def test_labels_are_exported_as_evaluate_reads_them(browser: Browser, made: Made
     assert keys.count("u") == labels.unsure
 
 
-def test_precision_and_recall_are_the_weighted_shares(browser: Browser, made: Made, path: Path, tmp_path: Path) -> None:
-    """The page's figures follow from the exported file, by Kish's effective size in Wilson's formula."""
+def test_precision_and_recall_are_the_weighted_shares(
+    browser: Browser, corpus: SampleCorpus, path: Path, tmp_path: Path
+) -> None:
+    """The page's figures equal those of the exported file, with Wilson's formula and Kish's effective size."""
     keys = "yynyuyyynyyyynyyynyyynyyyyyyny"
-    with opened(browser, path, accept_downloads=True) as visit:
+    with open_page(browser, path, accept_downloads=True) as visit:
         review(visit, keys)
         rows = [row for row in rows_of(export(visit, tmp_path)) if row["match"] != "unsure"]
         shown = visit.text("#view-labels .tiles")
@@ -172,7 +176,7 @@ def test_precision_and_recall_are_the_weighted_shares(browser: Browser, made: Ma
 
 
 def test_the_suggested_threshold_has_the_greatest_f1(browser: Browser, path: Path) -> None:
-    """Labels that say "the same" from 0.7 on suggest 0.7, whatever the threshold of the run."""
+    """Labels "same" from 0.7 on suggest 0.7, independent of the threshold of the run."""
     script = """(rows) => {
         const strata = [0.6, 0.65, 0.7, 0.75, 0.8, 0.85].map((low) => ({low, high: low + 0.05, pairs: 10}));
         const labels = rows.map((similarity, place) => ({
@@ -184,12 +188,12 @@ def test_the_suggested_threshold_has_the_greatest_f1(browser: Browser, path: Pat
         return [suggested(labels, strata, 0.8)?.threshold, suggested(labels.slice(0, 19), strata, 0.8)];
     }"""
     rows = [0.6 + 0.3 * place / 29 for place in range(30)]
-    with opened(browser, path) as visit:
-        assert [0.7, None] == visit.page.evaluate(inside(script), rows)
+    with open_page(browser, path) as visit:
+        assert [0.7, None] == visit.page.evaluate(call_estimates(script), rows)
 
 
-def inside(script: str) -> str:
-    """A function that calls what the module `estimates` defines."""
+def call_estimates(script: str) -> str:
+    """Return a function that calls one of the module `estimates`."""
     from nearkin.report.page import FOLDER
 
     text = (FOLDER / "estimates.js").read_text(encoding="utf-8").replace("export function", "function")
@@ -200,13 +204,13 @@ def inside(script: str) -> str:
     "hostile", ['tab\there "and" quotes', "line\nend", "\r", "=1+1", "\u202egnp", "日本", " space "]
 )
 def test_ids_of_every_kind_come_back_from_the_file(browser: Browser, tmp_path: Path, hostile: str) -> None:
-    made = corpus(4)
-    made.ids[made.pairs[0][0]] = hostile
-    contents = contents_of(made)
-    with opened(browser, written(contents, tmp_path), accept_downloads=True) as visit:
-        review(visit, "y" * len(made.pairs))
+    corpus = build_corpus(4)
+    corpus.ids[corpus.pairs[0][0]] = hostile
+    contents = build_contents(corpus)
+    with open_page(browser, write_page(contents, tmp_path), accept_downloads=True) as visit:
+        review(visit, "y" * len(corpus.pairs))
         target = export(visit, tmp_path)
-    pairs = {tuple(sorted((made.ids[left], made.ids[right]))) for left, right, _, _ in made.pairs}
+    pairs = {tuple(sorted((corpus.ids[left], corpus.ids[right]))) for left, right, _, _ in corpus.pairs}
     assert pairs == {tuple(sorted((row["left"], row["right"]))) for row in rows_of(target)}
     labels = read_judgements(target)
     assert isinstance(labels, PairLabels)
@@ -214,33 +218,33 @@ def test_ids_of_every_kind_come_back_from_the_file(browser: Browser, tmp_path: P
 
 
 def test_an_id_that_no_file_can_hold_is_left_out_and_told(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(4)
-    made.ids[made.pairs[0][0]] = "half \ud800"
-    bad = sum(made.pairs[0][0] in pair[:2] for pair in made.pairs)
-    with opened(browser, written(contents_of(made), tmp_path), accept_downloads=True) as visit:
-        review(visit, "y" * len(made.pairs))
+    corpus = build_corpus(4)
+    corpus.ids[corpus.pairs[0][0]] = "half \ud800"
+    bad = sum(corpus.pairs[0][0] in pair[:2] for pair in corpus.pairs)
+    with open_page(browser, write_page(build_contents(corpus), tmp_path), accept_downloads=True) as visit:
+        review(visit, "y" * len(corpus.pairs))
         target = export(visit, tmp_path)
         assert f"Left out, for ids that no text file can hold: {bad}." in visit.text("#view-labels .tools")
-    assert len(made.pairs) - bad == len(rows_of(target))
+    assert len(corpus.pairs) - bad == len(rows_of(target))
 
 
-def chosen(visit: Visit, text: str) -> None:
-    """Gives a file to the page."""
+def choose_file(visit: Visit, text: str) -> None:
+    """Select a file on the page."""
     visit.page.set_input_files(
         "#view-labels input[type=file]", {"name": "labels.tsv", "mimeType": "text/plain", "buffer": text.encode()}
     )
 
 
 def test_conflicts_of_an_imported_file_are_decided_by_the_person(
-    browser: Browser, made: Made, path: Path, tmp_path: Path
+    browser: Browser, corpus: SampleCorpus, path: Path, tmp_path: Path
 ) -> None:
-    queue = queue_of(contents_of(made))
-    names = [[made.ids[place] for place in made.pairs[pair][:2]] for pair, _, _ in queue[:4]]
-    with opened(browser, path, accept_downloads=True) as visit:
+    queue = queue_of(build_contents(corpus))
+    names = [[corpus.ids[place] for place in corpus.pairs[pair][:2]] for pair, _, _ in queue[:4]]
+    with open_page(browser, path, accept_downloads=True) as visit:
         review(visit, "yyy")
         enter(visit, "labels")
         lines = [f"{right}\t{left}\t{match}" for (left, right), match in zip(names, "0010", strict=True)]
-        chosen(visit, "left\tright\tmatch\r\n" + "\r\n".join([*lines, "x\ty\tunsure"]))
+        choose_file(visit, "left\tright\tmatch\r\n" + "\r\n".join([*lines, "x\ty\tunsure"]))
         visit.wait("#conflicts fieldset")
         assert 2 == visit.page.locator("#conflicts fieldset").count()
         assert names[0][0] in visit.text("#conflicts fieldset >> nth=0")
@@ -264,18 +268,20 @@ def test_conflicts_of_an_imported_file_are_decided_by_the_person(
     ],
 )
 def test_a_file_that_is_none_of_labels_is_refused(browser: Browser, path: Path, text: str, words: str) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         enter(visit, "labels")
-        chosen(visit, text)
+        choose_file(visit, text)
         visit.wait("#view-labels .tools [role=status]", words)
 
 
-def test_labels_given_to_the_report_are_there_from_the_beginning(browser: Browser, made: Made, tmp_path: Path) -> None:
-    contents = contents_of(made)
-    ends = [[made.ids[place] for place in made.pairs[pair][:2]] for pair, _, _ in queue_of(contents)[:3]]
+def test_labels_given_to_the_report_are_there_from_the_beginning(
+    browser: Browser, corpus: SampleCorpus, tmp_path: Path
+) -> None:
+    contents = build_contents(corpus)
+    ends = [[corpus.ids[place] for place in corpus.pairs[pair][:2]] for pair, _, _ in queue_of(contents)[:3]]
     given = [[*pair, match] for pair, match in zip(ends, (True, False, None), strict=True)]
-    path = written(replace(contents, run={**(contents.run or {}), "labels": given}), tmp_path)
-    with opened(browser, path) as visit:
+    path = write_page(replace(contents, run={**(contents.run or {}), "labels": given}), tmp_path)
+    with open_page(browser, path) as visit:
         review(visit)
         assert "3 of 40 judged: 1 same, 1 different, 1 unsure." in visit.text("#view-review .card > .small")
         assert "Pair 4 of 40" in visit.text("#view-review")
@@ -313,12 +319,12 @@ def test_where_the_browser_keeps_nothing_the_page_says_so(browser: Browser, path
         context.close()
 
 
-def test_the_filter_leaves_pairs_with_a_word_or_an_answer(browser: Browser, made: Made, path: Path) -> None:
-    queue = queue_of(contents_of(made))
-    number = made.pairs[queue[0][0]][0]
-    name = made.ids[number].split("/")[1]
-    expected = sum(any(f"/{name}" in made.ids[end] for end in made.pairs[pair][:2]) for pair, _, _ in queue)
-    with opened(browser, path) as visit:
+def test_the_filter_leaves_pairs_with_a_word_or_an_answer(browser: Browser, corpus: SampleCorpus, path: Path) -> None:
+    queue = queue_of(build_contents(corpus))
+    number = corpus.pairs[queue[0][0]][0]
+    name = corpus.ids[number].split("/")[1]
+    expected = sum(any(f"/{name}" in corpus.ids[end] for end in corpus.pairs[pair][:2]) for pair, _, _ in queue)
+    with open_page(browser, path) as visit:
         review(visit, "y")
         visit.page.keyboard.press("/")
         visit.page.keyboard.type(f"/{name}")
@@ -332,7 +338,7 @@ def test_the_filter_leaves_pairs_with_a_word_or_an_answer(browser: Browser, made
 
 
 def test_the_legend_is_the_table_of_keys_and_turns_them_off(browser: Browser, path: Path) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit)
         visit.page.keyboard.press("?")
         visit.wait("#keys")
@@ -344,17 +350,17 @@ def test_the_legend_is_the_table_of_keys_and_turns_them_off(browser: Browser, pa
 
 
 def test_what_is_typed_into_a_filter_judges_nothing(browser: Browser, path: Path) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit)
         visit.page.fill("#view-review input[type=search]", "")
         visit.page.locator("#view-review input[type=search]").press_sequentially("nuy")
         assert "0 of 40 judged" in visit.text("#view-review .card > .small")
 
 
-def test_a_key_that_is_held_judges_no_pair_unseen(browser: Browser, path: Path) -> None:
-    """Two keys at once judge the pair that was shown, once: the next one was not there yet."""
+def test_simultaneous_keys_judge_only_the_shown_pair(browser: Browser, path: Path) -> None:
+    """Two keys at once judge the shown pair once, because the next one is not yet visible."""
     twice = "for (const key of 'yn') document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));"
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit)
         visit.page.evaluate(f"() => {{ {twice} }}")
         visit.wait("#view-review .card > .small", "1 of 40 judged: 1 same")
@@ -362,7 +368,7 @@ def test_a_key_that_is_held_judges_no_pair_unseen(browser: Browser, path: Path) 
 
 
 def test_the_focus_stays_on_the_button_that_judges(browser: Browser, path: Path) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit)
         visit.page.locator("#view-review .answer.different").focus()
         for count in (1, 2):
@@ -374,10 +380,10 @@ def test_the_focus_stays_on_the_button_that_judges(browser: Browser, path: Path)
 
 
 def test_the_next_pair_is_shown_from_its_beginning(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(4)
-    for place, text in enumerate(made.texts):
-        made.texts[place] = "\n".join(f"{word} {place}" for word in (text or "").split())
-    with opened(browser, written(contents_of(made), tmp_path), height=500) as visit:
+    corpus = build_corpus(4)
+    for place, text in enumerate(corpus.texts):
+        corpus.texts[place] = "\n".join(f"{word} {place}" for word in (text or "").split())
+    with open_page(browser, write_page(build_contents(corpus), tmp_path), height=500) as visit:
         review(visit)
         visit.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         press(visit, "y")
@@ -392,7 +398,7 @@ def test_a_verdict_names_its_pair_and_goes_away_with_it(browser: Browser, path: 
         lambda visit: visit.page.select_option("#view-review .tools select >> nth=0", "open"),
         lambda visit: visit.page.fill("#view-review input[type=search]", "doc"),
     ]
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit)
         for act in ways:
             press(visit, "y")
@@ -402,7 +408,7 @@ def test_a_verdict_names_its_pair_and_goes_away_with_it(browser: Browser, path: 
 
 
 def without_misses(contents: Contents) -> Contents:
-    """Of a run that looked for none."""
+    """Return contents of a run without near misses."""
     run = dict(contents.run or {})
     given = run["strata"]
     assert isinstance(given, list)
@@ -417,9 +423,9 @@ def without_misses(contents: Contents) -> Contents:
     return replace(contents, run=run)
 
 
-def test_without_near_misses_recall_is_not_told(browser: Browser, made: Made, tmp_path: Path) -> None:
-    contents = without_misses(contents_of(made))
-    with opened(browser, written(contents, tmp_path)) as visit:
+def test_without_near_misses_recall_is_not_told(browser: Browser, corpus: SampleCorpus, tmp_path: Path) -> None:
+    contents = without_misses(build_contents(corpus))
+    with open_page(browser, write_page(contents, tmp_path)) as visit:
         review(visit, "yn" * 11)
         enter(visit, "labels")
         visit.wait("#view-labels .tiles")
@@ -435,14 +441,14 @@ def test_without_near_misses_recall_is_not_told(browser: Browser, made: Made, tm
 
 
 def test_what_a_file_says_twice_in_two_ways_is_left_out_and_told(
-    browser: Browser, made: Made, path: Path, tmp_path: Path
+    browser: Browser, corpus: SampleCorpus, path: Path, tmp_path: Path
 ) -> None:
-    queue = queue_of(contents_of(made))
-    (a, b), (c, d) = ([made.ids[place] for place in made.pairs[pair][:2]] for pair, _, _ in queue[:2])
+    queue = queue_of(build_contents(corpus))
+    (a, b), (c, d) = ([corpus.ids[place] for place in corpus.pairs[pair][:2]] for pair, _, _ in queue[:2])
     lines = ["left\tright\tmatch", f"{a}\t{b}\t1", f"{c}\t{d}\t1", f"{b}\t{a}\t0", f"{a}\t{b}\t1", f"{d}\t{c}\t1"]
-    with opened(browser, path, accept_downloads=True) as visit:
+    with open_page(browser, path, accept_downloads=True) as visit:
         enter(visit, "labels")
-        chosen(visit, "\n".join(lines))
+        choose_file(visit, "\n".join(lines))
         said = "Read: 5 labels, 1 new. Left out: 1 pair of which the file says two things."
         visit.wait("#view-labels .tools [role=status]", said)
         assert visit.page.locator("#conflicts").is_hidden()
@@ -456,7 +462,7 @@ def focused(visit: Visit) -> str:
 
 def test_after_choosing_by_mouse_keys_work_and_by_keys_the_focus_stays(browser: Browser, path: Path) -> None:
     select = "#view-review .tools select >> nth=0"
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit, "y")
         visit.page.locator(select).focus()
         visit.page.keyboard.press("ArrowDown")
@@ -473,7 +479,7 @@ def test_after_choosing_by_mouse_keys_work_and_by_keys_the_focus_stays(browser: 
 
 
 def test_escape_clears_the_filter_and_leads_back_to_the_pair(browser: Browser, path: Path) -> None:
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit, "yn")
         visit.page.keyboard.press("j")
         visit.wait("#view-review .tools", "Pair 4 of 40")
@@ -490,15 +496,15 @@ def test_escape_clears_the_filter_and_leads_back_to_the_pair(browser: Browser, p
         visit.wait("#view-review .tools", "Pair 5 of 40")
 
 
-def test_what_was_typed_last_is_the_filter(browser: Browser, made: Made, path: Path) -> None:
-    """An answer to a filter that was cleared in the meantime comes too late."""
+def test_the_last_filter_is_applied(browser: Browser, corpus: SampleCorpus, path: Path) -> None:
+    """Late results of a filter that was cleared are ignored."""
     script = """(input) => {
         for (const word of ["nothing has this", ""]) {
             input.value = word;
             input.dispatchEvent(new Event("input"));
         }
     }"""
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         review(visit)
         visit.page.locator("#view-review input[type=search]").evaluate(script)
         visit.page.wait_for_timeout(300)

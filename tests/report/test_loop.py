@@ -1,4 +1,4 @@
-"""From a run to a person's labels and back: dedup, report, review in a browser; evaluate, tune and dedup by them."""
+"""The cycle of deduplication, report, review in a browser, and evaluate, tune and dedup with the labels."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsing import Visit
-from made import corpus
-from opened import opened
+from report_browser import open_page
+from sample_report import build_corpus
 
 from command import call, write_jsonl
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def judge_all(visit: Visit) -> int:
-    """Says of every pair of the queue that it is the same, but if the second is a third copy; how many were judged."""
+    """Judge every pair of the queue as same, except third copies, and return the number of judgements."""
     visit.page.click("#views a[href='#review']")
     visit.wait("#view-review .answer")
     total = int(visit.text("#view-review .card > .small").split(" of ")[1].split(" ")[0])
@@ -31,13 +31,13 @@ def judge_all(visit: Visit) -> int:
 
 
 def test_what_a_person_judges_changes_the_next_run(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(8)
-    texts = {name: text for name, text in zip(made.ids, made.texts, strict=True) if text is not None}
+    corpus = build_corpus(8)
+    texts = {name: text for name, text in zip(corpus.ids, corpus.texts, strict=True) if text is not None}
     source = write_jsonl(tmp_path / "corpus.jsonl", texts)
     recipe = ("--id-column", "id", "--quiet", "--threshold", "0.6", "--recipe", "word:1|binary|xxh3|simhash:128")
     done = call("dedup", source, "--out", tmp_path / "clean", "--report", *recipe)
     assert (0, "") == (done.code, done.message)
-    with opened(browser, tmp_path / "clean" / "report.html", accept_downloads=True) as visit:
+    with open_page(browser, tmp_path / "clean" / "report.html", accept_downloads=True) as visit:
         total = judge_all(visit)
         visit.page.click("#views a[href='#labels']")
         with visit.page.expect_download() as waiting:
@@ -72,6 +72,6 @@ def test_what_a_person_judges_changes_the_next_run(browser: Browser, tmp_path: P
 
     again = call("report", tmp_path / "clean", "--against", labels)
     assert 0 == again.code, again.message
-    with opened(browser, tmp_path / "clean" / "report.html") as visit:
+    with open_page(browser, tmp_path / "clean" / "report.html") as visit:
         visit.page.click("#views a[href='#review']")
         visit.wait("#view-review .card > .small", f"{total} of {total} judged")

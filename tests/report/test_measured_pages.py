@@ -1,4 +1,4 @@
-"""Pages of a tuning, of an evaluation and of a plan: their figures are those of what was measured."""
+"""Pages of tunings, evaluations and plans: their figures equal the measurements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from opened import opened, written
-from test_charts import drawn
+from report_browser import open_page, write_page
+from test_charts import parse_chart
 
 import nearkin as nk
 from command import call
@@ -51,7 +51,7 @@ WORDS = [
 
 
 def corpus(count: int = 120, seed: int = 3) -> list[str]:
-    """Texts, some of them with a few words changed."""
+    """Return texts, some of them with a few changed words."""
     rng = np.random.default_rng(seed)
     texts = []
     for _ in range(count):
@@ -75,10 +75,10 @@ def figures(contents: Contents) -> dict[str, str]:
 
 
 def check(contents: Contents) -> Contents:
-    """Every picture is plain SVG with its figures; every table has as many cells as columns."""
+    """Check that each chart is plain SVG with a table of its values, and that rows of tables are complete."""
     for each in contents.sections:
         for chart in each.charts:
-            drawn(chart)
+            parse_chart(chart)
             assert chart.rows
         for table in each.tables:
             assert table.rows
@@ -92,7 +92,7 @@ def tuned() -> nk.Tuning:
 
 
 def test_a_tuning(tuned: nk.Tuning) -> None:
-    """The advised setting first; a row for each setting, a picture for each recipe with all of its radii."""
+    """The recommended setting comes first; there is a row for each setting and a chart of all radii for each recipe."""
     contents = check(build_tuning(tuned, "garden.jsonl", recall=0.95))
     chosen = tuned.chosen
     assert chosen is not None
@@ -116,8 +116,8 @@ def test_a_tuning(tuned: nk.Tuning) -> None:
     assert contents == build_tuning(tuned, "garden.jsonl", recall=0.95)
 
 
-def test_many_recipes_are_cut_and_the_cut_is_told() -> None:
-    """Curves of few, costs of more; all of them in the order of their numbers."""
+def test_many_recipes_are_limited() -> None:
+    """Curves and costs are limited in number, in the order of their values, and the page says so."""
     texts = corpus(40)
     widths = [128, 32, 48, 64, 80, 96, 112]
     found = nk.tune(texts, threshold=0.6, bits=widths)
@@ -139,7 +139,7 @@ def test_many_recipes_are_cut_and_the_cut_is_told() -> None:
 
 
 def test_a_tuning_by_labels() -> None:
-    """Precision and recall by threshold for each kind of features, and the F1 of verified pairs."""
+    """Charts have precision and recall by threshold for each kind of features, and the F1 of verified pairs."""
     texts = corpus(60)
     labels = [(at, at + 1, texts[at][:4] == texts[at + 1][:4]) for at in range(len(texts) - 1)]
     found = nk.tune(texts, truth=labels, bits=[64])
@@ -168,7 +168,7 @@ def test_a_tuning_of_bands() -> None:
     for number in (64, 128, 256):
         rows = [row for row in found.curve.rows() if row["num_perm"] == number]
         shown = {float(row[3]) for row in listed if row[0] == str(number)}
-        # Those that are left out are further from what is wanted.
+        # The omitted settings are further from the target.
         far = [abs(row["recall"] - 0.95) for row in rows if row["nominal_recall"] not in shown]
         near = [abs(row["recall"] - 0.95) for row in rows if row["nominal_recall"] in shown]
         assert max(near) <= min(far)
@@ -176,7 +176,7 @@ def test_a_tuning_of_bands() -> None:
 
 
 def test_an_evaluation() -> None:
-    """Every measure with its interval, and the four cells."""
+    """Each measure has its interval, and there are the four kinds of pairs."""
     truth = [(1, 2, True), (1, 3, False), (4, 5, True), (6, 7, False)]
     found = nk.evaluate([(1, 2), (1, 3)], truth)
     contents = check(build_evaluation(found, "clean", "labels.tsv"))
@@ -198,7 +198,7 @@ def test_an_evaluation_without_any_pair() -> None:
 
 
 def test_labels_by_similarity() -> None:
-    """Each stratum of the labels with what it stands for."""
+    """Each stratum of the labels has the number of pairs that it represents."""
     left, right = list(range(0, 80, 2)), list(range(1, 80, 2))
     match = [at % 3 > 0 for at in range(40)]
     strata = ["0.78-0.80"] * 20 + ["0.80-0.82"] * 20
@@ -216,8 +216,8 @@ def test_labels_by_similarity() -> None:
 
 
 @pytest.mark.parametrize("weight", [[5.0, 1.0], [1.0, 1.0]])
-def test_a_recall_that_is_not_known_is_no_number(weight: list[float]) -> None:
-    """Labels of found pairs alone: neither headline, picture nor table has a recall of 1."""
+def test_unknown_recall_is_not_a_number(weight: list[float]) -> None:
+    """With labels of found pairs only, neither figures, charts nor tables have a recall of 1."""
     labels = PairLabels([1, 3], [2, 4], [True, False], weight=weight, stratum=["0.90-0.92", "0.82-0.84"])
     contents = check(build_evaluation(nk.evaluate([(1, 2), (3, 4)], labels)))
     precision = weight[0] / sum(weight)
@@ -232,7 +232,7 @@ def test_a_recall_that_is_not_known_is_no_number(weight: list[float]) -> None:
 
 @pytest.mark.parametrize(("weighted", "first", "width"), [(True, 20, 0.04), (False, 15, 0.06), (True, 0, 0.1)])
 def test_many_strata_are_joined(*, weighted: bool, first: int, width: float) -> None:
-    """Steps of 0.02 become steps of a multiple, so that none is cut, with the sums of what they stand for."""
+    """Steps of 0.02 are joined to steps of a multiple that do not cut strata, and their weights are added."""
     rng = np.random.default_rng(2)
     count = 400
     lows = 0.02 * rng.integers(first, 50, count)
@@ -273,8 +273,8 @@ def test_many_strata_are_joined(*, weighted: bool, first: int, width: float) -> 
     assert part.sentences[0].startswith(f"F1 is highest, {best:.3f}, at a threshold of ")
 
 
-def test_strata_of_several_widths_are_not_bundle_script() -> None:
-    """No step of one width would hold whole strata; those of scores are joined as those of shares are."""
+def test_strata_of_several_widths_are_not_joined() -> None:
+    """No step contains only complete strata; those of scores are joined like those of similarities."""
     count = 20
     for names, expected in (
         ([f"{at * 0.03:.2f}-{at * 0.03 + 0.02:.2f}" for at in range(count)], 20),
@@ -296,8 +296,8 @@ def run() -> tuple[Run, list[str]]:
     return Run.from_texts(result, texts), texts
 
 
-def by_hand(run: Run, step: Step, truth: Any) -> list[float]:
-    """Pairs of a step of similarity, found or not, against a function that says whether two rows match."""
+def count_pairs(run: Run, step: Step, truth: Any) -> list[float]:
+    """Count the pairs of a step of similarity, found or not, by a function that returns whether two rows match."""
     pairs = near_pairs(run)
     cells = [0.0] * 4
     assert step.low is not None
@@ -311,12 +311,14 @@ def by_hand(run: Run, step: Step, truth: Any) -> list[float]:
 
 
 def test_pairs_of_a_run_by_similarity(run: tuple[Run, list[str]]) -> None:
-    """Against clusters, complete pairs, labelled pairs, and another run; near misses with their weight."""
-    made, texts = run
+    """Counts equal those of clusters, complete pairs, labelled pairs and another run, with weights of near misses."""
+    result_run, texts = run
     family = {str(at): " ".join(text.replace("x", "").split()[:5]) for at, text in enumerate(texts)}
     clusters = ClusterLabels(family.keys(), family.values())
     some = dict(list(family.items())[::2])
-    labelled = [(str(a), str(b)) for a, b in zip(near_pairs(made).left, near_pairs(made).right, strict=True)][::2]
+    labelled = [
+        (str(a), str(b)) for a, b in zip(near_pairs(result_run).left, near_pairs(result_run).right, strict=True)
+    ][::2]
     match = [family[a] == family[b] for a, b in labelled]
     true = [pair for pair, same in zip(labelled, match, strict=True) if same]
     left, right = ([pair[side] for pair in labelled] for side in range(2))
@@ -337,16 +339,16 @@ def test_pairs_of_a_run_by_similarity(run: tuple[Run, list[str]]) -> None:
         (PairLabels([a for a, _ in true], [b for _, b in true]), "auto", lambda a, b: (a, b) in true or (b, a) in true),
     ]
     for known, unlisted, truth in cases:
-        steps = group_by_similarity(made, known, unlisted)  # type: ignore[arg-type]  # one of the three
-        assert len(near_pairs(made)) == sum(step.pairs for step in steps)
+        steps = group_by_similarity(result_run, known, unlisted)  # type: ignore[arg-type]  # one of the three
+        assert len(near_pairs(result_run)) == sum(step.pairs for step in steps)
         assert len(steps) <= 16
         for step in steps:
             totals = [cell.total for cell in step.cells]
-            assert totals == pytest.approx(by_hand(made, step, truth))
+            assert totals == pytest.approx(count_pairs(result_run, step, truth))
             assert (step.judged == 0) == (sum(totals) == 0)
-    assert any(step.cells[2].total + step.cells[3].total > 0 for step in group_by_similarity(made, clusters))
+    assert any(step.cells[2].total + step.cells[3].total > 0 for step in group_by_similarity(result_run, clusters))
     found = nk.evaluate({str(at): str(at) for at in range(len(texts))}, clusters)
-    part = section(check(build_evaluation(found, steps=group_by_similarity(made, clusters))), "By similarity")
+    part = section(check(build_evaluation(found, steps=group_by_similarity(result_run, clusters))), "By similarity")
     assert ("similarity", "found, match", "found, no match", "not found, match", "not found, no match") == part.charts[
         0
     ].columns
@@ -362,17 +364,17 @@ def test_pairs_of_a_run_by_similarity(run: tuple[Run, list[str]]) -> None:
 
 def index(bits: int, radius: int) -> nk.HammingIndex:
     rng = np.random.default_rng(1)
-    made = nk.HammingIndex(bits, radius=radius)
-    made.add(np.arange(60_000), rng.integers(0, 2**63, 60_000, dtype=np.uint64) * np.uint64(2))
-    made.search(np.zeros(1, np.uint64), radius=radius)
-    return made
+    hamming_index = nk.HammingIndex(bits, radius=radius)
+    hamming_index.add(np.arange(60_000), rng.integers(0, 2**63, 60_000, dtype=np.uint64) * np.uint64(2))
+    hamming_index.search(np.zeros(1, np.uint64), radius=radius)
+    return hamming_index
 
 
 @pytest.mark.parametrize("radius", [3, 30])
 def test_a_plan_of_fingerprints(radius: int) -> None:
-    """The stages of the method that is taken, and what each other one would cost."""
-    made = index(64, radius)
-    about = made.explain(radius)
+    """The page has the stages of the selected method and the cost of the others."""
+    hamming_index = index(64, radius)
+    about = hamming_index.explain(radius)
     contents = check(build_plan(about, "corpus.nks"))
     part = next(part for part in about["parts"] if part["slots"])
     assert f"corpus.nks: 60,000 fingerprints of 64 bits, radius {radius}" == contents.title
@@ -422,7 +424,7 @@ def test_a_plan_of_spark() -> None:
 
 
 def test_labels_that_a_page_exports_are_read(tmp_path: Path) -> None:
-    """Strata and weights of the file come out as rows of the page."""
+    """Strata and weights of the file are rows of the page."""
     path = tmp_path / "labels.tsv"
     path.write_text(
         "left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\n"
@@ -438,16 +440,18 @@ def test_labels_that_a_page_exports_are_read(tmp_path: Path) -> None:
 def test_pages_open_without_a_fault(
     browser: Browser, tuned: nk.Tuning, run: tuple[Run, list[str]], tmp_path: Path, width: int, scheme: str
 ) -> None:
-    """No error, no request, nothing that scrolls sideways, and axe finds nothing that keeps people out."""
-    made, texts = run
+    """There are no errors, requests, horizontal scrolling or violations found by axe."""
+    result_run, texts = run
     truth = ClusterLabels(range(len(texts)), [" ".join(text.replace("x", "").split()[:5]) for text in texts])
     scores = nk.evaluate({at: at for at in range(len(texts))}, truth)
     for contents in (
         build_tuning(tuned, "<script>alert(1)</script>", recall=0.95),
-        build_evaluation(scores, "clean", "labels.tsv", group_by_similarity(made, truth)),
+        build_evaluation(scores, "clean", "labels.tsv", group_by_similarity(result_run, truth)),
         build_plan(index(64, 3).explain(3)),
     ):
-        with opened(browser, written(contents, tmp_path), width=width, color_scheme=scheme, bypass_csp=True) as visit:
+        with open_page(
+            browser, write_page(contents, tmp_path), width=width, color_scheme=scheme, bypass_csp=True
+        ) as visit:
             assert contents.title == visit.text("h1")
             assert 0 == visit.overflow()
             assert [] == visit.faults()
@@ -463,8 +467,8 @@ def test_files_by_score(tmp_path: Path) -> None:
         rows.append(f"{path},{number // 2}")
     (tmp_path / "truth.csv").write_text("\n".join(rows) + "\n")
     files = sorted(tmp_path.glob("*.txt"))
-    made = call("dedup", "--family", "ssdeep", *files, "--out", tmp_path / "clean", "--quiet")
-    assert 0 == made.code, made.err
+    done = call("dedup", "--family", "ssdeep", *files, "--out", tmp_path / "clean", "--quiet")
+    assert 0 == done.code, done.err
     steps = group_by_similarity(Run.from_folder(tmp_path / "clean"), read_judgements(tmp_path / "truth.csv"))
     assert 3 == sum(step.judged for step in steps)
     assert (1.0, 2.0) == (sum(step.cells[0].total for step in steps), sum(step.cells[1].total for step in steps))

@@ -1,4 +1,4 @@
-"""The page that every report is: its figures, sentences, charts and tables, without browsing."""
+"""The page of every report: figures, sentences, charts and tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from opened import opened, written
+from report_browser import open_page, write_page
 
 from nearkin.errors import MissingExtraError, ParameterError
 from nearkin.report.model import Chart, Contents, Section, Table
@@ -53,9 +53,9 @@ HOSTILE = [
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 800, 1600])
 def test_a_page_without_a_run_opens_at_every_width(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
-    """All is there to be read, nothing scrolls sideways, and axe finds no fault."""
-    path = written(CONTENTS, tmp_path)
-    with opened(browser, path, width=width, color_scheme=scheme, bypass_csp=True) as visit:
+    """All text is readable without horizontal scrolling, and axe finds no violation."""
+    path = write_page(CONTENTS, tmp_path)
+    with open_page(browser, path, width=width, color_scheme=scheme, bypass_csp=True) as visit:
         assert CONTENTS.title == visit.text("h1")
         assert "removed\n38,796\n38.8%" in visit.text(".tiles")
         words = visit.text("main")
@@ -68,9 +68,9 @@ def test_a_page_without_a_run_opens_at_every_width(browser: Browser, tmp_path: P
 
 
 def test_a_page_needs_no_script_and_its_policy_allows_none(browser: Browser, tmp_path: Path) -> None:
-    path = written(CONTENTS, tmp_path)
+    path = write_page(CONTENTS, tmp_path)
     assert "<script" not in path.read_text("utf-8")
-    with opened(browser, path) as visit:
+    with open_page(browser, path) as visit:
         assert "removed" in visit.text("main")
         assert "rgb(244, 246, 248)" == visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
         ran = """() => {
@@ -111,8 +111,8 @@ def test_blocks_are_gzip_without_time_or_system() -> None:
 
 
 @pytest.mark.parametrize("words", HOSTILE)
-def test_hostile_words_stay_words(browser: Browser, tmp_path: Path, words: str) -> None:
-    """Titles, figures, sentences, cells, JSON: nothing in them becomes markup."""
+def test_all_text_is_escaped(browser: Browser, tmp_path: Path, words: str) -> None:
+    """Titles, figures, sentences, cells and JSON never become markup."""
     hostile = Contents(
         words,
         ((words, words, words),),
@@ -123,7 +123,7 @@ def test_hostile_words_stay_words(browser: Browser, tmp_path: Path, words: str) 
         {"kind": "texts", "key": "", "words": words, "queue": [], "strata": []},
         {"documents": words.encode("utf-8", "surrogatepass")},
     )
-    with opened(browser, written(hostile, tmp_path)) as visit:
+    with open_page(browser, write_page(hostile, tmp_path)) as visit:
         assert escape_invisible(words).split() == visit.text("h1").split()
         assert 0 == visit.page.locator("img, [onerror], [onfocus], main script").count()
         assert words == visit.page.evaluate("JSON.parse(document.getElementById('run').textContent).words")
@@ -155,9 +155,9 @@ def test_shared_files_are_found_by_name() -> None:
         asset("../errors.py")
 
 
-def test_a_page_is_printed_on_paper(browser: Browser, tmp_path: Path) -> None:
-    """White ground whatever the screen had, and no links of the frame."""
-    with opened(browser, written(CONTENTS, tmp_path), color_scheme="dark") as visit:
+def test_the_printed_page_is_white(browser: Browser, tmp_path: Path) -> None:
+    """The background is white in every color scheme, and links of the frame are hidden."""
+    with open_page(browser, write_page(CONTENTS, tmp_path), color_scheme="dark") as visit:
         visit.page.emulate_media(media="print", color_scheme="dark")
         assert "rgb(28, 39, 51)" == visit.page.evaluate("getComputedStyle(document.body).color")
         assert visit.page.locator(".skip").is_hidden()

@@ -1,4 +1,4 @@
-"""Which pairs a report shows: by its rules, and with weights that add up to the run."""
+"""Selection of the pairs of a report, with weights that add up to the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearkin.report.run import NearFiles
 
 
 def random_pairs(count: int, seed: int = 0, weight: float = 3.0) -> sampling.NearPairs:
-    """Pairs above and below 0.8; near misses have a weight."""
+    """Return pairs above and below 0.8; near misses have a weight."""
     random = np.random.default_rng(seed)
     similarity = random.beta(4, 2, count)
     match = similarity >= 0.8
@@ -22,16 +22,18 @@ def random_pairs(count: int, seed: int = 0, weight: float = 3.0) -> sampling.Nea
     )
 
 
-def run_of(summary: Mapping[str, object], rows: list[tuple[str, str, str, float | None]], near: object = None) -> Run:
-    """A run whose clusters are rows of id, representative, reason, similarity."""
+def build_run(
+    summary: Mapping[str, object], rows: list[tuple[str, str, str, float | None]], near: object = None
+) -> Run:
+    """Return a run with these clusters, as rows of id, representative, reason and similarity."""
     ids, heads, reasons, similarity = (list(cells) for cells in zip(*rows, strict=True)) if rows else ([], [], [], [])
     table = {"id": ids, "representative": heads, "reason": reasons, "similarity": similarity, "cluster": heads}
     return Run("run", summary, {**table, "distance": [0] * len(ids)}, near, lambda ids: {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 5000])
-def test_strata_part_the_pairs(count: int) -> None:
-    """Each pair is in one stratum, within its bounds, removed ones apart; weights add up to those of the pairs."""
+def test_strata_partition_the_pairs(count: int) -> None:
+    """Each pair is in one stratum with its bounds, separately for removed pairs; weights add up to those of pairs."""
     pairs = random_pairs(count)
     strata = sampling.stratify(pairs, 1.0)
     rows = np.concatenate([np.zeros(0, np.int64), *(stratum.rows for stratum in strata)])
@@ -53,7 +55,7 @@ def test_full_similarity_is_in_the_last_stratum() -> None:
 
 @pytest.mark.parametrize("count", [0, 3, 200, 20_000])
 def test_the_queue_weighs_as_much_as_the_run(count: int) -> None:
-    """Whatever the sample, the weights of a stratum add up to its pairs; more are taken beside the threshold."""
+    """The weights of a stratum add up to its pairs for every sample; pairs near the threshold are more frequent."""
     pairs = random_pairs(count)
     strata = sampling.stratify(pairs, 1.0)
     queue = sampling.build_queue(strata, 0.8, 1.0)
@@ -83,8 +85,8 @@ def test_the_border_is_what_is_nearest() -> None:
         assert far[rows].max() <= far[others].min()
 
 
-def test_what_is_shown_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first ones always, others at random up to the bound; all of them where there is room."""
+def test_the_number_of_pairs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first pairs are always selected, and random others up to the limit."""
     pairs = random_pairs(1000)
     assert sampling.select_pairs(pairs, [5, 900]).tolist() == list(range(1000))
     monkeypatch.setattr(sampling, "MAX_PAIRS", 100)
@@ -95,8 +97,8 @@ def test_what_is_shown_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(range(120)) == sampling.select_pairs(pairs, range(120)).tolist()
 
 
-def test_copies_and_older_documents_are_no_pairs() -> None:
-    """Near ones and those of the same letters are; a missing similarity is none."""
+def test_copies_and_older_documents_are_not_pairs() -> None:
+    """Pairs are near duplicates, and texts with the same letters; those without a similarity are skipped."""
     rows: list[tuple[str, str, str, float | None]] = [
         ("a", "a", "kept", 1.0),
         ("b", "a", "near", 0.9),
@@ -105,13 +107,13 @@ def test_copies_and_older_documents_are_no_pairs() -> None:
         ("e", "x", "near-old", 0.9),
         ("f", "a", "near", None),
     ]
-    pairs = sampling.near_pairs(run_of({}, rows))
+    pairs = sampling.near_pairs(build_run({}, rows))
     assert [("a", "b"), ("a", "d")] == list(zip(pairs.left, pairs.right, strict=True))
     assert pairs.match.all()
 
 
-def test_near_misses_weigh_what_they_stand_for() -> None:
-    """Drawn 2,000 times, the weights of a sample's near misses add up to all of them, for both kinds of samples."""
+def test_weights_of_near_misses_are_unbiased() -> None:
+    """In 2,000 samples of both kinds, the mean of the total weight is the number of near misses."""
     random = np.random.default_rng(7)
     kept, sampled = 40, 10
     every = [(a, b) for a in range(kept) for b in range(a + 1, kept) if (a * b) % 7 == 3]
@@ -126,9 +128,9 @@ def test_near_misses_weigh_what_they_stand_for() -> None:
             "similarity": [0.5] * len(seen),
         }
         summary = {"near_misses": {"sampled": sampled, "of": kept, "pairs": len(seen)}}
-        either.append(float(sampling.near_pairs(run_of(summary, [], near)).weight.sum()))
+        either.append(float(sampling.near_pairs(build_run(summary, [], near)).weight.sum()))
         within = [(str(a), str(b), 60) for a, b in every if {a, b} <= chosen]
-        run = run_of({}, [])
+        run = build_run({}, [])
         files = Run(run.name, {}, run.clusters, None, run.texts, near_files=NearFiles(within, sampled, kept))
         both.append(float(sampling.near_pairs(files).weight.sum()))
     assert np.mean(either) == pytest.approx(len(every), rel=0.02)

@@ -46,9 +46,9 @@ class UrlParameter:
     kind : str or None
         Type of the values; None for a key without values.
     optional : bool
-        Whether some requests lack it.
+        True if some requests lack it.
     repeated : bool
-        Whether some requests have it more than once.
+        True if some requests repeat it.
     """
 
     key: str

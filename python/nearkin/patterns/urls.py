@@ -54,7 +54,7 @@ class UrlPatterns(Patterns):
         Minimum number of requests of a pattern; URLs with fewer are unmatched. It does not apply to hosts where most
         patterns have one request, as in a list of distinct URLs.
     drop_trackers : bool, default False
-        Whether to remove parameters that track visitors (`utm_*`, `gclid`, `fbclid`, ...).
+        Remove parameters that track visitors (`utm_*`, `gclid`, `fbclid`, ...).
     keep : sequence of {"version", "language", "suffix"}, default all three
         Parts that are never variables: versions in paths such as `v1` (if there are fewer than eight), language codes
         such as `de`, and suffixes of files such as `.html`.
@@ -390,7 +390,7 @@ class UrlPatterns(Patterns):
         pattern_id : str
             The `id` of a pattern of `table`.
         host : bool, default False
-            Whether the expression contains the host, if known.
+            Include the host, if known.
         """
         return url_exports.to_regex(self._get_pattern(pattern_id), host=host)
 

@@ -190,7 +190,7 @@ def _environment() -> Environment:
 
 
 def _markup(text: str) -> str:
-    """Mark a text as HTML that needs no escaping."""
+    """Mark a text as HTML that must not be escaped."""
     try:
         from markupsafe import Markup
     except ImportError:

@@ -1,4 +1,4 @@
-"""Contents of reports, made by hand: what a run of texts and one of files would give, with every number known."""
+"""Contents of reports of texts and of files, built by hand from known pairs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Pair = tuple[int, int, float, bool]
 
 
 @dataclass
-class Made:
-    """A corpus in which every pair is known."""
+class SampleCorpus:
+    """A corpus with known pairs."""
 
     ids: list[str] = field(default_factory=list)
     texts: list[str | None] = field(default_factory=list)
@@ -35,14 +35,14 @@ class Made:
     clusters: list[list[Any]] = field(default_factory=list)
 
     def add(self, name: str, text: str | None) -> int:
-        """A document; its number."""
+        """Add a document and return its number."""
         self.ids.append(name)
         self.texts.append(text)
         return len(self.ids) - 1
 
     def pair(self, left: int, right: int) -> Pair:
-        """Two documents, by the words that they share."""
-        one, two = (set((self.texts[place] or "").split()) for place in (left, right))
+        """Add a pair with the Jaccard similarity of its words."""
+        one, two = (set((self.texts[i] or "").split()) for i in (left, right))
         similarity = len(one & two) / max(len(one | two), 1)
         self.pairs.append((left, right, similarity, similarity >= THRESHOLD))
         return self.pairs[-1]
@@ -61,31 +61,31 @@ def _edited(chance: random.Random, text: str, share: float) -> str:
     return " ".join(f"changed{chance.randrange(1000)}" if chance.random() < share else word for word in words)
 
 
-def corpus(groups: int = 60, seed: int = 7) -> Made:
-    """Groups of texts: one that stays, and edited copies of it, most of them near enough to be removed."""
+def build_corpus(groups: int = 60, seed: int = 7) -> SampleCorpus:
+    """Return groups of a kept text and its edited copies, most of them similar enough to be removed."""
     chance = random.Random(seed)
-    made = Made()
+    corpus = SampleCorpus()
     for group in range(groups):
         text = _text(chance, group, 3 + group % 9)
-        kept = made.add(f"doc/{group:03d}", text)
+        kept = corpus.add(f"doc/{group:03d}", text)
         members: list[list[Any]] = []
         for copy in range(1 + group % 4):
-            other = made.add(
+            other = corpus.add(
                 f"doc/{group:03d}/copy-{copy}", _edited(chance, text, chance.choice([0.02, 0.06, 0.12, 0.2]))
             )
-            _, _, similarity, removed = made.pair(kept, other)
+            _, _, similarity, removed = corpus.pair(kept, other)
             if removed:
                 members.append([other, round(similarity, 6), 10 + copy, "near"])
         if group % 7 == 0:
-            members.append([made.add(f"doc/{group:03d}/exact", text), 1.0, 0, "exact"])
+            members.append([corpus.add(f"doc/{group:03d}/exact", text), 1.0, 0, "exact"])
         if members:
-            made.clusters.append([len(members) + 1, kept, members])
-    made.clusters.sort(key=lambda cluster: -cluster[0])
-    return made
+            corpus.clusters.append([len(members) + 1, kept, members])
+    corpus.clusters.sort(key=lambda cluster: -cluster[0])
+    return corpus
 
 
-def strata_of(pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[int]]:
-    """Strata of steps of similarity, removed pairs apart, and the stratum of each pair."""
+def build_strata(pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return strata by steps of similarity, separately for removed pairs, and the stratum of each pair."""
     keys = [(min(int(similarity / STEP + 1e-9), 19), removed) for _, _, similarity, removed in pairs]
     names = sorted(set(keys))
     strata: list[dict[str, Any]] = [
@@ -102,8 +102,8 @@ def strata_of(pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[int]]:
     return strata, [names.index(key) for key in keys]
 
 
-def packed_pairs(pairs: Sequence[Pair]) -> bytes:
-    """The block of pairs."""
+def pack_pairs(pairs: Sequence[Pair]) -> bytes:
+    """Return the block of pairs."""
     columns = [
         np.array([pair[0] for pair in pairs], "<u4"),
         np.array([pair[1] for pair in pairs], "<u4"),
@@ -118,24 +118,26 @@ def _json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def contents_of(made: Made, *, per_block: int = 40, key: str = "0123456789abcdef", queue: int = 40) -> Contents:
-    """The report of a corpus: every pair in the queue, up to a number of them."""
-    strata, of = strata_of(made.pairs)
+def build_contents(
+    corpus: SampleCorpus, *, per_block: int = 40, key: str = "0123456789abcdef", queue: int = 40
+) -> Contents:
+    """Return the contents of a corpus's report, with up to `queue` pairs to judge."""
+    strata, of = build_strata(corpus.pairs)
     chance = random.Random(3)
-    queued = chance.sample(range(len(made.pairs)), min(queue, len(made.pairs)))
+    queued = chance.sample(range(len(corpus.pairs)), min(queue, len(corpus.pairs)))
     drawn = [of[pair] for pair in queued]
-    numbers = [place for place, text in enumerate(made.texts) if text is not None]
+    numbers = [i for i, text in enumerate(corpus.texts) if text is not None]
     firsts = list(range(0, len(numbers), per_block))
     blocks = {
         "documents": _json(
             {
-                "ids": made.ids,
-                "text": [numbers.index(place) if text is not None else -1 for place, text in enumerate(made.texts)],
-                "length": [-1 if text is None else len(text) for text in made.texts],
+                "ids": corpus.ids,
+                "text": [numbers.index(i) if text is not None else -1 for i, text in enumerate(corpus.texts)],
+                "length": [-1 if text is None else len(text) for text in corpus.texts],
             }
         ),
-        "clusters": _json(made.clusters),
-        "pairs": packed_pairs(made.pairs),
+        "clusters": _json(corpus.clusters),
+        "pairs": pack_pairs(corpus.pairs),
         "common": _json(
             {
                 pair: {
@@ -146,13 +148,13 @@ def contents_of(made: Made, *, per_block: int = 40, key: str = "0123456789abcdef
                     "some_left": ["x"],
                     "some_right": ["\u202e"],
                 }
-                for pair in range(len(made.pairs))
+                for pair in range(len(corpus.pairs))
             }
         ),
     }
     for block, first in enumerate(firsts):
-        blocks[f"texts-{block}"] = _json([made.texts[place] for place in numbers[first : first + per_block]])
-    by_nearness = sorted(range(len(made.pairs)), key=lambda pair: abs(made.pairs[pair][2] - THRESHOLD))
+        blocks[f"texts-{block}"] = _json([corpus.texts[i] for i in numbers[first : first + per_block]])
+    by_nearness = sorted(range(len(corpus.pairs)), key=lambda pair: abs(corpus.pairs[pair][2] - THRESHOLD))
     run = {
         "kind": "texts",
         "key": key,
@@ -160,24 +162,24 @@ def contents_of(made: Made, *, per_block: int = 40, key: str = "0123456789abcdef
         "scale": 1,
         "measure": "Jaccard similarity",
         "distance": "bits",
-        "documents": len(made.ids),
-        "pairs": len(made.pairs),
+        "documents": len(corpus.ids),
+        "pairs": len(corpus.pairs),
         "texts": len(firsts),
         "firsts": firsts,
         "text_cut": 20_000,
         "strata": strata,
         "queue": [[pair, h, strata[h]["pairs"] / drawn.count(h)] for pair, h in zip(queued, drawn, strict=True)],
-        "above": [pair for pair in by_nearness if made.pairs[pair][3]],
-        "below": [pair for pair in by_nearness if not made.pairs[pair][3]],
-        "random": [pair for pair in range(len(made.pairs)) if made.pairs[pair][3]][:50],
+        "above": [pair for pair in by_nearness if corpus.pairs[pair][3]],
+        "below": [pair for pair in by_nearness if not corpus.pairs[pair][3]],
+        "random": [pair for pair in range(len(corpus.pairs)) if corpus.pairs[pair][3]][:50],
         "near_misses": "Near misses are candidates below the threshold, of one in four kept documents.",
         "labels": [],
     }
-    removed = sum(pair[3] for pair in made.pairs)
+    removed = sum(pair[3] for pair in corpus.pairs)
     chart = Chart("Pairs by similarity", "All pairs.", SVG.format("Pairs"), ("similarity", "pairs"), [("0.80", "12")])
     return Contents(
-        f"made: {len(made.ids) - removed} of {len(made.ids)} documents kept",
-        (("documents", str(len(made.ids)), ""), ("removed", str(removed), "near")),
+        f"corpus: {len(corpus.ids) - removed} of {len(corpus.ids)} documents kept",
+        (("documents", str(len(corpus.ids)), ""), ("removed", str(removed), "near")),
         ("Documents count as near-duplicates if the Jaccard similarity of their words is at least 0.8.",),
         (),
         (Section("What was removed", charts=(chart,), tables=(Table("By reason", ("reason", "n"), [("near", "1")]),)),),
@@ -187,30 +189,32 @@ def contents_of(made: Made, *, per_block: int = 40, key: str = "0123456789abcdef
     )
 
 
-def files() -> Contents:
-    """The report of a few files: texts and programs, with the pieces that agree."""
-    made = corpus(12)
-    texts = contents_of(made)
+def build_files() -> Contents:
+    """Return the contents of a report of texts and programs, with common pieces."""
+    corpus = build_corpus(12)
+    texts = build_contents(corpus)
     assert texts.run is not None
     documents = json.loads(texts.blocks["documents"])
-    documents["type"] = ["text" if place % 2 else "ELF program" for place in range(len(made.ids))]
-    documents["digest"] = [f"96:abc{place}/+x:def" for place in range(len(made.ids))]
-    for place in range(0, len(made.ids), 2):
-        documents["text"][place] = -1
-    scores = [(left, right, float(round(100 * similarity)), removed) for left, right, similarity, removed in made.pairs]
-    strata, of = strata_of(made.pairs)
+    documents["type"] = ["text" if i % 2 else "ELF program" for i in range(len(corpus.ids))]
+    documents["digest"] = [f"96:abc{i}/+x:def" for i in range(len(corpus.ids))]
+    for i in range(0, len(corpus.ids), 2):
+        documents["text"][i] = -1
+    scores = [
+        (left, right, float(round(100 * similarity)), removed) for left, right, similarity, removed in corpus.pairs
+    ]
+    strata, of = build_strata(corpus.pairs)
     strata = [stratum | {"low": 100 * stratum["low"], "high": 100 * stratum["high"]} for stratum in strata]
-    queue = [[pair, of[pair], 1.0] for pair in range(len(made.pairs))]
+    queue = [[pair, of[pair], 1.0] for pair in range(len(corpus.pairs))]
     clusters = [
         [size, kept, [[one, round(100 * s), None, reason] for one, s, _, reason in members]]
-        for size, kept, members in made.clusters
+        for size, kept, members in corpus.clusters
     ]
     blocks = dict(texts.blocks) | {
         "documents": _json(documents),
         "clusters": _json(clusters),
-        "pairs": packed_pairs(scores)[: 12 * len(scores)]
+        "pairs": pack_pairs(scores)[: 12 * len(scores)]
         + b"\xff\xff" * len(scores)
-        + packed_pairs(scores)[14 * len(scores) :],
+        + pack_pairs(scores)[14 * len(scores) :],
         "pieces": _json({pair: [[0, 200, 0, 200], [400, 500, 350, 450]] for pair in range(len(scores))}),
     }
     del blocks["common"]

@@ -1,4 +1,4 @@
-"""A report in a real browser, opened from disk as a person opens it."""
+"""Reports in a real browser, opened from disk."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(browser: Browser, path: Path, *, width: int = 1280, height: int = 900, **options: Any) -> Iterator[Visit]:
-    """Opens a file; at the end it must have made no error, and no request but the one for itself."""
+def open_page(browser: Browser, path: Path, *, width: int = 1280, height: int = 900, **options: Any) -> Iterator[Visit]:
+    """Open a file in the browser, and check at the end that it caused no errors and no other requests."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     try:
         page = context.new_page()
@@ -31,7 +31,7 @@ def opened(browser: Browser, path: Path, *, width: int = 1280, height: int = 900
         page.goto(visit.url)
         yield visit
         assert [] == visit.errors
-        # An icon of no bytes is no request to anywhere; a decision that is downloaded is a blob.
+        # The empty icon is a data URL, and downloaded labels are a blob.
         assert [] == [
             url for url in requests if url.split("#")[0] != visit.url and not url.startswith(("data:", "blob:"))
         ]
@@ -39,8 +39,8 @@ def opened(browser: Browser, path: Path, *, width: int = 1280, height: int = 900
         context.close()
 
 
-def written(contents: Contents, folder: Path) -> Path:
-    """The report as a file."""
+def write_page(contents: Contents, folder: Path) -> Path:
+    """Write a report to a file and return its path."""
     path = folder / "report.html"
     path.write_text(render(contents), encoding="utf-8")
     return path
