@@ -10,6 +10,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "nearkin"
 CORE = ROOT / "crates" / "nearkin-core"
-CRATES = [CORE, ROOT / "crates" / "nearkin-python"]
+CRATES = [CORE, ROOT / "crates" / "nearkin-patterns", ROOT / "crates" / "nearkin-python"]
 
 
 def python_layers() -> list[list[str]]:
@@ -30,6 +31,12 @@ def python_layers() -> list[list[str]]:
     return [layer for layer in layers if layer]
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    """Return the syntax tree of a Python file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def modules() -> Iterator[tuple[str, Path]]:
     """Every Python module of the package with its dotted name below `nearkin`."""
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -39,7 +46,7 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 def imported(path: Path, known: set[str]) -> Iterator[str]:
     """Dotted names below `nearkin` of what a file imports, wherever in it the import stands."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             names: list[tuple[str, tuple[str, ...]]] = [(alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -94,7 +101,7 @@ def test_no_package_reexports_the_name_of_its_module() -> None:
     for name, path in modules():
         if path.name != "__init__.py" or not name:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parse(path)):
             if isinstance(node, ast.ImportFrom) and node.module != f"nearkin.{name}":
                 names = [alias.asname or alias.name for alias in node.names]
                 faults += [f"{name}.{one}" for one in names if f"{name}.{one}" in known]
@@ -109,7 +116,7 @@ def test_root_functions_named_like_a_package_are_imported_first() -> None:
     nearkin.dedup.x` would then start from the function, so nothing imports in that form.
     """
     tops = {name.split(".")[0] for name, _ in modules()} - {""}
-    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    tree = parse(PACKAGE / "__init__.py")
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     eager = {alias.asname or alias.name for node in imports for alias in node.names if node.module != "nearkin"}
     assert {"dedup", "explain"} == eager & tops
@@ -118,7 +125,7 @@ def test_root_functions_named_like_a_package_are_imported_first() -> None:
     faults = [
         f"{path.name}:{node.lineno}"
         for _, path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Import)
         for alias in node.names
         if alias.name.startswith(("nearkin.dedup", "nearkin.explain"))
@@ -131,7 +138,7 @@ def test_the_package_asserts_nothing() -> None:
     faults = [
         f"{path.name}:{node.lineno}"
         for _, path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Assert)
     ]
     assert [] == faults
@@ -140,7 +147,7 @@ def test_the_package_asserts_nothing() -> None:
 def rust_order(crate: Path) -> list[str]:
     """The modules of a crate in the order of the last paragraph of its lib.rs's header."""
     header = [line for line in (crate / "src" / "lib.rs").read_text(encoding="utf-8").splitlines() if line[:3] == "//!"]
-    return re.findall(r"`([a-z_0-9]+)`", " ".join(header).split("Modules build on")[1])
+    return re.findall(r"`([a-z_0-9]+)`", " ".join(header).rsplit("to its left:", 1)[1])
 
 
 def rust_code(path: Path) -> str:
@@ -169,7 +176,7 @@ def test_every_module_of_a_crate_has_its_place(crate: Path) -> None:
 
 
 @pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
-def test_rust_modules_build_on_those_to_their_left(crate: Path) -> None:
+def test_rust_modules_use_only_modules_to_their_left(crate: Path) -> None:
     """`crate::` in a module names modules that stand before it in lib.rs."""
     order = rust_order(crate)
     faults = []
@@ -183,6 +190,103 @@ def test_rust_modules_build_on_those_to_their_left(crate: Path) -> None:
             if other != module and (other not in order or order.index(other) > order.index(module))
         ]
     assert [] == faults
+
+
+def use_paths(code: str) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each item that a `use` declaration names, and each inline path from `crate` or `super`."""
+
+    def expand(tree: str, prefix: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        depth, start, parts = 0, 0, []
+        for position, letter in enumerate(tree):
+            depth += (letter == "{") - (letter == "}")
+            if letter == "," and depth == 0:
+                parts.append(tree[start:position])
+                start = position + 1
+        for part in [*parts, tree[start:]]:
+            path, brace, inner = part.strip().partition("{")
+            names = tuple(re.sub(r"\s+as\s+\w+", "", path).strip().strip(":").split("::")) if path.strip() else ()
+            if brace:
+                yield from expand(inner.rpartition("}")[0], (*prefix, *names))
+            elif names:
+                yield (*prefix, *names)
+
+    for declaration in re.findall(r"\buse ([^;]+);", code):
+        yield from expand(declaration, ())
+    for path in re.findall(r"\b((?:crate|super)(?:::\w+)+)", re.sub(r"\buse [^;]+;", "", code)):
+        yield tuple(path.split("::"))
+
+
+def resolve(path: tuple[str, ...], module: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return a path of `use` as names below the crate, or None if it leaves the crate."""
+    if path[0] == "crate":
+        return path[1:]
+    if path[0] not in ("super", "self"):
+        return None
+    base = list(module)
+    names = list(path)
+    while names and names[0] in ("super", "self"):
+        if names.pop(0) == "super":
+            base.pop()
+    return (*base, *names)
+
+
+def find_circle(edges: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Return the part of a graph that has no topological order; empty if there is no circle."""
+    while free := {name for name, targets in edges.items() if not targets & edges.keys()}:
+        edges = {name: targets for name, targets in edges.items() if name not in free}
+    return edges
+
+
+@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
+def test_modules_of_a_rust_folder_have_no_circle(crate: Path) -> None:
+    """Sibling modules of every folder can be put in an order in which each uses earlier ones only."""
+    source = crate / "src"
+    edges: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    for file in sorted(source.rglob("*.rs")):
+        module = file.relative_to(source).with_suffix("").parts
+        module = module[:-1] if module[-1] in ("mod", "lib") else module
+        for path in use_paths(rust_code(file)):
+            target = resolve(path, module)
+            if target is None:
+                continue
+            common = 0
+            while common < min(len(module), len(target)) and module[common] == target[common]:
+                common += 1
+            if common < len(module) and common < len(target):
+                folder = source.joinpath(*target[:common])
+                if (folder / f"{target[common]}.rs").exists() or (folder / target[common]).is_dir():
+                    edges.setdefault(module[:common], {}).setdefault(module[common], set()).add(target[common])
+    assert len(edges) > 5 or crate != CORE
+    circles = {"/".join(folder) or ".": circle for folder, graph in edges.items() if (circle := find_circle(graph))}
+    assert {} == circles
+
+
+def test_paths_of_use_are_found_in_every_form() -> None:
+    """The reader of `use` trees must not pass by seeing nothing."""
+    code = "use super::{a::{B, c::D as E}, f};\nuse crate::g::H;\nfn x() { super::i::j(); crate::k::l() }"
+    expected = {
+        ("super", "a", "B"),
+        ("super", "a", "c", "D"),
+        ("super", "f"),
+        ("crate", "g", "H"),
+        ("super", "i", "j"),
+        ("crate", "k", "l"),
+    }
+    assert expected == set(use_paths(code))
+    assert ("m", "a", "B") == resolve(("super", "a", "B"), ("m", "n"))
+    assert {"a": {"b"}, "b": {"a"}} == find_circle({"a": {"b"}, "b": {"a"}, "c": {"a"}} | {"c": set()})
+
+
+def test_benchmarks_have_no_circle() -> None:
+    """Scripts of `bench/` import one another in one direction only."""
+    scripts = {path.stem: path for path in (ROOT / "bench").glob("*.py")}
+    edges = {}
+    for name, path in scripts.items():
+        nodes = list(ast.walk(parse(path)))
+        targets = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        targets |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+        edges[name] = targets & scripts.keys() - {name}
+    assert {} == find_circle(edges)
 
 
 def test_the_core_knows_no_python() -> None:

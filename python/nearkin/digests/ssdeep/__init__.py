@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from nearkin.digests.ssdeep.comparison import (
     ComparedParts,
-    Likeness,
+    ContentSimilarity,
     ScoreExplanation,
     compare,
     compare_many,
     explain,
-    likeness,
+    content_similarity,
     matrix,
 )
 from nearkin.digests.ssdeep.hashing import Hasher, hash, hash_files, normalize  # noqa: A004 - the public name
@@ -40,14 +40,14 @@ __all__ = [
     "ComparedParts",
     "DigestRecipe",
     "Hasher",
-    "Likeness",
+    "ContentSimilarity",
     "ScoreExplanation",
     "compare",
     "compare_many",
     "explain",
     "hash",
     "hash_files",
-    "likeness",
+    "content_similarity",
     "matrix",
     "normalize",
     "read_list",

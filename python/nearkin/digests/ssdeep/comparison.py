@@ -18,13 +18,13 @@ __all__ = [
     "LEAST_COMMON",
     "ComparedParts",
     "Digest",
-    "Likeness",
+    "ContentSimilarity",
     "ScoreExplanation",
     "check_least_common",
     "compare",
     "compare_many",
     "explain",
-    "likeness",
+    "content_similarity",
     "matrix",
 ]
 
@@ -307,7 +307,7 @@ _SHORT = 4096
 
 
 @dataclass(frozen=True)
-class Likeness:
+class ContentSimilarity:
     """Similarity of two inputs and the method by which it was measured.
 
     Attributes
@@ -322,7 +322,7 @@ class Likeness:
     score: int
 
 
-def likeness(a: bytes, b: bytes, *, short: int = _SHORT) -> Likeness:
+def content_similarity(a: bytes, b: bytes, *, short: int = _SHORT) -> ContentSimilarity:
     """Measure the similarity of two inputs by a method that suits their length.
 
     Parameters
@@ -336,7 +336,7 @@ def likeness(a: bytes, b: bytes, *, short: int = _SHORT) -> Likeness:
 
     Returns
     -------
-    Likeness
+    ContentSimilarity
 
     Raises
     ------
@@ -351,16 +351,16 @@ def likeness(a: bytes, b: bytes, *, short: int = _SHORT) -> Likeness:
     Examples
     --------
     >>> import nearkin as nk
-    >>> nk.ssdeep.likeness(b"GET /index.html?id=1", b"GET /index.html?id=2")
-    Likeness(method='jaccard:byte4', score=88)
+    >>> nk.ssdeep.content_similarity(b"GET /index.html?id=1", b"GET /index.html?id=2")
+    ContentSimilarity(method='jaccard:byte4', score=88)
     """
     left, right = read_content(a), read_content(b)
     if min(len(left), len(right)) >= short:
-        return Likeness("ssdeep", compare(hash(left), hash(right)))
+        return ContentSimilarity("ssdeep", compare(hash(left), hash(right)))
     left_grams, right_grams = _byte_grams(left), _byte_grams(right)
     common = len(np.intersect1d(left_grams, right_grams, assume_unique=True))
     union = len(left_grams) + len(right_grams) - common
-    return Likeness("jaccard:byte4", 100 * common // union if union else 100)
+    return ContentSimilarity("jaccard:byte4", 100 * common // union if union else 100)
 
 
 def _byte_grams(data: bytes) -> npt.NDArray[np.uint64]:

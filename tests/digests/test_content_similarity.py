@@ -1,4 +1,4 @@
-"""nearkin.digests.ssdeep.likeness: a similarity that suits the length of inputs."""
+"""nearkin.digests.ssdeep.content_similarity: a similarity that suits the length of inputs."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ def test_short_inputs_are_measured_by_their_grams() -> None:
         sets = [{x[i : i + 4] for i in range(max(1, len(x) - 3))} if x else set() for x in (a, b)]
         union = len(sets[0] | sets[1])
         expected = 100 * len(sets[0] & sets[1]) // union if union else 100
-        assert nk.ssdeep.Likeness("jaccard:byte4", expected) == nk.ssdeep.likeness(a, b)
+        assert nk.ssdeep.ContentSimilarity("jaccard:byte4", expected) == nk.ssdeep.content_similarity(a, b)
     long = generator.randbytes(4096)
-    assert nk.ssdeep.Likeness("ssdeep", 100) == nk.ssdeep.likeness(long, bytearray(long))  # type: ignore[arg-type]
-    assert "jaccard:byte4" == nk.ssdeep.likeness(long, long[1:]).method
+    assert nk.ssdeep.ContentSimilarity("ssdeep", 100) == nk.ssdeep.content_similarity(long, bytearray(long))  # type: ignore[arg-type]
+    assert "jaccard:byte4" == nk.ssdeep.content_similarity(long, long[1:]).method
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_likeness_does_not_depend_on_order(a: bytes, b: bytes) -> None:
+def test_similarity_does_not_depend_on_order(a: bytes, b: bytes) -> None:
     """The score is symmetric, from 0 to 100, and 100 for equal inputs, also empty ones."""
-    result = nk.ssdeep.likeness(a, b)
-    assert result == nk.ssdeep.likeness(b, a)
+    result = nk.ssdeep.content_similarity(a, b)
+    assert result == nk.ssdeep.content_similarity(b, a)
     assert 0 <= result.score <= 100
-    assert 100 == nk.ssdeep.likeness(a, a).score
+    assert 100 == nk.ssdeep.content_similarity(a, a).score
 
 
 def test_the_limit_is_a_parameter() -> None:
     """Inputs with at least that many bytes are measured by their digests."""
     data = random.Random(1).randbytes(600)
     assert ["jaccard:byte4", "ssdeep", "ssdeep"] == [
-        nk.ssdeep.likeness(data, data, short=short).method for short in (601, 600, 0)
+        nk.ssdeep.content_similarity(data, data, short=short).method for short in (601, 600, 0)
     ]
 
 
 def test_what_is_no_buffer_is_refused() -> None:
     """A str is the name of a file, not its content."""
     with pytest.raises(ParameterError, match="bytes or another buffer"):
-        nk.ssdeep.likeness(1, b"")  # type: ignore[arg-type]  # the point
+        nk.ssdeep.content_similarity(1, b"")  # type: ignore[arg-type]  # the point
     with pytest.raises(FileNotFoundError):
-        nk.ssdeep.likeness("/no/such/file", b"")  # type: ignore[arg-type]  # the point
+        nk.ssdeep.content_similarity("/no/such/file", b"")  # type: ignore[arg-type]  # the point
