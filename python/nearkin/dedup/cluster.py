@@ -254,7 +254,7 @@ class Clusterer:
         if pairs.similarity is not None:
             similarity, matched = pairs.similarity, np.ones(len(pairs.left), bool)
         else:
-            similarity, matched = self._match(pairs.left, pairs.right)
+            similarity, matched = self.verify_pairs(pairs.left, pairs.right)
         if self.constraints is not None:
             matched &= ~self.constraints.contains(pairs.left, pairs.right)
         return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
@@ -491,7 +491,7 @@ class Clusterer:
         ordinals, candidates = (np.concatenate(side) for side in zip(*rejected, strict=True))
         by = result.by[ordinals - self._first]
         earlier = (by < 0) | (candidates < by)
-        return int(self._match(candidates[earlier], ordinals[earlier])[1].sum())
+        return int(self.verify_pairs(candidates[earlier], ordinals[earlier])[1].sum())
 
     def _split_components(
         self, labels: NDArray[np.uint32], constraints: CannotLink, result: Assignment
@@ -516,7 +516,7 @@ class Clusterer:
 
     # Similarities, texts, values and lengths by ordinal
 
-    def _match(self, left: Ordinals, right: Ordinals) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def verify_pairs(self, left: Ordinals, right: Ordinals) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the similarities of pairs, and True for matches; without a comparison all match."""
         if self.comparison is None:
             return self._similarities(left, right), np.ones(len(left), bool)

@@ -441,7 +441,7 @@ class BatchDeduplicator:
         similarity = np.full(len(rows), np.nan) if lists.similarity is None else lists.similarity[featured]
         if texts is not None and len(rows):
             clusterer = self._clusterer(self._numbers, stored, texts)
-            similarity, is_match = clusterer.matching(rows, position + queries)
+            similarity, is_match = clusterer.verify_pairs(rows, position + queries)
             queries, rows, similarity = queries[is_match], rows[is_match], similarity[is_match]
         ends = np.searchsorted(queries, np.arange(count + 1))
         matches = [(rows[a:b], similarity[a:b]) for a, b in pairwise(ends.tolist())]
