@@ -11,17 +11,16 @@ use nearkin_core::dedup::verify::{self, Cache, Measure};
 use nearkin_core::text::contents;
 use nearkin_core::text::distinguishers::Distinguishers;
 use nearkin_core::text::tokenizer::TextSource;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
+use crate::convert::Array;
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
 use crate::convert::{check_offsets, check_places, same_length};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
 use crate::threads::{detached, detached_unless, detached_with};
-
-type Array<T> = Py<PyArray1<T>>;
 
 /// A cache of a recipe's texts prepared for comparison, by row number.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -62,14 +61,13 @@ impl TextCache {
             check_added(&cache, right)?;
             cache.which_differ(left, right)
         });
-        Ok(result.into_python()?.into_pyarray(py).unbind())
+        Ok(Array(result.into_python()?))
     }
 
     /// Return the rows whose texts must be added before they can be compared.
     fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
         let rows = rows.as_slice()?;
-        let missing = py.detach(|| self.cache.write()?.missing(rows)).into_python()?;
-        Ok(missing.into_pyarray(py).unbind())
+        py.detach(|| self.cache.write()?.missing(rows)).into_python().map(Array)
     }
 
     /// Prepare text i as row `rows[i]`.
@@ -127,7 +125,7 @@ impl TextCache {
                 pool.install_unless(few, || cache.similarities(left, right, left_out))
             },
         )?;
-        Ok(result.into_pyarray(py).unbind())
+        Ok(Array(result))
     }
 
     /// Return the first match of each document among its candidates: see `first_matches` in the core.
@@ -157,7 +155,7 @@ impl TextCache {
                 })
             },
         )?;
-        Ok(decision(py, result))
+        Ok(decision(result))
     }
 }
 
@@ -197,7 +195,7 @@ fn absorb_in_order(
             pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents, most))
         },
     )?;
-    Ok(decision(py, result))
+    Ok(decision(result))
 }
 
 /// Keep or absorb documents with precomputed candidates: see `absorb_listed` in the core.
@@ -231,14 +229,14 @@ fn absorb_listed(
             pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity, most))
         },
     )?;
-    Ok(decision(py, result))
+    Ok(decision(result))
 }
 
 /// `by`, similarity, number of verified pairs, of candidate pairs, and of skipped pairs.
 type Decision = (Array<i64>, Array<f64>, u64, u64, u64);
 
-fn decision(py: Python<'_>, result: absorb::Matches) -> Decision {
-    let (by, similarity) = (result.by.into_pyarray(py).unbind(), result.similarity.into_pyarray(py).unbind());
+fn decision(result: absorb::Matches) -> Decision {
+    let (by, similarity) = (Array(result.by), Array(result.similarity));
     (by, similarity, result.verified, result.candidates, result.skipped)
 }
 
@@ -253,16 +251,15 @@ fn near_in_batch(
     let rows = fingerprints.as_slice()?;
     same_length("fingerprints", rows.len() % words.max(1), 0)?;
     let few = rows.len() <= FEW * words.max(1);
-    let near = detached_unless(py, few, || absorb::near(rows, words.max(1), radius))?.into_python()?;
-    Ok(near.into_pyarray(py).unbind())
+    detached_unless(py, few, || absorb::near(rows, words.max(1), radius)).map(Array)
 }
 
 /// Return the XXH3-128 of each text as two 64-bit words, and its length in characters; a null counts as the empty text.
 #[pyfunction]
 fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
-    let (hashes, lengths) = detached_unless(py, texts.are_few(), || contents::content_hashes(&texts))?.into_python()?;
-    Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
+    let (hashes, lengths) = detached_unless(py, texts.are_few(), || contents::content_hashes(&texts))?;
+    Ok((Array(hashes.into_flattened()), Array(lengths)))
 }
 
 /// Return the XXH3-128 of each piece of `width` bytes as two 64-bit words.
@@ -270,8 +267,8 @@ fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u
 fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> PyResult<Array<u64>> {
     let bytes = data.as_slice()?;
     let few = bytes.len() <= FEW_BYTES;
-    let hashes = detached_unless(py, few, || contents::byte_hashes(bytes, width))?.into_python()?;
-    Ok(hashes.into_flattened().into_pyarray(py).unbind())
+    let hashes = detached_unless(py, few, || contents::byte_hashes(bytes, width))?;
+    Ok(Array(hashes.into_flattened()))
 }
 
 /// Return the distinguishers of each text by these rules, in compared form.
@@ -295,9 +292,8 @@ fn feature_sets(
 ) -> PyResult<(Array<i64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
     let tokenizer = recipe.get().tokenizer()?;
-    let (offsets, hashes) =
-        detached_unless(py, texts.are_few(), || verify::feature_sets(tokenizer, &texts))?.into_python()?;
-    Ok((offsets.into_pyarray(py).unbind(), hashes.into_pyarray(py).unbind()))
+    let (offsets, hashes) = detached_unless(py, texts.are_few(), || verify::feature_sets(tokenizer, &texts))?;
+    Ok((Array(offsets), Array(hashes)))
 }
 
 /// Offsets, and columns of matches.
@@ -320,13 +316,13 @@ fn contained_texts(
     let (offsets, candidates) = (offsets.as_slice()?, candidates.as_slice()?);
     let tokenizer = recipe.get().tokenizer()?;
     let work = || contained::contained(tokenizer, &queries, &known, offsets, candidates, threshold)?.columns();
-    let result = detached(py, work)?.into_python()?;
+    let result = detached(py, work)?;
     Ok((
-        result.offsets.into_pyarray(py).unbind(),
-        result.references.into_pyarray(py).unbind(),
-        result.similarity.into_pyarray(py).unbind(),
-        result.starts.into_pyarray(py).unbind(),
-        result.ends.into_pyarray(py).unbind(),
+        Array(result.offsets),
+        Array(result.references),
+        Array(result.similarity),
+        Array(result.starts),
+        Array(result.ends),
     ))
 }
 
@@ -350,20 +346,10 @@ fn find_repeats(
         let words = words.as_slice()?;
         detached(py, || repeats::repeats(words, texts, least, most))?
     };
-    let result = result.into_python()?;
-    Ok((result.positions.into_flattened().into_pyarray(py).unbind(), result.skipped, result.stored))
+    Ok((Array(result.positions.into_flattened()), result.skipped, result.stored))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<TextCache>()?;
-    module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
-    module.add_function(wrap_pyfunction!(absorb_listed, module)?)?;
-    module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(byte_hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(contained_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(feature_sets, module)?)?;
-    module.add_function(wrap_pyfunction!(particulars, module)?)?;
-    module.add_function(wrap_pyfunction!(find_repeats, module)?)?;
-    Ok(())
+register! {
+    [TextCache] absorb_in_order, absorb_listed, near_in_batch, byte_hashes, contained_texts, content_hashes,
+    feature_sets, particulars, find_repeats
 }

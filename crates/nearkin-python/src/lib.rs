@@ -6,6 +6,17 @@
 //! A module uses only modules to its left: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text`
 //! · `recipe` · `families` · `digests` · `index` · `dedup` · `patterns` · `store`.
 
+/// Define `register`, which adds the classes in brackets and the functions to the module.
+macro_rules! register {
+    ($([$($class:ident),+])? $($function:ident),*) => {
+        pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $($(module.add_class::<$class>()?;)+)?
+            $(module.add_function(wrap_pyfunction!($function, module)?)?;)*
+            Ok(())
+        }
+    };
+}
+
 mod convert;
 mod dedup;
 mod digests;

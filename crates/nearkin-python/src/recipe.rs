@@ -15,6 +15,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::convert::Array;
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
@@ -30,8 +31,6 @@ const FEW_FEATURES: usize = 1000;
 pub(crate) struct RecipeCore {
     recipe: Recipe,
 }
-
-type Array<T> = Py<PyArray1<T>>;
 
 /// Lists of strings in Arrow's layout: bytes, end of each string, number of strings up to the end of each list.
 type Lists = (Array<u8>, Array<i64>, Array<i64>);
@@ -50,7 +49,7 @@ impl RecipeCore {
         call: impl FnOnce(&Recipe, &Texts) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         let texts = Texts::new(texts)?;
-        detached_unless(py, texts.are_few(), || call(&self.recipe, &texts))?.into_python()
+        detached_unless(py, texts.are_few(), || call(&self.recipe, &texts))
     }
 }
 
@@ -133,7 +132,7 @@ impl RecipeCore {
     /// Return fingerprints, one array of words, and feature counts.
     fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
         let (values, counts) = self.of_texts(py, texts, Recipe::fingerprints)?;
-        Ok((values.into_pyarray(py).unbind(), counts.into_pyarray(py).unbind()))
+        Ok((Array(values), Array(counts)))
     }
 
     /// Return the fingerprints of documents from their features; weights are integers or floats.
@@ -153,7 +152,7 @@ impl RecipeCore {
             let weights: PyReadonlyArray1<'_, f64> = weights.extract()?;
             hashed(Weights::Floats(weights.as_slice()?))
         };
-        Ok(result?.into_python()?.into_pyarray(py).unbind())
+        result.map(Array)
     }
 
     /// Return the fingerprints of CSR rows.
@@ -165,14 +164,13 @@ impl RecipeCore {
         weights: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<Array<u64>> {
         let (offsets, columns, weights) = (offsets.as_slice()?, columns.as_slice()?, weights.as_slice()?);
-        let result = detached(py, || self.recipe.fingerprints_csr(offsets, columns, weights))?.into_python()?;
-        Ok(result.into_pyarray(py).unbind())
+        detached(py, || self.recipe.fingerprints_csr(offsets, columns, weights)).map(Array)
     }
 
     /// Return signatures, one array of values, and feature counts.
     fn signatures(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, Array<u64>)> {
         let (values, counts) = self.of_texts(py, texts, Recipe::signatures)?;
-        Ok((array_of(py, values), counts.into_pyarray(py).unbind()))
+        Ok((array_of(py, values), Array(counts)))
     }
 
     /// Return the signatures of documents from their features.
@@ -183,7 +181,7 @@ impl RecipeCore {
         features: Vec<Vec<u8>>,
     ) -> PyResult<Py<PyAny>> {
         let offsets = offsets.as_slice()?;
-        let result = detached(py, || self.recipe.signatures_given(offsets, &features))?.into_python()?;
+        let result = detached(py, || self.recipe.signatures_given(offsets, &features))?;
         Ok(array_of(py, result))
     }
 
@@ -195,14 +193,14 @@ impl RecipeCore {
         hashes: PyReadonlyArray1<'_, u64>,
     ) -> PyResult<Py<PyAny>> {
         let (offsets, hashes) = (offsets.as_slice()?, hashes.as_slice()?);
-        let result = detached(py, || self.recipe.signatures_hashed(offsets, hashes))?.into_python()?;
+        let result = detached(py, || self.recipe.signatures_hashed(offsets, hashes))?;
         Ok(array_of(py, result))
     }
 
     /// Return the signatures of the unions of the sets of two arrays, row by row.
     fn merge(&self, py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let (left, right) = (signatures_of(left)?, signatures_of(right)?);
-        let result = detached(py, || self.recipe.merge(left, &right))?.into_python()?;
+        let result = detached(py, || self.recipe.merge(left, &right))?;
         Ok(array_of(py, result))
     }
 
@@ -218,7 +216,7 @@ impl RecipeCore {
     fn words_joined(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<Lists> {
         let (bytes, ends, lists) =
             self.of_texts(py, texts, |recipe, texts| recipe.words(texts).and_then(|result| joined(&result)))?;
-        Ok((bytes.into_pyarray(py).unbind(), ends.into_pyarray(py).unbind(), lists.into_pyarray(py).unbind()))
+        Ok((Array(bytes), Array(ends), Array(lists)))
     }
 
     /// Return the kept features of each text with their weights, the heaviest first.
@@ -234,12 +232,12 @@ impl RecipeCore {
     /// Return the text that features are taken from, and its words in order with whether each is kept; no words for
     /// character n-grams.
     fn reading(&self, py: Python<'_>, text: &str) -> PyResult<(String, Vec<(String, bool)>)> {
-        detached(py, || self.recipe.reading(text))?.into_python()
+        detached(py, || self.recipe.reading(text))
     }
 
     /// Return the features of one text and their counts, in order of first occurrence.
     fn features(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(String, u64)>> {
-        detached(py, || self.recipe.features(text))?.into_python()
+        detached(py, || self.recipe.features(text))
     }
 }
 
@@ -250,8 +248,7 @@ fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, w
     let hash = FeatureHash::new(name, seed).into_python()?.word(word);
     let few = values.len() <= FEW && values.iter().map(Vec::len).sum::<usize>() <= FEW_BYTES;
     let hashes = || alloc::try_collect(values.iter().map(|value| hash.hash(value)));
-    let result = detached_unless(py, few, hashes)?.into_python()?;
-    Ok(result.into_pyarray(py).unbind())
+    detached_unless(py, few, hashes).map(Array)
 }
 
 /// Return the names of all feature hashes.
@@ -313,10 +310,6 @@ impl IdfCounter {
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<RecipeCore>()?;
-    module.add_class::<IdfCounter>()?;
-    module.add_function(wrap_pyfunction!(feature_hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(feature_hash_names, module)?)?;
-    Ok(())
+register! {
+    [RecipeCore, IdfCounter] feature_hashes, feature_hash_names
 }

@@ -75,7 +75,7 @@ fn fixed<T: Element>(array: Bound<'_, PyArray1<T>>) -> Py<PyArray1<T>> {
 
 /// Run `read` without the GIL and convert its records for Python.
 fn run(py: Python<'_>, read: impl FnOnce() -> nearkin_core::Result<records::Records> + Send) -> PyResult<Records> {
-    Ok(Records::new(py, detached(py, read)?.into_python()?))
+    Ok(Records::new(py, detached(py, read)?))
 }
 
 /// Read JSON Lines. With `lengths` the records are contiguous with these lengths, and `end` is ignored.
@@ -92,13 +92,11 @@ fn read_jsonl(
 ) -> PyResult<Records> {
     let columns = jsonl::JsonColumns { text, id, extra };
     let block = block.as_slice()?;
-    match &lengths {
-        None => run(py, || jsonl::read(block, end, &columns)),
-        Some(lengths) => {
-            let lengths = lengths.as_slice()?;
-            run(py, || jsonl::read_spans(block, lengths, &columns))
-        }
-    }
+    let lengths = lengths.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    run(py, || match lengths {
+        None => jsonl::read(block, end, &columns),
+        Some(lengths) => jsonl::read_spans(block, lengths, &columns),
+    })
 }
 
 /// Read CSV whose records have `fields` fields; `text` and `scalars` are the requested ones, numbered from 0.
@@ -117,13 +115,11 @@ fn read_csv(
 ) -> PyResult<Records> {
     let layout = csv::RecordLayout { delimiter, fields, text, scalars };
     let block = block.as_slice()?;
-    match &lengths {
-        None => run(py, || csv::read(block, end, &layout)),
-        Some(lengths) => {
-            let lengths = lengths.as_slice()?;
-            run(py, || csv::read_spans(block, lengths, &layout))
-        }
-    }
+    let lengths = lengths.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    run(py, || match lengths {
+        None => csv::read(block, end, &layout),
+        Some(lengths) => csv::read_spans(block, lengths, &layout),
+    })
 }
 
 /// Return the names in a CSV header and its length in bytes, or None if the block contains only a part of it.
@@ -147,13 +143,11 @@ fn read_lines(
     lengths: Option<PyReadonlyArray1<'_, u32>>,
 ) -> PyResult<Records> {
     let block = block.as_slice()?;
-    match &lengths {
-        None => run(py, || records::read_lines(block, end)),
-        Some(lengths) => {
-            let lengths = lengths.as_slice()?;
-            run(py, || records::read_line_spans(block, lengths))
-        }
-    }
+    let lengths = lengths.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    run(py, || match lengths {
+        None => records::read_lines(block, end),
+        Some(lengths) => records::read_line_spans(block, lengths),
+    })
 }
 
 /// Return the rows of `(offsets, data)` whose bytes are not UTF-8, ascending.
@@ -164,7 +158,7 @@ fn invalid_utf8(
     data: PyReadonlyArray1<'_, u8>,
 ) -> PyResult<Py<PyArray1<u32>>> {
     let (offsets, data) = (offsets.as_slice()?, data.as_slice()?);
-    let rows = detached(py, || records::invalid_utf8(offsets, data))?.into_python()?;
+    let rows = detached(py, || records::invalid_utf8(offsets, data))?;
     Ok(rows.into_pyarray(py).unbind())
 }
 
@@ -190,7 +184,7 @@ fn read_spans(
         _ => Error::Io { action: "reading records again".to_owned(), source },
     };
     let file = duplicated(descriptor).map_err(failed).into_python()?;
-    let bytes = detached(py, || gather(&file, starts, lengths).map_err(failed))?.into_python()?;
+    let bytes = detached(py, || gather(&file, starts, lengths).map_err(failed))?;
     Ok(fixed(bytes.into_pyarray(py)))
 }
 
@@ -282,13 +276,6 @@ fn gather(file: &File, starts: &[i64], lengths: &[u32]) -> std::io::Result<Vec<u
     Ok(bytes)
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Records>()?;
-    module.add_function(wrap_pyfunction!(read_jsonl, module)?)?;
-    module.add_function(wrap_pyfunction!(read_csv, module)?)?;
-    module.add_function(wrap_pyfunction!(read_csv_header, module)?)?;
-    module.add_function(wrap_pyfunction!(read_lines, module)?)?;
-    module.add_function(wrap_pyfunction!(invalid_utf8, module)?)?;
-    module.add_function(wrap_pyfunction!(read_spans, module)?)?;
-    Ok(())
+register! {
+    [Records] read_jsonl, read_csv, read_csv_header, read_lines, invalid_utf8, read_spans
 }

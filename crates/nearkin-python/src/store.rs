@@ -11,16 +11,15 @@ use nearkin_core::alloc;
 use nearkin_core::hash::xxh3;
 use nearkin_core::segment::caught;
 use nearkin_core::store::{self, Documents, Id, IdColumn, Packed, PackedTexts, Part, TextColumn};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::convert::Array;
 use crate::convert::texts::Texts;
 use crate::errors::IntoPython;
 use crate::threads::{detached, detached_unless};
-
-type Array<T> = Py<PyArray1<T>>;
 
 /// Maximum number of lookups, or texts, for the calling thread: waking the pool takes as long.
 const FEW: usize = 256;
@@ -116,8 +115,7 @@ impl StoreSegment {
         work: impl FnOnce(&store::StoreSegment) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         let work = || caught(Some(self.0.segment()), || work(&self.0));
-        let result = if worth { detached(py, work)? } else { py.detach(work) };
-        result.into_python()
+        if worth { detached(py, work) } else { py.detach(work).into_python() }
     }
 }
 
@@ -158,7 +156,7 @@ impl StoreSegment {
             extras: extras.as_deref(),
             texts: packed.as_ref().map(TextColumn::Packed).or(plain),
         };
-        detached(py, || store::write(&path, &documents, note, level))?.into_python()
+        detached(py, || store::write(&path, &documents, note, level))
     }
 
     /// Open a file; its contents are read on use.
@@ -190,22 +188,20 @@ impl StoreSegment {
 
     /// Return the rows of the positions from `start` to `stop`.
     fn rows(&self, py: Python<'_>, start: usize, stop: usize) -> PyResult<Array<i64>> {
-        let rows = self.read(py, false, |segment| segment.rows(start, stop))?;
-        Ok(rows.into_pyarray(py).unbind())
+        self.read(py, false, |segment| segment.rows(start, stop)).map(Array)
     }
 
     /// Return the position of each row, or -1.
     fn places(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Array<i64>> {
         let rows = rows.as_slice()?;
-        let places = self.read(py, false, |segment| segment.positions(rows))?;
-        Ok(places.into_pyarray(py).unbind())
+        self.read(py, false, |segment| segment.positions(rows)).map(Array)
     }
 
     /// Return offsets, and the rows that have each content.
     fn find_contents(&self, py: Python<'_>, contents: PyReadonlyArray1<'_, u64>) -> PyResult<(Array<i64>, Array<i64>)> {
         let contents = contents.as_slice()?;
         let (offsets, rows) = self.read(py, contents.len() > 2 * FEW, |segment| segment.find_contents(contents))?;
-        Ok((offsets.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
+        Ok((Array(offsets), Array(rows)))
     }
 
     /// Return offsets, and the rows that have each id.
@@ -213,7 +209,7 @@ impl StoreSegment {
         let ids = ids.view()?;
         let column = ids.column();
         let (offsets, rows) = self.read(py, column.len() > FEW, |segment| segment.find_ids(column))?;
-        Ok((offsets.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
+        Ok((Array(offsets), Array(rows)))
     }
 
     /// Search several files for contents; return indices of contents, the rows that have them, and the records of
@@ -236,8 +232,8 @@ impl StoreSegment {
             alloc::try_extend(&mut rows, &result).into_python()?;
             alloc::try_extend(&mut records, &bytes).into_python()?;
         }
-        let (owners, rows) = (owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind());
-        Ok((owners, rows, records.into_pyarray(py).unbind()))
+        let (owners, rows) = (Array(owners), Array(rows));
+        Ok((owners, rows, Array(records)))
     }
 
     /// Search several files for ids; return indices of ids, and the rows that have them.
@@ -251,21 +247,19 @@ impl StoreSegment {
             add_owners(&mut owners, &offsets).into_python()?;
             alloc::try_extend(&mut rows, &result).into_python()?;
         }
-        Ok((owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
+        Ok((Array(owners), Array(rows)))
     }
 
     /// Return the records at positions.
     fn records(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u8>> {
         let places = places.as_slice()?;
-        let records = self.read(py, false, |segment| segment.records(places))?;
-        Ok(records.into_pyarray(py).unbind())
+        self.read(py, false, |segment| segment.records(places)).map(Array)
     }
 
     /// Return the contents at positions.
     fn contents(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u64>> {
         let places = places.as_slice()?;
-        let contents = self.read(py, false, |segment| segment.contents(places))?;
-        Ok(contents.into_pyarray(py).unbind())
+        self.read(py, false, |segment| segment.contents(places)).map(Array)
     }
 
     /// Return the ids at positions: an array of integers, or of objects.
@@ -332,7 +326,7 @@ type Block = (usize, u64, u64, usize, Py<PyBytes>);
 #[pyfunction]
 fn store_pack(py: Python<'_>, texts: &Bound<'_, PyAny>, level: i32, dictionary: &[u8]) -> PyResult<Vec<Block>> {
     let texts = Texts::new(texts)?;
-    let blocks = detached_unless(py, texts.are_few(), || store::pack(&texts, level, dictionary))?.into_python()?;
+    let blocks = detached_unless(py, texts.are_few(), || store::pack(&texts, level, dictionary))?;
     let convert = |block: Packed<Vec<u8>>| {
         (block.documents, block.texts, block.text_bytes, block.length, PyBytes::new(py, &block.frame).unbind())
     };
@@ -354,14 +348,11 @@ fn store_unpack(
 
 /// Return the XXH3-64 of each byte string, as signed numbers.
 #[pyfunction]
-fn store_sums(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Array<i64>> {
+fn store_sums(parts: Vec<PyBackedBytes>) -> PyResult<Array<i64>> {
     let sums = alloc::try_collect(parts.iter().map(|part| xxh3::hash(part, 0) as i64)).into_python()?;
-    Ok(sums.into_pyarray(py).unbind())
+    Ok(Array(sums))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<StoreSegment>()?;
-    module.add_function(wrap_pyfunction!(store_pack, module)?)?;
-    module.add_function(wrap_pyfunction!(store_unpack, module)?)?;
-    module.add_function(wrap_pyfunction!(store_sums, module)?)
+register! {
+    [StoreSegment] store_pack, store_unpack, store_sums
 }

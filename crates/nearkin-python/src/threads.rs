@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nearkin_core::Error;
 use nearkin_core::cancel::CancelToken;
+use nearkin_core::{Error, Result};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -200,29 +200,35 @@ impl Workers {
 
 /// Run `work` in the pool with the GIL released. `work` must neither touch Python objects nor wait for a lock: a worker
 /// that waits for its own tasks takes up others, and one of those that wants the same lock would deadlock.
-pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let workers = Workers::new()?;
-    let value = Released(&workers).run(py, |workers| workers.install(work));
-    workers.end(value)
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    detached_with(py, || Ok(()), |workers, ()| workers.install(work))
 }
 
 /// Run `work` with the GIL released; `few` work runs as in `Workers::install_unless`.
-pub(crate) fn detached_unless<T: Send>(py: Python<'_>, few: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    if few && works_alone() { Ok(py.detach(work)) } else { detached(py, work) }
+pub(crate) fn detached_unless<T: Send>(
+    py: Python<'_>,
+    few: bool,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
+    if few && works_alone() { py.detach(work).into_python() } else { detached(py, work) }
 }
 
 /// Run `work` in the pool if it is `worth` it; otherwise in the calling thread with the GIL: for work of at most about
 /// ten microseconds, or work that the core does not divide.
-pub(crate) fn detached_if<T: Send>(py: Python<'_>, worth: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    if worth { detached(py, work) } else { Ok(work()) }
+pub(crate) fn detached_if<T: Send>(
+    py: Python<'_>,
+    worth: bool,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
+    if worth { detached(py, work) } else { work().into_python() }
 }
 
 /// Run `work` in the pool with the result of `lock`: the calling thread takes locks outside the pool and without the
 /// GIL.
 pub(crate) fn detached_with<G, T: Send>(
     py: Python<'_>,
-    lock: impl FnOnce() -> nearkin_core::Result<G> + Send,
-    work: impl FnOnce(&Workers, G) -> nearkin_core::Result<T> + Send,
+    lock: impl FnOnce() -> Result<G> + Send,
+    work: impl FnOnce(&Workers, G) -> Result<T> + Send,
 ) -> PyResult<T> {
     let workers = Workers::new()?;
     let value = Released(&workers).run(py, |workers| work(workers, lock()?));
@@ -268,8 +274,6 @@ fn num_threads() -> usize {
     if state.threads == 0 { available() } else { state.threads }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
-    module.add_function(wrap_pyfunction!(num_threads, module)?)?;
-    Ok(())
+register! {
+    set_num_threads, num_threads
 }

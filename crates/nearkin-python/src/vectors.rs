@@ -10,15 +10,14 @@ use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
 use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse, Unsure};
 use nearkin_core::vectors::{random, rotation};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::convert::Array;
 use crate::errors::{IntoPython, to_python};
 use crate::threads::{detached, detached_if, detached_unless};
-
-type Array<T> = Py<PyArray1<T>>;
 
 /// A matrix in row order.
 #[derive(FromPyObject)]
@@ -88,21 +87,15 @@ fn draw_matrix<'py>(
     let at = (seed, stream, first);
     check_memory(rows.checked_mul(columns))?;
     Ok(match kind {
-        "gaussian" => detached(py, || random::matrix(at, rows, columns, random::gaussian_at))?
-            .into_python()?
-            .into_pyarray(py)
-            .into_any(),
-        "cauchy" => detached(py, || random::matrix(at, rows, columns, random::cauchy_at))?
-            .into_python()?
-            .into_pyarray(py)
-            .into_any(),
+        "gaussian" => {
+            detached(py, || random::matrix(at, rows, columns, random::gaussian_at))?.into_pyarray(py).into_any()
+        }
+        "cauchy" => detached(py, || random::matrix(at, rows, columns, random::cauchy_at))?.into_pyarray(py).into_any(),
         "uniform" => {
             let value = |base, column| random::uniform(random::word(base, column));
-            detached(py, || random::matrix(at, rows, columns, value))?.into_python()?.into_pyarray(py).into_any()
+            detached(py, || random::matrix(at, rows, columns, value))?.into_pyarray(py).into_any()
         }
-        "word" => {
-            detached(py, || random::matrix(at, rows, columns, random::word))?.into_python()?.into_pyarray(py).into_any()
-        }
+        "word" => detached(py, || random::matrix(at, rows, columns, random::word))?.into_pyarray(py).into_any(),
         other => {
             let allowed = "\"gaussian\", \"cauchy\", \"uniform\" or \"word\"";
             return Err(to_python(Error::parameter("kind", format!("{other:?}"), allowed)));
@@ -120,7 +113,7 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
         projection::orthonormalise(&mut values, columns.max(1));
         Ok(values)
     })?;
-    Ok(values.into_python()?.into_pyarray(py).unbind())
+    Ok(Array(values))
 }
 
 /// Return the coordinates of vectors under matrix-free rotations.
@@ -137,15 +130,13 @@ impl Rotations {
     /// Return words of the signs of x - mean, flat.
     fn codes(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<u64>> {
         let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
-        let result = dispatch!(x, |x| detached_if(py, many, || self.0.codes(x, mean))?);
-        Ok(result.into_python()?.into_pyarray(py).unbind())
+        dispatch!(x, |x| detached_if(py, many, || self.0.codes(x, mean))).map(Array)
     }
 
     /// Return the coordinates of x - mean, flat.
     fn products(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<f64>> {
         let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
-        let result = dispatch!(x, |x| detached_if(py, many, || self.0.products(x, mean))?);
-        Ok(result.into_python()?.into_pyarray(py).unbind())
+        dispatch!(x, |x| detached_if(py, many, || self.0.products(x, mean))).map(Array)
     }
 }
 
@@ -154,8 +145,7 @@ impl Rotations {
 fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
     let worth = projection::worth_threads(n, n * d);
-    let result = dispatch!(x, |x| detached_if(py, worth, || projection::norms(x, d, first))?);
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    dispatch!(x, |x| detached_if(py, worth, || projection::norms(x, d, first))).map(Array)
 }
 
 /// Return for each row a bound from its norm to 1.001 times it, 0 for a row of zeros; errors as of `row_norms`.
@@ -163,8 +153,7 @@ fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>
 fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
     let worth = projection::worth_threads(n, n * d);
-    let result = dispatch!(x, |x| detached_if(py, worth, || projection::norm_bounds(x, d, first))?);
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    dispatch!(x, |x| detached_if(py, worth, || projection::norm_bounds(x, d, first))).map(Array)
 }
 
 /// Return the norm of each row of a CSR matrix with sorted, distinct columns.
@@ -178,16 +167,14 @@ fn row_norms_csr(
     first: usize,
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    let result = detached(py, || projection::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first))?;
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    detached(py, || projection::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first)).map(Array)
 }
 
 /// Return the mean of each column, summed row by row.
 #[pyfunction]
 fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = x.shape().1;
-    let result = dispatch!(x, |x| detached(py, || projection::means(x, d))?);
-    Ok(result.into_pyarray(py).unbind())
+    dispatch!(x, |x| detached(py, || Ok(projection::means(x, d)))).map(Array)
 }
 
 /// Return the mean of each column of a CSR matrix with sorted, distinct columns.
@@ -200,10 +187,8 @@ fn column_means_csr(
     columns: usize,
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    let result = detached(py, || {
-        Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::means_sparse(&sparse))
-    })?;
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    detached(py, || Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::means_sparse(&sparse)))
+        .map(Array)
 }
 
 /// Return every xᵢ·aⱼ in `f64` and the fixed order, flat.
@@ -212,8 +197,7 @@ fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<
     let d = a.shape().1;
     check_length("x", x.shape().1, d)?;
     let worth = projection::worth_threads(x.shape().0, x.shape().0 * d * a.shape().0);
-    let result = dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || projection::all_products(x, a, d))?));
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || projection::all_products(x, a, d)))).map(Array)
 }
 
 /// Offsets, norms and slacks of the rows of a matrix.
@@ -262,10 +246,10 @@ fn few_sign_codes(
     let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
-    let result = dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
+    dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
         projection::few_signs(x, a, (d, first), functions, out)
-    })?));
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    })))
+    .map(Array)
 }
 
 /// Write bits x·a + offset within `half` of an integer; see `few_sign_codes`.
@@ -284,10 +268,10 @@ fn few_band_codes(
     check_length("x", d, columns)?;
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
-    let result = dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
+    dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
         projection::few_bands(x, a, (d, first), functions, half, out)
-    })?));
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    })))
+    .map(Array)
 }
 
 /// Write keys floor((x·a + offset) / width); see `few_sign_codes`.
@@ -305,10 +289,10 @@ fn few_floor_codes(
     let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("out", out.len(), n * m)?;
-    let result = dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
+    dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
         projection::few_floors(x, a, (d, first), functions, width, out)
-    })?));
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    })))
+    .map(Array)
 }
 
 /// Return every product for a CSR matrix with sorted, distinct columns.
@@ -322,10 +306,10 @@ fn all_products_csr(
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let columns = a.shape().1;
-    let result = dispatch!(a, |a| detached(py, || {
+    dispatch!(a, |a| detached(py, || {
         Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::all_products_sparse(&sparse, a))
-    })?);
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    }))
+    .map(Array)
 }
 
 fn measure(squares: bool) -> Quantity {
@@ -356,14 +340,14 @@ fn exact_values(
     check_range("rows", rows, x.shape().0)?;
     check_range("columns", columns, m)?;
     let (worth, measure) = (projection::worth_threads(rows.len(), rows.len() * d), measure(squares));
-    let result = dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || projection::exact(
+    dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || Ok(projection::exact(
         x,
         a,
         d,
         (rows, columns),
         measure
-    ))?));
-    Ok(result.into_pyarray(py).unbind())
+    )))))
+    .map(Array)
 }
 
 /// Return `exact_values` of a CSR matrix with sorted, distinct columns.
@@ -389,7 +373,7 @@ fn exact_values_csr(
         let sparse = Sparse::new(indptr, indices, data, d)?;
         Ok(projection::exact_sparse(&sparse, a, (rows, columns), measure(squares)))
     })?);
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    Ok(Array(result))
 }
 
 /// The parameters of `Bound`, checked against the shape of the products.
@@ -429,8 +413,8 @@ impl Bounds<'_> {
 
 type UncertainEntries = (Array<i64>, Array<i64>);
 
-fn places(py: Python<'_>, (rows, columns): Unsure) -> UncertainEntries {
-    (rows.into_pyarray(py).unbind(), columns.into_pyarray(py).unbind())
+fn uncertain_entries((rows, columns): Unsure) -> UncertainEntries {
+    (Array(rows), Array(columns))
 }
 
 /// Write packed bits `row_offset + offset + factor · product > 0` to `out`; return the rows and columns of uncertain
@@ -458,10 +442,10 @@ fn sign_codes(
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor, row_offset, offset, bound };
-    let result = dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::signs(
+    dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::signs(
         p, affine, out
-    ))?);
-    Ok(places(py, result))
+    ))))
+    .map(uncertain_entries)
 }
 
 /// Write keys floor((product + offset) / width) to `out`; return the rows and columns of uncertain entries.
@@ -479,10 +463,10 @@ fn floor_codes(
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m)?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let result = dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::floors(
+    dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::floors(
         p, affine, width, out
-    ))?);
-    Ok(places(py, result))
+    ))))
+    .map(uncertain_entries)
 }
 
 /// Write packed bits to `out`, set if product + offset is within `half` of an integer; return the uncertain entries.
@@ -501,10 +485,10 @@ fn band_codes(
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let result = dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::bands(
+    dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::bands(
         p, affine, half, out
-    ))?);
-    Ok(places(py, result))
+    ))))
+    .map(uncertain_entries)
 }
 
 /// Set bit `columns[i]` of row `rows[i]` of packed words to `values[i]`.
@@ -545,15 +529,14 @@ impl PolytopeCore {
             return Err(to_python(Error::parameter("dims", bad, format!("1 to {most}"))));
         }
         check_memory(Polytope::parameters(dimension, &dims, matrix))?;
-        Ok(Self { polytope: detached(py, || Polytope::new(dimension, dims, seed, matrix))?.into_python()? })
+        Ok(Self { polytope: detached(py, || Polytope::new(dimension, dims, seed, matrix))? })
     }
 
     /// Return the value of every function for every row, flat.
     fn values(&self, py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<i64>> {
         check_length("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
-        let result = dispatch!(x, |x| detached_if(py, several, || self.polytope.values(x))?);
-        Ok(result.into_python()?.into_pyarray(py).unbind())
+        dispatch!(x, |x| detached_if(py, several, || self.polytope.values(x))).map(Array)
     }
 
     /// Return the next `count` vertices for every row and function, and their costs, flat.
@@ -561,8 +544,8 @@ impl PolytopeCore {
         check_length("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
         let result = dispatch!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))?);
-        let (values, costs) = result.into_python()?;
-        Ok((values.into_pyarray(py).unbind(), costs.into_pyarray(py).unbind()))
+        let (values, costs) = result;
+        Ok((Array(values), Array(costs)))
     }
 }
 
@@ -590,46 +573,26 @@ fn sparse_simhash(
         Sparse::new(indptr, indices, data, columns)?;
         SparseSimHash::new(bits.max(1), seed, gaussian).codes(indptr, indices, data)
     })?;
-    Ok(result.into_python()?.into_pyarray(py).unbind())
+    Ok(Array(result))
 }
 
 /// Write a family's description and arrays to a file, replacing it atomically.
 #[pyfunction]
 fn write_family(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
     let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
-    detached(py, || arrays::write(&path, arrays::FAMILY, text, &values))?.into_python()
+    detached(py, || arrays::write(&path, arrays::FAMILY, text, &values))
 }
 
 /// Read a file that `write_family` wrote.
 #[pyfunction]
 fn read_family(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
-    let (text, values) = detached(py, || arrays::read(&path, arrays::FAMILY))?.into_python()?;
+    let (text, values) = detached(py, || arrays::read(&path, arrays::FAMILY))?;
     Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PolytopeCore>()?;
-    module.add_class::<Rotations>()?;
-    module.add_function(wrap_pyfunction!(all_products, module)?)?;
-    module.add_function(wrap_pyfunction!(all_products_csr, module)?)?;
-    module.add_function(wrap_pyfunction!(band_codes, module)?)?;
-    module.add_function(wrap_pyfunction!(column_means, module)?)?;
-    module.add_function(wrap_pyfunction!(column_means_csr, module)?)?;
-    module.add_function(wrap_pyfunction!(draw_matrix, module)?)?;
-    module.add_function(wrap_pyfunction!(draw_orthonormal, module)?)?;
-    module.add_function(wrap_pyfunction!(exact_values, module)?)?;
-    module.add_function(wrap_pyfunction!(exact_values_csr, module)?)?;
-    module.add_function(wrap_pyfunction!(few_band_codes, module)?)?;
-    module.add_function(wrap_pyfunction!(few_floor_codes, module)?)?;
-    module.add_function(wrap_pyfunction!(few_sign_codes, module)?)?;
-    module.add_function(wrap_pyfunction!(floor_codes, module)?)?;
-    module.add_function(wrap_pyfunction!(read_family, module)?)?;
-    module.add_function(wrap_pyfunction!(row_norm_bounds, module)?)?;
-    module.add_function(wrap_pyfunction!(row_norms, module)?)?;
-    module.add_function(wrap_pyfunction!(row_norms_csr, module)?)?;
-    module.add_function(wrap_pyfunction!(set_bits, module)?)?;
-    module.add_function(wrap_pyfunction!(sign_codes, module)?)?;
-    module.add_function(wrap_pyfunction!(sparse_simhash, module)?)?;
-    module.add_function(wrap_pyfunction!(write_family, module)?)?;
-    Ok(())
+register! {
+    [PolytopeCore, Rotations] all_products, all_products_csr, band_codes, column_means, column_means_csr,
+    draw_matrix, draw_orthonormal, exact_values, exact_values_csr, few_band_codes, few_floor_codes, few_sign_codes,
+    floor_codes, read_family, row_norm_bounds, row_norms, row_norms_csr, set_bits, sign_codes, sparse_simhash,
+    write_family
 }

@@ -30,7 +30,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 
 use crate::convert::cdata::{Array, Refused, Schema, TextColumn, TextType};
-use crate::errors::{IntoPython, to_python};
+use crate::errors::to_python;
 use crate::threads::detached_if;
 
 /// Strings of Arrow arrays, and the arrays that own them.
@@ -71,8 +71,7 @@ impl Strings {
                 items.append(&mut result);
             }
             Ok(items)
-        })?
-        .into_python()?;
+        })?;
         Ok(Some(Self { items, owners: owners.into_iter().map(|chunk| chunk.array).collect() }))
     }
 }

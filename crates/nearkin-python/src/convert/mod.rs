@@ -4,10 +4,26 @@ pub(crate) mod arrow;
 mod cdata;
 pub(crate) mod texts;
 
+use std::convert::Infallible;
+
 use nearkin_core::{Error, error};
+use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::errors::{IntoPython, to_python};
+
+/// Values that become a flat NumPy array without a copy.
+pub(crate) struct Array<T>(pub(crate) Vec<T>);
+
+impl<'py, T: Element> IntoPyObject<'py> for Array<T> {
+    type Target = PyArray1<T>;
+    type Output = Bound<'py, PyArray1<T>>;
+    type Error = Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
+        Ok(self.0.into_pyarray(py))
+    }
+}
 
 /// Check that an argument has as many values as another argument requires.
 pub(crate) fn same_length(name: &'static str, result: usize, expected: usize) -> PyResult<()> {

@@ -142,7 +142,7 @@ impl Texts {
         // neither moves.
         let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
         let places = offsets.slice()?;
-        let result = detached_if(source.py(), places.len() > SHARED, || packed(places, bytes, Nulls::NONE))?;
+        let result = detached_if(source.py(), places.len() > SHARED, || Ok(packed(places, bytes, Nulls::NONE)))?;
         let (mut items, bad) = result.map_err(|fault| {
             let row = fault.row.unwrap_or(0);
             let allowed = format!("ascending numbers within 0 to {}", bytes.len());

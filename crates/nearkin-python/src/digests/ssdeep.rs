@@ -134,7 +134,7 @@ impl Spelled {
                 let row = |at: usize| number * PARSED_TOGETHER + at;
                 texts.iter().enumerate().map(|(at, text)| parse(text, strict).map_err(|e| (row(at), e))).collect()
             };
-            texts.par_chunks(PARSED_TOGETHER).enumerate().map(read).collect()
+            Ok(texts.par_chunks(PARSED_TOGETHER).enumerate().map(read).collect())
         })?;
         let mut digests = Vec::with_capacity(texts.len());
         for part in result {
@@ -155,20 +155,17 @@ pub(crate) fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<
 #[pyfunction]
 fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
     let options = options(eliminate_runs, truncate);
-    with_bytes(data, |bytes| {
-        match bytes.len() {
-            0..SMALL => hash(bytes, options),
-            SMALL..LARGE => py.detach(|| hash(bytes, options)),
-            _ => detached(py, || hash(bytes, options))?,
-        }
-        .into_python()
+    with_bytes(data, |bytes| match bytes.len() {
+        0..SMALL => hash(bytes, options).into_python(),
+        SMALL..LARGE => py.detach(|| hash(bytes, options)).into_python(),
+        _ => detached(py, || hash(bytes, options)),
     })
 }
 
 #[pyfunction]
 fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
     let options = options(eliminate_runs, truncate);
-    detached(py, || hash_file(&path, options))?.into_python()
+    detached(py, || hash_file(&path, options))
 }
 
 /// Return the result of `work` for each file, in order.
@@ -180,7 +177,7 @@ fn each_file<T: Send>(
     detached(py, || {
         let stop = CancelToken::current();
         let one = |path: &PathBuf| stop.check().and_then(|()| stop.within(|| work(path)));
-        paths.par_iter().map(one).collect()
+        Ok(paths.par_iter().map(one).collect())
     })
 }
 
@@ -208,7 +205,7 @@ fn ssdeep_hash_contents(
 /// Return the bytes of a regular file; other kinds are refused without being opened.
 #[pyfunction]
 fn ssdeep_read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
-    let bytes = detached(py, || read_file(&path))?.into_python()?;
+    let bytes = detached(py, || read_file(&path))?;
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -322,7 +319,7 @@ fn ssdeep_compare_many<'py>(
         detached(py, || {
             let stop = CancelToken::current();
             let score = |some: &[&[u8]]| if stop.is_set() { Ok(Vec::new()) } else { score(some) };
-            texts.par_chunks(PARSED_TOGETHER).map(score).collect()
+            Ok(texts.par_chunks(PARSED_TOGETHER).map(score).collect())
         })?
     };
     let mut scores = Vec::with_capacity(texts.len());
@@ -364,7 +361,7 @@ fn ssdeep_matrix<'py>(
                 }
             });
         }
-        scores
+        Ok(scores)
     })?;
     PyArray1::from_vec(py, scores).reshape([rows, columns])
 }
@@ -406,18 +403,7 @@ fn ssdeep_write_list(py: Python<'_>, entries: Vec<(String, Vec<u8>)>) -> Bound<'
     PyBytes::new(py, &list::write(entries))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyHasher>()?;
-    module.add_function(wrap_pyfunction!(ssdeep_explain, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_hash_contents, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_read_file, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_read_list, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_write_list, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_hash, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_hash_file, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_hash_files, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_compare, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_compare_many, module)?)?;
-    module.add_function(wrap_pyfunction!(ssdeep_matrix, module)?)?;
-    Ok(())
+register! {
+    [PyHasher] ssdeep_explain, ssdeep_hash_contents, ssdeep_read_file, ssdeep_read_list, ssdeep_write_list,
+    ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_compare, ssdeep_compare_many, ssdeep_matrix
 }

@@ -53,7 +53,7 @@ impl DatasketchCore {
         }
         let offsets = offsets.as_slice()?;
         let few = features.len().saturating_mul(self.num_perm) <= FEW && bytes.len() <= FEW;
-        let result = detached_unless(py, few, || self.permutations.features(offsets, &ends, &bytes))?.into_python()?;
+        let result = detached_unless(py, few, || self.permutations.features(offsets, &ends, &bytes))?;
         Ok(array_of(py, result))
     }
 
@@ -66,11 +66,11 @@ impl DatasketchCore {
     ) -> PyResult<Py<PyAny>> {
         let (offsets, hashes) = (offsets.as_slice()?, hashes.as_slice()?);
         let few = hashes.len().saturating_mul(self.num_perm) <= FEW;
-        let result = detached_unless(py, few, || self.permutations.hashes(offsets, hashes))?.into_python()?;
+        let result = detached_unless(py, few, || self.permutations.hashes(offsets, hashes))?;
         Ok(array_of(py, result))
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<DatasketchCore>()
+register! {
+    [DatasketchCore]
 }

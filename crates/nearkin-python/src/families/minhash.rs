@@ -1,10 +1,10 @@
 //! Comparison of signatures; recipes compute them ([`crate::recipe`]).
 
 use nearkin_core::families::minhash::{self, Value};
-use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{Element, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::errors::IntoPython;
+use crate::convert::Array;
 use crate::threads::detached_unless;
 
 /// Maximum number of values that the calling thread compares: about ten microseconds.
@@ -18,7 +18,7 @@ fn signature_differences(
     a: &Bound<'_, PyAny>,
     b: &Bound<'_, PyAny>,
     num_perm: usize,
-) -> PyResult<Py<PyArray1<u16>>> {
+) -> PyResult<Array<u16>> {
     fn of<V: Value + Element>(
         py: Python<'_>,
         a: &PyReadonlyArray1<'_, V>,
@@ -27,16 +27,15 @@ fn signature_differences(
     ) -> PyResult<Vec<u16>> {
         let (a, b) = (a.as_slice()?, b.as_slice()?);
         let few = a.len().max(b.len()) <= FEW;
-        detached_unless(py, few, || minhash::differences(a, b, num_perm))?.into_python()
+        detached_unless(py, few, || minhash::differences(a, b, num_perm))
     }
     let result = match (a.extract(), b.extract()) {
         (Ok(a), Ok(b)) => of::<u32>(py, &a, &b, num_perm)?,
         _ => of::<u64>(py, &a.extract()?, &b.extract()?, num_perm)?,
     };
-    Ok(result.into_pyarray(py).unbind())
+    Ok(Array(result))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(signature_differences, module)?)?;
-    Ok(())
+register! {
+    signature_differences
 }

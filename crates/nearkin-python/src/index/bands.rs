@@ -10,11 +10,12 @@ use nearkin_core::index::bands::{self, Index};
 use nearkin_core::index::hamming::{Hits, Linkage, Pairs};
 use nearkin_core::index::rows::{Keys, Rows};
 use nearkin_core::segment::Segment;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{FEW, FoundIds, IdView, Ids, Indexed, Key, Locked, parse_existing};
+use crate::convert::Array;
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
@@ -54,8 +55,8 @@ pub(crate) struct BandCore {
     index: Locked<Either>,
 }
 
-type Int64s = Py<PyArray1<i64>>;
-type Uint16s = Py<PyArray1<u16>>;
+type Int64s = Array<i64>;
+type Uint16s = Array<u16>;
 
 /// Signatures of one of two widths.
 enum Signatures<'py> {
@@ -119,8 +120,7 @@ impl BandCore {
                 if bits == 64 { Either::Wide(Index::open(&path)?) } else { Either::Narrow(Index::open(&path)?) };
             let shape = dispatch!(&index, index => index.shape());
             Ok((index, bits, shape, recipe))
-        })?
-        .into_python()?;
+        })?;
         let recipe = PyBytes::new(py, &recipe).unbind();
         Ok((Self { index: Locked::new(index) }, bits, shape.0, shape.1, shape.2, recipe))
     }
@@ -203,7 +203,7 @@ impl BandCore {
                 Ok((hits, ids))
             },
         )?;
-        Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
+        Ok((Array(hits.offsets), ids, Array(hits.distances)))
     }
 
     /// Return left, right (ids), distances of the items from `start` to `stop`.
@@ -219,7 +219,7 @@ impl BandCore {
             let ids = |result: &[u32]| FoundIds::of(index.rows(), result);
             Ok((ids(&left), ids(&right), distances))
         })?;
-        Ok((left, right, distances.into_pyarray(py).unbind()))
+        Ok((left, right, Array(distances)))
     }
 
     /// Return offsets of clusters, ids, distances to the first of each.
@@ -230,11 +230,10 @@ impl BandCore {
             let ids = FoundIds::of(index.rows(), &result.rows);
             Ok((result, ids))
         })?;
-        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.distances.into_pyarray(py).unbind()))
+        Ok((Array(result.offsets), ids, Array(result.distances)))
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<BandCore>()?;
-    Ok(())
+register! {
+    [BandCore]
 }

@@ -3,14 +3,12 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_core::index::components as graph;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
+use crate::convert::Array;
 use crate::convert::{check_places, same_length};
-use crate::errors::IntoPython;
 use crate::threads::detached;
-
-type Array<T> = Py<PyArray1<T>>;
 
 /// Return the smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
 #[pyfunction]
@@ -24,9 +22,9 @@ fn components(
     same_length("right", right.len(), left.len())?;
     check_places("left", left, nodes)?;
     check_places("right", right, nodes)?;
-    Ok(detached(py, || graph::components(nodes, left, right))?.into_python()?.into_pyarray(py).unbind())
+    detached(py, || graph::components(nodes, left, right)).map(Array)
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(components, module)?)
+register! {
+    components
 }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use nearkin_core::index::digests::file::{self, Metadata};
 use nearkin_core::index::digests::{Index, Limit};
 use nearkin_core::index::hamming::Linkage;
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{FEW, FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use crate::convert::Array;
 use crate::digests::ssdeep::parse_all;
 use crate::errors::IntoPython;
 use crate::threads::detached;
@@ -22,8 +22,8 @@ struct DigestCore {
     index: Locked<Index>,
 }
 
-type Int64s = Py<PyArray1<i64>>;
-type Scores = Py<PyArray1<u8>>;
+type Int64s = Array<i64>;
+type Scores = Array<u8>;
 
 fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
     Limit { threshold, skip_hubs }.checked().into_python()
@@ -46,7 +46,7 @@ impl DigestCore {
     /// version 1).
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, bool, Option<Py<PyBytes>>)> {
-        let (index, metadata) = detached(py, || Index::open(&path))?.into_python()?;
+        let (index, metadata) = detached(py, || Index::open(&path))?;
         let recipe = metadata.recipe.map(|recipe| PyBytes::new(py, &recipe).unbind());
         Ok((Self { index: Locked::new(index) }, metadata.lenient, recipe))
     }
@@ -128,7 +128,7 @@ impl DigestCore {
             }
             Ok((offsets, FoundIds::of(index.rows(), &rows), scores, skipped))
         })?;
-        Ok((offsets.into_pyarray(py).unbind(), ids, scores.into_pyarray(py).unbind(), skipped))
+        Ok((Array(offsets), ids, Array(scores), skipped))
     }
 
     /// Return left, right (ids), scores, number of skipped keys.
@@ -146,7 +146,7 @@ impl DigestCore {
             let scores: Vec<u8> = pairs.iter().map(|pair| pair.score).collect();
             Ok((FoundIds::of(index.rows(), &left), FoundIds::of(index.rows(), &right), scores, skipped))
         })?;
-        Ok((left, right, scores.into_pyarray(py).unbind(), skipped))
+        Ok((left, right, Array(scores), skipped))
     }
 
     /// Return offsets of clusters, ids, scores with the first of each, number of skipped keys.
@@ -164,7 +164,7 @@ impl DigestCore {
             let ids = FoundIds::of(index.rows(), &result.rows);
             Ok((result, ids))
         })?;
-        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.scores.into_pyarray(py).unbind(), result.skipped))
+        Ok((Array(result.offsets), ids, Array(result.scores), result.skipped))
     }
 
     /// Return block size, seven characters and number of digests, most frequent first.
@@ -177,6 +177,6 @@ impl DigestCore {
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<DigestCore>()
+register! {
+    [DigestCore]
 }

@@ -11,11 +11,12 @@ use nearkin_core::Error;
 use nearkin_core::cpu::popcount;
 use nearkin_core::index::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, Ranking};
 use nearkin_core::segment::guarded;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use crate::convert::Array;
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::{detached, detached_with};
@@ -29,10 +30,10 @@ pub(crate) struct HammingCore {
 /// Minimum number of words for which distances are computed in the pool, so that signals are handled in time.
 const LARGE: usize = 1 << 22;
 
-type Bools = Py<PyArray1<bool>>;
-type Float64s = Py<PyArray1<f64>>;
-type Int64s = Py<PyArray1<i64>>;
-type Uint16s = Py<PyArray1<u16>>;
+type Bools = Array<bool>;
+type Float64s = Array<f64>;
+type Int64s = Array<i64>;
+type Uint16s = Array<u16>;
 type FoundHits = (Int64s, FoundIds, Uint16s, Bools);
 type FoundPairs = (FoundIds, FoundIds, Uint16s);
 
@@ -44,13 +45,8 @@ fn words<'a>(fps: &'a PyReadonlyArray1<'_, u64>) -> PyResult<&'a [u64]> {
 }
 
 impl HammingCore {
-    fn hits(py: Python<'_>, (hits, ids): (Hits, FoundIds)) -> FoundHits {
-        (
-            hits.offsets.into_pyarray(py).unbind(),
-            ids,
-            hits.distances.into_pyarray(py).unbind(),
-            hits.truncated.into_pyarray(py).unbind(),
-        )
+    fn hits((hits, ids): (Hits, FoundIds)) -> FoundHits {
+        (Array(hits.offsets), ids, Array(hits.distances), Array(hits.truncated))
     }
 
     /// Call `work` with read access to this index and another, in the pool. Locks are taken in order of address, so
@@ -85,8 +81,8 @@ fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> (FoundIds, FoundIds, V
     (FoundIds::of(left.rows(), &pairs.left), FoundIds::of(right.rows(), &pairs.right), pairs.distances)
 }
 
-fn pair_arrays(py: Python<'_>, (left, right, distances): (FoundIds, FoundIds, Vec<u16>)) -> FoundPairs {
-    (left, right, distances.into_pyarray(py).unbind())
+fn pair_arrays((left, right, distances): (FoundIds, FoundIds, Vec<u16>)) -> FoundPairs {
+    (left, right, Array(distances))
 }
 
 /// Iterator over all pairs of an index, one batch at a time.
@@ -106,7 +102,7 @@ impl HammingPairs {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
             pool.install(|| guarded(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
         })?;
-        Ok(pair_arrays(py, result))
+        Ok(pair_arrays(result))
     }
 }
 
@@ -123,7 +119,7 @@ impl HammingCore {
     /// Open a saved index; also return its bits, method, radius and memory limit.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
-        let index = detached(py, || Index::open(&path))?.into_python()?;
+        let index = detached(py, || Index::open(&path))?;
         let (bits, method, radius, memory) = index.settings();
         Ok((Self { index: Locked::new(index) }, bits, method.name(), radius, memory))
     }
@@ -223,7 +219,7 @@ impl HammingCore {
             Ok((prepared, if quick { Some(search(index)?) } else { None }))
         })?;
         if let Some(result) = result {
-            return Ok(Self::hits(py, result));
+            return Ok(Self::hits(result));
         }
         if !prepared {
             self.index.change(py, |index| {
@@ -232,7 +228,7 @@ impl HammingCore {
             })?;
         }
         let result = self.index.query(py, search)?;
-        Ok(Self::hits(py, result))
+        Ok(Self::hits(result))
     }
 
     /// Return offsets, ids, distances; an empty array.
@@ -244,7 +240,7 @@ impl HammingCore {
             let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         })?;
-        Ok(Self::hits(py, result))
+        Ok(Self::hits(result))
     }
 
     /// Return offsets, ids, distances, by "jaccard" or "spherical" distance.
@@ -262,14 +258,14 @@ impl HammingCore {
             let ids = FoundIds::of(index.rows(), &result.rows);
             Ok((result, ids))
         })?;
-        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.distances.into_pyarray(py).unbind()))
+        Ok((Array(result.offsets), ids, Array(result.distances)))
     }
 
     /// Return left, right, distances.
     fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs> {
         self.index.change(py, |index| index.prepare_pairs(radius))?;
         let result = self.index.query(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
-        Ok(pair_arrays(py, result))
+        Ok(pair_arrays(result))
     }
 
     /// Return an iterator over batches of the pairs.
@@ -284,7 +280,7 @@ impl HammingCore {
         let count = other.index.len(py)?;
         self.index.change(py, |index| index.prepare(radius, count))?;
         let result = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
-        Ok(pair_arrays(py, result))
+        Ok(pair_arrays(result))
     }
 
     /// Return left (rows of `fps`), right (ids), distances.
@@ -296,7 +292,7 @@ impl HammingCore {
             let left = FoundIds::Ints(pairs.left.iter().map(|&row| i64::from(row)).collect());
             Ok((left, FoundIds::of(index.rows(), &pairs.right), pairs.distances))
         })?;
-        Ok(pair_arrays(py, result))
+        Ok(pair_arrays(result))
     }
 
     /// Return offsets of clusters, ids, distances to the first of each.
@@ -308,7 +304,7 @@ impl HammingCore {
             let ids = FoundIds::of(index.rows(), &result.rows);
             Ok((result, ids))
         })?;
-        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.distances.into_pyarray(py).unbind()))
+        Ok((Array(result.offsets), ids, Array(result.distances)))
     }
 
     /// Return one dict per component of the index.
@@ -359,12 +355,8 @@ fn hamming_distances(
     if rows_a != rows_b && rows_a != 1 && rows_b != 1 {
         return Err(to_python(Error::mismatch("number of rows", rows_a, rows_b)));
     }
-    let result = if a.len().max(b.len()) < LARGE {
-        py.detach(|| popcount::distances(a, b, words))
-    } else {
-        detached(py, || popcount::distances(a, b, words))?
-    };
-    Ok(result.into_pyarray(py).unbind())
+    let distances = || popcount::distances(a, b, words);
+    Ok(Array(if a.len().max(b.len()) < LARGE { py.detach(distances) } else { detached(py, || Ok(distances()))? }))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -11,15 +11,14 @@ use nearkin_core::index::lsh::{
     SearchParams, TableLayout, VectorStore, Vectors,
 };
 use nearkin_core::vectors::random::normal_quantile;
-use numpy::{IntoPyArray, PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use crate::convert::Array;
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached;
-
-type Array<T> = Py<PyArray1<T>>;
 
 /// Offsets, ids and distances of a batch of queries.
 type QueryArrays = (Array<i64>, FoundIds, Py<PyAny>);
@@ -144,7 +143,7 @@ impl LshCore {
             let narrow: Vec<f32> = hits.distances.iter().map(|&distance| distance as f32).collect();
             narrow.into_pyarray(py).into_any()
         };
-        Ok((hits.offsets.into_pyarray(py).unbind(), ids, distances.unbind()))
+        Ok((Array(hits.offsets), ids, distances.unbind()))
     }
 
     fn query(
@@ -232,7 +231,7 @@ impl LshCore {
         let store = VectorStore::new(vectors, dimension).into_python()?;
         let metric = Metric::parse(metric).into_python()?;
         let (drawn, first) = (RotationSeed { seed: drawn.0, stream: drawn.1 }, first.view()?);
-        let index = detached(py, || Index::with_rabitq(metric, drawn, cells, store, first))?.into_python()?;
+        let index = detached(py, || Index::with_rabitq(metric, drawn, cells, store, first))?;
         Ok(Self::of(index))
     }
 
@@ -265,7 +264,7 @@ impl LshCore {
     /// Open a saved index; also return the metadata stored with it.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
-        let index = detached(py, || Index::open(&path))?.into_python()?;
+        let index = detached(py, || Index::open(&path))?;
         let note = PyBytes::new(py, index.metadata()).unbind();
         Ok((Self::of(index), note))
     }
@@ -365,7 +364,7 @@ impl LshCore {
             let ids = FoundIds::of(index.rows(), &result.rows);
             Ok((result, ids))
         })?;
-        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.num_met.into_pyarray(py).unbind()))
+        Ok((Array(result.offsets), ids, Array(result.num_met)))
     }
 
     /// Return at most `most` rows in order of addition from `start` on, and their vectors.
@@ -382,7 +381,7 @@ impl LshCore {
                 (ends.into_pyarray(py), columns.into_pyarray(py), values.into_pyarray(py)).into_pyobject(py)?.into_any()
             }
         };
-        Ok((rows.into_pyarray(py).unbind(), vectors))
+        Ok((Array(rows), vectors))
     }
 
     /// Return the distance of each pair of rows.
@@ -393,7 +392,7 @@ impl LshCore {
         right: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Array<f64>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
-        Ok(self.index.query(py, |index| index.distances_between(left, right))?.into_pyarray(py).unbind())
+        self.index.query(py, |index| index.distances_between(left, right)).map(Array)
     }
 
     /// Return the ids of rows.
@@ -418,7 +417,6 @@ fn deviations_of_recall(recall: f64) -> f64 {
     normal_quantile(recall.clamp(0.5, 1.0 - f64::EPSILON))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(deviations_of_recall, module)?)?;
-    module.add_class::<LshCore>()
+register! {
+    [LshCore] deviations_of_recall
 }

@@ -4,17 +4,16 @@
 
 use nearkin_core::families::sketch::{self, HashedTexts};
 use nearkin_core::index::sketches::{Index, Part};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
+use crate::convert::Array;
 use crate::convert::check_places;
 use crate::convert::texts::Texts;
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
 use crate::threads::{detached, detached_unless, detached_with};
-
-type Array<T> = Py<PyArray1<T>>;
 
 /// Return the sketches of texts as rows of `size + 1` numbers, flat, and the number of distinct features of each text.
 #[pyfunction]
@@ -27,9 +26,8 @@ fn text_sketches(
 ) -> PyResult<(Array<u32>, Array<u64>)> {
     let texts = Texts::new(texts)?;
     let tokenizer = recipe.get().tokenizer()?;
-    let (rows, counts) =
-        detached_unless(py, texts.are_few(), || sketch::sketches(tokenizer, &texts, size, seed))?.into_python()?;
-    Ok((rows.into_pyarray(py).unbind(), counts.into_pyarray(py).unbind()))
+    let (rows, counts) = detached_unless(py, texts.are_few(), || sketch::sketches(tokenizer, &texts, size, seed))?;
+    Ok((Array(rows), Array(counts)))
 }
 
 /// All hashes of the texts that an index of sketches scans.
@@ -45,7 +43,7 @@ impl HashedFeatures {
         let texts = Texts::new(texts)?;
         let tokenizer = recipe.get().tokenizer()?;
         let hash = || HashedTexts::new(tokenizer, &texts, seed);
-        Ok(Self { texts: detached_unless(py, texts.are_few(), hash)?.into_python()? })
+        Ok(Self { texts: detached_unless(py, texts.are_few(), hash)? })
     }
 
     fn __len__(&self) -> usize {
@@ -69,7 +67,7 @@ impl SketchIndex {
         least: PyReadonlyArray1<'_, u16>,
     ) -> PyResult<Self> {
         let (rows, least) = (rows.as_slice()?, least.as_slice()?);
-        let index = detached(py, || Index::new(rows, size, least))?.into_python()?;
+        let index = detached(py, || Index::new(rows, size, least))?;
         Ok(Self { index: Lock::new(index) })
     }
 
@@ -106,12 +104,10 @@ impl SketchIndex {
                 pool.install(|| index.scan(texts, documents, part, any_size))
             },
         )?;
-        Ok((offsets.into_pyarray(py).unbind(), places.into_pyarray(py).unbind()))
+        Ok((Array(offsets), Array(places)))
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<HashedFeatures>()?;
-    module.add_class::<SketchIndex>()?;
-    module.add_function(wrap_pyfunction!(text_sketches, module)?)
+register! {
+    [HashedFeatures, SketchIndex] text_sketches
 }

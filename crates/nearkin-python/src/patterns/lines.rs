@@ -8,12 +8,11 @@ use nearkin_patterns::columns::Columns;
 use nearkin_patterns::matching::{Matcher, Piece, Plans};
 use nearkin_patterns::template_merge::{self, EVIDENCE_THRESHOLD, Overrides};
 use nearkin_patterns::{lines, templates};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::Array;
-use crate::errors::IntoPython;
 use crate::patterns::table::{FormTable, to_arrays};
 use crate::patterns::{Strings, add_scanned, packed};
 use crate::threads::{detached, detached_with};
@@ -112,12 +111,7 @@ impl LineTemplates {
     fn find(&self, py: Python<'_>, items: Strings<'_>) -> PyResult<Rows> {
         let items = packed(&items)?;
         let result = detached(py, || self.match_lines(items))?;
-        Ok((
-            Array(result.rows),
-            Array(result.ends),
-            Array(result.text_ends),
-            Array(result.text),
-        ))
+        Ok((Array(result.rows), Array(result.ends), Array(result.text_ends), Array(result.text)))
     }
 
     fn __len__(&self) -> usize {

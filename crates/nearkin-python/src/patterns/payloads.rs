@@ -72,7 +72,7 @@ fn group_forms<'py>(
 fn forms_of<'py>(py: Python<'py>, items: Strings<'py>) -> PyResult<Texts<'py>> {
     let items = packed(&items)?;
     let template = |row| templates::read(items.get(row)).template.into_bytes();
-    let texts: Vec<Vec<u8>> = detached(py, || (0..items.len()).into_par_iter().map(template).collect())?;
+    let texts: Vec<Vec<u8>> = detached(py, || Ok((0..items.len()).into_par_iter().map(template).collect()))?;
     for_python(py, &texts).into_python()
 }
 
@@ -103,7 +103,7 @@ fn form_similarity(left: &str, right: &str) -> f64 {
 fn script_features<'py>(py: Python<'py>, files: Strings<'py>) -> PyResult<Vec<Option<Bound<'py, PyArray1<u64>>>>> {
     let files = packed(&files)?;
     let result: Vec<Option<Vec<u64>>> =
-        detached(py, || (0..files.len()).into_par_iter().map(|row| scripts::features(files.get(row))).collect())?;
+        detached(py, || Ok((0..files.len()).into_par_iter().map(|row| scripts::features(files.get(row))).collect()))?;
     Ok(result.into_iter().map(|features| Some(features?.into_pyarray(py))).collect())
 }
 

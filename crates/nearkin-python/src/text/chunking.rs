@@ -3,14 +3,14 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_core::text::chunking::{self, Unit};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
+use crate::convert::Array;
 use crate::convert::texts::Texts;
 use crate::errors::IntoPython;
 use crate::threads::detached_unless;
 
-type Array<T> = Py<PyArray1<T>>;
 type ChunkArrays = (Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<u8>);
 
 /// Return the ends of the chunks of each text, sizes, spans and visible characters, and the chunks as offsets and
@@ -30,14 +30,14 @@ fn split_parts(
     let frequent = frequent.as_slice()?;
     let chosen = chosen.as_ref().map(|chosen| chosen.as_slice()).transpose()?;
     let split = || chunking::split(&texts, unit, least, frequent, chosen);
-    let result = detached_unless(py, texts.are_few(), split)?.into_python()?;
+    let result = detached_unless(py, texts.are_few(), split)?;
     Ok((
-        result.ends.into_pyarray(py).unbind(),
-        result.sizes.into_flattened().into_pyarray(py).unbind(),
-        result.spans.into_flattened().into_pyarray(py).unbind(),
-        result.visible.into_pyarray(py).unbind(),
-        result.offsets.into_pyarray(py).unbind(),
-        result.data.into_pyarray(py).unbind(),
+        Array(result.ends),
+        Array(result.sizes.into_flattened()),
+        Array(result.spans.into_flattened()),
+        Array(result.visible),
+        Array(result.offsets),
+        Array(result.data),
     ))
 }
 
@@ -45,16 +45,10 @@ fn split_parts(
 #[pyfunction]
 fn word_places(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<i64>, Array<u64>, Array<i64>)> {
     let texts = Texts::new(texts)?;
-    let result = detached_unless(py, texts.are_few(), || chunking::word_positions(&texts))?.into_python()?;
-    Ok((
-        result.ends.into_pyarray(py).unbind(),
-        result.hashes.into_pyarray(py).unbind(),
-        result.spans.into_flattened().into_pyarray(py).unbind(),
-    ))
+    let result = detached_unless(py, texts.are_few(), || chunking::word_positions(&texts))?;
+    Ok((Array(result.ends), Array(result.hashes), Array(result.spans.into_flattened())))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(split_parts, module)?)?;
-    module.add_function(wrap_pyfunction!(word_places, module)?)?;
-    Ok(())
+register! {
+    split_parts, word_places
 }

@@ -6,7 +6,6 @@ use nearkin_core::text::edits::{self, Kind};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::errors::IntoPython;
 use crate::threads::detached;
 
 type Symbols<'py> = PyReadonlyArray1<'py, u32>;
@@ -16,7 +15,7 @@ type Step = (&'static str, usize, usize, usize, usize);
 #[pyfunction]
 fn text_edits(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<Vec<Step>> {
     let (a, b) = (a.as_slice()?, b.as_slice()?);
-    let steps = detached(py, || edits::edits(a, b))?.into_python()?;
+    let steps = detached(py, || edits::edits(a, b))?;
     let name = |kind| match kind {
         Kind::Equal => "equal",
         Kind::Delete => "delete",
@@ -30,11 +29,9 @@ fn text_edits(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<Vec<St
 #[pyfunction]
 fn edit_distance(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<(usize, usize)> {
     let (a, b) = (a.as_slice()?, b.as_slice()?);
-    detached(py, || Ok((edits::distance(a, b)?, edits::common(a, b)?)))?.into_python()
+    detached(py, || Ok((edits::distance(a, b)?, edits::common(a, b)?)))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(text_edits, module)?)?;
-    module.add_function(wrap_pyfunction!(edit_distance, module)?)?;
-    Ok(())
+register! {
+    text_edits, edit_distance
 }

@@ -23,7 +23,7 @@ impl IdfCore {
     #[new]
     fn new(py: Python<'_>, features: Vec<Vec<u8>>, values: PyReadonlyArray1<'_, f64>, unknown: f64) -> PyResult<Self> {
         let values = values.as_slice()?;
-        let table = detached(py, || IdfTable::fitted(&features, values, unknown))?.into_python()?;
+        let table = detached(py, || IdfTable::fitted(&features, values, unknown))?;
         Ok(Self { table })
     }
 
@@ -39,7 +39,7 @@ impl IdfCore {
             let table = self.table.get()?;
             alloc::try_collect(features.iter().map(|feature| table.get(feature)))
         };
-        let result = detached(py, values)?.into_python()?;
+        let result = detached(py, values)?;
         Ok(result.into_pyarray(py))
     }
 }
@@ -56,8 +56,6 @@ fn idf_values<'py>(
     Ok(values.into_pyarray(py))
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<IdfCore>()?;
-    module.add_function(wrap_pyfunction!(idf_values, module)?)?;
-    Ok(())
+register! {
+    [IdfCore] idf_values
 }
