@@ -87,7 +87,7 @@ def check_scan(codes: Any, queries: Any, radius: int, hits: nk.SearchResult) -> 
             raise SystemExit(f"query {i}: the scan differs from a comparison with everything")
 
 
-def indexed(
+def build_index(
     codes: Any, bits: int, radius: int | None, method: Any = "auto", **options: Any
 ) -> tuple[float, nk.HammingIndex]:
     """Return the CPU seconds of adding everything and building tables, and the index."""
@@ -98,12 +98,12 @@ def indexed(
     return time.process_time() - start, index
 
 
-def plan_of(index: nk.HammingIndex, radius: int) -> Row:
+def plan_figures(index: nk.HammingIndex, radius: int) -> Row:
     part = max(index.explain(radius)["parts"], key=lambda part: part["slots"])
     return {key: part[key] for key in ("method", "tables", "radii", "probes", "candidates")}
 
 
-def filled(index: Any, codes: Any) -> Any:
+def add_all(index: Any, codes: Any) -> Any:
     index.add(codes)
     return index
 
@@ -206,17 +206,17 @@ def measure_radius_3(section: Section) -> None:
     task = f"radius {radius} of 64, n = {n:,}"
     codes = random_codes(64, n, 1)
     queries = queries_near(codes, 64, count, radius, 2)
-    _, scan = indexed(codes, 64, None, "scan")
+    _, scan = build_index(codes, 64, None, "scan")
     expected = scan.search(queries, radius=radius)
     check_scan(codes, queries, radius, expected)
     matches = len(expected.ids)
     for who, limit in (("nearkin", None), ("nearkin, memory_limit of 16 bytes each", 16 * n)):
-        build, index = indexed(codes, 64, radius, memory_limit=limit)
+        build, index = build_index(codes, 64, radius, memory_limit=limit)
         seconds, hits = median_cpu(lambda index=index: index.search(queries, radius=radius))
         if not (np.array_equal(hits.ids, expected.ids) and np.array_equal(hits.distances, expected.distances)):
             raise SystemExit(f"{who} differs from its scan")
         figures = {"qps": count / seconds, "build": build, "bytes_each": index.nbytes / n, "recall": 1.0}
-        section.add(task, who, **figures, **plan_of(index, radius))
+        section.add(task, who, **figures, **plan_figures(index, radius))
     few = queries[: max(50, count // 100)]
     seconds, _ = median_cpu(lambda: scan.search(queries[:1000], radius=radius), 1)
     section.add(
@@ -246,7 +246,7 @@ def measure_peers_radius(
     part = queries[: max(200, count // 5)]
     within = int(expected.offsets[len(part)])
     before = rss()
-    build, multi = median_cpu(lambda: filled(faiss.IndexBinaryMultiHash(64, 4, 16), codes), 1)
+    build, multi = median_cpu(lambda: add_all(faiss.IndexBinaryMultiHash(64, 4, 16), codes), 1)
     multi.nflip = 0
     stored = rss() - before
     seconds, result = median_cpu(lambda: multi.range_search(part, radius + 1))
@@ -260,7 +260,7 @@ def measure_peers_radius(
         recall=recall,
     )
     multi = None
-    flat = filled(faiss.IndexBinaryFlat(64), codes)
+    flat = add_all(faiss.IndexBinaryFlat(64), codes)
     chunk = queries[:64]
     seconds, result = median_cpu(lambda: flat.range_search(chunk, radius + 1))
     recall = float(result[0][-1]) / max(1, int(expected.offsets[len(chunk)]))
@@ -292,15 +292,15 @@ def measure_wide(section: Section) -> None:
     for name, (bits, full, radius) in tasks.items():
         if section.options.only not in ("", name):
             continue
-        measure_wide_of(section, bits, section.size(full), radius)
+        measure_wide_task(section, bits, section.size(full), radius)
 
 
-def measure_wide_of(section: Section, bits: int, n: int, radius: int) -> None:
+def measure_wide_task(section: Section, bits: int, n: int, radius: int) -> None:
     count = 2000
     task = f"radius {radius} of {bits}, n = {n:,}"
     codes = random_codes(bits, n, 1)
     queries = queries_near(codes, bits, count, radius, 2)
-    _, scan = indexed(codes, bits, None, "scan")
+    _, scan = build_index(codes, bits, None, "scan")
     batch, expected = median_cpu(lambda: scan.search(queries, radius=radius), 1)
     check_scan(codes, queries, radius, expected)
     few = queries[:50]
@@ -308,12 +308,12 @@ def measure_wide_of(section: Section, bits: int, n: int, radius: int) -> None:
     section.add(task, "nearkin, scan of one query", qps=50 / item, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
     section.add(task, "nearkin, scan of batches", qps=count / batch, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
     scan = None
-    build, index = indexed(codes, bits, radius)
+    build, index = build_index(codes, bits, radius)
     seconds, hits = median_cpu(lambda: index.search(queries, radius=radius))
     if not (np.array_equal(hits.ids, expected.ids) and np.array_equal(hits.distances, expected.distances)):
         raise SystemExit("the tables differ from the scan")
     figures = {"qps": count / seconds, "build": build, "bytes_each": index.nbytes / n, "recall": 1.0}
-    section.add(task, "nearkin", **figures, **plan_of(index, radius))
+    section.add(task, "nearkin", **figures, **plan_figures(index, radius))
 
 
 def measure_top(section: Section) -> None:
@@ -337,10 +337,10 @@ def measure_top(section: Section) -> None:
     }
     for name, (title, full, make) in tasks.items():
         if section.options.only in ("", name):
-            measure_top_of(section, title, make(section.size(full)))
+            measure_top_task(section, title, make(section.size(full)))
 
 
-def measure_top_of(section: Section, title: str, codes: Any) -> None:
+def measure_top_task(section: Section, title: str, codes: Any) -> None:
     import faiss
     import pynear
     from usearch.index import MetricKind
@@ -355,8 +355,8 @@ def measure_top_of(section: Section, title: str, codes: Any) -> None:
         queries, codes = codes[:500].copy(), codes[500:]
     n = len(codes)
     task = f"top 10, {title}, n = {n:,}"
-    _, index = indexed(codes, bits, None)
-    _, plain = indexed(codes, bits, None, "scan")
+    _, index = build_index(codes, bits, None)
+    _, plain = build_index(codes, bits, None, "scan")
     first, hits = median_cpu(lambda: index.nearest(queries, k=10), 1)
     seconds, hits = median_cpu(lambda: index.nearest(queries, k=10))
     scanned, same = median_cpu(lambda: plain.nearest(queries, k=10), 1)
@@ -375,7 +375,7 @@ def measure_top_of(section: Section, title: str, codes: Any) -> None:
     )
     section.add(task, "nearkin, scan", qps=500 / scanned, recall=1.0)
     packed, packed_asked = to_bytes(codes, bits), to_bytes(queries, bits)
-    flat = filled(faiss.IndexBinaryFlat(bits), packed)
+    flat = add_all(faiss.IndexBinaryFlat(bits), packed)
     few = 200 if n > 2_000_000 else 500
     seconds, result = median_cpu(lambda: flat.search(packed_asked[:few], 10), 1)
     section.add(task, "faiss IndexBinaryFlat", qps=few / seconds, recall=same_distances(result[0], distances[:few]))
@@ -465,23 +465,23 @@ def grow(n: int, limit: int) -> None:
     task = f"radius {radius} of 64"
     for who, options in ways.items():
         wall = time.perf_counter()
-        build, index = indexed(codes, 64, radius, **options)
+        build, index = build_index(codes, 64, radius, **options)
         wall = time.perf_counter() - wall
         seconds, hits = median_cpu(lambda index=index: index.search(queries, radius=radius))
         row = {"n": n, "qps": count / seconds, "build": build, "build_wall": wall, "bytes_each": index.nbytes / n}
         row |= {"matches": len(hits.ids), "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
-        print(json.dumps({"task": task, "who": who, **row, **plan_of(index, radius)}))
+        print(json.dumps({"task": task, "who": who, **row, **plan_figures(index, radius)}))
         if who.startswith("auto,"):
             print(json.dumps({"task": "file", "who": who, "n": n, **stored(index, queries, radius, hits)}))
         del index
-    _, index = indexed(codes, 64, None, "scan")
+    _, index = build_index(codes, 64, None, "scan")
     few = queries[: 200 if n > 10_000_000 else 2000]
     seconds, result = median_cpu(lambda: index.search(few, radius=radius), 1)
     same = bool(np.array_equal(result.ids, hits.ids[: len(result.ids)]))
     row = {"n": n, "qps": len(few) / seconds, "build": 0.0, "bytes_each": index.nbytes / n, "equal": same}
     print(json.dumps({"task": task, "who": "scan", **row, "candidates": n, "probes": 0, "tables": 0}))
     if n <= 1_000_000:
-        _, index = indexed(codes, 64, None, "bits")
+        _, index = build_index(codes, 64, None, "bits")
         seconds, _ = median_cpu(lambda: index.search(queries[:50], radius=radius), 1)
         row = {"n": n, "qps": 50 / seconds, "build": 0.0, "bytes_each": index.nbytes / n}
         print(json.dumps({"task": task, "who": "bits", **row, "candidates": n * 16, "probes": 32, "tables": 64}))

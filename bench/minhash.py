@@ -83,7 +83,7 @@ def gaoya_similarities(left: list[list[str]], right: list[list[str]]) -> np.ndar
     return result
 
 
-def speed_of(call: Callable[[], Any]) -> Callable[[], tuple[float, float]]:
+def time_rounds(call: Callable[[], Any]) -> Callable[[], tuple[float, float]]:
     return lambda: common.timed(call)[:2]
 
 
@@ -117,16 +117,16 @@ def main() -> None:
             index.insert_document(i, text)
 
     candidates = {
-        "nearkin one, from text": speed_of(lambda: nk.signature(texts, RECIPE)),
-        "nearkin fast, from text": speed_of(lambda: nk.signature(texts, RECIPE + ":fast")),
-        "nearkin classic, from text": speed_of(lambda: nk.signature(texts, RECIPE + ":classic")),
-        "gaoya, from text (with its index)": speed_of(gaoya),
-        "rensa RMinHash, update, from shingles": speed_of(lambda: rensa_one_by_one(sets)),
-        "rensa RMinHash, from_token_sets, from shingles": speed_of(lambda: rensa_batch(sets)),
-        "datasketch bulk, from shingles": speed_of(lambda: datasketch_signatures(sets)),
-        "nearkin one, ready hashes": speed_of(lambda: item.signature_hashes(hashes, offsets)),
-        "nearkin fast, ready hashes": speed_of(lambda: fast.signature_hashes(hashes, offsets)),
-        "nearkin classic, ready hashes": speed_of(lambda: classic.signature_hashes(hashes, offsets)),
+        "nearkin one, from text": time_rounds(lambda: nk.signature(texts, RECIPE)),
+        "nearkin fast, from text": time_rounds(lambda: nk.signature(texts, RECIPE + ":fast")),
+        "nearkin classic, from text": time_rounds(lambda: nk.signature(texts, RECIPE + ":classic")),
+        "gaoya, from text (with its index)": time_rounds(gaoya),
+        "rensa RMinHash, update, from shingles": time_rounds(lambda: rensa_one_by_one(sets)),
+        "rensa RMinHash, from_token_sets, from shingles": time_rounds(lambda: rensa_batch(sets)),
+        "datasketch bulk, from shingles": time_rounds(lambda: datasketch_signatures(sets)),
+        "nearkin one, ready hashes": time_rounds(lambda: item.signature_hashes(hashes, offsets)),
+        "nearkin fast, ready hashes": time_rounds(lambda: fast.signature_hashes(hashes, offsets)),
+        "nearkin classic, ready hashes": time_rounds(lambda: classic.signature_hashes(hashes, offsets)),
     }
     counts = {name: 30_000 if "ready" in name else len(texts) for name in candidates}
     result = common.rounds(candidates, options.rounds)

@@ -146,7 +146,7 @@ def pair_quality(families: dict[str, str], clusters: dict[str, int]) -> dict[str
     }
 
 
-def clusters_of(paths: list[str], **options: Any) -> dict[str, int]:
+def cluster_files(paths: list[str], **options: Any) -> dict[str, int]:
     rows = nk.dedup_files(paths, **options).clusters.rows()
     return {row["id"]: row["cluster"] for row in rows}
 
@@ -170,7 +170,7 @@ def measure_scripts(folder: Path, ways: dict[str, dict[str, Any]]) -> dict[str, 
     rank = {name: position for position, name in enumerate(SCRIPTS)}
     results: dict[str, Any] = {}
     for way, options in ways.items():
-        clusters = clusters_of(sorted(families), **options)
+        clusters = cluster_files(sorted(families), **options)
         results[way] = {"all": pair_quality(families, clusters)}
         for half, name in ((0, "chosen on"), (1, "shown on")):
             own = {path: family for path, family in families.items() if rank[family] % 2 == half}
@@ -194,7 +194,7 @@ def measure_releases(folder: Path, data: Path, ways: dict[str, dict[str, Any]]) 
     for row in rows:
         (position,) = [full for short, full in paths.items() if short.endswith(row["path"])]
         families[position] = row["family"]
-    return {way: pair_quality(families, clusters_of(sorted(families), **options)) for way, options in ways.items()}
+    return {way: pair_quality(families, cluster_files(sorted(families), **options)) for way, options in ways.items()}
 
 
 def main() -> None:

@@ -82,12 +82,12 @@ def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float
     }
 
 
-def ours(lines: list[str]) -> Parsed:
+def parse_nearkin(lines: list[str]) -> Parsed:
     result = nk.LogTemplates().fit(lines).match_many(lines)
     return result["id"].to_pylist(), result["pattern"].to_pylist()
 
 
-def tree(lines: list[str], limit: int) -> Parsed:
+def parse_tree(lines: list[str], limit: int) -> Parsed:
     """Merge the masked templates in a tree of words: a node with `limit` children or more becomes a wildcard."""
     words = [tuple(template_text(form).split()) for form in line_forms([line.encode() for line in lines])]
     groups = {form: form for form in words}
@@ -202,7 +202,7 @@ json.dump(found, sys.stdout)
 """
 
 
-def peer(python: str, name: str, all_sets: Sets) -> dict[str, Any]:
+def run_peer(python: str, name: str, all_sets: Sets) -> dict[str, Any]:
     options = json.dumps({system: [record["text"] for record in records] for system, records in all_sets.items()})
     done = subprocess.run(
         [python, "-c", PEER_PROGRAM, name], input=options, capture_output=True, text=True, check=False
@@ -217,8 +217,8 @@ def quality(data: Path, python: str | None) -> dict[str, Any]:
     """Score every parser on every set."""
     all_sets = sets(data)
     results: dict[str, Any] = {}
-    own: dict[str, Callable[[list[str]], Parsed]] = {"nearkin": ours}
-    own |= {f"tree {limit}": lambda lines, limit=limit: tree(lines, limit) for limit in (4, 8, 16, 32, 64, 128)}
+    own: dict[str, Callable[[list[str]], Parsed]] = {"nearkin": parse_nearkin}
+    own |= {f"tree {limit}": lambda lines, limit=limit: parse_tree(lines, limit) for limit in (4, 8, 16, 32, 64, 128)}
     for name, parse in own.items():
         results[name] = {}
         for system, records in all_sets.items():
@@ -227,7 +227,7 @@ def quality(data: Path, python: str | None) -> dict[str, Any]:
             parsed = parse(lines)
             results[name][system] = {**scores(records, parsed), "seconds": time.process_time() - start}
     for name in ("drain3", "drain3 masks", "brain", "brain published") if python else ():
-        result = peer(python or sys.executable, name, all_sets)
+        result = run_peer(python or sys.executable, name, all_sets)
         results[name] = {
             system: {
                 **scores(records, (result[system]["ids"], result[system]["texts"])),
@@ -284,7 +284,7 @@ def speed(data: Path, python: str | None) -> dict[str, float]:
     timed("match, list of str", lambda: templates.match_many(lines))
     mixed = {"mixed": [{"text": line} for line in lines[:100_000]]}
     for name in ("drain3", "drain3 masks") if python else ():
-        results[name] = len(mixed["mixed"]) / peer(python or sys.executable, name, mixed)["mixed"]["seconds"]
+        results[name] = len(mixed["mixed"]) / run_peer(python or sys.executable, name, mixed)["mixed"]["seconds"]
         print(f"{name:24} {results[name]:12,.0f} lines/s")
     return results
 

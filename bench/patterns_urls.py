@@ -67,11 +67,11 @@ def weighted(values: list[str], size: int) -> Callable[[random.Random], str]:
     return lambda r: r.choices(chosen, weights)[0]
 
 
-def date(r: random.Random) -> str:
+def random_date(r: random.Random) -> str:
     return f"{r.randint(2015, 2025)}-{r.randint(1, 12):02}-{r.randint(1, 28):02}"
 
 
-def letters(alphabet: str, size: int) -> Callable[[random.Random], str]:
+def random_letters(alphabet: str, size: int) -> Callable[[random.Random], str]:
     return lambda r: "".join(r.choices(alphabet, k=size))
 
 
@@ -83,12 +83,12 @@ TITLES = [f"{a.title()}_{b}" for a in WORDS for b in WORDS if a != b]
 PATH: dict[str, Callable[[random.Random], str]] = {
     "int": lambda r: str(r.randint(1, 10 ** r.randint(2, 7))),
     "uuid": lambda r: str(uuid.UUID(int=r.getrandbits(128), version=4)),
-    "hash": letters(HEX, 40),
-    "hex": letters(HEX, 8),
-    "objectid": letters(HEX, 24),
-    "token": letters(string.ascii_letters + string.digits, 22),
-    "nanoid": letters(string.ascii_letters + string.digits + "-_", 21),
-    "date": date,
+    "hash": random_letters(HEX, 40),
+    "hex": random_letters(HEX, 8),
+    "objectid": random_letters(HEX, 24),
+    "token": random_letters(string.ascii_letters + string.digits, 22),
+    "nanoid": random_letters(string.ascii_letters + string.digits + "-_", 21),
+    "date": random_date,
     "email": lambda r: (
         f"{r.choice(FIRST)}.{r.choice(LAST)}@{r.choice(['example.com', 'mail.example.org', 'corp.example'])}"
     ),
@@ -125,7 +125,7 @@ VALUES: dict[str, Callable[[random.Random], str]] = {
     "lang": lambda r: r.choice(["en", "de", "fr", "zh-CN"]),
     "url": lambda r: f"https%3A%2F%2Fexample.com%2F{slug(r)}",
     "status": lambda r: r.choice(["open", "closed", "pending"]),
-    "time": lambda r: f"{date(r)}T{r.randint(0, 23):02}%3A{r.randint(0, 59):02}%3A00Z",
+    "time": lambda r: f"{random_date(r)}T{r.randint(0, 23):02}%3A{r.randint(0, 59):02}%3A00Z",
     "base64": lambda r: "".join(r.choices(string.ascii_letters + string.digits + "_-", k=32)) + "%3D",
 }
 
@@ -178,7 +178,7 @@ def plural(noun: str) -> str:
     return noun[:-1] + "ies" if noun.endswith("y") else noun + "es" if noun.endswith(("s", "x", "ch")) else noun + "s"
 
 
-def nouns_of(r: random.Random, style: str) -> Callable[[], str]:
+def draw_nouns(r: random.Random, style: str) -> Callable[[], str]:
     """Return a function that yields distinct names of resources: single words first, then pairs."""
     seen: set[str] = set()
 
@@ -198,14 +198,14 @@ def nouns_of(r: random.Random, style: str) -> Callable[[], str]:
     return name
 
 
-def some_parameters(r: random.Random, minimum: int = 0) -> list[tuple[str, str, float]]:
+def draw_parameters(r: random.Random, minimum: int = 0) -> list[tuple[str, str, float]]:
     return [(key, kind, r.choice([0.2, 0.5, 0.8])) for key, kind in r.sample(PARAMETERS, r.randint(minimum, 4))]
 
 
 def rest(r: random.Random) -> list[list[Interface]]:
     """Return collections of an API, each with its interfaces."""
     style = r.choice(["kebab", "snake", "camel"])
-    name = nouns_of(r, style)
+    name = draw_nouns(r, style)
     base = r.choice([["api", "v1"], ["api", "v2"], ["v1"], ["api"], ["rest", "2.0"], []])
     collections = []
     for _ in range(900):
@@ -213,17 +213,17 @@ def rest(r: random.Random) -> list[list[Interface]]:
         kind = r.choice(COMMON)
         item = ("", kind, "")
         root: list[str | tuple[str, ...]] = [*base, plural(noun) if r.random() < 0.85 else noun]
-        result = [Interface("GET", root, optional=some_parameters(r, 1))]
+        result = [Interface("GET", root, optional=draw_parameters(r, 1))]
         result += [
             Interface(method, [*root, item]) for method in r.sample(["GET", "PUT", "PATCH", "DELETE"], r.randint(1, 3))
         ]
         if r.random() < 0.6:
             result.append(Interface("POST", root))
         for action in r.sample(ACTIONS, r.choice([0, 0, 1, 2, 3])):
-            result.append(Interface(r.choice(["GET", "POST"]), [*root, action], optional=some_parameters(r)))
+            result.append(Interface(r.choice(["GET", "POST"]), [*root, action], optional=draw_parameters(r)))
         for sub in r.sample(NOUNS, r.choice([0, 1, 1, 2, 3])):
             below = [*root, item, plural(sub)]
-            result.append(Interface("GET", below, optional=some_parameters(r)))
+            result.append(Interface("GET", below, optional=draw_parameters(r)))
             if r.random() < 0.5:
                 result.append(Interface("GET", [*below, ("", r.choice(["int", "uuid", "date", "version"]), "")]))
         for action in r.sample(ACTIONS, r.choice([0, 0, 1, 2])):
@@ -248,7 +248,7 @@ def pages(r: random.Random) -> list[list[Interface]]:
             Interface(
                 "GET", [*base, r.choice(["product", "shop", "item"]), (r.choice(["product-", "p"]), "int", ".html")]
             ),
-            Interface("GET", [*base, "search"], required=[("q", "text")], optional=some_parameters(r)),
+            Interface("GET", [*base, "search"], required=[("q", "text")], optional=draw_parameters(r)),
             Interface("GET", [*base, "archive", ("", "date", "")]),
         ]
         results.append(group)
@@ -279,7 +279,7 @@ def front(r: random.Random) -> list[list[Interface]]:
         groups.append(group)
     scripts = [f"{name}.php" for name in r.sample(SINGULAR, 5)]
     return groups + [
-        [Interface("GET", [name], required=[("id", "int")], optional=some_parameters(r))] for name in scripts
+        [Interface("GET", [name], required=[("id", "int")], optional=draw_parameters(r))] for name in scripts
     ]
 
 
@@ -288,7 +288,7 @@ def portal(r: random.Random) -> list[list[Interface]]:
     named = ("", "name", "")
     item = [Interface("GET", [people, named])]
     item += [
-        Interface("GET", [people, named, sub], optional=some_parameters(r))
+        Interface("GET", [people, named, sub], optional=draw_parameters(r))
         for sub in r.sample(["posts", "followers", "photos", "about", "likes"], 3)
     ]
     item.append(Interface("GET", [people, named, "posts", ("", "int", "")]))
@@ -313,7 +313,7 @@ class Site:
     interfaces: int
 
 
-def interfaces_of(r: random.Random, count: int) -> list[Interface]:
+def draw_interfaces(r: random.Random, count: int) -> list[Interface]:
     """Return about `count` distinct interfaces of a site."""
     groups: list[list[Interface]] = []
     for style in r.sample([pages, front, portal], r.randint(1, 3)):
@@ -392,7 +392,7 @@ def _client(r: random.Random, clients: int) -> str:
 def make_site(count: int, seed: int, noise: float = 0.0, minimum: int = 5, mean: int = 60) -> Site:
     """Generate a site of about ``count`` interfaces with about ``mean`` requests each."""
     r = random.Random(f"{count}/{seed}")
-    interfaces = interfaces_of(r, count)
+    interfaces = draw_interfaces(r, count)
     rows: list[tuple[str, str, str, int]] = []
     clients = max(50, count)
     for number, interface in enumerate(interfaces):
@@ -429,7 +429,7 @@ SIZES = (50, 200, 1000, 5000)
 NOISE = (0.0, 0.05)
 
 
-def ours(site: Site, *, clients: bool) -> tuple[list[object], float]:
+def group_nearkin(site: Site, *, clients: bool) -> tuple[list[object], float]:
     """Return the pattern ids of all requests, and CPU seconds."""
     from nearkin.patterns.urls import UrlPatterns
 
@@ -446,7 +446,7 @@ MASKS = [
 ]
 
 
-def drain(site: Site, *, masked: bool, best: bool = False) -> tuple[list[object], float]:
+def group_drain3(site: Site, *, masked: bool, best: bool = False) -> tuple[list[object], float]:
     """Return the clusters of Drain3, and CPU seconds; `best` has the best of 24 settings on paths alone."""
     from drain3 import TemplateMiner
     from drain3.masking import MaskingInstruction
@@ -475,13 +475,13 @@ def ordinary_accuracy(truth: list[int], groups: list[object]) -> float:
 def accuracy() -> list[dict[str, Any]]:
     """Measure grouping accuracy and requests per CPU second of all candidates."""
     candidates: dict[str, Callable[[Site], tuple[list[object], float]]] = {
-        "nearkin": lambda site: ours(site, clients=False),
-        "nearkin, clients": lambda site: ours(site, clients=True),
+        "nearkin": lambda site: group_nearkin(site, clients=False),
+        "nearkin, clients": lambda site: group_nearkin(site, clients=True),
     }
     if importlib.util.find_spec("drain3"):
-        candidates["Drain3"] = lambda site: drain(site, masked=False)
-        candidates["Drain3, masks"] = lambda site: drain(site, masked=True)
-        candidates["Drain3, masks, paths, 0.9"] = lambda site: drain(site, masked=True, best=True)
+        candidates["Drain3"] = lambda site: group_drain3(site, masked=False)
+        candidates["Drain3, masks"] = lambda site: group_drain3(site, masked=True)
+        candidates["Drain3, masks, paths, 0.9"] = lambda site: group_drain3(site, masked=True, best=True)
     rows = []
     for size in SIZES:
         for noise in NOISE:

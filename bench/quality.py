@@ -97,7 +97,7 @@ def true_pairs(texts: list[str], features: str) -> tuple[Rows, Rows, NDArray[np.
     return left[match], right[match], similarity[match]
 
 
-def clusters_of(left: Rows, right: Rows, count: int) -> Rows:
+def pair_clusters(left: Rows, right: Rows, count: int) -> Rows:
     """Return the number of the connected component of each pair."""
     graph = sparse.coo_matrix((np.ones(len(left), np.int8), (left, right)), shape=(count, count))
     return np.unique(connected_components(graph, directed=False)[1][left], return_inverse=True)[1]
@@ -121,7 +121,7 @@ def as_pairs(left: Any, right: Any) -> Pairs:
     return {(min(a, b), max(a, b)) for a, b in zip(left, right, strict=True)}
 
 
-def of_simhash(texts: list[str], radius: int) -> Pairs:
+def simhash_pairs(texts: list[str], radius: int) -> Pairs:
     """Return the pairs of the package's fingerprints (by the equal preset) within a radius."""
     left, right = pairs_within(texts, nk.Recipe.preset("simhash-pypi"), radius)
     return as_pairs(left.tolist(), right.tolist())
@@ -149,12 +149,12 @@ class Set:
         return np.ones(len(left), bool) if self.side is None else self.side[left] != self.side[right]
 
 
-def of_pairs(
+def load_listed_pairs(
     data: Path, file: str, pairs: str, minimum: float, first: int | None = None, step: int = 1, **options: Any
 ) -> Set:
     """Load a corpus, or its first records or every `step`-th one, with the list of its similar pairs."""
     texts = common.texts(data, file)[:first]
-    table = rows_of(data, pairs)
+    table = read_columns(data, pairs)
     if "row_a" in table:
         ends = [(int(a), int(b)) for a, b in zip(table["row_a"], table["row_b"], strict=True)]
     else:
@@ -166,7 +166,7 @@ def of_pairs(
     return Set(texts[::step], columns[:, 0], columns[:, 1], **options)
 
 
-def of_labels(records: list[dict[str, Any]], label: str, **options: Any) -> Set:
+def pairs_by_label(records: list[dict[str, Any]], label: str, **options: Any) -> Set:
     """Build a corpus in which records of one label are the same."""
     members: dict[Any, list[int]] = {}
     for row, record in enumerate(records):
@@ -176,11 +176,11 @@ def of_labels(records: list[dict[str, Any]], label: str, **options: Any) -> Set:
     return Set([record["text"] for record in records], left, right, **options)
 
 
-def of_listed(data: Path, file: str) -> Set:
+def load_labelled_pairs(data: Path, file: str) -> Set:
     """Load records of two sources with labelled pairs; contradictory labels are dropped."""
     records = list(common.records(data, file))
     row_of = {record["id"]: row for row, record in enumerate(records)}
-    table = rows_of(data, f"{file}.pairs")
+    table = read_columns(data, f"{file}.pairs")
     labels: dict[tuple[int, int], set[str]] = {}
     for a, b, match in zip(table["id_a"], table["id_b"], table["match"], strict=True):
         labels.setdefault((row_of[a], row_of[b]), set()).add(match)
@@ -194,14 +194,14 @@ def bible(data: Path) -> Set:
     """Load the first 4,000 verses in each version."""
     records = list(common.records(data, "en_bible_ot"))
     target = set(list(dict.fromkeys(record["ref"] for record in records))[:4000])
-    return of_labels([record for record in records if record["ref"] in target], "ref")
+    return pairs_by_label([record for record in records if record["ref"] in target], "ref")
 
 
 def plagiarism(data: Path) -> Set:
     """Load answers, each with its source: derived from it, or not."""
     records = list(common.records(data, "en_plagiarised_answers"))
     row_of = {record["id"]: row for row, record in enumerate(records)}
-    table = rows_of(data, "en_plagiarised_answers.pairs")
+    table = read_columns(data, "en_plagiarised_answers.pairs")
     ends = np.array([(row_of[a], row_of[b]) for a, b in zip(table["id_answer"], table["id_source"], strict=True)])
     match = np.array([category != "non" for category in table["category"]])
     return Set([record["text"] for record in records], ends[:, 0], ends[:, 1], match)
@@ -213,32 +213,36 @@ def editions(data: Path) -> Set:
     first, second = ([row for row, r in enumerate(records) if r["edition"] == e][:12_000] for e in ("qts", "yd"))
     kept = first + second
     row_of = {records[row]["id"]: at for at, row in enumerate(kept)}
-    table = rows_of(data, "zh_tang_two_editions.pairs_c3")
+    table = read_columns(data, "zh_tang_two_editions.pairs_c3")
     columns = zip(table["id_qts"], table["id_yd"], table["jaccard"], strict=True)
     ends = np.array([(row_of[a], row_of[b]) for a, b, j in columns if float(j) >= 0.3 and a in row_of and b in row_of])
     side = np.repeat([0, 1], [len(first), len(second)])
     return Set([records[row]["text"] for row in kept], ends[:, 0], ends[:, 1], side=side, chinese=True)
 
 
-def rows_of(data: Path, name: str) -> dict[str, list[str]]:
+def read_columns(data: Path, name: str) -> dict[str, list[str]]:
     from nearkin.io import read_table
 
     return read_table(data / f"{name}.tsv.gz")
 
 
 LABELLED: dict[str, Callable[[Path], Set]] = {
-    "news": lambda data: of_pairs(data, "en_20news", "en_20news.pairs_w3_j50", 0.8),
-    "licences": lambda data: of_pairs(data, "en_licences", "en_licences.pairs_w3_j70", 0.8, step=3),
+    "news": lambda data: load_listed_pairs(data, "en_20news", "en_20news.pairs_w3_j50", 0.8),
+    "licences": lambda data: load_listed_pairs(data, "en_licences", "en_licences.pairs_w3_j70", 0.8, step=3),
     "Bible verses": bible,
     "plagiarism": plagiarism,
-    "products Abt-Buy": lambda data: of_listed(data, "er_abt_buy"),
-    "products Amazon-Google": lambda data: of_listed(data, "er_amazon_google"),
-    "citations DBLP-ACM": lambda data: of_listed(data, "er_dblp_acm"),
-    "citations Cora": lambda data: of_labels(list(common.records(data, "er_cora")), "cluster"),
-    "laws (zh)": lambda data: of_labels(list(common.records(data, "zh_laws")), "family", chinese=True),
-    "news (zh)": lambda data: of_pairs(data, "zh_news_sogou", "zh_news_sogou.pairs_c4_j30", 0.5, chinese=True),
-    "reviews (zh)": lambda data: of_pairs(data, "zh_reviews", "zh_reviews.pairs_c3_j50", 0.8, 25_000, chinese=True),
-    "Song poems (zh)": lambda data: of_pairs(data, "zh_song_poems", "zh_song_poems.pairs_c3_j50", 0.5, chinese=True),
+    "products Abt-Buy": lambda data: load_labelled_pairs(data, "er_abt_buy"),
+    "products Amazon-Google": lambda data: load_labelled_pairs(data, "er_amazon_google"),
+    "citations DBLP-ACM": lambda data: load_labelled_pairs(data, "er_dblp_acm"),
+    "citations Cora": lambda data: pairs_by_label(list(common.records(data, "er_cora")), "cluster"),
+    "laws (zh)": lambda data: pairs_by_label(list(common.records(data, "zh_laws")), "family", chinese=True),
+    "news (zh)": lambda data: load_listed_pairs(data, "zh_news_sogou", "zh_news_sogou.pairs_c4_j30", 0.5, chinese=True),
+    "reviews (zh)": lambda data: load_listed_pairs(
+        data, "zh_reviews", "zh_reviews.pairs_c3_j50", 0.8, 25_000, chinese=True
+    ),
+    "Song poems (zh)": lambda data: load_listed_pairs(
+        data, "zh_song_poems", "zh_song_poems.pairs_c3_j50", 0.5, chinese=True
+    ),
     "Tang editions (zh)": editions,
 }
 ABOUT = {
@@ -259,7 +263,7 @@ ABOUT = {
 Cut = tuple[float, int, int]
 
 
-def banded(signatures: NDArray[Any], left: Rows, right: Rows, banding: Banding) -> NDArray[np.bool_]:
+def share_band(signatures: NDArray[Any], left: Rows, right: Rows, banding: Banding) -> NDArray[np.bool_]:
     """Return which pairs share a band and enough values, as candidates of `BandIndex` do."""
     b, r = banding.num_bands, banding.num_rows
     parts = [np.zeros(0, bool)]
@@ -271,7 +275,7 @@ def banded(signatures: NDArray[Any], left: Rows, right: Rows, banding: Banding) 
     return np.concatenate(parts)
 
 
-def of_clusters(corpus: Set, labels: NDArray[np.int64]) -> Cut:
+def count_cluster_pairs(corpus: Set, labels: NDArray[np.int64]) -> Cut:
     """Count the pairs of one cluster without listing them."""
     together = labels[corpus.left] == labels[corpus.right]
     if corpus.match is not None:
@@ -287,7 +291,7 @@ def of_clusters(corpus: Set, labels: NDArray[np.int64]) -> Cut:
     return 0.0, int(together.sum()), result
 
 
-def of_found(corpus: Set, left: Rows, right: Rows) -> Cut:
+def count_pairs(corpus: Set, left: Rows, right: Rows) -> Cut:
     """Count the pairs that a method lists."""
     n = len(corpus.texts)
     result = np.unique(np.minimum(left, right) * n + np.maximum(left, right))
@@ -309,7 +313,7 @@ def grams(text: str, *, chinese: bool) -> list[bytes]:
 FEATURES = {"char 4": "char:4", "word 3": "word:3"}
 
 
-def recipe_of(features: str, weight: str = "binary", family: str = "simhash:128", hash: str = "xxh3") -> Any:
+def build_recipe(features: str, weight: str = "binary", family: str = "simhash:128", hash: str = "xxh3") -> Any:
     return nk.Recipe(f"{features}|{weight}|{hash}|{family}")
 
 
@@ -319,7 +323,7 @@ def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
 
     banding = choose_bands(0.8, 0.95, 128)
     for name, features in FEATURES.items():
-        recipe = recipe_of(features)
+        recipe = build_recipe(features)
         if corpus.match is None:
             result = find_similar_pairs(corpus.texts, recipe, 0.8, lambda done: None)
             left, right = result.left, result.right
@@ -327,9 +331,11 @@ def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
             similarity = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe)
             left, right = corpus.left[similarity >= 0.8], corpus.right[similarity >= 0.8]
         near = SampleFingerprints.of(corpus.texts, recipe).distances(left, right) <= simhash_radius(0.8, 128)
-        shared = banded(nk.signature(corpus.texts, recipe_of(features, family="minhash:128")), left, right, banding)
+        shared = share_band(
+            nk.signature(corpus.texts, build_recipe(features, family="minhash:128")), left, right, banding
+        )
         for title, match in (("SimHash", near), ("MinHash", shared), ("MinHash, SimHash confirms", near & shared)):
-            score = cut_score(of_found(corpus, left[match], right[match]), corpus.true)
+            score = cut_score(count_pairs(corpus, left[match], right[match]), corpus.true)
             defaults[f"nearkin {title}, {name}"] = score
 
 
@@ -352,7 +358,7 @@ def jobs(data: Path) -> dict[str, Any]:
     for corpus, file in JOB_SETS.items():
         texts = common.texts(data, file)[:25_000]
         for name, (family, confirm) in JOBS.items():
-            recipe = recipe_of("char:4", family=f"{family}:128")
+            recipe = build_recipe("char:4", family=f"{family}:128")
             job = functools.partial(nk.dedup, texts, recipe=recipe, confirm=confirm)
             runs = [common.timed(job) for _ in range(5)]
             kept = len(runs[0][2].kept)
@@ -545,12 +551,12 @@ def ensemble(texts: list[str], recipe: nk.Recipe) -> Pairs:
     return results
 
 
-def ours(texts: list[str], recipe: nk.Recipe, measure: str) -> Pairs:
+def containment_pairs(texts: list[str], recipe: nk.Recipe, measure: str) -> Pairs:
     result = nk.dedup(texts, recipe=recipe, measure=measure, threshold=THRESHOLD, links="all")  # type: ignore[arg-type]
     return {(row["left"], row["right"]) for row in result.pairs.with_copies()}
 
 
-def job(texts: list[str], recipe: nk.Recipe, measure: str) -> None:
+def run_job(texts: list[str], recipe: nk.Recipe, measure: str) -> None:
     nk.dedup(texts, recipe=recipe, measure=measure, threshold=THRESHOLD, keep="longest")  # type: ignore[arg-type]
 
 
@@ -666,7 +672,7 @@ def edited(text: str, generator: Any) -> str:
     return space.join(words)
 
 
-def judge(documents: list[BuiltDocument], results: Any) -> dict[str, Counter[str]]:
+def judge_passages(documents: list[BuiltDocument], results: Any) -> dict[str, Counter[str]]:
     """Count by kind the copied characters, the found ones, and those found with the right other document."""
     names: list[set[str]] = [{name for *_, name in item.pieces} for item in documents]
     first: dict[str, int] = {}
@@ -714,7 +720,7 @@ def measure_passages(data: Path, corpus: str) -> dict[str, Any]:
     for unit in UNITS:
         if chinese and unit.startswith("paragraph"):
             continue
-        counts = judge(documents, nk.passages(texts, unit=unit, min_length=20 if chinese else 40))
+        counts = judge_passages(documents, nk.passages(texts, unit=unit, min_length=20 if chinese else 40))
         total = sum(counts.values(), Counter())
         result["units"][unit] = {
             kind: {"recall": item["right"] / max(item["copied"], 1), "precision": item["right"] / max(item["found"], 1)}
@@ -740,7 +746,7 @@ def measure_default(texts: list[str]) -> dict[str, Any]:
         "bits": recipe.bits,
         "radius": radius,
         "recall": float(near.mean()),
-        "least_recall": least_recall(near, clusters_of(left, right, len(texts))),
+        "least_recall": least_recall(near, pair_clusters(left, right, len(texts))),
         "recall_below_85": float(near[below].mean()) if below.any() else None,
         "passing": float(passing.mean()),
         "candidates": candidates,
@@ -816,7 +822,7 @@ def score_text_dedup(corpus: Set, family: str, options: list[str]) -> dict[str, 
     line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
     clusters = np.arange(len(corpus.texts))
     clusters[rows] = np.array(rows)[json.loads(line.removeprefix("RESULT "))]
-    return cut_score(of_clusters(corpus, clusters), corpus.true)
+    return cut_score(count_cluster_pairs(corpus, clusters), corpus.true)
 
 
 def cut_score(cut: Cut, true: int) -> dict[str, float]:
@@ -832,12 +838,12 @@ def run_packages(data: Path) -> None:
         corpus, scores = loader(data), {}
         score_dedup(corpus, scores)
         pairs = {
-            "simhash": of_simhash(corpus.texts, 2),
+            "simhash": simhash_pairs(corpus.texts, 2),
             "datasketch MinHash": datasketch_pairs(corpus.texts, chinese=corpus.chinese),
         }
         for method, values in pairs.items():
             left, right = np.array(sorted(values), np.int64).reshape(-1, 2).T
-            scores[method] = cut_score(of_found(corpus, left, right), corpus.true)
+            scores[method] = cut_score(count_pairs(corpus, left, right), corpus.true)
         if common.PEERS["text-dedup"].installed:
             scores["text-dedup minhash"] = score_text_dedup(corpus, "minhash", ["--threshold", "0.7"])
             scores["text-dedup simhash"] = score_text_dedup(corpus, "simhash", [])
@@ -893,8 +899,11 @@ def run_containment(data: Path) -> None:
             exact = brute_force(texts, recipe)
             calls: dict[str, tuple[Pairs, Callable[[], Any]]] = {
                 "brute force": (exact, partial(brute_force, texts, recipe)),
-                "containment": (ours(texts, recipe, "containment"), partial(job, texts, recipe, "containment")),
-                "Jaccard": (ours(texts, recipe, "jaccard"), partial(job, texts, recipe, "jaccard")),
+                "containment": (
+                    containment_pairs(texts, recipe, "containment"),
+                    partial(run_job, texts, recipe, "containment"),
+                ),
+                "Jaccard": (containment_pairs(texts, recipe, "jaccard"), partial(run_job, texts, recipe, "jaccard")),
             }
             seconds = common.rounds({name: lambda c=call: common.timed(c)[:2] for name, (_, call) in calls.items()}, 3)
             if features == "char:4":

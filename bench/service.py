@@ -60,13 +60,13 @@ import store
 TICKS = 100
 
 
-def post(path: str, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
+def post_request(path: str, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n{headers}"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def document(path: str, content: dict[str, object]) -> bytes:
-    return post(path, json.dumps(content, ensure_ascii=False).encode())
+def json_request(path: str, content: dict[str, object]) -> bytes:
+    return post_request(path, json.dumps(content, ensure_ascii=False).encode())
 
 
 @dataclass
@@ -212,7 +212,7 @@ class Loader:
             end = result.find(b"\r\n\r\n")
             if end < 0:
                 return False
-            item.need = end + 4 + length_of(result[:end])
+            item.need = end + 4 + content_length(result[:end])
         if len(result) < item.need:
             return False
         status = int(result[9:12])
@@ -263,7 +263,7 @@ class Loader:
         return self.load
 
 
-def length_of(head: bytes) -> int:
+def content_length(head: bytes) -> int:
     low = head.lower()
     at = low.find(b"\r\ncontent-length:")
     if at < 0:
@@ -571,30 +571,31 @@ def existing_texts(path: Path, count: int) -> list[str]:
         return [text for part in parts for text in part if text is not None]
 
 
-def checks(texts: list[str]) -> list[bytes]:
-    return [document("/v1/check", {"text": text}) for text in texts]
+def check_requests(texts: list[str]) -> list[bytes]:
+    return [json_request("/v1/check", {"text": text}) for text in texts]
 
 
-def additions(texts: list[str], name: str) -> list[bytes]:
+def add_requests(texts: list[str], name: str) -> list[bytes]:
     result = enumerate(texts)
     return [
-        document("/v1/check-and-add", {"id": f"http://example.org/{name}/{i:010d}", "text": text}) for i, text in result
+        json_request("/v1/check-and-add", {"id": f"http://example.org/{name}/{i:010d}", "text": text})
+        for i, text in result
     ]
 
 
-def batches(texts: list[str], name: str, form: str, size: int = BATCH) -> list[bytes]:
+def batch_requests(texts: list[str], name: str, form: str, size: int = BATCH) -> list[bytes]:
     results = []
     for start in range(0, len(texts), size):
         chunk = texts[start : start + size]
         names = [f"http://example.org/{name}/{i:010d}" for i in range(start, start + len(chunk))]
         if form == "json":
             rows = [{"id": item, "text": text} for item, text in zip(names, chunk, strict=True)]
-            results.append(document("/v1/check-and-add", {"documents": rows}))
+            results.append(json_request("/v1/check-and-add", {"documents": rows}))
         else:
             table, sink = pa.table({"id": names, "text": chunk}), io.BytesIO()
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
-            results.append(post("/v1/check-and-add", sink.getvalue(), ARROW))
+            results.append(post_request("/v1/check-and-add", sink.getvalue(), ARROW))
     return results
 
 
@@ -618,7 +619,7 @@ def timed_calls(call: Callable[[int], object], count: int) -> dict[str, float]:
 
 def measure_check(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
     texts = documents.mixed(int(10_000 * seconds))
-    requests = checks(texts)
+    requests = check_requests(texts)
     with copy_store(base) as path:
         with serve(path) as service:
             run_load(service, itertools.islice(requests, 2000))
@@ -630,12 +631,12 @@ def measure_check(base: Path, documents: Documents, seconds: float) -> dict[str,
 
 
 def measure_add(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
-    requests = additions(documents.new(int(6000 * seconds)), "add")
+    requests = add_requests(documents.new(int(6000 * seconds)), "add")
     texts = documents.new(2000)
     with copy_store(base) as path:
         results: dict[str, Any] = {"sync_ms": 1000 * store.sync_time(path.parent)}
         with serve(path) as service:
-            run_load(service, additions(documents.new(500), "warm"))
+            run_load(service, add_requests(documents.new(500), "warm"))
             results["http"] = run_load(service, requests, connections=CONNECTIONS, seconds=seconds)
     with copy_store(base) as path, nk.Store.open(path) as opened:
         results["store"] = timed_calls(lambda number: opened.check_and_add([texts[number]], [f"s{number}"]), len(texts))
@@ -654,7 +655,7 @@ def measure_batches(base: Path, documents: Documents, count: int) -> dict[str, A
 
         results["store"] = timed_calls(add, count)
     for form, connections in (("json", 2), ("arrow", 2), ("json", 4)):
-        requests = batches(texts, "batch", form)
+        requests = batch_requests(texts, "batch", form)
         with copy_store(base) as path, serve(path) as service:
             chunk = run_load(service, requests, connections=connections, seconds=300)
         chunk["documents_per_second"] = BATCH * chunk["per_second"]
@@ -671,7 +672,7 @@ def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[s
     size = 200
     texts = documents.mixed(200 * size)
     questions = [
-        document("/v1/check", {"documents": [{"text": text} for text in texts[start : start + size]]})
+        json_request("/v1/check", {"documents": [{"text": text} for text in texts[start : start + size]]})
         for start in range(0, len(texts), size)
     ]
     results: dict[str, Any] = {"documents_per_request": size}
@@ -698,12 +699,12 @@ def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[s
 
 def endless(documents: Documents, size: int) -> Iterator[bytes]:
     for number in itertools.count():
-        yield from batches(documents.new(50 * size), f"over{number}", "json", size)
+        yield from batch_requests(documents.new(50 * size), f"over{number}", "json", size)
 
 
 def measure_backup(base: Path, documents: Documents) -> dict[str, Any]:
     """Send checks and single additions, three to one, before and during a backup."""
-    questions, changes = checks(documents.mixed(180_000)), additions(documents.new(60_000), "backup")
+    questions, changes = check_requests(documents.mixed(180_000)), add_requests(documents.new(60_000), "backup")
     requests = [item for start in range(60_000) for item in (*questions[3 * start : 3 * start + 3], changes[start])]
     marks: list[tuple[float, int]] = []
     span: dict[str, float] = {}
@@ -741,15 +742,15 @@ def rate_between(marks: list[tuple[float, int]], begin: float, end: float) -> fl
 def measure_rivals(documents: Documents, seconds: float, redis_documents: int) -> dict[str, Any]:
     """Measure the bare framework, and datasketch on Redis with a smaller collection."""
     results: dict[str, Any] = {}
-    requests = checks(documents.mixed(20_000))
+    requests = check_requests(documents.mixed(20_000))
     with rival("bare") as item:
         run_load(item, requests[:2000])
         results["bare"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
     texts = documents.new(redis_documents)
     smaller = Documents(texts, documents.source)
     with rival("redis") as item:
-        added = run_load(item, additions(texts, "r"), connections=CONNECTIONS, seconds=3600)
-        requests = checks(smaller.mixed(5000))
+        added = run_load(item, add_requests(texts, "r"), connections=CONNECTIONS, seconds=3600)
+        requests = check_requests(smaller.mixed(5000))
         results["redis"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
         results["redis"] |= {"documents": redis_documents, "add": added, "redis_mb": resident(item.pids[1]) / 1e6}
     return results
@@ -764,10 +765,10 @@ def main_rows(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
     def row(name: str, goal: str, text: Callable[[dict[str, Any]], str], part: str) -> list[str]:
         return [name, *(("–" if result.get(part) is None else text(result[part])) for result in results.values()), goal]
 
-    yield row("`check`: requests per second, 99%", "8,000, 5 ms", lambda one: rate_and_time(one["http"]), "check")
-    yield row("CPU per `check`, service and loader", "", lambda one: both(one["http"]), "check")
-    yield row("durable `check-and-add`, 99%", "4,000, 10 ms", lambda one: rate_and_time(one["http"]), "add")
-    yield row("one sync of the disk", "", lambda one: f"{one['sync_ms']:.2f} ms", "add")
+    yield row("`check`: requests per second, 99%", "8,000, 5 ms", lambda row: rate_and_time(row["http"]), "check")
+    yield row("CPU per `check`, service and loader", "", lambda row: cpu_per_request(row["http"]), "check")
+    yield row("durable `check-and-add`, 99%", "4,000, 10 ms", lambda row: rate_and_time(row["http"]), "add")
+    yield row("one sync of the disk", "", lambda row: f"{row['sync_ms']:.2f} ms", "add")
     for form, name in (("json-2", "JSON"), ("arrow-2", "Arrow")):
 
         def batch(item: dict[str, Any], form: str = form) -> str:
@@ -777,12 +778,12 @@ def main_rows(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
 
         yield row(f"batches of 1,000, {name}: per second, 99%", "60%, 200 ms", batch, "batches")
     for name, said in (("check", "checks"), ("add", "additions")):
-        yield row(f"twice the {said} it carries", "200 and 429", lambda one, name=name: refusals(one[name]), "overload")
-    yield row("memory that twice the checks take", "200 MB", lambda one: memory_growth(one["check"]), "overload")
-    yield row("backup under load: cost", "20%", lambda one: f"{100 * one['cost']:.0f}%", "backup")
+        yield row(f"twice the {said} it carries", "200 and 429", lambda row, name=name: refusals(row[name]), "overload")
+    yield row("memory that twice the checks take", "200 MB", lambda row: memory_growth(row["check"]), "overload")
+    yield row("backup under load: cost", "20%", lambda row: f"{100 * row['cost']:.0f}%", "backup")
 
 
-def both(item: dict[str, Any]) -> str:
+def cpu_per_request(item: dict[str, Any]) -> str:
     return f"{1000 * item['service_cpu_ms']:.0f} µs, {1000 * item['loader_cpu_ms']:.0f} µs"
 
 

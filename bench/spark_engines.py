@@ -189,7 +189,7 @@ def write_truth(corpus: Corpus, path: Path) -> dict[str, int]:
 GRAMS, BANDS, ROWS = 5, 14, 8
 
 
-def datatrove(corpus: Path, work: Path, out: Path, workers: int) -> None:
+def run_datatrove(corpus: Path, work: Path, out: Path, workers: int) -> None:
     """Run its four stages with a task per file, and per band in the second stage."""
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.dedup import (
@@ -218,7 +218,7 @@ def datatrove(corpus: Path, work: Path, out: Path, workers: int) -> None:
         LocalPipelineExecutor(steps, tasks, min(tasks, workers), logging_dir=str(work / f"logs{number}")).run()
 
 
-def daft(corpus: Path, work: Path, out: Path, workers: int) -> None:
+def run_daft(corpus: Path, work: Path, out: Path, workers: int) -> None:
     """Compute signatures, buckets and files with Daft, and components with a loop."""
     import daft as engine
     from daft import col
@@ -253,7 +253,7 @@ def absorbed_ids(buckets: pa.ChunkedArray) -> list[int]:
     return [item for item in parent if root(item) != item]
 
 
-def text_dedup(corpus: Path, work: Path, out: Path, workers: int) -> list[Any]:
+def text_dedup_command(corpus: Path, work: Path, out: Path, workers: int) -> list[Any]:
     command = ["-m", "text_dedup.minhash", "--path", "parquet", "--split", "train", "--column", "text"]
     command += ["--data_files", str(corpus / "documents" / "*.parquet"), "--cache_dir", str(work / "cache")]
     command += ["--threshold", str(THRESHOLD), "--hash_func", "xxh3", "--num_proc", str(workers)]
@@ -290,7 +290,7 @@ def run_peer(name: str, peer: Peer, corpus: Path, workers: int) -> dict[str, Any
         (out := folder / "out").mkdir()
         arguments: list[Any] = [__file__, "--child", name, "--corpus", corpus, "--work", folder]
         if name == "text-dedup":
-            arguments = text_dedup(corpus, work, out, workers)
+            arguments = text_dedup_command(corpus, work, out, workers)
         offline = {"HF_HOME": str(work / "home"), "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
         offline |= {"DAFT_ANALYTICS_ENABLED": "0", "POLARS_MAX_THREADS": str(workers)}
         used = common.measure_command([peer.python, *arguments], work, offline)
@@ -343,7 +343,7 @@ def recipe() -> str:
     return str(nk.Recipe.of(None).with_family("minhash"))
 
 
-def session_of(engine: str, work: Path) -> Any:
+def start_session(engine: str, work: Path) -> Any:
     """Start a session and wait until it is up."""
     from pyspark.sql import SparkSession
 
@@ -384,7 +384,7 @@ def child(engine: str, corpus: Path, folder: Path) -> None:
     from nearkin.spark import dedup as dedup_frame
 
     work = folder / "work"
-    session = session_of(engine, work)
+    session = start_session(engine, work)
     begun: dict[str, float] = {}
     start = time.time()
     result = dedup_frame(
@@ -572,7 +572,7 @@ def main() -> None:
     if options.child in ENGINES:
         child(options.child, options.corpus, options.work)
     elif options.child:
-        run = {"datatrove": datatrove, "daft": daft}[options.child]
+        run = {"datatrove": run_datatrove, "daft": run_daft}[options.child]
         run(options.corpus, options.work / "work", options.work / "out", CORES)
         if options.child == "daft":
             # All files are written; threads of Daft 0.7.26 may abort the exiting interpreter (PyGILState_Release).

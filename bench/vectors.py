@@ -72,7 +72,7 @@ def measure_index(
     batch, result = min((seconds(lambda: ask(Q)) for _ in range(2)), key=lambda item: item[0])
     line = {
         "name": name,
-        "recall": round(recall_of(result, Q, X, true, K), 4),
+        "recall": round(recall_at(result, Q, X, true, K), 4),
         "single_us": round(best * 1e6, 1),
         "batch_us": round(batch / len(Q) * 1e6, 1),
         "qps_single": round(1 / best),
@@ -148,7 +148,7 @@ def nearest_distances(X: Any, Q: Any, k: int) -> Any:
     return true
 
 
-def recall_of(result: Any, Q: Any, X: Any, true: Any, k: int) -> float:
+def recall_at(result: Any, Q: Any, X: Any, true: Any, k: int) -> float:
     """Return the share of the k results that are as near as the true k-th one."""
     good = 0
     for query, ids in enumerate(result):
@@ -164,7 +164,7 @@ def clock(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def front(points: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
+def pareto_front(points: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
     """Return (recall, time) of the points that none beats in both, by rising recall."""
     results: list[tuple[float, float]] = []
     for recall, seconds in sorted(((p["recall"], p[key]) for p in points), key=lambda p: (-p[0], p[1])):
@@ -179,7 +179,7 @@ def at(points: list[dict[str, Any]], target: float, key: str, k: int = 10) -> fl
     Log time is interpolated linearly between two points of the front. If the curve begins above the recall, the time
     is that of its first point.
     """
-    line = front([point for point in points if point["k"] == k], key)
+    line = pareto_front([point for point in points if point["k"] == k], key)
     above = next((position for position, (recall, _) in enumerate(line) if recall >= target), None)
     if above is None:
         return None
@@ -315,14 +315,14 @@ class Index:
 Maker = Iterator[tuple[str, Callable[[], Index]]]
 
 
-def size_of(save: Callable[[str], object]) -> int:
+def saved_size(save: Callable[[str], object]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index"
         save(str(path))
         return path.stat().st_size
 
 
-def ids_of(hits: Any) -> list[Any]:
+def ids_by_query(hits: Any) -> list[Any]:
     return np.split(hits.ids, hits.offsets[1:-1])
 
 
@@ -338,8 +338,8 @@ def nearkins(X: Any, own: str) -> Maker:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
                 made = {recall: make(recall) for recall in target}
-            size = size_of(lambda path: made[0.95].save(path))
-            return Index(target, lambda recall, Q, k: made[recall].nearest(Q, k), size, rows=ids_of)
+            size = saved_size(lambda path: made[0.95].save(path))
+            return Index(target, lambda recall, Q, k: made[recall].nearest(Q, k), size, rows=ids_by_query)
 
         return build
 
@@ -371,7 +371,7 @@ def estimate(kind: str, X: Any) -> Index:
     index = nk.LSHIndex(
         nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter=kind, metric="l2"
     ).fit(X)
-    size, knobs = size_of(index.save), [(target, None) for target in TARGETS]
+    size, knobs = saved_size(index.save), [(target, None) for target in TARGETS]
     if kind == "partitions":
         knobs = [
             (target, probes)
@@ -383,7 +383,7 @@ def estimate(kind: str, X: Any) -> Index:
     def ask(knob: Any, Q: Any, k: int) -> Any:
         return index.nearest(Q, k, recall=knob[0], num_probes=knob[1])
 
-    return Index(knobs, ask, size, str(X.dtype), ids_of)
+    return Index(knobs, ask, size, str(X.dtype), ids_by_query)
 
 
 def tuned(index: Any, X: Any, recall: float) -> Any:
@@ -432,7 +432,7 @@ def hnswlibs(X: Any) -> Maker:
             index.set_ef(max(ef, k))
             return index.knn_query(Q, k=k)[0]
 
-        return Index(EF, ask, size_of(index.save_index))
+        return Index(EF, ask, saved_size(index.save_index))
 
     yield "hnswlib", build
 
@@ -450,7 +450,7 @@ def usearches(X: Any) -> Maker:
             index.expansion_search = ef
             return np.atleast_2d(index.search(Q, k, threads=threads).keys).astype(np.int64)
 
-        return Index(EF, ask, size_of(index.save))
+        return Index(EF, ask, saved_size(index.save))
 
     yield "USearch", build
 
@@ -536,7 +536,7 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
     for line, index in zip(lines, indexes, strict=True):
         for k in KS:
             for knob in index.knobs:
-                recall = recall_of(index.rows(index.ask(knob, Q.astype(index.dtype), k)), Q, X, true, k)
+                recall = recall_at(index.rows(index.ask(knob, Q.astype(index.dtype), k)), Q, X, true, k)
                 point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
                 line["points"].append(point)
                 points.append((point, index))
@@ -564,7 +564,7 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
     return lines
 
 
-def kinds(X: Any, Q: Any) -> Iterator[tuple[str, Any]]:
+def query_kinds(X: Any, Q: Any) -> Iterator[tuple[str, Any]]:
     """Yield rows; rows moved by 0.3 of the distance to the nearest other row; the set's own queries; and points three
     deviations from the mean, with shuffled coordinates.
     """
@@ -579,7 +579,7 @@ def kinds(X: Any, Q: Any) -> Iterator[tuple[str, Any]]:
     yield "far from rows", (mean + 3 * rng.permuted(Q[:500] - mean, axis=1)).astype(np.float32)
 
 
-def indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
+def query_indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
     """Yield each index with the function that answers queries."""
     for kind in ("codes", "partitions"):
         family = nk.families.Hyperplane(None, orthogonal="hadamard")
@@ -588,11 +588,11 @@ def indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
             index.tune(X, recall=TARGET)
         else:
             index.fit(X)
-        yield f"nearkin estimate, {kind}", lambda Q, index=index: ids_of(index.nearest(Q, K))
+        yield f"nearkin estimate, {kind}", lambda Q, index=index: ids_by_query(index.nearest(Q, K))
     name, build = next(graphs(X))
     graph = build()
     for ef in EF:
-        if recall_of(graph.ask(ef, Q, K), Q, X, true, K) >= TARGET:
+        if recall_at(graph.ask(ef, Q, K), Q, X, true, K) >= TARGET:
             yield f"{name}, efSearch {ef}", lambda Q, ef=ef: graph.ask(ef, Q, K)
             return
     raise SystemExit(f"{name} does not reach recall {TARGET}")
@@ -735,14 +735,14 @@ def measure_queries(data: Path, quick: bool) -> list[dict[str, Any]]:
     lines = []
     for name in SETS:
         X, Q, true, _ = load_set(data, name, quick)
-        batches = [(kind, batch, nearest_distances(X, batch, K)) for kind, batch in kinds(X, Q)]
-        for index, ask in indexes(X, Q, true):
+        batches = [(kind, batch, nearest_distances(X, batch, K)) for kind, batch in query_kinds(X, Q)]
+        for index, ask in query_indexes(X, Q, true):
             for kind, batch, distances in batches:
                 hits, queries = ask(batch), batch[:100, None]
                 single = min(clock(lambda ask=ask, queries=queries: [ask(q) for q in queries]) for _ in range(3))
                 seconds = min(clock(lambda ask=ask, batch=batch: ask(batch)) for _ in range(3))
                 line = {"set": name, "queries": kind, "index": index}
-                line |= {"recall": round(recall_of(hits, batch, X, distances, K), 4)}
+                line |= {"recall": round(recall_at(hits, batch, X, distances, K), 4)}
                 line |= {"single_us": round(1e6 * single / len(queries), 1)}
                 line |= {"batch_us": round(1e6 * seconds / len(batch), 1)}
                 print(line, flush=True)
@@ -812,7 +812,7 @@ def measure_growth(data: Path, quick: bool) -> list[Any]:
             build, _ = seconds(lambda index=index, part=part: index.fit(part))
             if label == "nearkin partitions":
                 index.tune(part, recall=0.95)
-            ask = lambda q, index=index: ids_of(index.nearest(q, K))  # noqa: E731
+            ask = lambda q, index=index: ids_by_query(index.nearest(q, K))  # noqa: E731
             lines.append(measure_index(label, build, index.explain()["bytes_filter"], ask, Q, part, true))
         build, ask = seconds(lambda part=part: faiss_lsh(part))
         lines.append(measure_index("faiss IndexLSH", build, n * 32.0, ask, Q, part, true))

@@ -28,7 +28,7 @@ def main() -> None:
     )
     sys.path.insert(0, str(ROOT / "bench"))
     from common import latest
-    from vectors_curves import THREADS, front
+    from vectors import THREADS, pareto_front
 
     folder = Path(sys.argv[1])
     results = latest("vectors", sys.argv[2] if len(sys.argv) > 2 else "")["results"]
@@ -38,7 +38,7 @@ def main() -> None:
         figure, axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 4.8), layout="constrained", squeeze=False)
         for axis, (threads, key) in zip(axes[0], panels, strict=True):
             for place, line in enumerate(found[threads]):
-                points = front([point for point in line["points"] if point["k"] == 10], key)
+                points = pareto_front([point for point in line["points"] if point["k"] == 10], key)
                 own = line["name"].startswith("nearkin")
                 style = {"linewidth": 2.4 if own else 1.1, "marker": "o" if own else ".", "color": f"C{place % 10}"}
                 label = line["name"] if axis is axes[0][0] else None
