@@ -26,7 +26,7 @@ __all__ = [
     "ShowProgress",
     "bars",
     "ignore_progress",
-    "mark_older",
+    "mark_reference",
     "megabyte_ticker",
     "reporting",
     "ticker",
@@ -44,7 +44,7 @@ def ignore_progress(stage: str, done: int, total: int | None) -> None:
     """Ignore progress."""
 
 
-def mark_older(report: Progress) -> Progress:
+def mark_reference(report: Progress) -> Progress:
     """Return a function that reports the stages of older documents under their own names."""
     return lambda stage, done, total: report(f"{stage} older", done, total)
 
@@ -162,7 +162,7 @@ def bars(console: Console | None = None) -> Iterator[Progress]:
 
 
 @dataclass
-class _Stage:
+class _ProgressStage:
     """The count of a stage, its total, and the times of its start and last report."""
 
     start: float
@@ -200,7 +200,7 @@ def _notebook_bars() -> Iterator[Progress]:
     """Show bars below the cell by the display of the notebook, and remove them at the end."""
     from IPython.display import HTML, display
 
-    stages: dict[str, _Stage] = {}
+    stages: dict[str, _ProgressStage] = {}
     handle = display(HTML(""), display_id=True)
     drawn = 0.0
 
@@ -212,7 +212,7 @@ def _notebook_bars() -> Iterator[Progress]:
     def report(stage: str, done: int, total: int | None) -> None:
         nonlocal drawn
         now = time.monotonic()
-        state = stages.setdefault(stage, _Stage(now))
+        state = stages.setdefault(stage, _ProgressStage(now))
         state.done, state.total, state.now = done, total, now
         if now - drawn >= _REDRAW_SECONDS or done == total:
             drawn = now

@@ -83,7 +83,7 @@ def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
     """A wrong option returns 2, a missing file 1."""
     assert 2 == call("evaluate", truth, "--truth", truth, "--unlisted", "maybe").code
     assert 2 == call("evaluate", truth, "--truth", truth, "--pair-columns", "left").code
-    assert 2 == call("evaluate", truth, "--truth", truth, "--at-least", "0.5").code
+    assert 2 == call("evaluate", truth, "--truth", truth, "--min-similarity", "0.5").code
     done = call("evaluate", tmp_path, "--truth", truth)
     assert (1, True) == (done.code, "not a folder that nearkin dedup wrote" in done.message)
 
@@ -174,7 +174,7 @@ def test_columns_of_the_truth_have_names(cleaned: Path, tmp_path: Path) -> None:
     """Columns of pairs, of a similarity and of clusters can be set."""
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("one,two,alike\na,c,0.9\na,d,1.0\na,b,0.1\n")
-    options = ("--pair-columns", "one,two", "--label-column", "alike", "--at-least", "0.8")
+    options = ("--pair-columns", "one,two", "--label-column", "alike", "--min-similarity", "0.8")
     assert [2, 0, 0, 1] == counts(call("evaluate", cleaned, "--truth", pairs, *options, "--json").json())
     clusters = tmp_path / "clusters.csv"
     clusters.write_text("key,work\na,1\nb,2\nc,1\nd,1\ne,3\n")
@@ -298,7 +298,7 @@ def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> 
     base = ("tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", "--json")
     labels = tmp_path / "labels.csv"
     labels.write_text("one,two,alike\nt1,t2,0.9\nt3,t4,0.9\nt5,t9,0.1\n")
-    options = ("--pairs", labels, "--pair-columns", "one,two", "--label-column", "alike", "--at-least", "0.5")
+    options = ("--pairs", labels, "--pair-columns", "one,two", "--label-column", "alike", "--min-similarity", "0.5")
     assert 2 == call(*base, *options).json()["truth"]["pairs"]
     clusters = tmp_path / "clusters.csv"
     clusters.write_text("id,work\n" + "".join(f"t{i},{i // 2}\n" for i in range(17)))

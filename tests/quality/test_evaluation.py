@@ -544,7 +544,7 @@ def test_the_default_job_on_labelled_laws(shared: Path) -> None:
 
     with gzip.open(shared / "data" / "zh_laws.jsonl.gz", "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines]
-    truth = read_judgements(shared / "data" / "zh_laws.pairs_c4_j50.tsv.gz", label_column="jaccard", at_least=0.8)
+    truth = read_judgements(shared / "data" / "zh_laws.pairs_c4_j50.tsv.gz", label_column="jaccard", min_similarity=0.8)
     run = nk.dedup([record["text"] for record in records], ids=[record["id"] for record in records], links="all")
     scores = nk.evaluate(run, truth, unlisted="false")
     assert scores.pairs.precision.value > 0.95  # type: ignore[union-attr]

@@ -59,7 +59,7 @@ def test_similarities_are_cut_at_a_threshold(tmp_path: Path) -> None:
     """The threshold is inclusive."""
     path = tmp_path / "p.tsv"
     path.write_text("row_a\trow_b\tjaccard\n1\t2\t0.8\n1\t3\t0.7999\n")
-    labels = read_judgements(path, label_column="jaccard", at_least=0.8)
+    labels = read_judgements(path, label_column="jaccard", min_similarity=0.8)
     assert {("1", "2"): True, ("1", "3"): False} == labels.labels  # type: ignore[union-attr]
 
 
@@ -115,11 +115,11 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
     """So are values that are not numbers, and a threshold without its column."""
     path = write(tmp_path / "p.csv")
     with pytest.raises(errors.InputError, match="no column 'jaccard' among left, right, match"):
-        read_judgements(path, label_column="jaccard", at_least=0.8)
-    with pytest.raises(errors.InputError, match="at_least needs numbers"):
-        read_judgements(path, pair_columns=("left", "match"), label_column="right", at_least=0.5)
+        read_judgements(path, label_column="jaccard", min_similarity=0.8)
+    with pytest.raises(errors.InputError, match="min_similarity needs numbers"):
+        read_judgements(path, pair_columns=("left", "match"), label_column="right", min_similarity=0.5)
     with pytest.raises(errors.ParameterError, match="label_column"):
-        read_judgements(path, at_least=0.5)
+        read_judgements(path, min_similarity=0.5)
 
 
 def test_a_folder_that_no_run_wrote_is_an_error(tmp_path: Path) -> None:
@@ -188,11 +188,11 @@ def test_a_run_with_a_reference_lists_no_pairs() -> None:
 
 @pytest.mark.parametrize("value", [None, "high", "maybe"])
 def test_labels_that_are_no_numbers_have_no_threshold(tmp_path: Path, value: Any) -> None:
-    """With `at_least` every label must be a number; without it 0 or 1."""
+    """With `min_similarity` every label must be a number; without it 0 or 1."""
     path = tmp_path / "pairs.jsonl"
     path.write_text(json.dumps({"left": "a", "right": "b", "score": value}) + "\n")
-    with pytest.raises(errors.InputError, match="at_least needs numbers"):
-        read_judgements(path, label_column="score", at_least=0.5)
+    with pytest.raises(errors.InputError, match="min_similarity needs numbers"):
+        read_judgements(path, label_column="score", min_similarity=0.5)
     if value is not None:
         with pytest.raises(errors.InputError, match="labels are 0 and 1"):
             read_judgements(path, label_column="score")

@@ -228,7 +228,7 @@ def test_a_list_of_matches_has_no_weights(tmp_path: Path) -> None:
     """Nor is a column of similarities a weight."""
     path = tmp_path / "pairs.csv"
     path.write_text("left,right,weight\na,b,0.9\na,c,-1\n")
-    for labels in (read_judgements(path), read_judgements(path, label_column="weight", at_least=0.5)):
+    for labels in (read_judgements(path), read_judgements(path, label_column="weight", min_similarity=0.5)):
         assert isinstance(labels, PairLabels)
         assert ({}, False) == (labels.weights, labels.sampled)
 

@@ -40,8 +40,8 @@ class LabelOptions:
         help="The two id columns of labelled pairs, separated by a comma (default: left,right and other usual names).",
         group=GENERAL,
     )
-    label_column: str | None = option(None, help="Column with 0 or 1, or with --at-least a number.", group=GENERAL)
-    at_least: float | None = option(
+    label_column: str | None = option(None, help="Column with 0 or 1, or with --min-similarity a number.", group=GENERAL)
+    min_similarity: float | None = option(
         None, help="Pairs with at least this number in --label-column match.", group=GENERAL
     )
     cluster_column: str | None = option(None, help="Cluster column of true clusters (default: cluster).", group=GENERAL)
@@ -61,7 +61,7 @@ class LabelOptions:
             path,
             pair_columns=columns,
             label_column=self.label_column,
-            at_least=self.at_least,
+            min_similarity=self.min_similarity,
             id_column=id_column,
             cluster_column=self.cluster_column,
         )
@@ -91,7 +91,7 @@ def evaluate(
     --------
     nearkin evaluate clean --truth labelled-pairs.tsv
     nearkin evaluate clean --truth corpus.jsonl --id-column id --cluster-column work
-    nearkin evaluate clean --truth pairs.tsv --label-column jaccard --at-least 0.8
+    nearkin evaluate clean --truth pairs.tsv --label-column jaccard --min-similarity 0.8
     nearkin evaluate clean --truth labels.tsv --report scores.html
     """
     from nearkin.quality.evaluation import evaluate as score

@@ -92,7 +92,7 @@ class _Entry(NamedTuple):
         return self[:2] == other[:2] and self.source in ("", other.source)
 
 
-class _Run:
+class _ProgramRun:
     """One call: its flags, the known digests and the output."""
 
     def __init__(self) -> None:
@@ -379,7 +379,7 @@ def run(arguments: Sequence[str]) -> int:
     arguments : sequence of str
         Flags and names of files, in any order.
     """
-    call = _Run()
+    call = _ProgramRun()
     try:
         names = list(call.parse(arguments))
         if call.flags & {"h", "V"}:

@@ -42,7 +42,7 @@ from nearkin.errors import InputError, bad_parameter, invalid_name_error, printa
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column, OutputDir
 from nearkin.io.frames import is_frame
-from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_older, reporting
+from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
 from nearkin.text.batches import ArrowStream
 
 __all__ = ["dedup_files"]
@@ -253,7 +253,7 @@ def _read_reference(
         config.recipe,
         texts=config.also == "text",
         on_error=on_error,
-        report=mark_older(report),
+        report=mark_reference(report),
     )
     check_distinct_ids(documents.ids, "against_ids")
     return SearchableReference(documents, config.candidate_source), None

@@ -284,7 +284,7 @@ def labels_from_table(
     *,
     pair_columns: tuple[str, str] | None = None,
     label_column: str | None = None,
-    at_least: float | None = None,
+    min_similarity: float | None = None,
     required: Iterable[str | None] = (),
     alternative: str = "",
 ) -> PairLabels:
@@ -295,7 +295,7 @@ def labels_from_table(
     table : mapping of str to list
     place : str
         Its path, for error messages.
-    pair_columns, label_column, at_least
+    pair_columns, label_column, min_similarity
         As for `nearkin.quality.judgements.read_judgements`.
     required : iterable of str or None
         Additional columns that the table must have.
@@ -320,7 +320,7 @@ def labels_from_table(
     if label is None:
         # A column of weights in a list of matches has another meaning.
         return PairLabels(table[pair[0]], table[pair[1]])
-    match = [_parse_label(value, at_least, place, label) for value in table[label]]
+    match = [_parse_label(value, min_similarity, place, label) for value in table[label]]
     weight, stratum, removed = (
         table[name] if name in table and name not in (label, *pair) else None
         for name in (WEIGHT_COLUMN, STRATUM_COLUMN, REMOVED_COLUMN)
@@ -344,19 +344,19 @@ def check_ids(ids: Iterable[object], place: str, column: str) -> None:
             raise InputError(f"{place}: {reason}", place=place, reason=reason)
 
 
-def _parse_label(value: Scalar, at_least: float | None, place: str, column: str) -> bool | None:
+def _parse_label(value: Scalar, min_similarity: float | None, place: str, column: str) -> bool | None:
     """Convert a cell of the column of labels; None for an undecided pair."""
-    if at_least is None:
+    if min_similarity is None:
         text = str(value).strip().lower()
         if text in _UNSURE:
             return None
         if text in _LABELS:
             return _LABELS[text]
-        allowed = "labels are 0 and 1, true and false, or empty for unsure; a column of similarities needs at_least"
+        allowed = "labels are 0 and 1, true and false, or empty for unsure; a column of similarities needs min_similarity"
     else:
         try:
-            return float("" if value is None else value) >= at_least
+            return float("" if value is None else value) >= min_similarity
         except (TypeError, ValueError):
-            allowed = "at_least needs numbers"
+            allowed = "min_similarity needs numbers"
     reason = f"{column}={value!r}; {allowed}"
     raise InputError(f"{place}: {reason}", place=place, reason=reason)

@@ -39,7 +39,7 @@ from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus, OutputDir
-from nearkin.progress import Progress, ShowProgress, mark_older, reporting
+from nearkin.progress import Progress, ShowProgress, mark_reference, reporting
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 
@@ -327,7 +327,7 @@ def _read_reference(
         if config.candidates == "containment":
             allowed = "texts: an index has no features, which containment compares"
         raise bad_parameter("against", repr(against), allowed)
-    documents = hash_texts(against, inputs.ids, source, mark_older(report), {})
+    documents = hash_texts(against, inputs.ids, source, mark_reference(report), {})
     check_distinct_ids(documents.ids, "against_ids")
     if config.candidates == "containment":
         return PrecedingReference(documents), None

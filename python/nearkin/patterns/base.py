@@ -322,12 +322,12 @@ class Patterns(ABC):
                 raise InputError(reason, place=row["id"], reason=reason)
         return patterns
 
-    def compare(self, older: Patterns | pa.Table) -> pa.Table:
+    def compare(self, previous: Patterns | pa.Table) -> pa.Table:
         """Return the changes since an older state.
 
         Parameters
         ----------
-        older : Patterns or pyarrow.Table
+        previous : Patterns or pyarrow.Table
             An object of the same class, or its table.
 
         Returns
@@ -342,11 +342,11 @@ class Patterns(ABC):
         MismatchError
             The other object has another class.
         """
-        if not isinstance(older, Patterns) and hasattr(older, "column_names"):
-            return self._compare(self.from_table(older, **self._all_params()), older)
-        if type(older) is not type(self):
-            raise mismatch("class", type(self).__name__, type(older).__name__)
-        return self._compare(older, older.table())
+        if not isinstance(previous, Patterns) and hasattr(previous, "column_names"):
+            return self._compare(self.from_table(previous, **self._all_params()), previous)
+        if type(previous) is not type(self):
+            raise mismatch("class", type(self).__name__, type(previous).__name__)
+        return self._compare(previous, previous.table())
 
     def _compare(self, older: Patterns, table: pa.Table) -> pa.Table:
         """Return the changes since an older object with this table."""

@@ -35,7 +35,7 @@ _WILDCARD = re.compile(rb"\xff[\x01-\xfe]")
 _WORDS = re.compile(r"[^\s,;()\[\]<>\"'=|:]+")
 
 
-class _Built(NamedTuple):
+class _BuiltTemplates(NamedTuple):
     """The templates of a state: the core's object, its arrays, and texts and variable names by row."""
 
     core: LineTemplates
@@ -118,13 +118,13 @@ class LogTemplates(Patterns):
         templates = split_bytes(arrays["form_ends"], arrays["forms"])
         return pinned, [template for template in templates if template_text(template) in split]
 
-    def _build(self) -> _Built:
+    def _build(self) -> _BuiltTemplates:
         table = self._tables["forms"]
         core = LineTemplates(table, *self._override_templates(table))
         arrays = core.arrays()
         templates = split_bytes(arrays["form_ends"], arrays["forms"])
         texts, names = [template_text(template) for template in templates], [_names(template) for template in templates]
-        return _Built(core, arrays, texts, names)
+        return _BuiltTemplates(core, arrays, texts, names)
 
     def __len__(self) -> int:
         return len(self._patterns().core)

@@ -51,7 +51,7 @@ _MAX_EXAMPLES = 3
 _TYPED = re.compile(r"\{(int|hex|name|host|text)\}")
 
 
-class _Built(NamedTuple):
+class _BuiltGroups(NamedTuple):
     """The groups of a state."""
 
     arrays: Arrays
@@ -124,7 +124,7 @@ class PayloadGroups(Patterns):
     ) -> list[int]:
         return add_payloads(tables["forms"], batch.items, times, sources)
 
-    def _build(self) -> _Built:
+    def _build(self) -> _BuiltGroups:
         arrays = self._tables["forms"].arrays()
         templates = (np.concatenate([np.zeros(1, np.int64), arrays["form_ends"]]), arrays["forms"])
         texts, centres = self._group(templates)
@@ -134,7 +134,7 @@ class PayloadGroups(Patterns):
         merged, layers = _merge_members(arrays, members, self._sample)
         order = {centre: group for group, centre in enumerate(members)}
         groups = {texts[row]: order[centre] for row, centre in enumerate(centres)}
-        return _Built(merged, [texts[centre] for centre in members], groups, layers)
+        return _BuiltGroups(merged, [texts[centre] for centre in members], groups, layers)
 
     def _group(self, templates: Strings) -> tuple[list[str], list[int]]:
         """Return the texts of templates and their centres, subject to `pin` and `split`."""

@@ -36,7 +36,7 @@ _METHOD = re.compile(rb"[A-Za-z]{3,20} ")
 """Start of a request line."""
 
 
-class _Built(NamedTuple):
+class _BuiltUrls(NamedTuple):
     """Patterns of a state, by decreasing number of requests, by template and by id."""
 
     sites: UrlSites
@@ -171,12 +171,12 @@ class UrlPatterns(Patterns):
         keep = ("version" in self._keep, "language" in self._keep, "suffix" in self._keep)
         return self._support, pins, splits, len(table.arrays()["sources_hashes"]) > 0, keep
 
-    def _build(self) -> _Built:
+    def _build(self) -> _BuiltUrls:
         table = self._tables["forms"]
         sites = UrlSites(table, *self._rules(table))
         patterns = [_build_pattern(*row) for row in sites.patterns()]
         by_template = {pattern.template: pattern for pattern in patterns}
-        return _Built(sites, patterns, by_template, {pattern.id: pattern for pattern in patterns})
+        return _BuiltUrls(sites, patterns, by_template, {pattern.id: pattern for pattern in patterns})
 
     def __len__(self) -> int:
         return len(self._patterns().patterns)

@@ -376,7 +376,7 @@ def _bounds(name: str, ratio: Ratio) -> dict[str, float]:
     return {name: ratio.value, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
 
 
-def bcubed(found: NDArray[np.int64], true: NDArray[np.int64]) -> BCubed:
+def bcubed(predicted: NDArray[np.int64], true: NDArray[np.int64]) -> BCubed:
     """Return B-cubed of two clusterings of the same documents.
 
     Parameters
@@ -392,16 +392,16 @@ def bcubed(found: NDArray[np.int64], true: NDArray[np.int64]) -> BCubed:
     >>> round(scores.precision, 4), scores.recall
     (0.6667, 0.75)
     """
-    if not len(found):
+    if not len(predicted):
         return BCubed(0, math.nan, math.nan)
-    found_cluster, true_cluster, common = _contingency(found, true)
+    found_cluster, true_cluster, common = _contingency(predicted, true)
     squares = common.astype(np.float64) ** 2
-    precision = float((squares / np.bincount(found)[found_cluster]).sum()) / len(found)
-    recall = float((squares / np.bincount(true)[true_cluster]).sum()) / len(found)
-    return BCubed(len(found), precision, recall)
+    precision = float((squares / np.bincount(predicted)[found_cluster]).sum()) / len(predicted)
+    recall = float((squares / np.bincount(true)[true_cluster]).sum()) / len(predicted)
+    return BCubed(len(predicted), precision, recall)
 
 
-def pairwise(found: NDArray[np.int64], true: NDArray[np.int64]) -> PairScores:
+def pairwise(predicted: NDArray[np.int64], true: NDArray[np.int64]) -> PairScores:
     """Return the scores of the pairs of documents in one cluster, of two clusterings of the same documents.
 
     Examples
@@ -412,16 +412,16 @@ def pairwise(found: NDArray[np.int64], true: NDArray[np.int64]) -> PairScores:
     >>> scores.true_positives, scores.false_positives, scores.false_negatives
     (1, 2, 1)
     """
-    both = _count_pairs(_contingency(found, true)[2])
-    return PairScores(both, _count_pairs(np.bincount(found)) - both, _count_pairs(np.bincount(true)) - both)
+    both = _count_pairs(_contingency(predicted, true)[2])
+    return PairScores(both, _count_pairs(np.bincount(predicted)) - both, _count_pairs(np.bincount(true)) - both)
 
 
 def _contingency(
-    found: NDArray[np.int64], true: NDArray[np.int64]
+    predicted: NDArray[np.int64], true: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the found cluster, the true cluster and the number of common documents of each overlap."""
     width = int(true.max(initial=-1)) + 1
-    keys, common = np.unique(found * width + true, return_counts=True)
+    keys, common = np.unique(predicted * width + true, return_counts=True)
     return keys // max(width, 1), keys % max(width, 1), common.astype(np.int64)
 
 
@@ -430,12 +430,12 @@ def _count_pairs(sizes: NDArray[np.int64]) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def evaluate(found: Judgements, truth: Judgements, *, unlisted: Unlisted = "auto") -> Evaluation:
+def evaluate(predicted: Judgements, truth: Judgements, *, unlisted: Unlisted = "auto") -> Evaluation:
     """Compare a deduplication with the truth.
 
     Parameters
     ----------
-    found : DedupResult, DedupRun, PairLabels, ClusterLabels, mapping, or iterable of pairs
+    predicted : DedupResult, DedupRun, PairLabels, ClusterLabels, mapping, or iterable of pairs
         The run. A mapping contains the cluster of each id.
     truth : PairLabels, ClusterLabels, DedupRun, DedupResult, mapping, or iterable of (id, id) or (id, id, bool)
         The truth. For a run these are its clusters.
@@ -469,7 +469,7 @@ def evaluate(found: Judgements, truth: Judgements, *, unlisted: Unlisted = "auto
     """
     if unlisted not in get_args(Unlisted):
         raise bad_parameter("unlisted", repr(unlisted), ", ".join(get_args(Unlisted)))
-    run, labels = _parse_judgements(found, "found"), _parse_judgements(truth, "truth")
+    run, labels = _parse_judgements(predicted, "found"), _parse_judgements(truth, "truth")
     if isinstance(run, DedupRun):
         _check_ids(run, labels)
     complete = unlisted == "false"

@@ -154,7 +154,7 @@ def read_judgements(
     *,
     pair_columns: tuple[str, str] | None = None,
     label_column: str | None = None,
-    at_least: float | None = None,
+    min_similarity: float | None = None,
     id_column: str | None = None,
     cluster_column: str | None = None,
 ) -> PairLabels | ClusterLabels | DedupRun:
@@ -167,10 +167,10 @@ def read_judgements(
     pair_columns : (str, str), optional
         Columns of the two ids of a pair. Default: the first of `PAIR_COLUMNS` that the table has.
     label_column : str, optional
-        Column of labels (0 or 1, true or false; empty or "unsure" for undecided pairs), or with `at_least` of
+        Column of labels (0 or 1, true or false; empty or "unsure" for undecided pairs), or with `min_similarity` of
         similarities. Default: the first of `LABEL_COLUMNS` that the table has; without such a column all pairs match.
         If there are labels, the columns `stratum` and `weight` are also read.
-    at_least : float, optional
+    min_similarity : float, optional
         Pairs match if their number in `label_column` is at least this.
     id_column, cluster_column : str, optional
         Columns of clusters. Default: `id` and `cluster`.
@@ -180,7 +180,7 @@ def read_judgements(
     InputError
         The file cannot be read, lacks the columns, or has an invalid label.
     ParameterError
-        `at_least` is passed without `label_column`.
+        `min_similarity` is passed without `label_column`.
 
     Examples
     --------
@@ -188,11 +188,11 @@ def read_judgements(
     >>> from nearkin.quality.judgements import read_judgements
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.tsv"
     >>> _ = path.write_text("id_a\tid_b\tjaccard\na\tb\t0.9\na\tc\t0.4\n")
-    >>> read_judgements(path, label_column="jaccard", at_least=0.8).labels
+    >>> read_judgements(path, label_column="jaccard", min_similarity=0.8).labels
     {('a', 'b'): True, ('a', 'c'): False}
     """
-    if at_least is not None and label_column is None:
-        raise bad_parameter("at_least", at_least, "a number together with label_column, the column of the similarities")
+    if min_similarity is not None and label_column is None:
+        raise bad_parameter("min_similarity", min_similarity, "a number together with label_column, the column of the similarities")
     if Path(path).is_dir():
         return _read_run(Path(path))
     requested = {*(pair_columns or ()), *([label_column] if label_column else []), *PAIR_TABLE}
@@ -208,7 +208,7 @@ def read_judgements(
         os.fspath(path),
         pair_columns=pair_columns,
         label_column=label_column,
-        at_least=at_least,
+        min_similarity=min_similarity,
         required=(id_column, cluster_column),
         alternative=", or an id and a cluster column",
     )

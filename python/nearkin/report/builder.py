@@ -104,7 +104,7 @@ def build_report(
 
 
 @dataclass(frozen=True)
-class _Document:
+class _ShownDocument:
     """The content of a document: its text, its length in characters or bytes; for files type, digest and data."""
 
     text: str | None
@@ -114,7 +114,7 @@ class _Document:
     data: bytes = b""
 
     @classmethod
-    def of(cls, content: bytes | str, recipe: DigestRecipe | None) -> _Document:
+    def of(cls, content: bytes | str, recipe: DigestRecipe | None) -> _ShownDocument:
         """Return a text or a file; the text of a file is None unless it is UTF-8 without NUL."""
         if isinstance(content, str):
             return cls(content, len(content))
@@ -245,7 +245,7 @@ class _Builder:
         selected = self._select_documents(ids, clusters)
         contents = self.run.texts(dict.fromkeys(selected).keys())
         documents = {
-            name: _Document.of(content, self.digest_recipe)
+            name: _ShownDocument.of(content, self.digest_recipe)
             for name in selected
             if (content := contents.get(name)) is not None and isinstance(content, bytes if self.run.on_files else str)
         }
@@ -330,7 +330,7 @@ class _Builder:
         return list(selected)
 
     def _pack_texts(
-        self, readable: Sequence[str], documents: Mapping[str, _Document], remaining: int
+        self, readable: Sequence[str], documents: Mapping[str, _ShownDocument], remaining: int
     ) -> tuple[list[int], dict[str, str], dict[str, int]]:
         """Pack texts into blocks up to a size; return the first number of each block, the blocks, numbers by id."""
         firsts: list[int] = []
@@ -354,9 +354,9 @@ class _Builder:
         return firsts, blocks, included
 
     def _build_documents(
-        self, ids: Sequence[str], text_number: Mapping[str, int], documents: Mapping[str, _Document]
+        self, ids: Sequence[str], text_number: Mapping[str, int], documents: Mapping[str, _ShownDocument]
     ) -> dict[str, Any]:
-        missing = _Document(None, -1)
+        missing = _ShownDocument(None, -1)
         rows = [documents.get(name, missing) for name in ids]
         columns: dict[str, Any] = {
             "ids": ids,
@@ -378,7 +378,7 @@ class _Builder:
         ]
         return b"".join(column.tobytes() for column in columns)
 
-    def _compare_features(self, documents: Mapping[str, _Document]) -> dict[int, dict[str, Any]]:
+    def _compare_features(self, documents: Mapping[str, _ShownDocument]) -> dict[int, dict[str, Any]]:
         """Return common features, and those of one document, for the first pairs to judge."""
         if self.run.on_files:
             return {}
@@ -408,7 +408,7 @@ class _Builder:
             }
         return comparisons
 
-    def _compare_pieces(self, documents: Mapping[str, _Document]) -> dict[int, list[list[int]]]:
+    def _compare_pieces(self, documents: Mapping[str, _ShownDocument]) -> dict[int, list[list[int]]]:
         """Return the ranges of equal bytes of pairs of files, in the order of `first`, up to a total size."""
         ranges: dict[int, list[list[int]]] = {}
         recipe = self.digest_recipe
