@@ -7,7 +7,7 @@ share a band only those whose signatures agree in enough values are verified; th
 and again, about 1,250 bytes per document of 128 values in 13 bands. A deduplication has all of its signatures from the
 start, so `BucketSearch` sorts each band once. Documents with an equal key are a *bucket*; most documents are alone in
 all their buckets, and are neither added nor looked up. A bucket has space for all its members and contains the added
-ones, so a look-up reads the same number as one in an index. The candidates are those of the index: a key only leads to a
+ones, so a look-up reads as many entries as one in an index. Candidates are those of the index: a key only leads to a
 document, and its values are compared.
 
 Memory of buckets, with n documents and b bands: 4 b n bytes for the bucket of each document, 8 b n for keys until they
