@@ -200,85 +200,76 @@ def hyperplane_codes(data: Path, name: str, bits: int, n: int | None = None) -> 
     return np.concatenate(parts).view(np.uint64)
 
 
+def check_equal(hits: nk.SearchResult, expected: nk.SearchResult, candidate: str = "the index") -> None:
+    """Stop the benchmark if an index does not return what the scan returns."""
+    if not (np.array_equal(hits.ids, expected.ids) and np.array_equal(hits.distances, expected.distances)):
+        raise SystemExit(f"{candidate} differs from its scan")
+
+
+def add_scans(section: Section, task: str, codes: Any, queries: Any, bits: int, radius: int) -> nk.SearchResult:
+    """Measure the scan of batches and of one query; return its result for all queries."""
+    _, scan = build_index(codes, bits, None, "scan")
+    expected = scan.search(queries, radius=radius)
+    check_scan(codes, queries, radius, expected)
+    figures = {"build": 0.0, "bytes_each": scan.nbytes / len(codes), "recall": 1.0}
+    few = queries[: max(50, len(queries) // 100)]
+    batch, _ = median_cpu(lambda: scan.search(queries[:1000], radius=radius), 1)
+    section.add(task, "nearkin, scan of batches", qps=len(queries[:1000]) / batch, **figures)
+    single, _ = median_cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(len(few))], 1)
+    section.add(task, "nearkin, scan of one query", qps=len(few) / single, **figures)
+    return expected
+
+
+def add_index(section: Section, task: str, who: str, index: nk.HammingIndex, build: float, queries: Any, radius: int,
+              expected: nk.SearchResult) -> None:  # fmt: skip
+    """Measure radius searches of an index, and compare them with the scan."""
+    seconds, hits = median_cpu(lambda: index.search(queries, radius=radius))
+    check_equal(hits, expected, who)
+    figures = {"build": build, "bytes_each": index.nbytes / len(index), "recall": 1.0}
+    section.add(task, who, qps=len(queries) / seconds, **figures, **plan_figures(index, radius))
+
+
 def measure_radius_3(section: Section) -> None:
     """Measure radius 3 of 64 bits among 10 million fingerprints."""
     n, radius, count = section.size(10_000_000), 3, section.size(10_000)
     task = f"radius {radius} of 64, n = {n:,}"
     codes = random_codes(64, n, 1)
     queries = queries_near(codes, 64, count, radius, 2)
-    _, scan = build_index(codes, 64, None, "scan")
-    expected = scan.search(queries, radius=radius)
-    check_scan(codes, queries, radius, expected)
-    matches = len(expected.ids)
+    expected = add_scans(section, task, codes, queries, 64, radius)
     for who, limit in (("nearkin", None), ("nearkin, memory_limit of 16 bytes each", 16 * n)):
         build, index = build_index(codes, 64, radius, memory_limit=limit)
-        seconds, hits = median_cpu(lambda index=index: index.search(queries, radius=radius))
-        if not (np.array_equal(hits.ids, expected.ids) and np.array_equal(hits.distances, expected.distances)):
-            raise SystemExit(f"{who} differs from its scan")
-        figures = {"qps": count / seconds, "build": build, "bytes_each": index.nbytes / n, "recall": 1.0}
-        section.add(task, who, **figures, **plan_figures(index, radius))
-    few = queries[: max(50, count // 100)]
-    seconds, _ = median_cpu(lambda: scan.search(queries[:1000], radius=radius), 1)
-    section.add(
-        task,
-        "nearkin, scan of batches",
-        qps=min(1000, count) / seconds,
-        build=0.0,
-        bytes_each=scan.nbytes / n,
-        recall=1.0,
-    )
-    seconds, _ = median_cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(len(few))], 1)
-    section.add(
-        task, "nearkin, scan of one query", qps=len(few) / seconds, build=0.0, bytes_each=scan.nbytes / n, recall=1.0
-    )
-    scan = index = None
-    packed, packed_asked = to_bytes(codes), to_bytes(queries)
-    measure_peers_radius(section, task, packed, packed_asked, radius, expected, matches)
+        add_index(section, task, who, index, build, queries, radius, expected)
+    index = None
+    measure_peers_radius(section, task, to_bytes(codes), to_bytes(queries), radius, expected)
 
 
-def measure_peers_radius(
-    section: Section, task: str, codes: Any, queries: Any, radius: int, expected: Any, matches: int
-) -> None:
+def measure_peers_radius(section: Section, task: str, codes: Any, queries: Any, radius: int, expected: Any) -> None:
     import faiss
+    import pynear
 
     faiss.omp_set_num_threads(1)
-    count, n = len(queries), len(codes)
-    part = queries[: max(200, count // 5)]
-    within = int(expected.offsets[len(part)])
+    n = len(codes)
     before = rss()
     build, multi = median_cpu(lambda: add_all(faiss.IndexBinaryMultiHash(64, 4, 16), codes), 1)
     multi.nflip = 0
-    stored = rss() - before
-    seconds, result = median_cpu(lambda: multi.range_search(part, radius + 1))
-    recall = float(result[0][-1]) / max(1, within)
-    section.add(
-        task,
-        "faiss IndexBinaryMultiHash 4x16",
-        qps=len(part) / seconds,
-        build=build,
-        bytes_each=stored / n,
-        recall=recall,
-    )
-    multi = None
-    flat = add_all(faiss.IndexBinaryFlat(64), codes)
-    chunk = queries[:64]
-    seconds, result = median_cpu(lambda: flat.range_search(chunk, radius + 1))
-    recall = float(result[0][-1]) / max(1, int(expected.offsets[len(chunk)]))
-    section.add(task, "faiss IndexBinaryFlat", qps=len(chunk) / seconds, build=0.0, bytes_each=8.0, recall=recall)
-    flat = None
-    import pynear
-
+    candidates = {
+        "faiss IndexBinaryMultiHash 4x16": (multi, queries[: max(200, len(queries) // 5)], build, (rss() - before) / n),
+        "faiss IndexBinaryFlat": (add_all(faiss.IndexBinaryFlat(64), codes), queries[:64], 0.0, 8.0),
+    }
+    for who, (index, part, build, size) in candidates.items():
+        seconds, hits = median_cpu(lambda index=index, part=part: index.range_search(part, radius + 1))
+        recall = float(hits[0][-1]) / max(1, int(expected.offsets[len(part)]))
+        section.add(task, who, qps=len(part) / seconds, build=build, bytes_each=size, recall=recall)
     before = rss()
     mih = pynear.MIHBinaryIndex(m=4)
     build, _ = median_cpu(lambda: mih.set(codes), 1)
-    stored = rss() - before
-    # It returns the k nearest of its candidates, whatever their distance; k is the most matches that a query has.
-    limit = int(np.diff(expected.offsets).max())
-    for k in sorted({limit, 10}):
-        seconds, answer = median_cpu(lambda k=k: mih.searchKNN_arrays(queries, k, radius), 1)
-        recall = float(((answer[0] >= 0) & (answer[1] <= radius)).sum()) / max(1, matches)
-        name = f"pynear MIHBinaryIndex m=4, k={k}"
-        section.add(task, name, qps=count / seconds, build=build, bytes_each=stored / n, recall=recall)
+    size = (rss() - before) / n
+    # It returns the k nearest of its candidates at any distance; the larger k is the maximum number of matches.
+    for k in sorted({int(np.diff(expected.offsets).max()), 10}):
+        seconds, hits = median_cpu(lambda k=k: mih.searchKNN_arrays(queries, k, radius), 1)
+        recall = float(((hits[0] >= 0) & (hits[1] <= radius)).sum()) / max(1, len(expected.ids))
+        who = f"pynear MIHBinaryIndex m=4, k={k}"
+        section.add(task, who, qps=len(queries) / seconds, build=build, bytes_each=size, recall=recall)
 
 
 def measure_wide(section: Section) -> None:
@@ -292,49 +283,27 @@ def measure_wide(section: Section) -> None:
     for name, (bits, full, radius) in tasks.items():
         if section.options.only not in ("", name):
             continue
-        measure_wide_task(section, bits, section.size(full), radius)
-
-
-def measure_wide_task(section: Section, bits: int, n: int, radius: int) -> None:
-    count = 2000
-    task = f"radius {radius} of {bits}, n = {n:,}"
-    codes = random_codes(bits, n, 1)
-    queries = queries_near(codes, bits, count, radius, 2)
-    _, scan = build_index(codes, bits, None, "scan")
-    batch, expected = median_cpu(lambda: scan.search(queries, radius=radius), 1)
-    check_scan(codes, queries, radius, expected)
-    few = queries[:50]
-    item, _ = median_cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(50)], 1)
-    section.add(task, "nearkin, scan of one query", qps=50 / item, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
-    section.add(task, "nearkin, scan of batches", qps=count / batch, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
-    scan = None
-    build, index = build_index(codes, bits, radius)
-    seconds, hits = median_cpu(lambda: index.search(queries, radius=radius))
-    if not (np.array_equal(hits.ids, expected.ids) and np.array_equal(hits.distances, expected.distances)):
-        raise SystemExit("the tables differ from the scan")
-    figures = {"qps": count / seconds, "build": build, "bytes_each": index.nbytes / n, "recall": 1.0}
-    section.add(task, "nearkin", **figures, **plan_figures(index, radius))
+        codes = random_codes(bits, section.size(full), 1)
+        queries = queries_near(codes, bits, 2000, radius, 2)
+        task = f"radius {radius} of {bits}, n = {len(codes):,}"
+        expected = add_scans(section, task, codes, queries, bits, radius)
+        build, index = build_index(codes, bits, radius)
+        add_index(section, task, "nearkin", index, build, queries, radius, expected)
 
 
 def measure_top(section: Section) -> None:
     """Measure the ten nearest, with random codes and codes of real data."""
-    data = section.options.data
+    data, million = section.options.data, 1_000_000
     tasks: dict[str, tuple[str, int, Callable[[int], Any]]] = {
-        "random64": ("64 bits, random", 10_000_000, lambda n: random_codes(64, n, 3)),
-        "text64": ("64 bits, SimHash of text windows", 10_000_000, lambda n: text_codes(data, n, 64)),
-        "random256": ("256 bits, random", 1_000_000, lambda n: random_codes(256, n, 3)),
-        "text256": ("256 bits, SimHash of text windows", 1_000_000, lambda n: text_codes(data, n, 256)),
-        "sift256": (
-            "256 bits, hyperplanes over SIFT and averages",
-            1_000_000,
-            lambda n: hyperplane_codes(data, "sift_bsds", 256, n),
-        ),
-        "gist256": (
-            "256 bits, hyperplanes over GIST",
-            20_000,
-            lambda n: hyperplane_codes(data, "cifar10_gist512", 256),
-        ),
+        "random64": ("64 bits, random", 10 * million, lambda n: random_codes(64, n, 3)),
+        "text64": ("64 bits, SimHash of text windows", 10 * million, lambda n: text_codes(data, n, 64)),
+        "random256": ("256 bits, random", million, lambda n: random_codes(256, n, 3)),
+        "text256": ("256 bits, SimHash of text windows", million, lambda n: text_codes(data, n, 256)),
     }
+    sift = lambda n: hyperplane_codes(data, "sift_bsds", 256, n)  # noqa: E731
+    tasks["sift256"] = ("256 bits, hyperplanes over SIFT and averages", million, sift)
+    gist = lambda n: hyperplane_codes(data, "cifar10_gist512", 256)  # noqa: E731
+    tasks["gist256"] = ("256 bits, hyperplanes over GIST", 20_000, gist)
     for name, (title, full, make) in tasks.items():
         if section.options.only in ("", name):
             measure_top_task(section, title, make(section.size(full)))
@@ -348,7 +317,7 @@ def measure_top_task(section: Section, title: str, codes: Any) -> None:
 
     faiss.omp_set_num_threads(1)
     bits = 64 * (1 if codes.ndim == 1 else codes.shape[1])
-    # Real queries are rows that are taken out, random ones planted or random.
+    # Real queries are rows that are removed; random ones are planted or random.
     if "random" in title:
         queries = queries_near(codes, bits, 500, bits // 16, 4)
     else:
@@ -356,43 +325,32 @@ def measure_top_task(section: Section, title: str, codes: Any) -> None:
     n = len(codes)
     task = f"top 10, {title}, n = {n:,}"
     _, index = build_index(codes, bits, None)
-    _, plain = build_index(codes, bits, None, "scan")
+    _, scan = build_index(codes, bits, None, "scan")
     first, hits = median_cpu(lambda: index.nearest(queries, k=10), 1)
     seconds, hits = median_cpu(lambda: index.nearest(queries, k=10))
-    scanned, same = median_cpu(lambda: plain.nearest(queries, k=10), 1)
-    if not (np.array_equal(hits.ids, same.ids) and np.array_equal(hits.distances, same.distances)):
-        raise SystemExit("the tables differ from the scan")
+    scanned, expected = median_cpu(lambda: scan.nearest(queries, k=10), 1)
+    check_equal(hits, expected)
     distances = hits.distances.reshape(500, 10).astype(int)
     last = float(distances[:, -1].mean())
-    section.add(
-        task,
-        "nearkin",
-        qps=500 / seconds,
-        first=500 / first,
-        recall=1.0,
-        tenth_distance=last,
-        bytes_each=index.nbytes / n,
-    )
+    figures = {"first": 500 / first, "recall": 1.0, "tenth_distance": last, "bytes_each": index.nbytes / n}
+    section.add(task, "nearkin", qps=500 / seconds, **figures)
     section.add(task, "nearkin, scan", qps=500 / scanned, recall=1.0)
-    packed, packed_asked = to_bytes(codes, bits), to_bytes(queries, bits)
-    flat = add_all(faiss.IndexBinaryFlat(bits), packed)
-    few = 200 if n > 2_000_000 else 500
-    seconds, result = median_cpu(lambda: flat.search(packed_asked[:few], 10), 1)
-    section.add(task, "faiss IndexBinaryFlat", qps=few / seconds, recall=same_distances(result[0], distances[:few]))
-    flat = None
-    few = 30 if n > 2_000_000 else 200
-    call = lambda: usearch_search(packed, packed_asked[:few], 10, MetricKind.Hamming, exact=True, threads=1)  # noqa: E731
-    seconds, answer = median_cpu(call, 1)
-    section.add(
-        task, "usearch, exact", qps=few / seconds, recall=same_distances(np.asarray(answer.distances), distances[:few])
-    )
-    mih = pynear.MIHBinaryIndex(m=4 if bits == 64 else 16)
+    packed, batch = to_bytes(codes, bits), to_bytes(queries, bits)
+    flat, mih = add_all(faiss.IndexBinaryFlat(bits), packed), pynear.MIHBinaryIndex(m=4 if bits == 64 else 16)
     build, _ = median_cpu(lambda: mih.set(packed), 1)
-    radius = int(np.ceil(last))
-    few = 100
-    seconds, answer = median_cpu(lambda: mih.searchKNN_arrays(packed_asked[:few], 10, radius), 1)
-    recall = same_distances(answer[1], distances[:few])
-    section.add(task, f"pynear MIHBinaryIndex, radius {radius}", qps=few / seconds, build=build, recall=recall)
+    radius, hamming = int(np.ceil(last)), MetricKind.Hamming
+    peers: dict[str, tuple[int, Callable[[Any], Any]]] = {
+        "faiss IndexBinaryFlat": (200 if n > 2_000_000 else 500, lambda part: flat.search(part, 10)[0]),
+        "usearch, exact": (
+            30 if n > 2_000_000 else 200,
+            lambda part: usearch_search(packed, part, 10, hamming, exact=True, threads=1).distances,
+        ),
+        f"pynear MIHBinaryIndex, radius {radius}": (100, lambda part: mih.searchKNN_arrays(part, 10, radius)[1]),
+    }
+    for who, (count, search) in peers.items():
+        seconds, values = median_cpu(lambda search=search, count=count: search(batch[:count]), 1)
+        recall = same_distances(values, distances[:count])
+        section.add(task, who, qps=count / seconds, recall=recall, **({"build": build} if "pynear" in who else {}))
 
 
 def measure_pairs(section: Section) -> None:
