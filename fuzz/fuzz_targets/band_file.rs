@@ -8,14 +8,14 @@ use libfuzzer_sys::fuzz_target;
 use nearkin_core::families::minhash::Value;
 use nearkin_core::index::bands::{self, Index};
 use nearkin_core::index::hamming::Linkage;
-use nearkin_core::segment::{Plain, guarded};
+use nearkin_core::segment::{Plain, with_verified};
 use nearkin_fuzz::{alone, file};
 
 fn search<V: Value + Plain>(path: &Path, num_perm: usize) {
     let Ok(index) = Index::<V>::open(path) else { return };
     let queries = [vec![V::of(0); num_perm], vec![V::NONE; num_perm]].concat();
     let segment = index.segment().cloned();
-    let _ = guarded(segment.as_ref(), || {
+    let _ = with_verified(segment.as_ref(), || {
         index.search(&queries, 0)?;
         index.search(&queries, num_perm)?;
         // All pairs of a small file can be too many to list.

@@ -3,13 +3,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use nearkin_fuzz::alone;
 use nearkin_patterns::batch::{self, BatchMetadata, Packed};
 use nearkin_patterns::columns::Columns;
-use nearkin_patterns::templates::{TemplateTable, wildcard_kinds};
 use nearkin_patterns::lines;
 use nearkin_patterns::matching::{Matcher, Plans};
 use nearkin_patterns::template_merge::{Overrides, merge_templates};
-use nearkin_fuzz::alone;
+use nearkin_patterns::templates::{TemplateTable, wildcard_kinds};
 
 fuzz_target!(init: alone(), |input: &[u8]| {
     let ends = input.iter().enumerate().filter(|byte| *byte.1 == b'\n').map(|byte| byte.0 as i64 + 1);

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::index::lsh::{SearchParams, Hashes, Index, Queries, Vectors, Query};
-use nearkin_core::segment::guarded;
+use nearkin_core::index::lsh::{Hashes, Index, Queries, Query, SearchParams, Vectors};
+use nearkin_core::segment::with_verified;
 use nearkin_fuzz::{alone, file};
 
 /// Maximum dimension that is searched: a file of a few KB contains no row of a higher one.
@@ -22,12 +22,12 @@ fuzz_target!(init: alone(), |input: &[u8]| {
                 for hashes in [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])] {
                     let queries = Queries { hashes, alternatives: None, params };
                     // Invalid queries are errors; none may panic.
-                    if guarded(index.segment(), || index.candidates(&queries)).is_err() {
+                    if with_verified(index.segment(), || index.candidates(&queries)).is_err() {
                         continue;
                     }
                     for vectors in [Vectors::F32(&point), Vectors::F64(&wide), Vectors::Sparse(&[0, 1], &[0], &[1.0])] {
                         for want in [Query::Knn(2), Query::Radius(1.0)] {
-                            let _ = guarded(index.segment(), || index.query(&queries, vectors, want));
+                            let _ = with_verified(index.segment(), || index.query(&queries, vectors, want));
                         }
                     }
                 }
@@ -39,10 +39,10 @@ fuzz_target!(init: alone(), |input: &[u8]| {
         let params = SearchParams::Estimate { deviations: 1.0, probes: 3 };
         let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
         for want in [Query::Knn(2), Query::Radius(1.0)] {
-            let _ = guarded(index.segment(), || index.query(&queries, Vectors::F32(&point), want));
+            let _ = with_verified(index.segment(), || index.query(&queries, Vectors::F32(&point), want));
         }
     }
-    let _ = guarded(index.segment(), || Ok(index.stored(0, 4)));
-    let _ = guarded(index.segment(), || Ok(index.histogram()));
-    let _ = guarded(None, || index.verify());
+    let _ = with_verified(index.segment(), || Ok(index.stored(0, 4)));
+    let _ = with_verified(index.segment(), || Ok(index.histogram()));
+    let _ = with_verified(None, || index.verify());
 });

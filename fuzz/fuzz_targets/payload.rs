@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use nearkin_fuzz::alone;
 use nearkin_patterns::batch::Batch;
 use nearkin_patterns::payloads::decode::Decoder;
 use nearkin_patterns::payloads::{groups, scripts, templates};
-use nearkin_fuzz::alone;
 
 fuzz_target!(init: alone(), |input: &[u8]| {
     let mut decoder = Decoder::default();

@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::index::hamming::{Index, Linkage};
-use nearkin_core::segment::guarded;
+use nearkin_core::segment::with_verified;
 use nearkin_fuzz::{alone, file};
 
 fuzz_target!(init: alone(), |input: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let words = index.bits().div_ceil(64);
     let segment = index.segment().cloned();
     for radius in [0, 3.min(index.bits() as u32)] {
-        let _ = guarded(segment.as_ref(), || {
+        let _ = with_verified(segment.as_ref(), || {
             index.prepare(radius, 1)?;
             index.search(&vec![0; words], radius, Some(5))?;
             index.prepare_pairs(radius)?;
@@ -29,5 +29,5 @@ fuzz_target!(init: alone(), |input: &[u8]| {
             Ok(())
         });
     }
-    let _ = guarded(None, || index.verify());
+    let _ = with_verified(None, || index.verify());
 });

@@ -3,15 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use nearkin_fuzz::alone;
 use nearkin_patterns::batch::Batch;
-use nearkin_patterns::templates::{TemplateTable, ItemMetadata, item_hash};
+use nearkin_patterns::templates::{ItemMetadata, TemplateTable, item_hash};
 use nearkin_patterns::urls::canonical::Canonical;
 use nearkin_patterns::urls::logs::{self, Lines};
 use nearkin_patterns::urls::rows;
 use nearkin_patterns::urls::scan::scan;
 use nearkin_patterns::urls::sites::Sites;
 use nearkin_patterns::urls::tree::Rules;
-use nearkin_fuzz::alone;
 
 fuzz_target!(init: alone(), |input: &[u8]| {
     let (mut url, mut batch) = (Canonical::default(), Batch::default());

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use nearkin_core::digests::ssdeep::Digest;
 use nearkin_core::index::digests::file::Metadata;
 use nearkin_core::index::digests::{Index, Limit};
 use nearkin_core::index::hamming::Linkage;
 use nearkin_core::index::rows::{Existing, Keys, NewIds};
-use nearkin_core::segment::guarded;
-use nearkin_core::digests::ssdeep::Digest;
+use nearkin_core::segment::with_verified;
 
 /// Number of rows used as queries, and maximum number of rows for which all pairs are listed.
 const QUERIES: usize = 64;
@@ -41,13 +41,16 @@ fn search(index: &Index, query: Digest) -> nearkin_core::Result<()> {
 pub fn exercise(mut index: Index, about: &About, path: &Path) {
     let query = Digest::parse(b"96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U").expect("a digest");
     let segment = index.segment().cloned();
-    guarded(segment.as_ref(), || search(&index, query)).expect("an index that was opened is whole");
+    with_verified(segment.as_ref(), || search(&index, query)).expect("an index that was opened is whole");
 
     let _ = index.add(NewIds::Rows, &[query, query], Existing::Error);
     let _ = index.remove(Keys::Ints(&[0]), true);
     index.save(path, about).expect("a writable temporary folder");
     let (again, same) = Index::open(path).expect("a file that was just written");
-    assert_eq!((index.rows().total(), index.len(), metadata.lenient), (again.rows().total(), again.len(), same.lenient));
+    assert_eq!(
+        (index.rows().total(), index.len(), metadata.lenient),
+        (again.rows().total(), again.len(), same.lenient)
+    );
     let limit = Limit { threshold: 1, skip_hubs: None };
     assert_eq!(index.pairs(limit).expect("an index"), again.pairs(limit).expect("the same index"));
 }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const HEADER: usize = 64;
 const ENTRY: usize = 40;
 
-/// Silence panics that unwind: `guarded` converts those over an opened file to errors, as for users. An uncaught one
+/// Silence panics that unwind: `with_verified` converts those over an opened file to errors, as for users. An uncaught one
 /// still ends the target.
 pub fn quiet() {
     static ONCE: Once = Once::new();

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 
 use crate::convert::Array;
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
-use crate::convert::{check_offsets, check_places, same_length};
+use crate::convert::{check_length, check_offsets, check_places};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
@@ -54,7 +54,7 @@ impl TextCache {
         right: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Array<bool>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
-        same_length("right", right.len(), left.len())?;
+        check_length("right", right.len(), left.len())?;
         let result = py.detach(|| {
             let cache = self.cache.read()?;
             check_added(&cache, left)?;
@@ -73,7 +73,7 @@ impl TextCache {
     /// Prepare text i as row `rows[i]`.
     fn add(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
         let (rows, texts) = (rows.as_slice()?, Texts::new(texts)?);
-        same_length("texts", texts.len(), rows.len())?;
+        check_length("texts", texts.len(), rows.len())?;
         let tokenizer = self.recipe.get().tokenizer()?;
         detached_with(
             py,
@@ -113,7 +113,7 @@ impl TextCache {
         left_out: bool,
     ) -> PyResult<Array<f64>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
-        same_length("right", right.len(), left.len())?;
+        check_length("right", right.len(), left.len())?;
         let result = detached_with(
             py,
             || self.cache.read(),
@@ -140,7 +140,7 @@ impl TextCache {
         most: usize,
     ) -> PyResult<Decision> {
         let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
-        same_length("offsets", offsets.len(), documents.len() + 1)?;
+        check_length("offsets", offsets.len(), documents.len() + 1)?;
         check_offsets(offsets, candidates.len())?;
         let result = detached_with(
             py,
@@ -182,7 +182,7 @@ fn absorb_in_order(
     most: usize,
 ) -> PyResult<Decision> {
     let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
-    same_length("fingerprints", rows.len(), documents.len() * words)?;
+    check_length("fingerprints", rows.len(), documents.len() * words)?;
     let result = detached_with(
         py,
         || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
@@ -214,10 +214,10 @@ fn absorb_listed(
 ) -> PyResult<Decision> {
     let (documents, offsets, later) = (documents.as_slice()?, offsets.as_slice()?, later.as_slice()?);
     let similarity = similarity.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
-    same_length("offsets", offsets.len(), documents.len() + 1)?;
+    check_length("offsets", offsets.len(), documents.len() + 1)?;
     check_offsets(offsets, later.len())?;
     check_places("later", later, documents.len())?;
-    same_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
+    check_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
     let result = detached_with(
         py,
         || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
@@ -249,7 +249,7 @@ fn near_in_batch(
     radius: u32,
 ) -> PyResult<Array<bool>> {
     let rows = fingerprints.as_slice()?;
-    same_length("fingerprints", rows.len() % words.max(1), 0)?;
+    check_length("fingerprints", rows.len() % words.max(1), 0)?;
     let few = rows.len() <= FEW * words.max(1);
     detached_unless(py, few, || absorb::near(rows, words.max(1), radius)).map(Array)
 }

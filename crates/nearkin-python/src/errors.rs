@@ -76,7 +76,7 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((message,), Some(&context))?))
 }
 
-/// Convert a core result to a Python result.
+/// Conversion of a core result to a Python result.
 pub(crate) trait IntoPython<T> {
     /// Return the value, or raise the exception.
     fn into_python(self) -> PyResult<T>;

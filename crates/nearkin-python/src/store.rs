@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use nearkin_core::alloc;
 use nearkin_core::hash::xxh3;
-use nearkin_core::segment::caught;
+use nearkin_core::segment::with_sigbus_guard;
 use nearkin_core::store::{self, Documents, Id, IdColumn, Packed, PackedTexts, Part, TextColumn};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -114,7 +114,7 @@ impl StoreSegment {
         worth: bool,
         work: impl FnOnce(&store::StoreSegment) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
-        let work = || caught(Some(self.0.segment()), || work(&self.0));
+        let work = || with_sigbus_guard(Some(self.0.segment()), || work(&self.0));
         if worth { detached(py, work) } else { py.detach(work).into_python() }
     }
 }

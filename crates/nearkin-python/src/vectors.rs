@@ -15,7 +15,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::Array;
+use crate::convert::{Array, check_length};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::{detached, detached_if, detached_unless};
 
@@ -50,13 +50,6 @@ impl Matrix<'_> {
         };
         (shape.0, shape.1)
     }
-}
-
-fn check_length(name: &'static str, result: usize, expected: usize) -> PyResult<()> {
-    if result == expected {
-        return Ok(());
-    }
-    Err(to_python(Error::parameter(name, format!("length {result}"), format!("length {expected}"))))
 }
 
 /// Check that there is memory for the parameters of hash functions, `count` numbers of eight bytes: an excessive
@@ -116,7 +109,7 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
     Ok(Array(values))
 }
 
-/// Return the coordinates of vectors under matrix-free rotations.
+/// Matrix-free rotations of vectors.
 #[pyclass(frozen, module = "nearkin._core")]
 struct Rotations(rotation::Rotations);
 

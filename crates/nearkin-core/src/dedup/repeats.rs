@@ -420,7 +420,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// Texts one after another, visited in that order.
+    /// Concatenate texts, visited in that order.
     fn joined(texts: &[Vec<u8>]) -> (Vec<u8>, Vec<[u64; 2]>) {
         let (mut symbols, mut positions) = (Vec::new(), Vec::new());
         for text in texts {

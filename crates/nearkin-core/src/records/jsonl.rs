@@ -515,7 +515,7 @@ fn twice<E: serde::de::Error>(name: &str) -> E {
     E::custom(format_args!("column {name:?} occurs twice in one record"))
 }
 
-/// Append the text to `data`; return whether it is null.
+/// Deserializes the text into `data`; its value is whether the text is null.
 struct TextSeed<'w, 'o> {
     name: &'w str,
     data: &'o mut Vec<u8>,

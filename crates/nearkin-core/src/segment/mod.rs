@@ -12,17 +12,17 @@
 //!
 //! Checksums are XXH3-64. `open` reads only the header and the table, so a file of any size opens in milliseconds. It
 //! checks every offset and length, so that no array extends past the file. The first use verifies the rest once
-//! ([`guarded`]); [`Segment::verify`] does so at any time.
+//! ([`with_verified`]); [`Segment::verify`] does so at any time.
 //!
 //! **Crash safety.** [`replace`] publishes a file atomically: after a crash at any moment the path contains the old
 //! file or the complete new one. A file must not be modified in place while it is open. nearkin never does so and
-//! detects changes by others: [`guarded`] verifies checksums at first use, and `memory` survives a file that shrinks.
+//! detects changes by others: [`with_verified`] verifies checksums at first use, and `memory` survives a file that shrinks.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `column` | arrays in memory or in a map |
 //! | `memory` | the bytes of a file, read or mapped, and the SIGBUS guard |
-//! | `writer`, `reader` | [`Writer`] and [`Segment`], the two sides of the format; [`guarded`] use of an open file |
+//! | `writer`, `reader` | [`Writer`] and [`Segment`], the two sides of the format; [`with_verified`] use of an open file |
 //! | [`arrays`] | small files of a text and byte arrays, fully verified on reading |
 //! | `numbers` | a section of single numbers, each checked as it is read |
 //! | [`replace`] | atomic replacement of a file, segment or not |
@@ -43,7 +43,7 @@ use crate::Error;
 pub use crate::alloc::{Plain, as_bytes};
 pub use column::Column;
 pub use memory::Memory;
-pub use reader::{Segment, caught, guarded, open_regular};
+pub use reader::{Segment, open_regular, with_sigbus_guard, with_verified};
 pub use writer::{Stream, Writer};
 
 const MAGIC: &[u8; 8] = b"NEARKSEG";

@@ -1,6 +1,6 @@
 //! Reading a segment: the header on opening, arrays on use.
 //!
-//! **Verified once.** An opened index is used through [`guarded`]: before the first use it verifies every checksum of
+//! **Verified once.** An opened index is used through [`with_verified`]: before the first use it verifies every checksum of
 //! the file, in parallel and once for all clones of the segment (XXH3 reads about ten gigabytes per second), so that a
 //! flipped bit causes an error and never a wrong result. A panic over inconsistent arrays, and a file that is truncated
 //! while open, become errors that name the file.
@@ -267,18 +267,18 @@ impl Segment {
 ///
 /// # Errors
 /// Errors of `work`; a checksum that differs; inconsistent arrays; a file that was truncated while open.
-pub fn guarded<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn with_verified<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let Some(segment) = segment else { return work() };
     segment.compared()?;
-    caught(Some(segment), work)
+    with_sigbus_guard(Some(segment), work)
 }
 
-/// Call `work` as [`guarded`] does, without verifying checksums: for metadata of an index, which was checked on
+/// Call `work` as [`with_verified`] does, without verifying checksums: for metadata of an index, which was checked on
 /// opening.
 ///
 /// # Errors
 /// Run `work` with the guard, without verifying checksums.
-pub fn caught<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn with_sigbus_guard<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let Some(segment) = segment else { return work() };
     let found = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(segment.corrupt("its arrays do not hold together; run verify() and restore it from a copy"))

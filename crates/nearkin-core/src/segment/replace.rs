@@ -248,7 +248,7 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The last step, after the rename.
+/// Run the last step, after the rename.
 fn confirm(target: &Path, synced: io::Result<()>) -> Result<()> {
     synced.map_err(|source| Error::Io {
         action: format!(

@@ -16,7 +16,7 @@ use super::pages::PageWriter;
 use super::segment::StoreSegment;
 use super::tags::{BLOCKS, DICTIONARY, TEXTS};
 use crate::cancel::CancelToken;
-use crate::segment::{Stream, caught};
+use crate::segment::{Stream, with_sigbus_guard};
 use crate::text::tokenizer::TextSource;
 use crate::{Error, Result, alloc};
 
@@ -148,7 +148,9 @@ impl PackedTexts<'_> {
                         let own = std::ptr::eq(*dictionary, self.dictionary) || *dictionary == self.dictionary;
                         joined.add(block, own, decoding(dictionary)?.as_deref())?;
                     }
-                    Part::File(file) => caught(Some(file.segment()), || joined.add_file(file, self.dictionary))?,
+                    Part::File(file) => {
+                        with_sigbus_guard(Some(file.segment()), || joined.add_file(file, self.dictionary))?
+                    }
                 }
             }
             joined.finish()

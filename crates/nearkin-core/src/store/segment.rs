@@ -27,7 +27,7 @@ type RowsByQuery = (Vec<i64>, Vec<i64>);
 
 /// Documents of a store in a file, with lookup by row, id and content.
 ///
-/// Calls must be made within [`caught`](crate::segment::caught) with [`StoreSegment::segment`], which detects a file
+/// Calls must be made within [`with_sigbus_guard`](crate::segment::with_sigbus_guard) with [`StoreSegment::segment`], which detects a file
 /// that is truncated while open.
 pub struct StoreSegment {
     segment: Segment,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Error;
-use crate::segment::{Segment, caught};
+use crate::segment::{Segment, with_sigbus_guard};
 use crate::text::tokenizer::TextSource;
 
 fn path() -> PathBuf {
@@ -20,7 +20,7 @@ fn path() -> PathBuf {
 pub(super) struct Texts(pub(super) Vec<Option<String>>);
 
 impl Texts {
-    /// Texts of all documents.
+    /// Create the texts of all documents.
     pub(super) fn of(texts: &[&str]) -> Self {
         Self(texts.iter().map(|&text| Some(text.to_owned())).collect())
     }
@@ -85,10 +85,10 @@ fn save(path: &Path, docs: &[Doc]) -> crate::Result<()> {
     write(path, &documents, b"{}", 3)
 }
 
-/// Return the results of every lookup for `docs` and some others, or the first error.
+/// Results of every lookup for `docs` and some others, or the first error.
 type Answers = (Vec<u8>, Vec<Vec<i64>>, Vec<Vec<i64>>, Vec<i64>, Vec<i64>, Vec<Key>, Vec<Vec<u8>>, Vec<Option<String>>);
 
-/// Rows of each lookup.
+/// Return the rows of each lookup.
 fn lists((offsets, rows): (Vec<i64>, Vec<i64>)) -> Vec<Vec<i64>> {
     offsets.windows(2).map(|ends| rows[ends[0] as usize..ends[1] as usize].to_vec()).collect()
 }
@@ -103,7 +103,7 @@ fn lookup_keys(docs: &[Doc]) -> (Vec<u64>, Vec<Key>, Vec<i64>) {
 
 fn answers(path: &Path, docs: &[Doc]) -> crate::Result<Answers> {
     let file = StoreSegment::open(path)?;
-    caught(Some(file.segment()), || {
+    with_sigbus_guard(Some(file.segment()), || {
         let (contents, ids, rows) = lookup_keys(docs);
         let ids: Vec<Id<'_>> = ids.iter().map(Key::id).collect();
         let positions: Vec<i64> = (0..file.len() as i64).rev().collect();

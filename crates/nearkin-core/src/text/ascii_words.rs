@@ -49,7 +49,7 @@ struct Masks {
     digit_links: u64,
 }
 
-/// The bytes of a block that belong to words, or to joiners alone.
+/// Return the bytes of a block that belong to words, or to joiners alone.
 #[inline(always)]
 fn run_mask(previous: &Masks, current: &Masks, next: &Masks) -> u64 {
     let around = |before: u64, here: u64, after: u64| (here << 1 | before >> 63) & (here >> 1 | after << 63);

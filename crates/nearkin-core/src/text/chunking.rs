@@ -570,7 +570,7 @@ mod tests {
         at_every_check(&mut (), |()| word_positions(texts.as_slice()), |()| ());
     }
 
-    /// The minimum of the surrounding hashes, by the definition.
+    /// Return the minima of the surrounding hashes, by the definition.
     fn slow_beginnings(results: &[(usize, u64)], words: usize) -> Vec<usize> {
         let reach = words / 2;
         let pair = |i: usize| mix(results[i].1 ^ mix(results.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));

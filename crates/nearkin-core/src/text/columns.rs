@@ -100,7 +100,7 @@ pub struct Nulls<'a> {
 }
 
 impl<'a> Nulls<'a> {
-    /// Create a column without nulls.
+    /// No nulls.
     pub const NONE: Nulls<'static> = Nulls { bits: &[], first: 0 };
 
     /// Row i is null if bit `rows.start + i` is not set.

@@ -203,7 +203,7 @@ fn digit(c: char) -> Option<char> {
     char::from_digit(c as u32 - zero, 10)
 }
 
-/// A separator between digits of one number.
+/// Return the normalized separator between digits of one number.
 fn separator(c: char) -> Option<char> {
     match c {
         '.' | '．' | '\u{66b}' => Some('.'),

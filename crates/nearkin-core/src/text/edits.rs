@@ -267,7 +267,7 @@ mod tests {
     use crate::Error;
     use proptest::prelude::*;
 
-    /// The recurrence, cell by cell: distance and longest common subsequence.
+    /// Compute the recurrence, cell by cell: distance and longest common subsequence.
     fn by_recurrence(a: &[u32], b: &[u32]) -> (usize, usize) {
         let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
         let mut l = vec![vec![0; b.len() + 1]; a.len() + 1];

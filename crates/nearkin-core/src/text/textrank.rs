@@ -173,7 +173,7 @@ mod tests {
         assert!(ranks.iter().all(|&(word, rank)| word == 1 || rank < 1.0));
     }
 
-    /// The header's rule, word by word, in maps: the ranks of the words with an edge.
+    /// Compute the header's rule, word by word, in maps: the ranks of the words with an edge.
     fn definition(tokens: &[Option<u32>], names: &[&[u8]]) -> Vec<(u32, f64)> {
         // Edges in the order in which they first occur, with their weights.
         let mut edges: Vec<((u32, u32), f64)> = Vec::new();

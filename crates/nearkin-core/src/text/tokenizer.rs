@@ -157,7 +157,7 @@ impl Scratch {
         &self.text
     }
 
-    /// The cancellation token of the call.
+    /// Return the cancellation token of the call.
     pub(crate) fn cancel(&self) -> &CancelToken {
         &self.cut.cancel
     }

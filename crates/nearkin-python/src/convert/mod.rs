@@ -26,7 +26,7 @@ impl<'py, T: Element> IntoPyObject<'py> for Array<T> {
 }
 
 /// Check that an argument has as many values as another argument requires.
-pub(crate) fn same_length(name: &'static str, result: usize, expected: usize) -> PyResult<()> {
+pub(crate) fn check_length(name: &'static str, result: usize, expected: usize) -> PyResult<()> {
     error::check_length(name, result, expected).into_python()
 }
 

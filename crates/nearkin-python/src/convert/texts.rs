@@ -163,7 +163,7 @@ impl Texts {
     }
 }
 
-/// Return the values of a read-only array without copying, or a copy of a writable one.
+/// The values of a read-only array without copying, or a copy of a writable one.
 enum Fixed<'py, T: Element> {
     Borrowed(PyReadonlyArray1<'py, T>),
     Copied(Vec<T>),

@@ -7,7 +7,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::convert::Array;
-use crate::convert::{check_places, same_length};
+use crate::convert::{check_length, check_places};
 use crate::threads::detached;
 
 /// Return the smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
@@ -19,7 +19,7 @@ fn components(
     right: PyReadonlyArray1<'_, u32>,
 ) -> PyResult<Array<u32>> {
     let (left, right) = (left.as_slice()?, right.as_slice()?);
-    same_length("right", right.len(), left.len())?;
+    check_length("right", right.len(), left.len())?;
     check_places("left", left, nodes)?;
     check_places("right", right, nodes)?;
     detached(py, || graph::components(nodes, left, right)).map(Array)

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use nearkin_core::Error;
 use nearkin_core::cpu::popcount;
 use nearkin_core::index::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, Ranking};
-use nearkin_core::segment::guarded;
+use nearkin_core::segment::with_verified;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -71,7 +71,7 @@ impl HammingCore {
         };
         detached_with(py, locks, |pool, (index, other)| {
             let (index, other): (&Index, &Index) = (&index, &other);
-            pool.install(|| guarded(index.segment(), || guarded(other.segment(), || work(index, other))))
+            pool.install(|| with_verified(index.segment(), || with_verified(other.segment(), || work(index, other))))
         })
     }
 }
@@ -100,7 +100,7 @@ impl HammingPairs {
         let locks = || Ok((self.stream.write()?, core.index.read()?));
         let result = detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
-            pool.install(|| guarded(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
+            pool.install(|| with_verified(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
         })?;
         Ok(pair_arrays(result))
     }

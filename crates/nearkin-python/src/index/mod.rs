@@ -16,7 +16,7 @@ use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
 use nearkin_core::index::rows::{Existing, Keys, NewIds, Rows};
-use nearkin_core::segment::{Segment, caught, guarded};
+use nearkin_core::segment::{Segment, with_sigbus_guard, with_verified};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -98,7 +98,7 @@ impl<I: Indexed> Locked<I> {
                 let index: &mut I = &mut index;
                 let segment = index.segment().cloned();
                 let few = few(index);
-                pool.install_unless(few, || guarded(segment.as_ref(), || work(index)))
+                pool.install_unless(few, || with_verified(segment.as_ref(), || work(index)))
             },
         )
     }
@@ -114,7 +114,7 @@ impl<I: Indexed> Locked<I> {
             || self.read(),
             |pool, index| {
                 let index: &I = &index;
-                pool.install(|| guarded(index.segment(), || work(index)))
+                pool.install(|| with_verified(index.segment(), || work(index)))
             },
         )
     }
@@ -132,7 +132,7 @@ impl<I: Indexed> Locked<I> {
             |pool, index| {
                 let index: &I = &index;
                 let few = few(index);
-                pool.install_unless(few, || guarded(index.segment(), || work(index)))
+                pool.install_unless(few, || with_verified(index.segment(), || work(index)))
             },
         )
     }
@@ -145,7 +145,7 @@ impl<I: Indexed> Locked<I> {
     ) -> PyResult<T> {
         py.detach(|| {
             let index = self.read()?;
-            guarded(index.segment(), || work(&index))
+            with_verified(index.segment(), || work(&index))
         })
         .into_python()
     }
@@ -158,7 +158,7 @@ impl<I: Indexed> Locked<I> {
     ) -> PyResult<T> {
         py.detach(|| {
             let index = self.read()?;
-            caught(index.segment(), || work(&index))
+            with_sigbus_guard(index.segment(), || work(&index))
         })
         .into_python()
     }

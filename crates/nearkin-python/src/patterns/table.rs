@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 
+use nearkin_core::segment::arrays;
 use nearkin_core::{Error, alloc};
-use nearkin_patterns::columns::{Columns, SampleColumns};
+use nearkin_patterns::columns::{Columns, STATE_KIND, SampleColumns};
 use nearkin_patterns::kinds::{self, Kind};
-use nearkin_patterns::{file, templates};
+use nearkin_patterns::templates;
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -175,13 +176,13 @@ fn join_kinds(left: &str, right: &str) -> PyResult<&'static str> {
 #[pyfunction]
 fn write_patterns(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
     let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
-    detached(py, || file::write(&path, text, &values))
+    detached(py, || arrays::write(&path, STATE_KIND, text, &values))
 }
 
 /// Read a file that `write_patterns` wrote.
 #[pyfunction]
 fn read_patterns(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
-    let (text, values) = detached(py, || file::read(&path))?;
+    let (text, values) = detached(py, || arrays::read(&path, STATE_KIND))?;
     Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
 }
 

@@ -11,11 +11,12 @@ use nearkin_patterns::urls::rows::{self, Matches};
 use nearkin_patterns::urls::scan;
 use nearkin_patterns::urls::sites::Sites;
 use nearkin_patterns::urls::tree::{self, Rules};
-use nearkin_patterns::urls::{tokens, unmatched};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use nearkin_patterns::urls::unmatched;
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::convert::Array;
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::patterns::table::FormTable;
@@ -54,24 +55,25 @@ fn add_urls(
     methods: Option<Methods<'_>>,
     drop_trackers: bool,
 ) -> PyResult<Vec<u64>> {
-    let methods = match &methods {
-        None => None,
-        Some((numbers, names)) => Some((numbers.as_slice()?, names.as_slice())),
-    };
-    check_methods(methods, packed(&items)?.len())?;
+    let methods = check_methods(methods.as_ref(), packed(&items)?.len())?;
     add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), |batch, row, item| {
         scan_one(batch, row, item, get_method(methods, row), drop_trackers);
     })
 }
 
-fn check_methods(methods: Option<(&[u32], &[Vec<u8>])>, items: usize) -> PyResult<()> {
-    match methods {
-        Some((numbers, _)) if numbers.len() != items => {
-            Err(nearkin_core::Error::parameter("len(methods)", numbers.len(), format!("one for each item: {items}")))
-                .into_python()
-        }
-        _ => Ok(()),
+/// Return the methods as slices, one for each item.
+fn check_methods<'a>(methods: Option<&'a Methods<'_>>, items: usize) -> PyResult<Option<(&'a [u32], &'a [Vec<u8>])>> {
+    let Some((numbers, names)) = methods else { return Ok(None) };
+    let numbers = numbers.as_slice()?;
+    if numbers.len() != items {
+        return Err(nearkin_core::Error::parameter(
+            "len(methods)",
+            numbers.len(),
+            format!("one for each item: {items}"),
+        ))
+        .into_python();
     }
+    Ok(Some((numbers, names)))
 }
 
 /// Return the requests of a block of an access log, or of lines that are URLs: request lines, times and clients as
@@ -79,17 +81,17 @@ fn check_methods(methods: Option<(&[u32], &[Vec<u8>])>, items: usize) -> PyResul
 #[pyfunction]
 #[pyo3(signature = (block, *, log, end))]
 #[allow(clippy::type_complexity, reason = "arrays, named in the lines above")]
-fn read_requests<'py>(
-    py: Python<'py>,
-    block: PyReadonlyArray1<'py, u8>,
+fn read_requests(
+    py: Python<'_>,
+    block: PyReadonlyArray1<'_, u8>,
     log: bool,
     end: bool,
 ) -> PyResult<(
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<u8>>,
+    Array<i64>,
+    Array<u8>,
+    Array<i64>,
+    Array<i64>,
+    Array<u8>,
     Vec<(u64, &'static str)>,
     Vec<(&'static str, u64)>,
     usize,
@@ -100,11 +102,11 @@ fn read_requests<'py>(
     let result = detached(py, || logs::read(block, end, lines))?;
     let counts = logs::REASONS.into_iter().zip(result.counts).filter(|(_, count)| *count > 0).collect();
     Ok((
-        result.ends.into_pyarray(py),
-        result.data.into_pyarray(py),
-        result.times.into_pyarray(py),
-        result.client_ends.into_pyarray(py),
-        result.clients.into_pyarray(py),
+        Array(result.ends),
+        Array(result.data),
+        Array(result.times),
+        Array(result.client_ends),
+        Array(result.clients),
         result.malformed,
         counts,
         result.consumed,
@@ -158,7 +160,7 @@ fn parse_rules(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (boo
     let pins = pins.iter().filter_map(|pin| {
         let mut batch = Batch::default();
         scan::scan(&mut batch, 0, pin, &mut url, (None, false)).ok()?;
-        let (_, host, request) = request::split(batch.iter().next()?.2);
+        let (host, request) = request::split(batch.iter().next()?.2);
         Some((host, request.path))
     });
     let any = tree::Any { version: !keep.0, language: !keep.1, suffix: !keep.2 };
@@ -230,7 +232,7 @@ impl UrlSites {
         let result = self.sites.patterns.iter().map(|named| {
             let pattern = &named.pattern;
             (
-                rows::pattern_bytes(&named.host, pattern),
+                pattern.bytes(&named.host, true),
                 pattern.method.clone(),
                 named.host.clone(),
                 pattern.path.clone(),
@@ -253,7 +255,7 @@ impl UrlSites {
             let mut written = host.clone();
             for part in &evidence.path {
                 written.push(b'/');
-                written.extend(tokens::written(part));
+                written.extend(templates::to_text(part));
             }
             let bare = tree::bare(host, evidence.path.iter());
             (bare, written, verdict.score, verdict.distinct, verdict.requests, verdict.once)
@@ -265,25 +267,15 @@ impl UrlSites {
     /// ends, presence, bytes.
     #[pyo3(signature = (items, methods, drop_trackers))]
     #[allow(clippy::type_complexity, reason = "arrays, named in the line above")]
-    fn find<'py>(
+    fn find(
         &self,
-        py: Python<'py>,
-        items: Strings<'py>,
-        methods: Option<Methods<'py>>,
+        py: Python<'_>,
+        items: Strings<'_>,
+        methods: Option<Methods<'_>>,
         drop_trackers: bool,
-    ) -> PyResult<(
-        Bound<'py, PyArray1<i64>>,
-        Bound<'py, PyArray1<i64>>,
-        Bound<'py, PyArray1<i64>>,
-        Bound<'py, PyArray1<u8>>,
-        Bound<'py, PyArray1<u8>>,
-    )> {
-        let methods = match &methods {
-            None => None,
-            Some((numbers, names)) => Some((numbers.as_slice()?, names.as_slice())),
-        };
+    ) -> PyResult<(Array<i64>, Array<i64>, Array<i64>, Array<u8>, Array<u8>)> {
         let items = packed(&items)?;
-        check_methods(methods, items.len())?;
+        let methods = check_methods(methods.as_ref(), items.len())?;
         let result = detached(py, || {
             let scan = |batch: &mut Batch, row: usize, item: &[u8]| {
                 scan_one(batch, row, item, get_method(methods, row), drop_trackers);
@@ -291,13 +283,7 @@ impl UrlSites {
             Ok(rows::matches(&self.sites, &batch::scan(items, scan)?, items.len()))
         })?;
         let Matches { numbers, ends, text_ends, present, text } = result;
-        Ok((
-            numbers.into_pyarray(py),
-            ends.into_pyarray(py),
-            text_ends.into_pyarray(py),
-            present.into_pyarray(py),
-            text.into_pyarray(py),
-        ))
+        Ok((Array(numbers), Array(ends), Array(text_ends), Array(present), Array(text)))
     }
 }
 

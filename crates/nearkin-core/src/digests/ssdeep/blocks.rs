@@ -31,10 +31,10 @@ pub(super) const AHEAD: usize = 8;
 /// Number of bits of a state.
 pub(super) const BITS: usize = 6;
 
-/// Return bit i of all bytes of a block in word i.
+/// Bit i of all bytes of a block in word i.
 pub(super) type Planes = [u64; BITS];
 
-/// The lowest six bits of 64 bytes.
+/// Return the lowest six bits of 64 bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
 pub(super) fn planes(bytes: &[u8; BLOCK]) -> Planes {
@@ -85,7 +85,7 @@ fn words_of_sixteen<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
 #[cfg(not(target_arch = "x86_64"))]
 use gathered as words_of_sixteen;
 
-/// The portable form: a multiplication gathers the eight bits.
+/// Gather the eight bits by a multiplication: the portable form.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn gathered<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
     std::array::from_fn(|bit| {

@@ -363,7 +363,7 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
     (level, parts[0].part(PIECES, tail(0)), parts[1].part(PIECES, tail(1)))
 }
 
-/// All reset points of levels `low` to `top` (higher ones counted as `top`), and S at the end.
+/// Find all reset points of levels `low` to `top` (higher ones counted as `top`), and S at the end.
 fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
     let mut resets = Resets { low, levels: (low..=top).map(|_| LevelResets::default()).collect() };
     let (mut window, mut before) = (Window::default(), 0u64);
@@ -399,7 +399,7 @@ impl Resets {
         }
     }
 
-    /// The levels whose reset points are all points of at least `level`.
+    /// Return the levels whose reset points are all points of at least `level`.
     fn from(&self, level: u32) -> &[LevelResets] {
         self.levels.get((level - self.low) as usize..).unwrap_or_default()
     }

@@ -146,7 +146,7 @@ fn scan_whole(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
     );
 }
 
-/// The search in plain loops over 16-bit lanes, compiled once per instruction set.
+/// Search in plain loops over 16-bit lanes, compiled once per instruction set.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 fn scan_steps(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The sum as three running words, byte by byte.
+    /// Compute the sum as three running words, byte by byte.
     fn running(bytes: &[u8]) -> Vec<u32> {
         let (mut ring, mut h1, mut h2, mut h3) = ([0u32; 7], 0u32, 0u32, 0u32);
         let mut sums = Vec::new();

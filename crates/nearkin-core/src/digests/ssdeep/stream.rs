@@ -292,7 +292,7 @@ mod tests {
     use crate::digests::ssdeep::rolling::Window;
     use proptest::prelude::*;
 
-    /// The definition, section by section, one byte at a time.
+    /// Compute the digest by the definition, section by section, one byte at a time.
     fn definition(data: &[u8], options: Options) -> String {
         let sums: Vec<u32> = data
             .iter()

@@ -145,7 +145,7 @@ impl<V: Value + Plain> Index<V> {
         Err(segment.corrupt("its rows, items and bands do not hold together"))
     }
 
-    /// Return the file that the index was opened from; see [`guarded`](crate::segment::guarded).
+    /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).
     pub fn segment(&self) -> Option<&Segment> {
         self.segment.as_ref()
     }

@@ -166,7 +166,7 @@ impl Index {
         self.segment.as_ref().map_or(Ok(()), Segment::verify)
     }
 
-    /// Return the file that the index was opened from; see [`guarded`](crate::segment::guarded).
+    /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).
     pub fn segment(&self) -> Option<&Segment> {
         self.segment.as_ref()
     }

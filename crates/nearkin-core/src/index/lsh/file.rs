@@ -152,7 +152,7 @@ impl Index {
         Err(segment.corrupt("its tables or vectors do not hold together"))
     }
 
-    /// Return the file that the index was opened from; see [`guarded`](crate::segment::guarded).
+    /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).
     pub fn segment(&self) -> Option<&Segment> {
         self.segment.as_ref()
     }

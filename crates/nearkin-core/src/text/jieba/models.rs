@@ -212,7 +212,7 @@ impl Front {
         self.max = self.max.max(value);
     }
 
-    /// All of `states` have this value.
+    /// Set all of `states` to this value.
     fn set_all(&mut self, states: States, value: f64) {
         self.states = states;
         (self.min, self.max) = (value, value);
@@ -222,7 +222,7 @@ impl Front {
         self.min >= self.max
     }
 
-    /// The states of each value, the greatest first, if all values absorb additions and are few.
+    /// Return the states of each value, the greatest first, if all values absorb additions and are few.
     fn levels(&self) -> Option<[(f64, States); LEVELS]> {
         if self.max > SWALLOWS || self.states.is_empty() {
             return None;
@@ -670,7 +670,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The states of the best path, every state compared with every other.
+    /// Return the states of the best path, every state compared with every other.
     fn plain(model: &Tagged, characters: &[u16]) -> Vec<u8> {
         let listed = |c: u16| -> Vec<u8> {
             let found: Vec<u8> = model.of_character(c).iter().filter(|entry| entry.1).map(|entry| entry.0).collect();
