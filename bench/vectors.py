@@ -333,35 +333,19 @@ def nearkins(X: Any, own: str) -> Maker:
     bound guarantees and, with partitions, by the number visited; queries are float32 and the dtype of the stored rows.
     """
 
-    def of(make: Callable[[float], Any], target: Sequence[float] = TUNED) -> Callable[[], Index]:
-        def build() -> Index:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
-                made = {recall: make(recall) for recall in target}
-            size = saved_size(lambda path: made[0.95].save(path))
-            return Index(target, lambda recall, Q, k: made[recall].nearest(Q, k), size, rows=ids_by_query)
+    def sweep(make: Callable[[], Any]) -> Index:
+        indexes = {recall: make() for recall in TUNED}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
+            for recall, index in indexes.items():
+                index.tune(X, recall=recall)
+        size = saved_size(indexes[0.95].save)
+        return Index(TUNED, lambda recall, Q, k: indexes[recall].nearest(Q, k), size, rows=ids_by_query)
 
-        return build
-
-    wide = 512 if X.shape[1] >= 512 else 256
-    yield (
-        "nearkin codes",
-        of(
-            lambda recall: tuned(
-                nk.LSHIndex(nk.families.Hyperplane(wide, center=True, orthogonal=True), metric="l2", filter="codes"),
-                X,
-                recall,
-            )
-        ),
-    )
-    yield (
-        "nearkin tables",
-        of(
-            lambda recall: tuned(
-                nk.LSHIndex(nk.families.Hyperplane(center=True), metric="l2", filter="buckets"), X, recall
-            )
-        ),
-    )
+    bits, plane = 512 if X.shape[1] >= 512 else 256, nk.families.Hyperplane
+    wide = lambda: plane(bits, center=True, orthogonal=True)  # noqa: E731
+    yield "nearkin codes", lambda: sweep(lambda: nk.LSHIndex(wide(), metric="l2", filter="codes"))
+    yield "nearkin tables", lambda: sweep(lambda: nk.LSHIndex(plane(center=True), metric="l2", filter="buckets"))
     for kind in ("codes", "partitions"):
         for dtype in dict.fromkeys(("float32", own)):
             yield f"nearkin estimate, {kind}, {dtype}", lambda kind=kind, dtype=dtype: estimate(kind, X.astype(dtype))
@@ -384,11 +368,6 @@ def estimate(kind: str, X: Any) -> Index:
         return index.nearest(Q, k, recall=knob[0], num_probes=knob[1])
 
     return Index(knobs, ask, size, str(X.dtype), ids_by_query)
-
-
-def tuned(index: Any, X: Any, recall: float) -> Any:
-    index.tune(X, recall=recall)
-    return index
 
 
 def faiss_size(index: Any) -> int:
