@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::text::columns::{Bad, Checked, Nulls, Read, View, chosen, packed, views};
+use nearkin_core::text::columns::{Checked, InvalidUtf8, Nulls, Read, View, dictionary_values, packed, views};
 use nearkin_fuzz::alone;
 
 /// None for a null; otherwise the bytes of the value, if it is within the data.
@@ -24,7 +24,7 @@ fn check(values: &[Value<'_>], found: &Read<Checked<'_>>) {
         let text = value.flatten().map(std::str::from_utf8);
         assert_eq!(text.and_then(Result::ok), *item);
         if let (Some(Err(error)), Some(value)) = (text, value.flatten()) {
-            expected.push(Bad { row, byte: value[error.valid_up_to()], at: error.valid_up_to() });
+            expected.push(InvalidUtf8 { row, byte: value[error.valid_up_to()], at: error.valid_up_to() });
         }
     }
     assert_eq!(&expected, bad);
@@ -98,7 +98,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
                 (!is_null(row)).then(|| usize::try_from(key).ok().and_then(|key| lines.get(key).copied()))
             };
             let values: Vec<Value<'_>> = keys.iter().enumerate().map(value).collect();
-            check(&values, &chosen(&keys, &dictionary, nulls));
+            check(&values, &dictionary_values(&keys, &dictionary, nulls));
         }
     }
 });

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use nearkin_core::alloc;
 use nearkin_core::hash::xxh3;
 use nearkin_core::segment::with_sigbus_guard;
-use nearkin_core::store::{self, Documents, Id, IdColumn, Packed, PackedTexts, Part, TextColumn};
+use nearkin_core::store::{self, BlockSource, Documents, Id, IdColumn, Packed, PackedTexts, TextColumn};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -91,12 +91,12 @@ enum PackedSource {
 }
 
 impl PackedSource {
-    fn view(&self) -> Part<'_> {
+    fn view(&self) -> BlockSource<'_> {
         match self {
-            Self::File(file) => Part::File(&file.get().0),
+            Self::File(file) => BlockSource::File(&file.get().0),
             Self::Block((documents, texts, text_bytes, length, frame, dictionary)) => {
                 let (documents, texts, text_bytes, length) = (*documents, *texts, *text_bytes, *length);
-                Part::Block(Packed { documents, texts, text_bytes, length, frame: &**frame }, dictionary)
+                BlockSource::Block(Packed { documents, texts, text_bytes, length, frame: &**frame }, dictionary)
             }
         }
     }
@@ -142,9 +142,9 @@ impl StoreSegment {
         let ids = ids.view()?;
         let extras: Option<Vec<&[u8]>> = extras.as_ref().map(|extras| extras.iter().map(|extra| &**extra).collect());
         let texts = texts.map(Texts::new).transpose()?;
-        let packed = packed.as_ref().map(|(dictionary, parts)| PackedTexts {
+        let packed = packed.as_ref().map(|(dictionary, sources)| PackedTexts {
             dictionary,
-            parts: parts.iter().map(PackedSource::view).collect(),
+            sources: sources.iter().map(PackedSource::view).collect(),
         });
         let plain = texts.as_ref().map(|texts| TextColumn::Plain(texts));
         let documents = Documents {

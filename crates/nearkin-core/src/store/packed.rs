@@ -103,7 +103,7 @@ impl TextColumn<'_> {
 }
 
 /// A source of compressed blocks.
-pub enum Part<'a> {
+pub enum BlockSource<'a> {
     /// One block and its dictionary.
     Block(Packed<&'a [u8]>, &'a [u8]),
     /// All blocks of a file.
@@ -115,16 +115,16 @@ pub struct PackedTexts<'a> {
     /// Dictionary of the new file; empty for none.
     pub dictionary: &'a [u8],
     /// The sources of the blocks.
-    pub parts: Vec<Part<'a>>,
+    pub sources: Vec<BlockSource<'a>>,
 }
 
 impl PackedTexts<'_> {
     /// Number of documents, number of documents with text, and total bytes of the texts.
     pub(super) fn counts(&self) -> (usize, u64, u64) {
-        self.parts.iter().fold((0, 0, 0), |sum, part| {
-            let (documents, texts, bytes) = match part {
-                Part::Block(block, _) => (block.documents, block.texts, block.text_bytes),
-                Part::File(file) => (file.len(), file.num_texts(), file.text_bytes()),
+        self.sources.iter().fold((0, 0, 0), |sum, source| {
+            let (documents, texts, bytes) = match source {
+                BlockSource::Block(block, _) => (block.documents, block.texts, block.text_bytes),
+                BlockSource::File(file) => (file.len(), file.num_texts(), file.text_bytes()),
             };
             (sum.0 + documents, sum.1 + texts, sum.2 + bytes)
         })
@@ -142,14 +142,14 @@ impl PackedTexts<'_> {
         let ready = encoding(self.dictionary, level)?;
         let table = pages.plain().stream(TEXTS, 0, |out| {
             let mut joined = Joined::new(out, ready.as_deref(), level)?;
-            for part in &self.parts {
-                match part {
-                    Part::Block(block, dictionary) => {
+            for source in &self.sources {
+                match source {
+                    BlockSource::Block(block, dictionary) => {
                         let own = std::ptr::eq(*dictionary, self.dictionary) || *dictionary == self.dictionary;
                         joined.add(block, own, decoding(dictionary)?.as_deref())?;
                     }
-                    Part::File(file) => {
-                        with_sigbus_guard(Some(file.segment()), || joined.add_file(file, self.dictionary))?
+                    BlockSource::File(file) => {
+                        with_sigbus_guard(Some(file.segment()), || joined.add_file(file, self.dictionary))?;
                     }
                 }
             }
@@ -298,10 +298,10 @@ mod tests {
     /// Return the documents, uncompressed length and frame of each block of a file of these texts.
     fn written(blocks: &[Packed<Vec<u8>>], name: &str) -> Vec<(usize, usize, u64)> {
         let path = std::env::temp_dir().join(format!("nearkin-store-packed-{name}-{}", std::process::id()));
-        let parts = blocks.iter().map(|&Packed { documents, texts, text_bytes, length, ref frame }| {
-            Part::Block(Packed { documents, texts, text_bytes, length, frame: frame.as_slice() }, b"".as_slice())
+        let sources = blocks.iter().map(|&Packed { documents, texts, text_bytes, length, ref frame }| {
+            BlockSource::Block(Packed { documents, texts, text_bytes, length, frame: frame.as_slice() }, b"".as_slice())
         });
-        let packed = PackedTexts { dictionary: b"", parts: parts.collect() };
+        let packed = PackedTexts { dictionary: b"", sources: sources.collect() };
         let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
         packed.write(&mut pages, 1).expect("writable");
         pages.finish().expect("writable");

@@ -526,24 +526,24 @@ proptest! {
             .zip(&how)
             .map(|(blocks, how)| {
                 let dictionary = if how % 2 == 0 { &learned[..] } else { b"" };
-                let parts = blocks.iter().map(|block| Part::Block(borrowed(block), dictionary)).collect();
+                let sources = blocks.iter().map(|block| BlockSource::Block(borrowed(block), dictionary)).collect();
                 let path = path();
-                save_packed(&path, &PackedTexts { dictionary, parts }).expect("writable");
+                save_packed(&path, &PackedTexts { dictionary, sources }).expect("writable");
                 let file = StoreSegment::open(&path).expect("whole");
                 (path, file)
             })
             .collect();
-        let mut parts = Vec::new();
+        let mut sources = Vec::new();
         for ((blocks, (_, file)), how) in packed.iter().zip(&files).zip(&how) {
             if *how < 2 {
                 let dictionary = if how % 2 == 0 { &learned[..] } else { b"" };
-                parts.extend(blocks.iter().map(|block| Part::Block(borrowed(block), dictionary)));
+                sources.extend(blocks.iter().map(|block| BlockSource::Block(borrowed(block), dictionary)));
             } else {
-                parts.push(Part::File(file));
+                sources.push(BlockSource::File(file));
             }
         }
         let path = path();
-        save_packed(&path, &PackedTexts { dictionary: &learned, parts }).expect("writable");
+        save_packed(&path, &PackedTexts { dictionary: &learned, sources }).expect("writable");
         let all: Vec<Option<String>> = batches.iter().flat_map(|batch| batch.0.clone()).collect();
         let file = StoreSegment::open(&path).expect("whole");
         file.verify().expect("whole");
@@ -578,8 +578,8 @@ fn small_blocks_are_joined_and_large_ones_are_copied() {
     let large = pack(&Texts((0..100).map(|number| doc(number).0.remove(0)).collect()), 3, b"").expect("sound");
     let count = |blocks: &[Packed<Vec<u8>>]| {
         let path = path();
-        let parts = blocks.iter().map(|block| Part::Block(borrowed(block), &b""[..])).collect();
-        save_packed(&path, &PackedTexts { dictionary: b"", parts }).expect("writable");
+        let sources = blocks.iter().map(|block| BlockSource::Block(borrowed(block), &b""[..])).collect();
+        save_packed(&path, &PackedTexts { dictionary: b"", sources }).expect("writable");
         let sections = Segment::open(&path).expect("whole").column::<u64>(tags::BLOCKS, 0).expect("a table").to_vec();
         std::fs::remove_file(&path).expect("there");
         sections.chunks(3).map(|words| words[2]).collect::<Vec<_>>()

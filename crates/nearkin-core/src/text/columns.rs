@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | concatenated values with offsets (`utf8`, `large_utf8`) | [`packed`] | offsets are not negative, never descend and end in the data; each value is UTF-8 |
 //! | string view | [`views`] | lengths, buffer numbers and positions are within the buffers; each value is UTF-8 |
-//! | dictionary | [`chosen`] | keys are within the dictionary; each value that a key references is UTF-8 |
+//! | dictionary | [`dictionary_values`] | keys are within the dictionary; each value that a key references is UTF-8 |
 //!
 //! UTF-8 is validated for a piece of rows at a time: if the piece is UTF-8, a value is valid if it begins and ends at a
 //! character boundary. Otherwise each value is validated. Cost: one pass over offsets and bytes at the speed of memory,
@@ -29,7 +29,7 @@ const INLINE: usize = 12;
 pub type Item<'a> = Option<&'a str>;
 
 /// Items, and the rows that are not UTF-8 (None in the items), ascending.
-pub type Checked<'a> = (Vec<Item<'a>>, Vec<Bad>);
+pub type Checked<'a> = (Vec<Item<'a>>, Vec<InvalidUtf8>);
 
 /// The contents of a column, or its fault.
 pub type Read<T> = Result<T, Fault>;
@@ -40,7 +40,7 @@ pub type View = [u8; 16];
 
 /// A value whose bytes are not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bad {
+pub struct InvalidUtf8 {
     /// Its row.
     pub row: usize,
     /// The first invalid byte.
@@ -49,7 +49,7 @@ pub struct Bad {
     pub at: usize,
 }
 
-impl Bad {
+impl InvalidUtf8 {
     /// Convert to the error of an array that follows `first` rows.
     pub fn error(self, first: usize) -> Error {
         let reason = format!(
@@ -122,8 +122,8 @@ impl<'a> Nulls<'a> {
 }
 
 /// An integer type of offsets or keys.
-pub trait Whole: Copy + Sync + TryInto<usize> + std::fmt::Display {}
-impl<T: Copy + Sync + TryInto<usize> + std::fmt::Display> Whole for T {}
+pub trait Integer: Copy + Sync + TryInto<usize> + std::fmt::Display {}
+impl<T: Copy + Sync + TryInto<usize> + std::fmt::Display> Integer for T {}
 
 /// Call `piece` for ranges of consecutive rows, in parallel, and join the results in order.
 fn in_pieces<'a>(rows: usize, piece: impl Fn(Range<usize>) -> Read<Checked<'a>> + Sync) -> Read<Checked<'a>> {
@@ -137,21 +137,21 @@ fn in_pieces<'a>(rows: usize, piece: impl Fn(Range<usize>) -> Read<Checked<'a>> 
         .try_reserve_exact(rows)
         .map_err(|_| Fault::array(format!("it has {rows} rows, for which there is no memory")))?;
     for piece in pieces {
-        let (mut some_items, mut some_bad) = piece?;
-        items.append(&mut some_items);
-        bad.append(&mut some_bad);
+        let (mut piece_items, mut piece_bad) = piece?;
+        items.append(&mut piece_items);
+        bad.append(&mut piece_bad);
     }
     Ok((items, bad))
 }
 
 /// Return the value's string, or its first invalid byte.
-fn checked(value: &[u8], row: usize) -> Result<&str, Bad> {
+fn checked(value: &[u8], row: usize) -> Result<&str, InvalidUtf8> {
     match simdutf8::basic::from_utf8(value) {
         Ok(text) => Ok(text),
         // The slower check locates the fault.
         Err(_) => std::str::from_utf8(value).map_err(|error| {
             let at = error.valid_up_to();
-            Bad { row, byte: value[at], at }
+            InvalidUtf8 { row, byte: value[at], at }
         }),
     }
 }
@@ -160,7 +160,7 @@ fn checked(value: &[u8], row: usize) -> Result<&str, Bad> {
 ///
 /// # Errors
 /// An offset that is negative, less than the previous one or beyond the data.
-pub fn packed<'a, O: Whole>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -> Read<Checked<'a>> {
+pub fn packed<'a, O: Integer>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -> Read<Checked<'a>> {
     let span = |row: usize| -> Read<Range<usize>> {
         let (from, to) = (offsets[row], offsets[row + 1]);
         match (from.try_into(), to.try_into()) {
@@ -244,7 +244,7 @@ pub fn views<'a>(views: &'a [View], buffers: &[&'a [u8]], nulls: Nulls<'_>) -> R
 ///
 /// # Errors
 /// A key that is negative or beyond the entries.
-pub fn chosen<'a, K: Whole>(keys: &[K], dictionary: &Checked<'a>, nulls: Nulls<'_>) -> Read<Checked<'a>> {
+pub fn dictionary_values<'a, K: Integer>(keys: &[K], dictionary: &Checked<'a>, nulls: Nulls<'_>) -> Read<Checked<'a>> {
     let (found, faulty) = dictionary;
     let entries = found.len();
     let (mut items, mut bad) = (Vec::with_capacity(keys.len()), Vec::new());
@@ -260,7 +260,7 @@ pub fn chosen<'a, K: Whole>(keys: &[K], dictionary: &Checked<'a>, nulls: Nulls<'
         if found[entry].is_none()
             && let Ok(at) = faulty.binary_search_by_key(&entry, |bad| bad.row)
         {
-            bad.push(Bad { row, ..faulty[at] });
+            bad.push(InvalidUtf8 { row, ..faulty[at] });
         }
         items.push(found[entry]);
     }
@@ -301,7 +301,7 @@ mod tests {
             let text = std::str::from_utf8(bytes);
             items.push(text.ok());
             if let Err(error) = text {
-                bad.push(Bad { row, byte: bytes[error.valid_up_to()], at: error.valid_up_to() });
+                bad.push(InvalidUtf8 { row, byte: bytes[error.valid_up_to()], at: error.valid_up_to() });
             }
         }
         Ok((items, bad))
@@ -420,7 +420,7 @@ mod tests {
             let dictionary = definition(&entries).unwrap();
             let row = |&key: &i8| usize::try_from(key).ok().and_then(|key| entries.get(key).copied());
             let rows: Vec<Row<'_>> = keys.iter().map(|key| row(key).unwrap_or(Row::Nowhere)).collect();
-            prop_assert_eq!(definition(&rows), found(chosen(&keys, &dictionary, Nulls::NONE)));
+            prop_assert_eq!(definition(&rows), found(dictionary_values(&keys, &dictionary, Nulls::NONE)));
         }
     }
 
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_row_among_all() {
-        let error = Bad { row: 2, byte: 0xff, at: 4 }.error(10).to_string();
+        let error = InvalidUtf8 { row: 2, byte: 0xff, at: 4 }.error(10).to_string();
         assert!(error.starts_with("text 12: is not UTF-8: byte 0xff at byte 5 of the value"), "{error}");
         assert!(Fault::row(3, "lies").error(10).to_string().starts_with("text 13: lies"));
         assert!(Fault::array("it").error(10).to_string().starts_with("Arrow data: it"));

@@ -24,7 +24,7 @@ use std::ops::Range;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use nearkin_core::Error;
-use nearkin_core::text::columns::{self, Checked, Fault, Nulls, Read, View, Whole};
+use nearkin_core::text::columns::{self, Checked, Fault, Integer, Nulls, Read, View};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
@@ -178,20 +178,20 @@ fn strings(array: &Array, column: TextColumn, rows: Range<usize>) -> Read<Checke
         TextColumn::Plain(TextType::LargeUtf8) => packed::<i64>(array, &places),
         TextColumn::Plain(TextType::View) => views(array, &places),
         TextColumn::Dictionary(key, values) => match key {
-            b'c' => chosen::<i8>(array, values, &places),
-            b's' => chosen::<i16>(array, values, &places),
-            b'i' => chosen::<i32>(array, values, &places),
-            b'l' => chosen::<i64>(array, values, &places),
-            b'C' => chosen::<u8>(array, values, &places),
-            b'S' => chosen::<u16>(array, values, &places),
-            b'I' => chosen::<u32>(array, values, &places),
-            _ => chosen::<u64>(array, values, &places),
+            b'c' => dictionary_values::<i8>(array, values, &places),
+            b's' => dictionary_values::<i16>(array, values, &places),
+            b'i' => dictionary_values::<i32>(array, values, &places),
+            b'l' => dictionary_values::<i64>(array, values, &places),
+            b'C' => dictionary_values::<u8>(array, values, &places),
+            b'S' => dictionary_values::<u16>(array, values, &places),
+            b'I' => dictionary_values::<u32>(array, values, &places),
+            _ => dictionary_values::<u64>(array, values, &places),
         },
     }
 }
 
 /// Return concatenated strings, value i from `offsets[i]` to `offsets[i + 1]`.
-fn packed<O: Whole + 'static>(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
+fn packed<O: Integer + 'static>(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -232,7 +232,11 @@ fn views(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
 }
 
 /// Return the values of a dictionary that keys select.
-fn chosen<K: Whole + 'static>(array: &Array, values_kind: TextType, rows: &Range<usize>) -> Read<Checked<'static>> {
+fn dictionary_values<K: Integer + 'static>(
+    array: &Array,
+    values_kind: TextType,
+    rows: &Range<usize>,
+) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -246,7 +250,7 @@ fn chosen<K: Whole + 'static>(array: &Array, values_kind: TextType, rows: &Range
         None => fault,
         Some(entry) => Fault::array(format!("entry {entry} of the dictionary {}", fault.reason)),
     })?;
-    columns::chosen(keys, &result, nulls)
+    columns::dictionary_values(keys, &result, nulls)
 }
 
 fn failed(action: &str, error: impl std::fmt::Display) -> PyErr {

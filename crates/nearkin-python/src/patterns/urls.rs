@@ -61,8 +61,11 @@ fn add_urls(
     })
 }
 
+/// Indices of methods, and the methods.
+type MethodSlices<'a> = (&'a [u32], &'a [Vec<u8>]);
+
 /// Return the methods as slices, one for each item.
-fn check_methods<'a>(methods: Option<&'a Methods<'_>>, items: usize) -> PyResult<Option<(&'a [u32], &'a [Vec<u8>])>> {
+fn check_methods<'a>(methods: Option<&'a Methods<'_>>, items: usize) -> PyResult<Option<MethodSlices<'a>>> {
     let Some((numbers, names)) = methods else { return Ok(None) };
     let numbers = numbers.as_slice()?;
     if numbers.len() != items {
