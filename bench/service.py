@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import array
 import asyncio
-import http.client
 import io
 import itertools
 import json
@@ -34,16 +33,16 @@ import os
 import random
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -357,66 +356,85 @@ def application(kind: str, redis: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Rival:
-    """A running alternative: its address, and the ids of its processes."""
+class Server:
+    """A running server: its address, and the ids of its processes."""
 
     address: tuple[str, int]
     pids: tuple[int, ...]
-    """Of all its processes."""
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON of a response, or its text."""
+        content = None if body is None else json.dumps(body).encode()
+        url = f"http://{self.address[0]}:{self.address[1]}{path}"
+        request = urllib.request.Request(url, content, {"Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=600) as response:  # noqa: S310
+            message = response.read().decode()
+            return json.loads(message) if "json" in response.headers["content-type"] else message
 
 
-def wait_until(ready: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(ready: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until a call succeeds without a connection error and returns no false value."""
     end = time.monotonic() + seconds
-    while not ready():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not ready after {seconds} seconds")
+    while time.monotonic() < end:
+        with suppress(OSError):
+            if ready() is not False:
+                return
         time.sleep(0.05)
+    raise TimeoutError(f"not ready after {seconds} seconds")
 
 
 @contextmanager
-def redis_server(folder: Path) -> Iterator[tuple[str, int]]:
-    """Run a Redis that keeps nothing on disk."""
-    path = folder / "redis.sock"
-    options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no", "--dir", str(folder)]
-    process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+def run_process(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run a process, and terminate it at the end."""
+    process = subprocess.Popen(command, text=True, **options)
     try:
-        wait_until(path.exists)
-        yield str(path), process.pid
+        yield process
     finally:
         process.terminate()
-        process.wait()
-
-
-@contextmanager
-def rival(kind: str) -> Iterator[Rival]:
-    with tempfile.TemporaryDirectory() as name:
-        if kind == "bare":
-            with application_process("bare") as (address, pid):
-                yield Rival(address, (pid,))
-            return
-        with redis_server(Path(name)) as (path, redis), application_process("redis", path) as (address, pid):
-            yield Rival(address, (pid, redis))
-
-
-@contextmanager
-def application_process(*arguments: str) -> Iterator[tuple[tuple[str, int], int]]:
-    """Run an application in its own process."""
-    command = [sys.executable, __file__, "--rival", *arguments]
-    pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, text=True)
-    try:
-        assert process.stdout is not None
-        address = ("127.0.0.1", int(process.stdout.readline()))
-        wait_until(lambda: accepts(address))
-        yield address, process.pid
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def serve_store(path: Path, *options: str) -> Iterator[Server]:
+    """Run `nearkin serve` on a store."""
+    log = path.parent / "service.log"
+    command = [sys.executable, "-m", "nearkin", "serve", str(path), "--port", "0", *options]
+    with log.open("wb") as file, run_process(command, stderr=file, stdout=subprocess.DEVNULL) as process:
+        server = Server(find_address(log, process), (process.pid,))
+        wait_until(lambda: server.call("GET", "/readyz"))
+        yield server
+
+
+@contextmanager
+def serve_rival(kind: str) -> Iterator[Server]:
+    """Run an alternative; `redis` keeps nothing on disk."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        path, pids = Path(folder) / "redis.sock", []
+        if kind == "redis":
+            options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no", "--dir", folder]
+            redis = stack.enter_context(run_process(["redis-server", *options], stdout=subprocess.DEVNULL))
+            wait_until(path.exists)
+            pids = [redis.pid]
+        command = [sys.executable, __file__, "--rival", kind, str(path)]
+        process = stack.enter_context(run_process(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
+        address = ("127.0.0.1", int((process.stdout or sys.stdin).readline()))
+        wait_until(lambda: socket.create_connection(address).close())
+        yield Server(address, (process.pid, *pids))
+
+
+def run_rival(kind: str, redis: str) -> None:
+    """Serve an alternative on a free port, and print the port (child process)."""
+    from granian.constants import Interfaces
+    from granian.server.embed import Server as Granian
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    print(port, flush=True)
+    asyncio.run(Granian(application(kind, redis), "127.0.0.1", port, interface=Interfaces.ASGI).serve())
 
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -448,65 +466,15 @@ def copy_store(path: Path) -> Iterator[Path]:
     """Copy a store; segments never change, so they are linked."""
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
         copy = Path(name) / "pages.store"
-        shutil.copytree(path, copy, copy_function=lambda one, other: link_or_copy(Path(one), Path(other)))
+        shutil.copytree(path, copy, copy_function=link_or_copy)
         yield copy
 
 
-def link_or_copy(item: Path, other: Path) -> None:
-    if item.parent.name == "segments":
-        os.link(item, other)
-    else:
-        shutil.copy2(item, other)
+def link_or_copy(path: str, copy: str) -> None:
+    (os.link if Path(path).parent.name == "segments" else shutil.copy2)(path, copy)
 
 
-@dataclass
-class Service:
-    """A running service."""
-
-    address: tuple[str, int]
-    pid: int
-
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the JSON of a response, or its text."""
-        connection = http.client.HTTPConnection(*self.address, timeout=600)
-        try:
-            content = None if body is None else json.dumps(body)
-            connection.request(method, path, content, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            message = answer.read()
-        finally:
-            connection.close()
-        if answer.status >= 300:
-            raise RuntimeError(f"{answer.status}: {message!r}")
-        return json.loads(message) if "json" in answer.getheader("content-type", "") else message.decode()
-
-
-@contextmanager
-def serve(path: Path, *options: str) -> Iterator[Service]:
-    """Run a service on a store."""
-    log = path.parent / "service.log"
-    command = [sys.executable, "-m", "nearkin", "serve", str(path), "--port", "0", *options]
-    with log.open("wb") as file:
-        process = subprocess.Popen(command, stderr=file, stdout=subprocess.DEVNULL)
-    try:
-        result = Service(find_address(log, process), process.pid)
-        while True:
-            try:
-                result.call("GET", "/readyz")
-                break
-            except (OSError, RuntimeError):
-                time.sleep(0.05)
-        yield result
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def find_address(log: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]:
+def find_address(log: Path, process: subprocess.Popen[str]) -> tuple[str, int]:
     while process.poll() is None:
         for line in log.read_text().splitlines():
             if '"listening"' in line and line.endswith("}"):
@@ -516,12 +484,11 @@ def find_address(log: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]
     raise RuntimeError(log.read_text())
 
 
-def run_load(served: Service | Rival, requests: Iterable[bytes], **options: Any) -> dict[str, Any]:
+def run_load(server: Server, requests: Iterable[bytes], **options: Any) -> dict[str, Any]:
     """Run a load, and add the CPU time of the processes that answered."""
-    pids = served.pids if isinstance(served, Rival) else (served.pid,)
-    begin = [cpu_seconds(pid) for pid in pids]
-    load = Loader(served.address, iter(requests), **options).run()
-    cpu = [cpu_seconds(pid) - before for pid, before in zip(pids, begin, strict=True)]
+    begin = [cpu_seconds(pid) for pid in server.pids]
+    load = Loader(server.address, iter(requests), **options).run()
+    cpu = [cpu_seconds(pid) - before for pid, before in zip(server.pids, begin, strict=True)]
     count = max(load.statuses[200], 1)
     more = {"service_cpu_seconds": sum(cpu), "service_cpu_ms": 1000 * sum(cpu) / count}
     return {**load.figures(), **more, "loader_cpu_ms": 1000 * load.cpu_seconds / count}
@@ -621,7 +588,7 @@ def measure_check(base: Path, documents: Documents, seconds: float) -> dict[str,
     texts = documents.mixed(int(10_000 * seconds))
     requests = check_requests(texts)
     with copy_store(base) as path:
-        with serve(path) as service:
+        with serve_store(path) as service:
             run_load(service, itertools.islice(requests, 2000))
             results = {"http": run_load(service, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)}
         with nk.Store.open(path) as opened:
@@ -635,7 +602,7 @@ def measure_add(base: Path, documents: Documents, seconds: float) -> dict[str, A
     texts = documents.new(2000)
     with copy_store(base) as path:
         results: dict[str, Any] = {"sync_ms": 1000 * store.sync_time(path.parent)}
-        with serve(path) as service:
+        with serve_store(path) as service:
             run_load(service, add_requests(documents.new(500), "warm"))
             results["http"] = run_load(service, requests, connections=CONNECTIONS, seconds=seconds)
     with copy_store(base) as path, nk.Store.open(path) as opened:
@@ -656,7 +623,7 @@ def measure_batches(base: Path, documents: Documents, count: int) -> dict[str, A
         results["store"] = timed_calls(add, count)
     for form, connections in (("json", 2), ("arrow", 2), ("json", 4)):
         requests = batch_requests(texts, "batch", form)
-        with copy_store(base) as path, serve(path) as service:
+        with copy_store(base) as path, serve_store(path) as service:
             chunk = run_load(service, requests, connections=connections, seconds=300)
         chunk["documents_per_second"] = BATCH * chunk["per_second"]
         chunk["of_store"] = chunk["per_second"] / results["store"]["per_second"]
@@ -678,9 +645,9 @@ def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[s
     results: dict[str, Any] = {"documents_per_request": size}
     for name in ("check", "add"):
         sizes: list[tuple[int, int]] = []
-        with copy_store(base) as path, serve(path) as service:
+        with copy_store(base) as path, serve_store(path) as service:
 
-            def tick(_: float, __: Load, sizes: list[tuple[int, int]] = sizes, pid: int = service.pid) -> bool:
+            def tick(_: float, __: Load, sizes: list[tuple[int, int]] = sizes, pid: int = service.pids[0]) -> bool:
                 sizes.append((resident(pid), private(pid)))
                 return True
 
@@ -708,7 +675,7 @@ def measure_backup(base: Path, documents: Documents) -> dict[str, Any]:
     requests = [item for start in range(60_000) for item in (*questions[3 * start : 3 * start + 3], changes[start])]
     marks: list[tuple[float, int]] = []
     span: dict[str, float] = {}
-    with copy_store(base) as path, serve(path, "--backups", str(path.parent / "backups")) as service:
+    with copy_store(base) as path, serve_store(path, "--backups", str(path.parent / "backups")) as service:
         (path.parent / "backups").mkdir(exist_ok=True)
 
         def back_up() -> None:
@@ -743,12 +710,12 @@ def measure_rivals(documents: Documents, seconds: float, redis_documents: int) -
     """Measure the bare framework, and datasketch on Redis with a smaller collection."""
     results: dict[str, Any] = {}
     requests = check_requests(documents.mixed(20_000))
-    with rival("bare") as item:
+    with serve_rival("bare") as item:
         run_load(item, requests[:2000])
         results["bare"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
     texts = documents.new(redis_documents)
     smaller = Documents(texts, documents.source)
-    with rival("redis") as item:
+    with serve_rival("redis") as item:
         added = run_load(item, add_requests(texts, "r"), connections=CONNECTIONS, seconds=3600)
         requests = check_requests(smaller.mixed(5000))
         results["redis"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
@@ -818,33 +785,6 @@ def rival_rows(run: dict[str, Any]) -> Iterator[list[str]]:
                f"{common.ratio(rate / redis['add']['per_second'])} (durable)"]  # fmt: skip
 
 
-def accepts(address: tuple[str, int]) -> bool:
-    try:
-        socket.create_connection(address).close()
-    except OSError:
-        return False
-    return True
-
-
-def serve_rival(kind: str, redis: str) -> None:
-    """Serve an alternative on a free port, print the port, and stop when standard input ends."""
-    from granian.constants import Interfaces
-    from granian.server.embed import Server
-
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = Server(application(kind, redis), "127.0.0.1", port, interface=Interfaces.ASGI)
-
-    async def run() -> None:
-        serving = asyncio.ensure_future(server.serve())
-        await asyncio.to_thread(sys.stdin.read)
-        server.stop()
-        await serving
-
-    print(port, flush=True)
-    asyncio.run(run())
-
-
 def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/service.md."""
     text = common.table([f"{run['documents']:,} documents", *run["results"], "goal"], main_rows(run["results"]))
@@ -868,7 +808,7 @@ def measure(options: Any, recipe: str) -> dict[str, Any]:
 
 def main() -> None:
     if sys.argv[1:2] == ["--rival"]:
-        serve_rival(sys.argv[2], sys.argv[-1])
+        run_rival(sys.argv[2], sys.argv[-1])
         return
     options = common.arguments(
         __doc__,
