@@ -232,11 +232,7 @@ pub fn try_collect_parallel<I: IndexedParallelIterator>(tasks: I) -> Result<Vec<
 /// # Errors
 /// The first error of a task; memory runs out.
 pub fn try_map_parallel<T: Send, I: IndexedParallelIterator<Item = Result<T>>>(tasks: I) -> Result<Vec<T>> {
-    let mut values = try_with_capacity(tasks.len())?;
-    for value in try_collect_parallel(tasks)? {
-        values.push(value?);
-    }
-    Ok(values)
+    try_map(try_collect_parallel(tasks)?.into_iter())
 }
 
 /// Collect results sequentially until one fails.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nearkin_core::alloc;
 use nearkin_core::store::{
-    Documents, Id, IdColumn, Packed, PackedTexts, BlockSource, StoreSegment, TextColumn, pack, unpack, write,
+    BlockSource, Documents, Id, IdColumn, Packed, PackedTexts, StoreSegment, TextColumn, pack, unpack, write,
 };
 
 use super::{File, attack, numbers};
@@ -103,8 +103,8 @@ fn write_packed(path: &Path, rows: &[i64], texts: Option<&PackedTexts<'_>>) -> n
 
 #[test]
 fn store_files_are_written_whole() {
-    let sources = Parts::new(DOCUMENTS);
-    let extras: Vec<&[u8]> = sources.extras.iter().map(Vec::as_slice).collect();
+    let parts = Parts::new(DOCUMENTS);
+    let extras: Vec<&[u8]> = parts.extras.iter().map(Vec::as_slice).collect();
     let names: Vec<String> = (0..DOCUMENTS).map(|place| format!("id {place}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mixed: Vec<Id<'_>> = (0..DOCUMENTS)
@@ -113,7 +113,7 @@ fn store_files_are_written_whole() {
     let file = File::new();
     let len = |(): &()| StoreSegment::open(&file.0).expect("whole").len();
     for (name, ids) in [
-        ("integers", IdColumn::Ints(&sources.rows)),
+        ("integers", IdColumn::Ints(&parts.rows)),
         ("names", IdColumn::Names(&names)),
         ("both", IdColumn::Mixed(&mixed)),
     ] {
@@ -121,18 +121,18 @@ fn store_files_are_written_whole() {
             &format!("store write: {name}"),
             || write_one(&file.0),
             len,
-            |()| sources.write_with(&file.0, ids, &extras),
+            |()| parts.write_with(&file.0, ids, &extras),
         );
     }
 }
 
 #[test]
 fn store_files_are_read() {
-    let sources = Parts::new(DOCUMENTS);
+    let parts = Parts::new(DOCUMENTS);
     let names: Vec<String> = (0..DOCUMENTS).map(|place| format!("id {place}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let file = File::new();
-    sources.write(&file.0, IdColumn::Names(&names)).expect("writable");
+    parts.write(&file.0, IdColumn::Names(&names)).expect("writable");
     let open = || StoreSegment::open(&file.0).expect("whole");
     let places: Vec<i64> = (0..DOCUMENTS as i64).collect();
     let state = |segment: &StoreSegment| segment.texts(&[0, 8, 7]).expect("there is memory");
@@ -142,8 +142,8 @@ fn store_files_are_read() {
     attack("store open", || (), |()| (), |()| Ok(StoreSegment::open(&small.0)?.len()));
     attack("store verify", open, state, |segment| segment.verify());
     attack("store rows", open, state, |segment| segment.rows(0, DOCUMENTS));
-    attack("store positions", open, state, |segment| segment.places(&sources.rows));
-    attack("store contents found", open, state, |segment| segment.find_contents(&sources.contents[29_900..]));
+    attack("store positions", open, state, |segment| segment.positions(&parts.rows));
+    attack("store contents found", open, state, |segment| segment.find_contents(&parts.contents[29_900..]));
     attack("store ids found", open, state, |segment| segment.find_ids(IdColumn::Names(&names)));
     attack("store records", open, state, |segment| segment.records(&places));
     attack("store contents", open, state, |segment| segment.contents(&places));
@@ -163,25 +163,25 @@ fn packed_texts_are_refused_and_given() {
 
 #[test]
 fn packed_texts_become_files_that_are_whole() {
-    let sources = Parts::new(DOCUMENTS);
-    let texts = Texts(sources.texts.0[..DOCUMENTS / 2].to_vec());
+    let parts = Parts::new(DOCUMENTS);
+    let texts = Texts(parts.texts.0[..DOCUMENTS / 2].to_vec());
     // Half of the documents are in blocks with another dictionary, which must be recompressed; half in a file without
     // texts.
     let blocks = pack(&texts, 1, b"text of document").expect("there is memory");
     let (file, without) = (File::new(), File::new());
-    write_packed(&without.0, &sources.rows[..DOCUMENTS / 2], None).expect("writable");
+    write_packed(&without.0, &parts.rows[..DOCUMENTS / 2], None).expect("writable");
     let other = StoreSegment::open(&without.0).expect("whole");
     let packed = || {
-        let mut sources = Vec::new();
+        let mut parts = Vec::new();
         for &Packed { documents, texts, text_bytes, length, ref frame } in &blocks {
             let block = Packed { documents, texts, text_bytes, length, frame: frame.as_slice() };
-            sources.push(BlockSource::Block(block, b"text of document".as_slice()));
+            parts.push(BlockSource::Block(block, b"text of document".as_slice()));
         }
-        sources.push(BlockSource::File(&other));
-        PackedTexts { dictionary: &[], sources }
+        parts.push(BlockSource::File(&other));
+        PackedTexts { dictionary: &[], sources: parts }
     };
     let len = |(): &()| StoreSegment::open(&file.0).expect("whole").len();
-    attack("store write: packed", || write_one(&file.0), len, |()| write_packed(&file.0, &sources.rows, Some(&packed())));
+    attack("store write: packed", || write_one(&file.0), len, |()| write_packed(&file.0, &parts.rows, Some(&packed())));
     let written = StoreSegment::open(&file.0).expect("whole");
     assert_eq!(texts.0[..9], written.texts(&(0..9).collect::<Vec<i64>>()).expect("there is memory"));
 }
