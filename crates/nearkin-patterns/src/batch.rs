@@ -91,11 +91,6 @@ impl Batch {
         self.value_ends.push((hash, self.values.len()));
     }
 
-    /// Return the bytes of the current, unfinished template.
-    pub fn current_template(&self) -> &[u8] {
-        &self.templates[self.items.last().map_or(0, |item| item.template_end)..]
-    }
-
     /// Finish the item of row `row`.
     #[inline]
     pub fn close(&mut self, row: usize, item: &[u8]) {
@@ -316,6 +311,6 @@ mod tests {
             (template.count, template.first, template.last, template.sources.len(), template.wildcards[0].len())
         );
         assert!(Packed::new(&[0, 2], b"x").is_err());
-        assert!(batches.iter().all(|batch| batch.current_template().is_empty() && !batch.is_empty()));
+        assert!(batches.iter().all(|batch| !batch.is_empty()));
     }
 }

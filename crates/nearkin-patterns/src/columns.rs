@@ -8,6 +8,9 @@ use crate::templates::{self, Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::{Error, Result, alloc};
 
+/// Segment kind of a saved pattern state: a JSON text and these arrays; see `docs/format-patterns.md`.
+pub const STATE_KIND: u32 = 12;
+
 /// Samples of values, as arrays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleColumns {
@@ -171,6 +174,7 @@ mod tests {
     use super::*;
     use crate::kinds::Kind;
     use crate::templates::ItemMetadata;
+    use nearkin_core::segment::arrays;
     use proptest::prelude::*;
 
     fn table(lines: &[(u8, u16, i64)]) -> TemplateTable {
@@ -246,6 +250,15 @@ mod tests {
             Columns::from_table(&table(&[(1, 1, 2), (1, 2, 3), (1, 3, 3)])).expect("memory").table(2, 9, (0, 0)),
             Err(Error::Corrupt { .. })
         ));
+    }
+
+    #[test]
+    fn a_state_is_not_a_family() {
+        let path = std::env::temp_dir().join(format!("nearkin-patterns-{}", std::process::id()));
+        arrays::write(&path, STATE_KIND, "{}", &[b"abc"]).expect("writable");
+        assert_eq!(("{}".to_owned(), vec![b"abc".to_vec()]), arrays::read(&path, STATE_KIND).expect("valid"));
+        assert!(matches!(arrays::read(&path, arrays::FAMILY), Err(Error::Corrupt { .. })));
+        std::fs::remove_file(&path).expect("exists");
     }
 
     impl Columns {

@@ -78,30 +78,7 @@ impl Kind {
 
     /// Return the name of the type, as written in braces.
     pub const fn name(self) -> &'static str {
-        match self {
-            Int => "int",
-            Float => "float",
-            Hex => "hex",
-            Uuid => "uuid",
-            Ip => "ip",
-            Mac => "mac",
-            Host => "host",
-            Email => "email",
-            Date => "date",
-            Time => "time",
-            DateTime => "datetime",
-            Quantity => "quantity",
-            Version => "version",
-            Word => "word",
-            Slug => "slug",
-            Token => "token",
-            Name => "name",
-            File => "file",
-            Path => "path",
-            Tail => "tail",
-            Url => "url",
-            Text => "text",
-        }
+        NAMES[self as usize - 1]
     }
 
     /// Return the type with this name.
@@ -133,6 +110,11 @@ impl Kind {
         }
     }
 
+    /// Return true for names and free text: types that letters alone may have.
+    pub(crate) const fn is_textual(self) -> bool {
+        matches!(self, Word | Slug | Name | File | Path | Tail | Url | Text)
+    }
+
     /// Return true if every value of `other` is one of this type.
     pub fn covers(self, other: Self) -> bool {
         self == other || self.below().iter().any(|below| below.covers(other))
@@ -147,6 +129,12 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.covers(self) && kind.covers(other)).unwrap_or(Text)
     }
 }
+
+/// Names of the types, by number from 1.
+const NAMES: [&str; 22] = [
+    "int", "float", "hex", "uuid", "ip", "mac", "host", "email", "date", "time", "datetime", "quantity", "version",
+    "word", "slug", "token", "name", "file", "path", "tail", "url", "text",
+];
 
 /// Classes of bytes, as bits.
 const DIGIT: u16 = 1;
@@ -304,10 +292,10 @@ pub fn is_unit(bytes: &[u8]) -> bool {
 }
 
 /// Return true if a list of words separated by blanks contains the word.
-fn is_listed(word: &[u8], list: &str) -> bool {
+pub(crate) fn is_listed(word: &[u8], list: &str) -> bool {
     let mut positions = memchr::memmem::find_iter(list.as_bytes(), word);
     let blank = |at: usize| list.as_bytes()[at] == b' ';
-    !word.contains(&b' ') && positions.any(|at| blank(at - 1) && blank(at + word.len()))
+    !word.is_empty() && !word.contains(&b' ') && positions.any(|at| blank(at - 1) && blank(at + word.len()))
 }
 
 /// Return the type of an integer, a float or a number with a unit.

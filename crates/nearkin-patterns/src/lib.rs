@@ -12,19 +12,17 @@
 //! | [`templates`] | templates with their wildcards, and the table of templates |
 //! | [`batch`] | batches of scanned items, ready to be added to a table |
 //! | [`columns`] | a table as arrays, and back |
-//! | [`file`] | saved states |
 //! | [`lines`] | log lines: typed tokens found in one scan |
 //! | [`template_merge`] | merging of line templates |
 //! | [`matching`] | the template of a line, and the values of its variables |
 //! | [`urls`] | canonical URLs, their scan, and URL patterns |
 //! | [`payloads`] | decoding, tokens and groups of payloads |
 //!
-//! A module uses only modules to its left: `kinds` · `values` · `templates` · `batch` · `columns` · `file` ·
+//! A module uses only modules to its left: `kinds` · `values` · `templates` · `batch` · `columns` ·
 //! `lines` · `template_merge` · `matching` · `urls` · `payloads`.
 
 pub mod batch;
 pub mod columns;
-pub mod file;
 pub mod kinds;
 pub mod lines;
 pub mod matching;

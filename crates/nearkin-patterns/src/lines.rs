@@ -24,26 +24,7 @@ pub const REASONS: [&str; 1] = ["empty"];
 
 /// Return true for a separator of chunks.
 const fn is_mark(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\t'
-            | b'\r'
-            | b'\n'
-            | b','
-            | b';'
-            | b'('
-            | b')'
-            | b'['
-            | b']'
-            | b'{'
-            | b'}'
-            | b'<'
-            | b'>'
-            | b'"'
-            | b'\''
-            | b'='
-            | b'|'
-    )
+    CLASS[byte as usize] == MARK
 }
 
 /// Classes of bytes: separators, digits, and bytes that make a chunk without digits worth checking.
@@ -55,22 +36,21 @@ const AT: u8 = 16;
 
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        class[byte] = if is_mark(byte as u8) {
-            MARK
-        } else if (byte as u8).is_ascii_digit() {
-            DIGIT
-        } else {
-            match byte as u8 {
-                b'/' | b'\\' => SLASH,
-                b':' => COLON,
-                b'@' => AT,
-                _ => 0,
-            }
-        };
-        byte += 1;
+    let separators = b" \t\r\n,;()[]{}<>\"'=|";
+    let mut at = 0;
+    while at < separators.len() {
+        class[separators[at] as usize] = MARK;
+        at += 1;
     }
+    let mut digit = b'0';
+    while digit <= b'9' {
+        class[digit as usize] = DIGIT;
+        digit += 1;
+    }
+    class[b'/' as usize] = SLASH;
+    class[b'\\' as usize] = SLASH;
+    class[b':' as usize] = COLON;
+    class[b'@' as usize] = AT;
     class
 };
 
@@ -207,28 +187,10 @@ impl Scanner<'_, '_> {
             return;
         }
         let kind = kinds::kind_of(token);
-        match kind {
-            Kind::Int
-            | Kind::Float
-            | Kind::Quantity
-            | Kind::Uuid
-            | Kind::Ip
-            | Kind::Mac
-            | Kind::Email
-            | Kind::Date
-            | Kind::Time
-            | Kind::DateTime
-            | Kind::Version
-            | Kind::Host
-            | Kind::Token => {
-                self.batch.wildcard(kind, token);
-                return;
-            }
-            Kind::Hex if token.len() >= 6 || token.starts_with(b"0x") || token.starts_with(b"0X") => {
-                self.batch.wildcard(kind, token);
-                return;
-            }
-            _ => (),
+        let hex = kind != Kind::Hex || token.len() >= 6 || token.starts_with(b"0x") || token.starts_with(b"0X");
+        if hex && !kind.is_textual() {
+            self.batch.wildcard(kind, token);
+            return;
         }
         // Split at colons, slashes and at-signs, and scan the parts as tokens.
         if let Some(cut) = token.iter().position(|byte| b":/@\\".contains(byte)) {
@@ -410,7 +372,7 @@ fn month_between(rest: &[u8]) -> Option<usize> {
 }
 
 const DAYS: [&[u8]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
-const MONTHS: [&[u8]; 12] =
+pub(crate) const MONTHS: [&[u8]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
 /// Return the end of a date that starts with a day or month name, and of the time after it: `Mon Jun 6 12:30:59 2005`.
@@ -507,7 +469,7 @@ fn path_end(line: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::template_merge::write_wildcards;
+    use crate::templates::to_text;
     use proptest::prelude::*;
 
     /// Return the template of a line as text, and its values.
@@ -516,7 +478,7 @@ mod tests {
         scan(&mut batch, 0, line);
         let (_, _, template, values) = batch.iter().next()?;
         let values = values.map(|position| batch.value(position).1.to_vec()).collect();
-        Some((String::from_utf8_lossy(&write_wildcards(template)).into_owned(), values))
+        Some((String::from_utf8_lossy(&to_text(template)).into_owned(), values))
     }
 
     #[test]

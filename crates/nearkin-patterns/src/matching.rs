@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::template_merge::{self, Class, Units};
-use crate::templates::{Identity, TemplateTable, WILDCARD};
+use crate::templates::{self, Element, Identity, TemplateTable};
 use nearkin_core::Result;
 
 /// Maximum number of branches per walk, in addition to two per unit. Hostile templates reach this limit and match
@@ -167,39 +167,25 @@ fn variables(template: &[u8], start: usize, end: usize, last: usize, taken: bool
 
 /// Return the offsets of wildcards in a range of a template.
 fn wildcard_offsets(template: &[u8], start: usize, end: usize) -> Vec<usize> {
-    let (mut result, mut at) = (Vec::new(), start);
-    while at < end {
-        if template[at] == WILDCARD {
-            if template[at + 1] != 0 {
-                result.push(at);
-            }
-            at += 1;
-        }
-        at += 1;
-    }
-    result
+    let offset = |(at, element)| matches!(element, Element::Wildcard(_)).then_some(start + at);
+    templates::elements(&template[start..end]).filter_map(offset).collect()
 }
 
 /// Return a range of a template as literal bytes and values.
 fn pieces(template: &[u8], start: usize, end: usize) -> Vec<Piece> {
     let mut number = wildcard_offsets(template, 0, start).len();
-    let (mut result, mut literal, mut at) = (Vec::new(), Vec::new(), start);
-    while at < end {
-        if template[at] != WILDCARD {
-            literal.push(template[at]);
-            at += 1;
-            continue;
-        }
-        if template[at + 1] == 0 {
-            literal.push(WILDCARD);
-        } else {
-            if !literal.is_empty() {
-                result.push(Piece::Literal(std::mem::take(&mut literal)));
+    let (mut result, mut literal) = (Vec::new(), Vec::new());
+    for (_, element) in templates::elements(&template[start..end]) {
+        match element {
+            Element::Literal(byte) => literal.push(byte),
+            Element::Wildcard(_) => {
+                if !literal.is_empty() {
+                    result.push(Piece::Literal(std::mem::take(&mut literal)));
+                }
+                result.push(Piece::Value(number));
+                number += 1;
             }
-            result.push(Piece::Value(number));
-            number += 1;
         }
-        at += 2;
     }
     if !literal.is_empty() {
         result.push(Piece::Literal(literal));
@@ -230,8 +216,8 @@ impl Plans {
 mod tests {
     use super::*;
     use crate::batch::Batch;
-    use crate::template_merge::{Overrides, merge_templates, write_wildcards};
-    use crate::{lines, templates};
+    use crate::lines;
+    use crate::template_merge::{Overrides, merge_templates};
     use proptest::prelude::*;
 
     fn table(lines: &[String]) -> TemplateTable {
@@ -255,7 +241,7 @@ mod tests {
         let (_, hash, template, values) = batch.iter().next()?;
         let plan = plans.get(&matcher, template, hash)?.clone();
         assert_eq!(Some(&plan), plans.get(&matcher, template, hash));
-        let text = write_wildcards(&templates.templates()[plan.row as usize].text);
+        let text = templates::to_text(&templates.templates()[plan.row as usize].text);
         let of = |piece: &Piece| match piece {
             Piece::Literal(bytes) => bytes.clone(),
             Piece::Value(number) => batch.value(values.start + number).1.to_vec(),

@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::kinds::{self, Kind};
 use crate::lines::is_between;
-use crate::templates::{self, Template, TemplateTable, WILDCARD};
+use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
 use crate::values::{self, Values};
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::{Result, alloc};
@@ -83,16 +83,11 @@ impl Units {
     /// Return the key of a unit: repeated blanks are collapsed, and all wildcards get the same type.
     fn plain(text: &[u8]) -> Vec<u8> {
         let mut plain = Vec::with_capacity(text.len());
-        let mut at = 0;
-        while at < text.len() {
-            if text[at] == b' ' && plain.last() == Some(&b' ') {
-                at += 1;
-            } else if text[at] == WILDCARD && text.get(at + 1).is_some_and(|&kind| kind != 0) {
-                plain.extend_from_slice(&ANY);
-                at += 2;
-            } else {
-                plain.push(text[at]);
-                at += 1;
+        for (_, element) in templates::elements(text) {
+            match element {
+                Element::Literal(b' ') if plain.last() == Some(&b' ') => (),
+                Element::Literal(byte) => templates::push_literal(&mut plain, &[byte]),
+                Element::Wildcard(_) => plain.extend_from_slice(&ANY),
             }
         }
         plain
@@ -686,7 +681,7 @@ impl TemplateMerger<'_> {
                     put(Some(inside[0]), Some(&template.wildcards[wildcard]), b"")?;
                     wildcard += 1;
                 } else {
-                    let value = write_wildcards(bytes);
+                    let value = templates::to_text(bytes);
                     let kind = kinds::kind_of(&value);
                     let kind = if inside.is_empty() && is_open(kind) { kind } else { Kind::Name };
                     let kind = (!value.is_empty()).then_some(kind);
@@ -703,17 +698,12 @@ impl TemplateMerger<'_> {
             }
         }
         let mut whole = whole.unwrap_or(Template::empty());
-        let (mut bytes, mut wildcard) = (Vec::new(), 0);
-        for unit in text {
-            let mut at = 0;
-            while at < unit.len() {
-                bytes.push(unit[at]);
-                if unit[at] == WILDCARD && unit[at + 1] != 0 {
-                    bytes.push(wildcards[wildcard].0.unwrap_or(Kind::Text) as u8);
-                    wildcard += 1;
-                    at += 1;
-                }
-                at += 1;
+        let mut bytes = Vec::new();
+        let mut kinds = wildcards.iter().map(|wildcard| wildcard.0.unwrap_or(Kind::Text));
+        for (_, element) in text.iter().flat_map(|unit| templates::elements(unit)) {
+            match element {
+                Element::Literal(byte) => templates::push_literal(&mut bytes, &[byte]),
+                Element::Wildcard(kind) => templates::push_wildcard(&mut bytes, kinds.next().unwrap_or(kind)),
             }
         }
         whole.text = bytes.into();
@@ -837,29 +827,6 @@ fn shortened(template: &Template, runs: &[Run], max_values: usize) -> Result<Tem
     Ok(Template { text: text.into(), wildcards: wildcards.into(), ..template.without_wildcards() })
 }
 
-/// Return a template as text, with wildcards in braces.
-pub(crate) fn write_wildcards(template: &[u8]) -> Vec<u8> {
-    let mut result = Vec::with_capacity(template.len());
-    let mut at = 0;
-    while at < template.len() {
-        match (template[at], template.get(at + 1).copied().and_then(Kind::numbered)) {
-            (WILDCARD, Some(kind)) => {
-                result.extend_from_slice(format!("{{{}}}", kind.name()).as_bytes());
-                at += 2;
-            }
-            (WILDCARD, None) => {
-                result.push(WILDCARD);
-                at += 2;
-            }
-            (byte, _) => {
-                result.push(byte);
-                at += 1;
-            }
-        }
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -887,7 +854,7 @@ mod tests {
         let mut texts: Vec<String> = result
             .templates()
             .iter()
-            .map(|template| String::from_utf8_lossy(&write_wildcards(&template.text)).into_owned())
+            .map(|template| String::from_utf8_lossy(&templates::to_text(&template.text)).into_owned())
             .collect();
         texts.sort();
         texts

@@ -68,6 +68,38 @@ pub fn wildcard_kinds(template: &[u8]) -> Option<Vec<Kind>> {
     Some(kinds)
 }
 
+/// An element of a template.
+pub(crate) enum Element {
+    /// A literal byte.
+    Literal(u8),
+    /// A wildcard.
+    Wildcard(Kind),
+}
+
+/// Iterate over the elements of a template, or of a range of it, with their offsets.
+pub(crate) fn elements(bytes: &[u8]) -> impl Iterator<Item = (usize, Element)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let at = next;
+        let &byte = bytes.get(at)?;
+        next += if byte == WILDCARD { 2 } else { 1 };
+        let kind = if byte == WILDCARD { bytes.get(at + 1).copied().and_then(Kind::numbered) } else { None };
+        Some((at, kind.map_or(Element::Literal(byte), Element::Wildcard)))
+    })
+}
+
+/// Return a template as text, with type names in braces for wildcards.
+pub fn to_text(template: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(template.len());
+    for (_, element) in elements(template) {
+        match element {
+            Element::Literal(byte) => text.push(byte),
+            Element::Wildcard(kind) => text.extend_from_slice(format!("{{{}}}", kind.name()).as_bytes()),
+        }
+    }
+    text
+}
+
 /// Return the hash of a template.
 #[inline]
 pub fn hash(template: &[u8]) -> u64 {
@@ -308,7 +340,7 @@ impl TemplateTable {
         if let Some((hash, name)) = seen.source {
             entry.sources.add(hash, name, max_values)?;
         }
-        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+        self.evict()
     }
 
     /// Add a template with its statistics.
@@ -322,7 +354,7 @@ impl TemplateTable {
             return Err(Error::mismatch("wildcards of a template", left, right));
         }
         self.templates[position].absorb(template, self.max_values)?;
-        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+        self.evict()
     }
 
     /// Add all templates of another table.
@@ -343,7 +375,7 @@ impl TemplateTable {
         added?;
         self.evicted_templates += other.evicted_templates;
         self.evicted_items += other.evicted_items;
-        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+        self.evict()
     }
 
     /// Sort templates: most items first, then by hash, then by bytes.
@@ -351,9 +383,11 @@ impl TemplateTable {
         templates.sort_by_cached_key(|template| (std::cmp::Reverse(template.count), hash(&template.text)));
     }
 
-    /// Evict the rarest templates until nine tenths of the limit are left.
-    #[cold]
+    /// Evict the rarest templates of a table above its limit, until nine tenths of the limit are left.
     fn evict(&mut self) -> Result<()> {
+        if self.templates.len() <= self.max_templates {
+            return Ok(());
+        }
         Self::rank(&mut self.templates);
         let left = self.max_templates - self.max_templates / 10;
         for template in self.templates.drain(left..) {
@@ -386,7 +420,7 @@ impl TemplateTable {
         new.index()?;
         self.templates = new.templates;
         self.rows = new.rows;
-        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+        self.evict()
     }
 
     /// Return the templates, in an unspecified order.

@@ -50,12 +50,8 @@ impl Values {
         if self.hashes.len() >= max_values && self.hashes.last().is_none_or(|&last| hash >= last) {
             return Ok(());
         }
-        self.insert(hash, &value[..value.len().min(max_bytes)], max_values)
-    }
-
-    fn insert(&mut self, hash: u64, value: &[u8], max_values: usize) -> Result<()> {
         let Err(position) = self.hashes.binary_search(&hash) else { return Ok(()) };
-        let text = alloc::try_copy(value)?.into_boxed_slice();
+        let text = alloc::try_copy(&value[..value.len().min(max_bytes)])?.into_boxed_slice();
         alloc::try_reserve(&mut self.hashes, 1)?;
         alloc::try_reserve(&mut self.texts, 1)?;
         self.hashes.insert(position, hash);

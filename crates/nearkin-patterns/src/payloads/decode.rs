@@ -56,17 +56,7 @@ pub enum Layer {
 impl Layer {
     /// Return the name of the layer.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Url => "url",
-            Self::Html => "html",
-            Self::Escape => "escape",
-            Self::Base64 => "base64",
-            Self::Fold => "fold",
-            Self::Chars => "chars",
-            Self::Case => "case",
-            Self::Comment => "comment",
-            Self::Cut => "cut",
-        }
+        ["url", "html", "escape", "base64", "fold", "chars", "case", "comment", "cut"][self as usize]
     }
 }
 
@@ -178,10 +168,10 @@ impl Decoder {
             changed |= self.step(Layer::Url, |text, out| percent(text, spaces, out));
         }
         if seen & AMPERSAND != 0 {
-            changed |= self.step(Layer::Html, entities);
+            changed |= self.step(Layer::Html, |text, out| replaced(text, b'&', out, entity));
         }
         if seen & BACKSLASH != 0 {
-            changed |= self.step(Layer::Escape, escapes);
+            changed |= self.step(Layer::Escape, |text, out| replaced(text, b'\\', out, escape));
         }
         changed
     }
@@ -253,31 +243,18 @@ fn percent_wide(text: &[u8], first: u8) -> Option<(u32, usize)> {
     Some((code, 3 * length))
 }
 
-fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
-    let mut changed = false;
-    let mut at = 0;
-    while let Some(next) = memchr::memchr(b'%', &text[at..]) {
-        out.extend_from_slice(&text[at..at + next]);
-        at += next;
-        let rest = &text[at..];
-        let result = match percent_byte(rest) {
-            Some(byte) if byte < 0x80 => Some((u32::from(byte), 3)),
-            Some(byte) => percent_wide(rest, byte),
-            None if matches!(rest.get(1), Some(b'u' | b'U')) => {
-                hex(rest.get(2..).unwrap_or(&[]), 4).map(|code| (code, 6))
-            }
-            None => None,
-        };
-        if let Some((code, taken)) = result {
-            push_char(out, code);
-            at += taken;
-            changed = true;
-        } else {
-            out.push(b'%');
-            at += 1;
-        }
+/// Return the character of `%41`, `%u0041` or percent-encoded UTF-8 at the start, and the number of bytes consumed.
+fn percent_char(text: &[u8]) -> Option<(u32, usize)> {
+    match percent_byte(text) {
+        Some(byte) if byte < 0x80 => Some((u32::from(byte), 3)),
+        Some(byte) => percent_wide(text, byte),
+        None if matches!(text.get(1), Some(b'u' | b'U')) => hex(text.get(2..)?, 4).map(|code| (code, 6)),
+        None => None,
     }
-    out.extend_from_slice(&text[at..]);
+}
+
+fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
+    let changed = replaced(text, b'%', out, percent_char);
     if spaces && (changed || spaced(text)) {
         // Only the plus signs of the input are spaces; `%2b` is a plus sign.
         out.clear();
@@ -289,44 +266,14 @@ fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
 }
 
 /// Names of entities; longer names precede their prefixes.
+#[rustfmt::skip]
 const ENTITIES: [(&[u8], u8); 38] = [
-    (b"lt", b'<'),
-    (b"gt", b'>'),
-    (b"amp", b'&'),
-    (b"quot", b'"'),
-    (b"apos", b'\''),
-    (b"nbsp", b' '),
-    (b"tab", b'\t'),
-    (b"newline", b'\n'),
-    (b"colon", b':'),
-    (b"semi", b';'),
-    (b"lpar", b'('),
-    (b"rpar", b')'),
-    (b"sol", b'/'),
-    (b"bsol", b'\\'),
-    (b"comma", b','),
-    (b"period", b'.'),
-    (b"excl", b'!'),
-    (b"num", b'#'),
-    (b"dollar", b'$'),
-    (b"percnt", b'%'),
-    (b"equals", b'='),
-    (b"quest", b'?'),
-    (b"commat", b'@'),
-    (b"lsqb", b'['),
-    (b"lbrack", b'['),
-    (b"rsqb", b']'),
-    (b"rbrack", b']'),
-    (b"lcub", b'{'),
-    (b"lbrace", b'{'),
-    (b"rcub", b'}'),
-    (b"rbrace", b'}'),
-    (b"grave", b'`'),
-    (b"plus", b'+'),
-    (b"lowbar", b'_'),
-    (b"ast", b'*'),
-    (b"vert", b'|'),
-    (b"verbar", b'|'),
+    (b"lt", b'<'), (b"gt", b'>'), (b"amp", b'&'), (b"quot", b'"'), (b"apos", b'\''), (b"nbsp", b' '), (b"tab", b'\t'),
+    (b"newline", b'\n'), (b"colon", b':'), (b"semi", b';'), (b"lpar", b'('), (b"rpar", b')'), (b"sol", b'/'),
+    (b"bsol", b'\\'), (b"comma", b','), (b"period", b'.'), (b"excl", b'!'), (b"num", b'#'), (b"dollar", b'$'),
+    (b"percnt", b'%'), (b"equals", b'='), (b"quest", b'?'), (b"commat", b'@'), (b"lsqb", b'['), (b"lbrack", b'['),
+    (b"rsqb", b']'), (b"rbrack", b']'), (b"lcub", b'{'), (b"lbrace", b'{'), (b"rcub", b'}'), (b"rbrace", b'}'),
+    (b"grave", b'`'), (b"plus", b'+'), (b"lowbar", b'_'), (b"ast", b'*'), (b"vert", b'|'), (b"verbar", b'|'),
     (b"hat", b'^'),
 ];
 
@@ -348,10 +295,6 @@ fn entity(text: &[u8]) -> Option<(u32, usize)> {
     let after = body.get(length).copied().unwrap_or(b' ');
     let closed = after == b';' || (length > 1 && length < 5 && !after.is_ascii_alphanumeric() && after != b'=');
     closed.then_some((u32::from(*byte), ended(1 + length)))
-}
-
-fn entities(text: &[u8], out: &mut Vec<u8>) -> bool {
-    replaced(text, b'&', out, entity)
 }
 
 /// Return the character of the escape at the start, which is a backslash, and the number of bytes consumed.
@@ -381,10 +324,6 @@ fn escape(text: &[u8]) -> Option<(u32, usize)> {
         }
         _ => None,
     }
-}
-
-fn escapes(text: &[u8], out: &mut Vec<u8>) -> bool {
-    replaced(text, b'\\', out, escape)
 }
 
 /// Copy a text and decode with `find` at each `mark`.

@@ -23,8 +23,7 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::Kind;
-use crate::templates::WILDCARD;
+use crate::templates;
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::families::minhash::{MinHash, Scheme, Sketch};
 use nearkin_core::hash::xxh3;
@@ -70,22 +69,9 @@ pub fn template_text(template: &[u8]) -> Result<Vec<u8>> {
         place: "the table of templates".to_owned(),
         reason: "not a template of a payload".to_owned(),
     };
-    let mut rest = template.get(2 * HIDDEN..).ok_or_else(damaged)?;
-    let mut text = alloc::try_with_capacity(2 * rest.len())?;
-    while let Some(at) = memchr::memchr(WILDCARD, rest) {
-        text.extend_from_slice(&rest[..at]);
-        match rest.get(at + 1) {
-            Some(0) => text.push(WILDCARD),
-            Some(&number) => {
-                let kind = Kind::numbered(number).ok_or_else(damaged)?;
-                text.extend_from_slice(format!("{{{}}}", kind.name()).as_bytes());
-            }
-            None => return Err(damaged()),
-        }
-        rest = &rest[at + 2..];
-    }
-    text.extend_from_slice(rest);
-    Ok(text)
+    let rest =
+        template.get(2 * HIDDEN..).filter(|rest| templates::wildcard_kinds(rest).is_some()).ok_or_else(damaged)?;
+    Ok(templates::to_text(rest))
 }
 
 /// Features of a template, ascending by hash, with their weights.
@@ -236,6 +222,26 @@ impl CentroidIndex {
         result
     }
 
+    /// Return the most similar candidate that reaches the threshold, ties by order.
+    fn best(
+        &mut self,
+        keys: &[u64],
+        features: &Features,
+        indexed: &[Features],
+        rank: &[u32],
+        threshold: f64,
+    ) -> Option<u32> {
+        let mut best: (f64, Option<u32>) = (threshold, None);
+        for centroid in self.propose(keys, rank) {
+            let similarity = features.similarity(&indexed[centroid as usize]);
+            let earlier = best.1.is_none_or(|other| rank[centroid as usize] < rank[other as usize]);
+            if similarity > best.0 || (similarity == best.0 && earlier) {
+                best = (similarity, Some(centroid));
+            }
+        }
+        best.1
+    }
+
     fn add(&mut self, keys: Vec<u64>, template: u32) {
         for key in keys {
             self.buckets.entry(key).or_default().push(template);
@@ -298,15 +304,7 @@ pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u
             continue;
         }
         let keys = centroids.keys(&features[template as usize]);
-        let mut best = (threshold, None);
-        for other in centroids.propose(&keys, &rank) {
-            let similarity = features[template as usize].similarity(&features[other as usize]);
-            let earlier = best.1.is_none_or(|best: u32| rank[other as usize] < rank[best as usize]);
-            if similarity > best.0 || (similarity == best.0 && earlier) {
-                best = (similarity, Some(other));
-            }
-        }
-        match best.1 {
+        match centroids.best(&keys, &features[template as usize], &features, &rank, threshold) {
             Some(other) => centroid[template as usize] = other,
             None => centroids.add(keys, template),
         }
@@ -333,14 +331,7 @@ pub fn nearest(centroids: &[Vec<u8>], texts: &[Vec<u8>], threshold: f64) -> Resu
         cancel.check()?;
         let features = Features::new(text, &mut tokens);
         let keys = table.keys(&features);
-        let mut best = (threshold, None);
-        for centroid in table.propose(&keys, &rank) {
-            let similarity = features.similarity(&indexed[centroid as usize]);
-            if similarity > best.0 || (similarity == best.0 && best.1.is_none_or(|earlier| centroid < earlier)) {
-                best = (similarity, Some(centroid));
-            }
-        }
-        result.push(best.1);
+        result.push(table.best(&keys, &features, &indexed, &rank, threshold));
     }
     Ok(result)
 }

@@ -58,85 +58,47 @@ pub(crate) struct Token {
     pub(crate) end: u32,
 }
 
-/// Words that the rules use.
-#[derive(Debug)]
-pub(crate) struct Keywords {
-    pub(crate) and: Symbol,
-    pub(crate) or: Symbol,
-    pub(crate) xor: Symbol,
-    pub(crate) not: Symbol,
-    pub(crate) r#where: Symbol,
-    pub(crate) having: Symbol,
-    pub(crate) r#in: Symbol,
-    pub(crate) boolean: Symbol,
-    pub(crate) mode: Symbol,
-    pub(crate) r#as: Symbol,
-    pub(crate) from: Symbol,
-    pub(crate) dual: Symbol,
-    pub(crate) select: Symbol,
-    pub(crate) null: Symbol,
-    pub(crate) is: Symbol,
-    pub(crate) like: Symbol,
-    pub(crate) rlike: Symbol,
-    pub(crate) regexp: Symbol,
-    pub(crate) usr: Symbol,
-    pub(crate) bin: Symbol,
-    pub(crate) alert: Symbol,
-    pub(crate) document: Symbol,
-    pub(crate) cookie: Symbol,
-    pub(crate) r#true: Symbol,
-    pub(crate) script: Symbol,
-    pub(crate) eval: Symbol,
-    /// Attributes with meaningless values.
-    pub(crate) attributes: [Symbol; 5],
-    /// Synonyms and their common word.
-    synonyms: [(Symbol, Symbol); 6],
+/// Declare the words that the rules use, and `keywords`, which returns their codes.
+macro_rules! keywords {
+    ($($name:ident)*) => {
+        /// Words that the rules use.
+        #[derive(Debug)]
+        pub(crate) struct Keywords {
+            $(pub(crate) $name: Symbol,)*
+            /// Attributes with meaningless values.
+            pub(crate) attributes: [Symbol; 5],
+            /// Synonyms and their common word.
+            synonyms: [(Symbol, Symbol); 6],
+        }
+
+        /// Return the words that the rules use.
+        pub(crate) fn keywords() -> &'static Keywords {
+            static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
+            KEYWORDS.get_or_init(|| Keywords {
+                $($name: word(stringify!($name).trim_start_matches("r#")),)*
+                attributes: ["id", "name", "class", "alt", "title"].map(word),
+                synonyms: [
+                    ("prompt", "alert"),
+                    ("confirm", "alert"),
+                    ("vbscript", "javascript"),
+                    ("livescript", "javascript"),
+                    ("mocha", "javascript"),
+                    ("jscript", "javascript"),
+                ]
+                .map(|(synonym, common)| (word(synonym), word(common))),
+            })
+        }
+    };
+}
+
+keywords! {
+    and or xor not r#where having r#in boolean mode r#as from dual select null
+    is like rlike regexp usr bin alert document cookie r#true script eval
 }
 
 /// Return the code of a listed word.
 fn word(text: &str) -> Symbol {
     words::number(text.as_bytes()).map_or(NAME, |number| WORD + number)
-}
-
-pub(crate) fn keywords() -> &'static Keywords {
-    static KEYWORDS_CELL: OnceLock<Keywords> = OnceLock::new();
-    KEYWORDS_CELL.get_or_init(|| Keywords {
-        and: word("and"),
-        or: word("or"),
-        xor: word("xor"),
-        not: word("not"),
-        r#where: word("where"),
-        having: word("having"),
-        r#in: word("in"),
-        boolean: word("boolean"),
-        mode: word("mode"),
-        r#as: word("as"),
-        from: word("from"),
-        dual: word("dual"),
-        select: word("select"),
-        null: word("null"),
-        is: word("is"),
-        like: word("like"),
-        rlike: word("rlike"),
-        regexp: word("regexp"),
-        usr: word("usr"),
-        bin: word("bin"),
-        alert: word("alert"),
-        document: word("document"),
-        cookie: word("cookie"),
-        r#true: word("true"),
-        script: word("script"),
-        eval: word("eval"),
-        attributes: ["id", "name", "class", "alt", "title"].map(word),
-        synonyms: [
-            (word("prompt"), word("alert")),
-            (word("confirm"), word("alert")),
-            (word("vbscript"), word("javascript")),
-            (word("livescript"), word("javascript")),
-            (word("mocha"), word("javascript")),
-            (word("jscript"), word("javascript")),
-        ],
-    })
 }
 
 /// Tokens without repeats.

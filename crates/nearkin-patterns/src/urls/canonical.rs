@@ -139,18 +139,10 @@ fn normalise(part: &[u8], stays: u8, out: &mut Vec<u8>) {
     }
 }
 
-fn trimmed(mut line: &[u8]) -> &[u8] {
-    while let [first, rest @ ..] = line
-        && *first <= b' '
-    {
-        line = rest;
-    }
-    while let [rest @ .., last] = line
-        && *last <= b' '
-    {
-        line = rest;
-    }
-    line
+fn trimmed(line: &[u8]) -> &[u8] {
+    let start = line.iter().position(|&byte| byte > b' ').unwrap_or(line.len());
+    let end = line.iter().rposition(|&byte| byte > b' ').map_or(start, |last| last + 1);
+    &line[start..end]
 }
 
 /// Return the method at the start of a request line, and the rest.
@@ -184,39 +176,15 @@ fn is_bare_host(authority: &[u8], has_path: bool) -> bool {
     let last = name.rsplit(|&byte| byte == b'.').next().unwrap_or(name);
     let dotted = last.len() < name.len() && !name.starts_with(b".") && last.len() > 1;
     let top = last.iter().all(u8::is_ascii_alphabetic);
-    let address = super::super::kinds::is_ip(name);
-    fits && (port || address || dotted && top && (has_path || !super::super::kinds::is_suffix(last)))
+    let address = crate::kinds::is_ip(name);
+    fits && (port || address || dotted && top && (has_path || !crate::kinds::is_suffix(last)))
 }
 
 /// Return true for parameters that track visitors; they are dropped on request.
 pub fn is_tracker(key: &[u8]) -> bool {
-    const NAMES: [&[u8]; 24] = [
-        b"fbclid",
-        b"gclid",
-        b"gclsrc",
-        b"dclid",
-        b"msclkid",
-        b"yclid",
-        b"twclid",
-        b"ttclid",
-        b"igshid",
-        b"mc_cid",
-        b"mc_eid",
-        b"_ga",
-        b"_gl",
-        b"_hsenc",
-        b"_hsmi",
-        b"wbraid",
-        b"gbraid",
-        b"li_fat_id",
-        b"mkt_tok",
-        b"vero_id",
-        b"oly_anon_id",
-        b"oly_enc_id",
-        b"s_cid",
-        b"icid",
-    ];
-    key.starts_with(b"utm_") || NAMES.contains(&key)
+    const NAMES: &str = " fbclid gclid gclsrc dclid msclkid yclid twclid ttclid igshid mc_cid mc_eid _ga _gl _hsenc _hsmi wbraid \
+ gbraid li_fat_id mkt_tok vero_id oly_anon_id oly_enc_id s_cid icid ";
+    key.starts_with(b"utm_") || crate::kinds::is_listed(key, NAMES)
 }
 
 impl Canonical {

@@ -87,6 +87,13 @@ fn pool_siblings(siblings: &[Sibling<'_>]) -> Vec<usize> {
         .collect()
 }
 
+/// Return the median number of requests; 0 for an empty pool.
+fn median(siblings: &[Sibling<'_>], pool: &[usize]) -> u64 {
+    let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).copied().unwrap_or(0)
+}
+
 fn count_clients(siblings: &[Sibling<'_>], positions: &[usize]) -> usize {
     let mut clients: Vec<u64> =
         positions.iter().flat_map(|&position| siblings[position].clients.iter().copied()).collect();
@@ -98,13 +105,11 @@ fn count_clients(siblings: &[Sibling<'_>], positions: &[usize]) -> usize {
 /// Return which siblings are values of one variable.
 pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict {
     let mut pool = pool_siblings(siblings);
-    let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
-    counts.sort_unstable();
-    let middle = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    let median = median(siblings, &pool);
     // Names of actions requested as often as the values around them are not values.
     pool.retain(|&at| {
         let sibling = &siblings[at];
-        !(tokens::is_action(sibling.part) && sibling.count >= 2.max(middle))
+        !(tokens::is_action(sibling.part) && sibling.count >= 2.max(median))
     });
     // The same holds for frequent words among values that were mostly requested once.
     let once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
@@ -135,9 +140,6 @@ fn strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
 }
 
 fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>) -> Verdict {
-    let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
-    counts.sort_unstable();
-    let middle = counts.get(counts.len() / 2).copied().unwrap_or(0);
     let mut verdict = Verdict { distinct: pool.len(), ..Verdict::default() };
     if pool.len() < MIN_SIBLINGS {
         return verdict;
@@ -148,14 +150,14 @@ fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>
         verdict.score = f64::NEG_INFINITY;
         return verdict;
     }
-    verdict.score = score(siblings, &pool, &verdict, middle, context);
+    verdict.score = score(siblings, &pool, &verdict, context);
     if verdict.score > 0.0 {
         verdict.values = pool;
     }
     verdict
 }
 
-fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u64, context: SiblingContext<'_>) -> f64 {
+fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: SiblingContext<'_>) -> f64 {
     let distinct = pool.len() as f64;
     let share = |test: fn(&[u8]) -> bool| pool.iter().filter(|&&at| test(siblings[at].part)).count() as f64 / distinct;
     let valueness = pool.iter().map(|&at| tokens::valueness(siblings[at].part)).sum::<f64>() / distinct;
@@ -182,7 +184,7 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u6
     if once_each(verdict) && (verdict.requests as f64) < 0.3 * context.total as f64 {
         score -= if leads_on(siblings, pool) { 1.0 } else { 3.0 };
     }
-    let ratio = middle as f64 / context.ordinary.max(1.0);
+    let ratio = median(siblings, pool) as f64 / context.ordinary.max(1.0);
     score + (-0.4 * ratio.max(1e-9).log2()).clamp(-1.0, 1.5)
 }
 

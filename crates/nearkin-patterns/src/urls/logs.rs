@@ -7,6 +7,7 @@
 //! first quoted string after the brackets; the escapes `\"`, `\\` and `\xNN` are decoded. One pass, with `memchr` from
 //! delimiter to delimiter. Lines need not be UTF-8.
 
+use crate::lines::MONTHS;
 use crate::templates::NO_TIME;
 use nearkin_core::{Result, alloc};
 
@@ -158,8 +159,6 @@ pub fn parse_time(text: &[u8]) -> Option<i64> {
     let (day, month, year, start) = if text.get(4) == Some(&b'-') {
         (number(8..10)?, number(5..7)?, number(0..4)?, 11)
     } else {
-        const MONTHS: [&[u8]; 12] =
-            [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
         let month = MONTHS.iter().position(|month| text.get(3..6) == Some(month))? as i64 + 1;
         (number(0..2)?, month, number(7..11)?, 12)
     };

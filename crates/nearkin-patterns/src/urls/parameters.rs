@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::request::Request;
 use super::tokens;
-use crate::kinds::Kind;
+use crate::kinds::{self, Kind};
 
 /// Maximum number of values of a dispatching parameter.
 const MAX_VALUES: usize = 64;
@@ -31,12 +31,8 @@ const DISPATCHERS: &str = " a ac act action c cmd com command controller ctl ctr
 /// Return true if parameters of this name usually dispatch.
 pub fn is_dispatcher(key: &[u8]) -> bool {
     let lower = key.to_ascii_lowercase();
-    std::str::from_utf8(&lower).is_ok_and(|key| {
-        DISPATCHERS.contains(&format!(" {key} "))
-            || key.ends_with("action")
-            || key.ends_with("method")
-            || key.ends_with("route")
-    })
+    let ends = [&b"action"[..], b"method", b"route"];
+    kinds::is_listed(&lower, DISPATCHERS) || ends.iter().any(|end| lower.ends_with(end))
 }
 
 /// A parameter of a pattern.
@@ -286,12 +282,7 @@ fn join_value_kinds(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Opt
     if odd > 9 * ordinary {
         return Some(Kind::Text);
     }
-    let textual = |kind: Kind| {
-        matches!(
-            kind,
-            Kind::Word | Kind::Slug | Kind::Name | Kind::Text | Kind::File | Kind::Path | Kind::Host | Kind::Url
-        )
-    };
+    let textual = |kind: Kind| (kind.is_textual() && kind != Kind::Tail) || kind == Kind::Host;
     let words: u64 = kinds.iter().filter(|(kind, _)| textual(**kind)).map(|(_, count)| count).sum();
     // Some attacks look like ordinary values.
     let attacked = 20 * odd > ordinary + odd;

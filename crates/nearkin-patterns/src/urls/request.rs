@@ -19,8 +19,8 @@ pub struct Request {
     pub declared: bool,
 }
 
-/// Split the bytes of a template into method, host and request.
-pub fn split(template: &[u8]) -> (Vec<u8>, Vec<u8>, Request) {
+/// Split the bytes of a template into host and request.
+pub fn split(template: &[u8]) -> (Vec<u8>, Request) {
     let space = memchr::memchr(b' ', template).unwrap_or(0);
     let method = template[..space].to_vec();
     let rest = template.get(space + 1..).unwrap_or_default();
@@ -41,8 +41,8 @@ pub fn split(template: &[u8]) -> (Vec<u8>, Vec<u8>, Request) {
             None => (part.to_vec(), None),
         })
         .collect();
-    let request = Request { template: 0, method: method.clone(), path, parameters, count: 0, declared: false };
-    (method, host.to_vec(), request)
+    let request = Request { template: 0, method, path, parameters, count: 0, declared: false };
+    (host.to_vec(), request)
 }
 
 /// Return true if the template comes from the text of a pattern: the values of its wildcards are type names.

@@ -6,14 +6,13 @@
 
 use std::collections::HashMap;
 
-use super::parameters::Parameter;
 use super::request::{self, Request};
 use super::sites::{SitePattern, Sites};
 use super::tokens;
 use super::tree::Pattern;
 use crate::batch::Batch;
 use crate::kinds::Kind;
-use crate::templates::{Template, TemplateTable, WILDCARD};
+use crate::templates::{Element, Template, TemplateTable, WILDCARD, elements};
 use crate::values::{self, Values};
 use nearkin_core::Result;
 
@@ -26,33 +25,6 @@ pub enum Source {
     Wildcard(usize),
     /// Words and wildcards; the number is that of the first wildcard.
     Mixed(Vec<u8>, usize),
-}
-
-/// Return a pattern as the bytes of a template: `METHOD host/path?key=value` with wildcards.
-pub fn pattern_bytes(host: &[u8], pattern: &Pattern) -> Vec<u8> {
-    let mut bytes = pattern.method.clone();
-    bytes.push(b' ');
-    bytes.extend_from_slice(host);
-    for part in &pattern.path {
-        bytes.push(b'/');
-        bytes.extend_from_slice(part);
-    }
-    if pattern.path.is_empty() {
-        bytes.push(b'/');
-    }
-    for (number, Parameter { key, literal, kind, .. }) in pattern.parameters.iter().enumerate() {
-        bytes.push(if number == 0 { b'?' } else { b'&' });
-        bytes.extend_from_slice(key);
-        match (literal, kind) {
-            (Some(literal), _) => {
-                bytes.push(b'=');
-                bytes.extend_from_slice(literal);
-            }
-            (None, Some(kind)) => bytes.extend([b'=', WILDCARD, *kind as u8]),
-            (None, None) => (),
-        }
-    }
-    bytes
 }
 
 /// Return the source of a part at the position of a wildcard; None if it has no value to show.
@@ -123,15 +95,14 @@ pub fn sources(pattern: &Pattern, request: &Request) -> Vec<Vec<Source>> {
 /// Return the text of words and wildcards; `value` returns the value of a wildcard by number.
 fn filled<'a>(part: &[u8], first: usize, value: impl Fn(usize) -> &'a [u8]) -> Vec<u8> {
     let mut text = Vec::new();
-    let (mut at, mut wildcard) = (0, first);
-    while at < part.len() {
-        if part[at] == WILDCARD {
-            text.extend_from_slice(value(wildcard));
-            wildcard += 1;
-            at += 2;
-        } else {
-            text.push(part[at]);
-            at += 1;
+    let mut wildcard = first;
+    for (_, element) in elements(part) {
+        match element {
+            Element::Literal(byte) => text.push(byte),
+            Element::Wildcard(_) => {
+                text.extend_from_slice(value(wildcard));
+                wildcard += 1;
+            }
         }
     }
     tokens::decoded(&text)
@@ -192,13 +163,8 @@ pub fn rows(sites: &Sites, table: &TemplateTable) -> Result<TemplateTable> {
 }
 
 fn row(named: &SitePattern, template: &Template, max_values: usize) -> Result<Template> {
-    let (_, _, request) = request::split(&template.text);
-    filled_template(
-        template,
-        pattern_bytes(&named.host, &named.pattern),
-        &sources(&named.pattern, &request),
-        max_values,
-    )
+    let (_, request) = request::split(&template.text);
+    filled_template(template, named.pattern.bytes(&named.host, true), &sources(&named.pattern, &request), max_values)
 }
 
 /// Replace the templates that match patterns: words of slots and values become wildcards. Keys and dispatching values
@@ -223,11 +189,11 @@ pub fn compact(sites: &Sites, table: &mut TemplateTable) -> Result<()> {
 }
 
 fn compacted(named: &SitePattern, template: &Template, max_values: usize) -> Result<Template> {
-    let (_, _, request) = request::split(&template.text);
+    let (_, request) = request::split(&template.text);
     let in_path = named.pattern.path.iter().map(|slot| tokens::wildcards(slot).count()).sum();
     let mut sources: Vec<Vec<Source>> = sources(&named.pattern, &request).into_iter().take(in_path).collect();
     let bare = Pattern { parameters: Vec::new(), ..named.pattern.clone() };
-    let mut text = pattern_bytes(&named.host, &bare);
+    let mut text = bare.bytes(&named.host, true);
     let mut wildcard: usize = request.path.iter().map(|part| tokens::wildcards(part).count()).sum();
     for (number, (key, value)) in request.parameters.iter().enumerate() {
         text.push(if number == 0 { b'?' } else { b'&' });
@@ -301,7 +267,7 @@ pub fn matches(sites: &Sites, batches: &[Batch], items: usize) -> Matches {
                 }
                 let pattern = sites
                     .find(template)
-                    .map(|number| (number, sources(&sites.patterns[number].pattern, &request::split(template).2)));
+                    .map(|number| (number, sources(&sites.patterns[number].pattern, &request::split(template).1)));
                 cache.insert(hash, (template.to_vec(), pattern));
             }
             if let Some((_, Some((number, sources)))) = cache.get(&hash) {

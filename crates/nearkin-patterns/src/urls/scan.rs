@@ -109,31 +109,8 @@ pub fn is_odd(decoded: &[u8]) -> bool {
 }
 
 /// Phrases of queries and shells.
-const PHRASES: [&str; 23] = [
-    "union select",
-    "union all",
-    "order by ",
-    "group by ",
-    " and 1",
-    " or 1",
-    "sleep(",
-    "waitfor ",
-    "benchmark(",
-    "concat(",
-    "char(",
-    "chr(",
-    "xp_cmd",
-    "drop table",
-    "insert into",
-    "/etc/",
-    "javascript:",
-    "vbscript:",
-    "data:text",
-    "file:/",
-    "php:/",
-    "cmd.exe",
-    "/bin/",
-];
+const PHRASES: &str = "union select|union all|order by |group by | and 1| or 1|sleep(|waitfor |benchmark(|concat(|char(|chr(|\
+xp_cmd|drop table|insert into|/etc/|javascript:|vbscript:|data:text|file:/|php:/|cmd.exe|/bin/";
 
 /// Return true if words of a query language or a shell occur as they do in a query.
 fn asks(decoded: &[u8]) -> bool {
@@ -142,7 +119,7 @@ fn asks(decoded: &[u8]) -> bool {
     }
     let lower = decoded.to_ascii_lowercase();
     let has = |phrase: &str| memchr::memmem::find(&lower, phrase.as_bytes()).is_some();
-    PHRASES.iter().any(|phrase| has(phrase)) || has("select ") && has(" from ") || is_condition(&lower)
+    PHRASES.split('|').any(has) || has("select ") && has(" from ") || is_condition(&lower)
 }
 
 /// Return true if `and` or `or` precedes a comparison or a number, as in `1 and 3=4` and `1) or (2`.
@@ -251,10 +228,9 @@ fn write_value(batch: &mut Batch, value: &[u8], again: bool, decoded: &mut Vec<u
         Nature::Bad => batch.literal(BAD),
         Nature::Odd => batch.literal(ODD),
         Nature::Plain => match value_kind(decoded) {
-            kind @ (Kind::Word | Kind::Slug | Kind::Name | Kind::File | Kind::Path | Kind::Host)
+            Kind::Word | Kind::Slug | Kind::Name | Kind::File | Kind::Path | Kind::Host
                 if !again && is_identifier(value) =>
             {
-                let _ = kind;
                 batch.literal(value);
             }
             kind => batch.wildcard(kind, decoded),
@@ -390,16 +366,8 @@ fn segment_kind(segment: &[u8]) -> Option<Kind> {
     }
     match kinds::kind_of(segment) {
         Kind::Hex if !(segment.len() >= 16 || is_short_hex(segment)) => None,
-        kind @ (Kind::Int
-        | Kind::Uuid
-        | Kind::Hex
-        | Kind::Ip
-        | Kind::Mac
-        | Kind::Email
-        | Kind::Date
-        | Kind::Time
-        | Kind::DateTime
-        | Kind::Token) => Some(kind),
+        kind @ (Kind::Int | Kind::Uuid | Kind::Hex | Kind::Ip | Kind::Mac | Kind::Email | Kind::Token) => Some(kind),
+        kind if Kind::DateTime.covers(kind) => Some(kind),
         Kind::Name | Kind::Slug | Kind::File if is_random(segment) || is_signed(segment) => Some(Kind::Token),
         _ => None,
     }

@@ -6,9 +6,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::request::{self, Request};
-use super::tokens;
 use super::tree::{self, Evidence, Pattern, Rules, Tree};
-use crate::templates::{Template, TemplateTable};
+use crate::templates::{self, Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
 
@@ -39,40 +38,6 @@ pub struct Sites {
     pub unmatched: Vec<usize>,
     /// The evidence for the variables, by host.
     pub evidence: Vec<(Vec<u8>, Evidence)>,
-}
-
-/// Return the text of a pattern: method, host, path and dispatching parameters; all parameters if `whole`.
-fn pattern_text(host: &[u8], pattern: &Pattern, whole: bool) -> Vec<u8> {
-    let mut text = pattern.method.clone();
-    if !text.is_empty() {
-        text.push(b' ');
-    }
-    text.extend_from_slice(host);
-    for part in &pattern.path {
-        text.push(b'/');
-        text.extend(tokens::written(part));
-    }
-    if pattern.path.is_empty() {
-        text.push(b'/');
-    }
-    let mut mark = b'?';
-    for parameter in &pattern.parameters {
-        if parameter.literal.is_none() && !whole {
-            continue;
-        }
-        text.push(mark);
-        mark = b'&';
-        text.extend(tokens::written(&parameter.key));
-        if let Some(literal) = &parameter.literal {
-            text.push(b'=');
-            text.extend_from_slice(literal);
-        } else if let Some(kind) = parameter.kind {
-            text.extend_from_slice(b"={");
-            text.extend_from_slice(kind.name().as_bytes());
-            text.push(b'}');
-        }
-    }
-    text
 }
 
 /// Return true if the requests are a list of URLs rather than traffic: hardly any is repeated, so a single request is
@@ -125,7 +90,7 @@ impl Sites {
                 sites.unmatched.push(position as usize);
                 continue;
             }
-            let (_, host, mut request) = request::split(&template.text);
+            let (host, mut request) = request::split(&template.text);
             request.template = position as usize;
             request.count = template.count;
             request.declared = request::is_declared(template);
@@ -185,8 +150,9 @@ impl Sites {
             }
             let pattern = tree.patterns[position].clone();
             numbers[position] = Some(self.patterns.len());
-            let id = xxh3::hash(&pattern_text(&host, &pattern, false), 0);
-            let text = pattern_text(&host, &pattern, true);
+            let text = |all| templates::to_text(pattern.bytes(&host, all).trim_ascii_start());
+            let id = xxh3::hash(&text(false), 0);
+            let text = text(true);
             self.patterns.push(SitePattern {
                 host: host.clone(),
                 pattern,
@@ -222,7 +188,7 @@ impl Sites {
 
     /// Return the index of the pattern that matches a template.
     pub fn find(&self, template: &[u8]) -> Option<usize> {
-        let (_, host, request) = request::split(template);
+        let (host, request) = request::split(template);
         let (tree, numbers) = self.hosts.get(&host)?;
         tree.find(&request).and_then(|pattern| numbers[pattern])
     }

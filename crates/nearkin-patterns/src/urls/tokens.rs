@@ -1,7 +1,7 @@
 //! Parts of templates and patterns: their bytes, matching of slots, and the resemblance of words to values.
 
 use crate::kinds::{self, Kind};
-use crate::templates::WILDCARD;
+use crate::templates::{Element, WILDCARD, elements};
 
 use super::canonical::unescaped;
 use super::scan::{BAD, ODD, is_version_segment, suffix_at};
@@ -37,27 +37,6 @@ pub fn whole(part: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Return a part as text: wildcards as type names in braces.
-pub fn written(part: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(part.len() + 8);
-    let mut at = 0;
-    while at < part.len() {
-        match (part[at], part.get(at + 1).and_then(|&number| Kind::numbered(number))) {
-            (WILDCARD, Some(kind)) => {
-                text.push(b'{');
-                text.extend_from_slice(kind.name().as_bytes());
-                text.push(b'}');
-                at += 2;
-            }
-            (byte, _) => {
-                text.push(byte);
-                at += 1;
-            }
-        }
-    }
-    text
-}
-
 /// Return the part with percent-escapes decoded.
 pub fn decoded(part: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(part.len());
@@ -84,31 +63,18 @@ pub fn kind_of(part: &[u8]) -> Kind {
         return Kind::Text;
     }
     let mut plain = Vec::with_capacity(part.len());
-    let mut at = 0;
-    let mut wide = false;
-    while at < part.len() {
-        match (part[at], part.get(at + 1).and_then(|&number| Kind::numbered(number))) {
-            (WILDCARD, Some(kind)) => {
-                // Substitute typical characters for a piece, then classify the text.
-                match kind {
-                    Kind::Int => plain.extend(b"0"),
-                    Kind::Date | Kind::Uuid | Kind::Hex => plain.extend(b"0a"),
-                    Kind::Version => plain.extend(b"1.2.3"),
-                    Kind::Word => plain.extend(b"a"),
-                    Kind::Slug => plain.extend(b"a-a"),
-                    Kind::Text => wide = true,
-                    _ => plain.extend(b"aA"),
-                }
-                at += 2;
-            }
-            (byte, _) => {
-                plain.push(byte);
-                at += 1;
-            }
+    for (_, element) in elements(part) {
+        match element {
+            Element::Literal(byte) => plain.push(byte),
+            // Substitute typical characters for a piece, then classify the text.
+            Element::Wildcard(Kind::Int) => plain.extend(b"0"),
+            Element::Wildcard(Kind::Date | Kind::Uuid | Kind::Hex) => plain.extend(b"0a"),
+            Element::Wildcard(Kind::Version) => plain.extend(b"1.2.3"),
+            Element::Wildcard(Kind::Word) => plain.extend(b"a"),
+            Element::Wildcard(Kind::Slug) => plain.extend(b"a-a"),
+            Element::Wildcard(Kind::Text) => return Kind::Text,
+            Element::Wildcard(_) => plain.extend(b"aA"),
         }
-    }
-    if wide {
-        return Kind::Text;
     }
     match kinds::kind_of(&decoded(&plain)) {
         // A substitute is not a value.
@@ -162,30 +128,13 @@ pub fn value_fits(kind: Kind, inner: &[u8]) -> bool {
 
 /// Return true if both have the same literals, and each wildcard of the slot accepts that of the part.
 fn aligned(slot: &[u8], part: &[u8]) -> bool {
-    let (mut a, mut b) = (0, 0);
-    while a < slot.len() && b < part.len() {
-        match (slot[a] == WILDCARD, part[b] == WILDCARD) {
-            (true, true) => {
-                let (Some(wide), Some(narrow)) = (
-                    slot.get(a + 1).and_then(|&number| Kind::numbered(number)),
-                    part.get(b + 1).and_then(|&number| Kind::numbered(number)),
-                ) else {
-                    return false;
-                };
-                if !takes(wide, narrow) {
-                    return false;
-                }
-                a += 2;
-                b += 2;
-            }
-            (false, false) if slot[a] == part[b] => {
-                a += 1;
-                b += 1;
-            }
-            _ => return false,
-        }
-    }
-    a == slot.len() && b == part.len()
+    let mut rest = elements(part).map(|(_, element)| element);
+    let fits = |(_, element)| match (element, rest.next()) {
+        (Element::Literal(byte), Some(Element::Literal(other))) => byte == other,
+        (Element::Wildcard(wide), Some(Element::Wildcard(narrow))) => takes(wide, narrow),
+        _ => false,
+    };
+    elements(slot).all(fits) && rest.next().is_none()
 }
 
 /// Names of actions or views, which are rarely values.
@@ -211,12 +160,7 @@ const ACTIONS: &str = " about account activate active add admin agenda all api a
 
 /// Return true if the word is the name of an action or a view.
 pub fn is_action(word: &[u8]) -> bool {
-    let lower = word.to_ascii_lowercase();
-    std::str::from_utf8(&lower).is_ok_and(|word| {
-        let mut padded = String::with_capacity(word.len() + 2);
-        padded.extend([" ", word, " "]);
-        ACTIONS.contains(&padded)
-    })
+    kinds::is_listed(&word.to_ascii_lowercase(), ACTIONS)
 }
 
 /// Return true if the word is an English plural, the name of a collection.
@@ -236,18 +180,14 @@ const HOLDERS: &str = " article author blog book brand by category channel city 
 
 /// Return true if the word usually precedes a value: `/tag/`, `/users/`, `/wiki/`.
 pub fn is_holder(word: &[u8]) -> bool {
-    let lower = word.to_ascii_lowercase();
-    is_plural(word) || std::str::from_utf8(&lower).is_ok_and(|word| HOLDERS.contains(&format!(" {word} ")))
+    is_plural(word) || kinds::is_listed(&word.to_ascii_lowercase(), HOLDERS)
 }
 
 /// Return true if the word may be a language code: `de`, `pt-BR`, `zh_Hans`.
 pub fn is_language(word: &[u8]) -> bool {
     const CODES: &str = " ar az bg bn ca cs da de el en es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk ko lt lv mk ms nb nl nn no \
  pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh ";
-    let is_known = |code: &[u8]| {
-        code.len() == 2
-            && std::str::from_utf8(code).is_ok_and(|code| CODES.contains(&format!(" {} ", code.to_ascii_lowercase())))
-    };
+    let is_known = |code: &[u8]| code.len() == 2 && kinds::is_listed(&code.to_ascii_lowercase(), CODES);
     match word.len() {
         2 => is_known(word) && word.iter().all(u8::is_ascii_lowercase),
         5 | 7 => {

@@ -15,8 +15,8 @@ use super::decide::{self, Sibling, SiblingContext, Verdict};
 use super::parameters::{self, Parameter, Query};
 use super::request::Request;
 use super::tokens;
-use crate::kinds::Kind;
-use crate::templates::{Template, WILDCARD};
+use crate::kinds::{self, Kind};
+use crate::templates::{Element, Template, WILDCARD, elements};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
 
@@ -32,8 +32,32 @@ pub struct Pattern {
     pub path: Vec<Vec<u8>>,
     /// Parameters by key; dispatching ones have a value.
     pub parameters: Vec<Parameter>,
-    /// Number of requests.
-    pub count: u64,
+}
+
+impl Pattern {
+    /// Return the pattern as the bytes of a template: `METHOD host/path?key=value` with wildcards. Without `all`, only
+    /// dispatching parameters are written.
+    pub fn bytes(&self, host: &[u8], all: bool) -> Vec<u8> {
+        let mut bytes = [&self.method, &b" "[..], host].concat();
+        for part in &self.path {
+            bytes.push(b'/');
+            bytes.extend_from_slice(part);
+        }
+        if self.path.is_empty() {
+            bytes.push(b'/');
+        }
+        let parameters = self.parameters.iter().filter(|parameter| all || parameter.literal.is_some());
+        for (number, Parameter { key, literal, kind, .. }) in parameters.enumerate() {
+            bytes.push(if number == 0 { b'?' } else { b'&' });
+            bytes.extend_from_slice(key);
+            match (literal, kind) {
+                (Some(literal), _) => bytes.extend([b"=", literal.as_slice()].concat()),
+                (None, Some(kind)) => bytes.extend([b'=', WILDCARD, *kind as u8]),
+                (None, None) => (),
+            }
+        }
+        bytes
+    }
 }
 
 /// The evidence for a variable.
@@ -43,8 +67,6 @@ pub struct Evidence {
     pub path: Vec<Vec<u8>>,
     /// The decision.
     pub verdict: Verdict,
-    /// The reason as text.
-    pub reason: &'static str,
 }
 
 #[derive(Debug, Default)]
@@ -244,8 +266,7 @@ impl Merge<'_> {
         let key = if fixed.len() < 4 { parameters::dispatcher(&requests, fixed, script) } else { None };
         let Some(key) = key else {
             let parameters = parameters::parameters(&requests, fixed);
-            let count = requests.iter().map(|request| request.count).sum();
-            self.tree.patterns.push(Pattern { method: method.to_vec(), path: path.to_vec(), parameters, count });
+            self.tree.patterns.push(Pattern { method: method.to_vec(), path: path.to_vec(), parameters });
             return Query::Leaf(self.tree.patterns.len() - 1);
         };
         let mut groups: BTreeMap<Option<Vec<u8>>, Vec<usize>> = BTreeMap::new();
@@ -422,7 +443,7 @@ impl Merge<'_> {
                 }
             }
             let path = path.iter().cloned().chain([slot]).collect();
-            self.tree.evidence.push(Evidence { path, verdict, reason: "number of values" });
+            self.tree.evidence.push(Evidence { path, verdict });
         }
         let mut result: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for (group, slot) in groups.into_iter().zip(slot_of) {
@@ -549,14 +570,10 @@ pub fn bare<'a>(host: &[u8], path: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8>
     let mut text = host.to_vec();
     for part in path {
         text.push(b'/');
-        let mut at = 0;
-        while at < part.len() {
-            if part[at] == WILDCARD {
-                text.extend_from_slice(b"{}");
-                at += 2;
-            } else {
-                text.push(part[at]);
-                at += 1;
+        for (_, element) in elements(part) {
+            match element {
+                Element::Literal(byte) => text.push(byte),
+                Element::Wildcard(_) => text.extend_from_slice(b"{}"),
             }
         }
     }
@@ -601,9 +618,7 @@ fn merge_documents(classes: &mut BTreeMap<Vec<u8>, Vec<usize>>) {
     const DOCUMENTS: &str = " pdf doc docx xls xlsx ppt pptx csv tsv txt rtf odt ods zip gz tgz tar rar 7z jpg jpeg png gif bmp tiff webp svg \
      heic mp3 mp4 wav avi mov mkv webm log bak dat md eml ics vcf epub ";
     let document = |suffix: &[u8]| {
-        let lower = suffix.to_ascii_lowercase();
-        lower.first() == Some(&b'.')
-            && std::str::from_utf8(&lower[1..]).is_ok_and(|suffix| DOCUMENTS.contains(&format!(" {suffix} ")))
+        suffix.strip_prefix(b".").is_some_and(|suffix| kinds::is_listed(&suffix.to_ascii_lowercase(), DOCUMENTS))
     };
     let result: Vec<Vec<u8>> = classes.keys().filter(|suffix| document(suffix)).cloned().collect();
     if result.len() >= 3 {
