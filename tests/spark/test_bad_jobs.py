@@ -329,7 +329,7 @@ def test_the_checkpoint_of_other_documents(sail: Any, tmp_path: Path) -> None:
     renamed = frame(sail, id=[1, 2, 3, 5], text=TEXTS)
     refused(MismatchError, again, lambda: dedup(renamed, against=reference, checkpoint=folder))
     newer = frame(sail, id=[9], text=["old text of other letters"])
-    refused(MismatchError, "was made of 1 documents", lambda: dedup(frame(sail), against=newer, checkpoint=folder))
+    refused(MismatchError, "has 1 documents", lambda: dedup(frame(sail), against=newer, checkpoint=folder))
     refused(MismatchError, "another job", lambda: dedup(frame(sail), checkpoint=folder))
     # The order has no effect.
     backwards = frame(sail, id=[4, 3, 2, 1], text=TEXTS[::-1]).repartition(3)
