@@ -264,7 +264,7 @@ mod tests {
         fn a_scan_keeps_templates_and_values_apart(items in prop::collection::vec("([ab]{1,2} |[0-9]{1,3} ){0,4}", 0..40)) {
             let (offsets, data) = packed(&items);
             let all = Packed::new(&offsets, &data).expect("valid");
-            let batches = scan(all, words).expect("nothing stops it");
+            let batches = scan(all, words).expect("not cancelled");
             let mut kept = 0;
             for batch in &batches {
                 for (row, hash, template, values) in batch.iter() {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_ends_when_it_is_stopped() {
+    fn a_scan_ends_when_cancelled() {
         let items: Vec<String> = (0..9).map(|i| format!("a {i} ")).collect();
         let (offsets, data) = packed(&items);
         let all = Packed::new(&offsets, &data).expect("valid");
@@ -294,10 +294,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_items_is_one_thing_for_each() {
+    fn times_and_sources_match_the_items() {
         let (offsets, data) = packed(&["a 1 ".to_owned(), "a 2 ".to_owned()]);
         let all = Packed::new(&offsets, &data).expect("valid");
-        let batches = scan(all, words).expect("nothing stops it");
+        let batches = scan(all, words).expect("not cancelled");
         let mut table = TemplateTable::new(4, 100).expect("valid");
         let short = BatchMetadata { times: Some(&[5]), sources: None };
         assert!(matches!(add(&mut table, &batches, all, short), Err(Error::Parameter { .. })));

@@ -183,11 +183,11 @@ mod tests {
             let mut template = vec![b'a' + line.0];
             (0..line.0).for_each(|_| templates::push_wildcard(&mut template, Kind::Int));
             let (item, value) = (format!("{line:?}"), line.1.to_string());
-            let one = (templates::item_hash(value.as_bytes()), value.as_bytes());
-            let seen = ItemMetadata { time: line.2 << 34, source: Some(one), weight: 2 };
+            let sample = (templates::item_hash(value.as_bytes()), value.as_bytes());
+            let seen = ItemMetadata { time: line.2 << 34, source: Some(sample), weight: 2 };
             let item = (templates::item_hash(item.as_bytes()), item.as_bytes());
             table
-                .add((templates::hash(&template), &template), item, vec![one; line.0.into()].into_iter(), seen)
+                .add((templates::hash(&template), &template), item, vec![sample; line.0.into()].into_iter(), seen)
                 .expect("memory");
         }
         table
@@ -195,18 +195,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_comes_back_from_its_arrays(lines in prop::collection::vec((0_u8..4, 0_u16..30, -99_i64..99), 0..40)) {
+        fn arrays_round_trip(lines in prop::collection::vec((0_u8..4, 0_u16..30, -99_i64..99), 0..40)) {
             let mut turned = lines.clone();
             turned.reverse();
             let columns = Columns::from_table(&table(&lines)).expect("memory");
             prop_assert_eq!(&columns, &Columns::from_table(&table(&turned)).expect("memory"));
-            let again = columns.table(4, 100, (1, 2)).expect("whole");
+            let again = columns.table(4, 100, (1, 2)).expect("valid");
             prop_assert_eq!((1, 2), again.evicted());
             prop_assert_eq!(columns, Columns::from_table(&again).expect("memory"));
         }
 
         #[test]
-        fn arrays_that_are_no_table_are_refused(at in 0_usize..12, position in 0_usize..9, value in -9_i64..99) {
+        fn corrupt_arrays_never_panic(at in 0_usize..12, position in 0_usize..9, value in -9_i64..99) {
             let mut columns = Columns::from_table(&table(&[(0, 1, 2), (1, 2, 30), (1, 3, 90), (2, 4, 4)])).expect("memory");
             let ends = [
                 &mut columns.template_ends, &mut columns.day_ends, &mut columns.wildcard_ends, &mut columns.examples.ends,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_named() {
+    fn inconsistent_arrays_are_corrupt() {
         let whole = Columns::from_table(&table(&[(1, 1, 2), (1, 2, 90), (2, 4, 4)])).expect("memory");
         let faults: [fn(&mut Columns); 6] = [
             |columns| columns.wildcard_ends[0] = 0,
@@ -266,7 +266,7 @@ mod tests {
         fn text_twice(&mut self) {
             let (other, mut columns) = (self.clone(), Self::default());
             for _ in 0..2 {
-                columns.push(&other.template(0).expect("whole")).expect("memory");
+                columns.push(&other.template(0).expect("valid")).expect("memory");
             }
             *self = columns;
         }

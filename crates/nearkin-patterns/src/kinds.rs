@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_alike_is_not_taken() {
+    fn lookalikes_are_rejected() {
         for (token, kind) in [
             ("256.1.1.1", Version),
             ("1.2.3.4:x", Name),
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_numbers_lead_back() {
+    fn names_and_numbers_round_trip() {
         for kind in Kind::ALL {
             assert_eq!((Some(kind), Some(kind)), (Kind::named(kind.name()), Kind::numbered(kind as u8)));
         }
@@ -634,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn the_join_is_the_least_that_covers_both() {
+    fn join_is_the_least_upper_bound() {
         for (a, b, expected) in [
             (Int, Float, Float),
             (Int, Uuid, Hex),

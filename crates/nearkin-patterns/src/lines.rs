@@ -522,7 +522,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_template_and_its_values_are_the_line(line in prop::collection::vec(any::<u8>(), 0..80), like in "[0-9a-f:./\\\\@_ =,{}()<>KBMayJun+-]{0,60}") {
+        fn template_and_values_reproduce_the_line(line in prop::collection::vec(any::<u8>(), 0..80), like in "[0-9a-f:./\\\\@_ =,{}()<>KBMayJun+-]{0,60}") {
             for line in [line.as_slice(), like.as_bytes()] {
                 let mut batch = Batch::default();
                 scan(&mut batch, 0, line);
@@ -552,7 +552,7 @@ mod tests {
         }
 
         #[test]
-        fn the_template_of_a_template_is_the_template(line in "([a-z]{1,5}|[0-9]{1,4}|10\\.0\\.0\\.1|a_1_2|/x/y|k=|\\(|\\)|, | ){1,12}") {
+        fn scanning_is_idempotent(line in "([a-z]{1,5}|[0-9]{1,4}|10\\.0\\.0\\.1|a_1_2|/x/y|k=|\\(|\\)|, | ){1,12}") {
             if let Some((template, _)) = scanned(line.as_bytes()) {
                 prop_assert_eq!(scanned(template.as_bytes()).map(|result| result.0), Some(template));
             }

@@ -298,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_that_were_seen_have_a_template_that_is_them(picks in prop::collection::vec(0_usize..13, 1..13)) {
+        fn template_and_values_reproduce_the_line(picks in prop::collection::vec(0_usize..13, 1..13)) {
             let lines: Vec<String> = picks.iter().map(|&pick| lines()[pick].clone()).collect();
             let templates = table(&lines);
             for line in &lines {

@@ -81,7 +81,7 @@ pub(crate) const ANY: [u8; 2] = [WILDCARD, Kind::Text as u8];
 
 impl Units {
     /// Return the key of a unit: repeated blanks are collapsed, and all wildcards get the same type.
-    fn plain(text: &[u8]) -> Vec<u8> {
+    fn key(text: &[u8]) -> Vec<u8> {
         let mut plain = Vec::with_capacity(text.len());
         for (_, element) in templates::elements(text) {
             match element {
@@ -95,7 +95,7 @@ impl Units {
 
     /// Return the id of a unit, if it is interned, and its class.
     pub(crate) fn find(&self, text: &[u8]) -> (Option<u32>, Class) {
-        let plain = Self::plain(text);
+        let plain = Self::key(text);
         match self.positions.get(&*plain) {
             Some(&position) => (Some(position), self.class(position)),
             None => (None, classify_unit(&plain)),
@@ -104,7 +104,7 @@ impl Units {
 
     /// Return the id of a unit, interning it if necessary.
     pub(crate) fn position(&mut self, text: &[u8]) -> u32 {
-        let plain = Self::plain(text);
+        let plain = Self::key(text);
         if let Some(&position) = self.positions.get(&*plain) {
             return position;
         }
@@ -218,7 +218,7 @@ fn mix(hash: u64, at: usize) -> u64 {
 }
 
 /// Return the hash of a shape: a sum over its units, so that a single unit can be subtracted.
-fn sum(units: &Units, shape: &Shape) -> u64 {
+fn hash_shape(units: &Units, shape: &Shape) -> u64 {
     shape
         .units
         .iter()
@@ -261,7 +261,7 @@ impl<'a> TemplateMerger<'a> {
     fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Result<Self> {
         let mut units = Units::default();
         let any = units.position(&ANY);
-        let templates = runs(table)?;
+        let templates = collapse_runs(table)?;
         let max_values = table.max_values();
         let mut merger = Self {
             templates,
@@ -323,7 +323,7 @@ impl<'a> TemplateMerger<'a> {
             if shape.fixed {
                 continue;
             }
-            let whole = sum(&self.units, shape);
+            let whole = hash_shape(&self.units, shape);
             for (at, &unit) in shape.units.iter().enumerate() {
                 if self.units.class(unit) != Class::Between {
                     let key = whole.wrapping_sub(mix(self.units.all[unit as usize].hash, at));
@@ -353,7 +353,7 @@ impl<'a> TemplateMerger<'a> {
     }
 
     /// Return true if the context indicates a value: after `=`, or between quotes or brackets.
-    fn enclosed(&self, masked: &MaskedTemplate) -> bool {
+    fn is_enclosed(&self, masked: &MaskedTemplate) -> bool {
         let units = &self.shapes[masked.shape as usize].units;
         let at = masked.at as usize;
         let edge = |position: Option<usize>, last: bool| {
@@ -371,14 +371,14 @@ impl<'a> TemplateMerger<'a> {
         let masked_templates = self.masked_templates()?;
         let groups: Vec<&[MaskedTemplate]> =
             masked_templates.chunk_by(|a, b| a.key == b.key && a.at == b.at).filter(|group| group.len() > 1).collect();
-        let recurring = self.recurring(&groups);
+        let recurring = self.find_recurring(&groups);
         let mut changes: Vec<(u32, u32)> = Vec::new();
         for (group, recurs) in groups.iter().zip(recurring) {
             let first = group[0];
             let peers: Vec<&MaskedTemplate> =
                 group.iter().filter(|masked| self.same_rest(first.shape, masked.shape, first.at)).collect();
             let mut evidence: u32 = peers.iter().map(|masked| self.evidence(masked)).sum();
-            if self.enclosed(&first) {
+            if self.is_enclosed(&first) {
                 evidence += evidence / 2;
             }
             if recurs {
@@ -423,7 +423,7 @@ impl<'a> TemplateMerger<'a> {
     }
 
     /// Return for each group whether at least half of its words (three or more) recur together in another context.
-    fn recurring(&self, groups: &[&[MaskedTemplate]]) -> Vec<bool> {
+    fn find_recurring(&self, groups: &[&[MaskedTemplate]]) -> Vec<bool> {
         let mut of_word: HashMap<u32, Vec<u32>> = HashMap::new();
         for (number, group) in groups.iter().enumerate() {
             for masked in *group {
@@ -758,7 +758,7 @@ pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
 
 /// Return the templates of a table. Templates that differ in the lengths of their runs keep one word of each run, and
 /// its last wildcard becomes text.
-fn runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
+fn collapse_runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
     let mut short: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     let result: Vec<Vec<Run>> = table.templates().iter().map(|template| find_runs(&template.text)).collect();
     let mut is_long = vec![false; table.len()];
@@ -792,7 +792,7 @@ fn runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
     }
     let templates = table.templates().iter().enumerate().map(|(position, template)| {
         if is_long[position] && !result[position].is_empty() {
-            shortened(template, &result[position], table.max_values()).map(Cow::Owned)
+            shorten_runs(template, &result[position], table.max_values()).map(Cow::Owned)
         } else {
             Ok(Cow::Borrowed(template))
         }
@@ -801,7 +801,7 @@ fn runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
 }
 
 /// Return a template with one word of each run.
-fn shortened(template: &Template, runs: &[Run], max_values: usize) -> Result<Template> {
+fn shorten_runs(template: &Template, runs: &[Run], max_values: usize) -> Result<Template> {
     let count = |bytes: &[u8]| templates::wildcard_kinds(bytes).unwrap_or_default().len();
     let (mut text, mut wildcards, mut at, mut wildcard) = (Vec::new(), Vec::new(), 0, 0);
     for run in runs {
@@ -844,13 +844,13 @@ mod tests {
         let data = lines.concat().into_bytes();
         let items = Packed::new(&offsets, &data).expect("valid");
         let mut table = TemplateTable::new(64, 10_000).expect("valid");
-        let batches = batch::scan(items, lines::scan).expect("nothing stops it");
+        let batches = batch::scan(items, lines::scan).expect("not cancelled");
         batch::add(&mut table, &batches, items, BatchMetadata::default()).expect("memory");
         table
     }
 
     fn texts_with(lines: &[String], overrides: &Overrides) -> Vec<String> {
-        let result = merge_templates(&table(lines), overrides).expect("nothing stops it").table;
+        let result = merge_templates(&table(lines), overrides).expect("not cancelled").table;
         let mut texts: Vec<String> = result
             .templates()
             .iter()
@@ -884,7 +884,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_leave_no_word_stays() {
+    fn merged_templates_keep_a_word() {
         let alone: Vec<&str> = NAMES.to_vec();
         assert_eq!(9, texts(&alone).len());
     }
@@ -900,7 +900,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_missing_and_types_that_differ_join() {
+    fn empty_values_and_different_types_are_merged() {
         assert_eq!(
             vec!["from {ip} ({ip}) at {int}"],
             texts(&["from 10.0.0.1 () at 5", "from 10.0.0.1 (10.0.0.2) at 7"])
@@ -931,8 +931,8 @@ mod tests {
     }
 
     #[test]
-    fn people_have_the_last_word() {
-        let all = merge_templates(&table(&users(8)), &Overrides::default()).expect("nothing stops it");
+    fn pinned_and_split_templates_are_respected() {
+        let all = merge_templates(&table(&users(8)), &Overrides::default()).expect("not cancelled");
         let split = Overrides {
             split: all.table.templates().iter().map(|template| template.text.to_vec()).collect(),
             ..Overrides::default()
@@ -943,10 +943,10 @@ mod tests {
     }
 
     #[test]
-    fn templates_add_up_what_their_templates_know() {
+    fn merged_templates_sum_statistics() {
         let lines: Vec<String> = users(9).into_iter().chain(users(3)).collect();
         let all = table(&lines);
-        let result = merge_templates(&all, &Overrides::default()).expect("nothing stops it");
+        let result = merge_templates(&all, &Overrides::default()).expect("not cancelled");
         let template = &result.table.templates()[0];
         assert_eq!(
             (1, 12, 9, 1),
@@ -960,15 +960,15 @@ mod tests {
         compacted
             .merge(&{
                 let mut more = TemplateTable::new(64, 10_000).expect("valid");
-                more.merge(&table(&["session of zoe was opened".to_owned()])).expect("alike");
+                more.merge(&table(&["session of zoe was opened".to_owned()])).expect("compatible");
                 more
             })
-            .expect("alike");
-        assert_eq!(1, merge_templates(&compacted, &Overrides::default()).expect("nothing stops it").table.len());
+            .expect("compatible");
+        assert_eq!(1, merge_templates(&compacted, &Overrides::default()).expect("not cancelled").table.len());
     }
 
     #[test]
-    fn a_stopped_call_ends() {
+    fn a_cancelled_call_ends() {
         let all = table(&users(9));
         let result = cancel::at_every_check(&mut (), |()| merge_templates(&all, &Overrides::default()), |()| ());
         assert_eq!(1, result.table.len());
@@ -997,7 +997,7 @@ mod tests {
         }
 
         #[test]
-        fn templates_of_templates_are_the_templates(lines in lines()) {
+        fn merging_is_idempotent(lines in lines()) {
             let once = texts_with(&lines, &Overrides::default());
             prop_assert_eq!(&once, &texts_with(&once, &Overrides::default()));
         }

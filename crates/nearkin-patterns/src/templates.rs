@@ -543,14 +543,14 @@ mod tests {
             prop_assert_eq!(templates(&whole), templates(&table(&turned, 100)));
             let (left, right) = lines.split_at(cut.min(lines.len()));
             let mut merged = table(left, 100);
-            merged.merge(&table(right, 100)).expect("alike");
+            merged.merge(&table(right, 100)).expect("compatible");
             prop_assert_eq!(templates(&whole), templates(&merged));
             prop_assert_eq!((lines.len() as u64, (0, 0)), (merged.count(), merged.evicted()));
             prop_assert!(merged.memory() >= merged.len() * size_of::<Template>());
         }
 
         #[test]
-        fn a_template_knows_what_its_items_say(lines in lines()) {
+        fn a_template_has_the_statistics_of_its_items(lines in lines()) {
             for template in templates(&table(&lines, 100)) {
                 let of: Vec<&Line> = lines.iter().filter(|line| *template_of(line) == *template.text).collect();
                 prop_assert_eq!(of.len() as u64, template.count);
@@ -568,7 +568,7 @@ mod tests {
         }
 
         #[test]
-        fn what_goes_at_the_limit_is_counted_and_rare(lines in lines(), max_templates in 1_usize..9) {
+        fn evicted_templates_are_rare_and_counted(lines in lines(), max_templates in 1_usize..9) {
             let result = table(&lines, max_templates);
             prop_assert!(result.len() <= max_templates);
             prop_assert_eq!(lines.len() as u64, result.count() + result.evicted().1);
@@ -577,14 +577,14 @@ mod tests {
             // Both directions of the merge keep the same templates.
             left.max_templates = max_templates;
             let (mut one, mut other) = (left.clone(), right.clone());
-            one.merge(&right).expect("alike");
-            other.merge(&left).expect("alike");
+            one.merge(&right).expect("compatible");
+            other.merge(&left).expect("compatible");
             prop_assert_eq!(templates(&one), templates(&other));
             prop_assert_eq!(one.evicted(), other.evicted());
         }
 
         #[test]
-        fn any_literal_is_told_from_wildcards(literals in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 1..5)) {
+        fn literals_are_never_wildcards(literals in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 1..5)) {
             let mut template = Vec::new();
             for literal in &literals {
                 push_literal(&mut template, literal);
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_of_one_hash_are_two_templates() {
+    fn colliding_templates_are_distinct() {
         let mut table = TemplateTable::new(4, 10).expect("valid");
         for template in [b"a", b"b", b"a"] {
             table.add((7, template), (1, b"item"), std::iter::empty(), ItemMetadata::default()).expect("memory");
@@ -619,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_replaced_and_what_went_stays_counted() {
+    fn replacing_templates_keeps_eviction_counts() {
         let mut table = table(&[(0, 1, 5, 0), (1, 2, 9, 0), (2, 3, 7, 1)], 2);
         let evicted = table.evicted();
         assert_eq!(1, evicted.1);

@@ -93,7 +93,7 @@ const CLASS: [u8; 256] = {
 };
 
 /// Return the classes of bytes in a text, and true if it may contain base64 or character codes.
-fn look(text: &[u8]) -> (u8, bool) {
+fn find_classes(text: &[u8]) -> (u8, bool) {
     let (mut seen, mut run, mut long) = (0, 0, false);
     for &byte in text {
         let class = CLASS[usize::from(byte)];
@@ -120,11 +120,11 @@ impl Decoder {
         self.text.extend_from_slice(&item[..item.len().min(MAX_BYTES)]);
         let mut cut = item.len() > MAX_BYTES;
         for round in 0..=ROUNDS {
-            let (seen, long) = look(&self.text);
+            let (seen, long) = find_classes(&self.text);
             let changed = round < ROUNDS && self.round(seen, long);
             if !changed {
                 cut |= round == ROUNDS && self.round(seen, long);
-                self.plain(seen);
+                self.decode_unnested(seen);
                 break;
             }
         }
@@ -168,16 +168,16 @@ impl Decoder {
             changed |= self.step(Layer::Url, |text, out| percent(text, spaces, out));
         }
         if seen & AMPERSAND != 0 {
-            changed |= self.step(Layer::Html, |text, out| replaced(text, b'&', out, entity));
+            changed |= self.step(Layer::Html, |text, out| replace_encoded(text, b'&', out, entity));
         }
         if seen & BACKSLASH != 0 {
-            changed |= self.step(Layer::Escape, |text, out| replaced(text, b'\\', out, escape));
+            changed |= self.step(Layer::Escape, |text, out| replace_encoded(text, b'\\', out, escape));
         }
         changed
     }
 
     /// Decode the layers that cannot be nested: folding, case, comments.
-    fn plain(&mut self, seen: u8) {
+    fn decode_unnested(&mut self, seen: u8) {
         if seen & RARE != 0 && self.text.iter().any(|&byte| byte >= 0x80) {
             self.step(Layer::Fold, fold);
         }
@@ -208,7 +208,7 @@ fn push_char(out: &mut Vec<u8>, code: u32) {
 }
 
 /// Return true if plus signs next to letters encode spaces, in a text without spaces: `union+select`, `+and+`.
-fn spaced(text: &[u8]) -> bool {
+fn encodes_spaces(text: &[u8]) -> bool {
     let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
     memchr::memchr_iter(b'+', text).any(|at| {
         let word = (at + 1..text.len()).take_while(|&next| letter(next)).count();
@@ -254,8 +254,8 @@ fn percent_char(text: &[u8]) -> Option<(u32, usize)> {
 }
 
 fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
-    let changed = replaced(text, b'%', out, percent_char);
-    if spaces && (changed || spaced(text)) {
+    let changed = replace_encoded(text, b'%', out, percent_char);
+    if spaces && (changed || encodes_spaces(text)) {
         // Only the plus signs of the input are spaces; `%2b` is a plus sign.
         out.clear();
         let plain: Vec<u8> = text.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
@@ -327,7 +327,7 @@ fn escape(text: &[u8]) -> Option<(u32, usize)> {
 }
 
 /// Copy a text and decode with `find` at each `mark`.
-fn replaced(text: &[u8], mark: u8, out: &mut Vec<u8>, find: impl Fn(&[u8]) -> Option<(u32, usize)>) -> bool {
+fn replace_encoded(text: &[u8], mark: u8, out: &mut Vec<u8>, find: impl Fn(&[u8]) -> Option<(u32, usize)>) -> bool {
     let (mut changed, mut at) = (false, 0);
     while let Some(next) = memchr::memchr(mark, &text[at..]) {
         out.extend_from_slice(&text[at..at + next]);
@@ -357,7 +357,7 @@ fn sextet(byte: u8) -> Option<u32> {
 }
 
 /// Append the decoded bytes of a run of base64 if they are printable; of UTF-16 only every other byte.
-fn say(run: &[u8], out: &mut Vec<u8>) -> bool {
+fn push_decoded(run: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     for group in run.chunks(4) {
         let bits = group.iter().fold(0, |bits, &byte| bits << 6 | sextet(byte).unwrap_or(0)) << (6 * (4 - group.len()));
@@ -385,7 +385,7 @@ fn base64(text: &[u8], out: &mut Vec<u8>) -> bool {
         let padding = text[at + run..].iter().take(2).take_while(|&&byte| byte == b'=').count();
         let whole = run % 4 != 1 && (padding == 0 || (run + padding) % 4 == 0);
         let alone = run + padding == text.len() && padding > 0 && run >= ENCODED / 2 - padding;
-        if (run >= ENCODED || alone) && whole && say(&text[at..at + run], out) {
+        if (run >= ENCODED || alone) && whole && push_decoded(&text[at..at + run], out) {
             changed = true;
             at += run + padding;
         } else {

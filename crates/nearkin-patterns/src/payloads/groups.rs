@@ -267,8 +267,9 @@ fn join_by_word(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bo
     };
     for set in sets.values().filter(|set| set.len() >= WORDS) {
         for pair in set.windows(2) {
-            let (one, other) = (root(&parents, pair[0]), root(&parents, pair[1]));
-            let (first, second) = if rank[one as usize] <= rank[other as usize] { (one, other) } else { (other, one) };
+            let (left, right) = (root(&parents, pair[0]), root(&parents, pair[1]));
+            let (first, second) =
+                if rank[left as usize] <= rank[right as usize] { (left, right) } else { (right, left) };
             parents[second as usize] = first;
         }
     }
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn near_templates_have_one_centre() {
+    fn similar_templates_have_one_centroid() {
         let texts = texts(&[
             "union all select null",
             "union all select {int}",
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_template_is_what_people_read() {
+    fn template_text_omits_hidden_wildcards() {
         let mut batch = Batch::default();
         Scanner::default().scan(&mut batch, 0, b"1' and sleep(5)-- \xff");
         let (_, _, template, values) = batch.iter().next().expect("one");
@@ -396,13 +397,13 @@ mod tests {
             let texts: Vec<Vec<u8>> = picked.into_iter().map(|words| words.join(" ").into_bytes()).collect();
             let turned: Vec<Vec<u8>> = texts.iter().rev().cloned().collect();
             let none = vec![false; texts.len()];
-            let one = group(&texts, &none, 0.6).expect("memory");
-            let other = group(&turned, &none, 0.6).expect("memory");
+            let forward = group(&texts, &none, 0.6).expect("memory");
+            let backward = group(&turned, &none, 0.6).expect("memory");
             let last = texts.len() - 1;
-            for (position, &centroid) in one.iter().enumerate() {
-                prop_assert_eq!(&texts[centroid as usize], &turned[other[last - position] as usize]);
+            for (position, &centroid) in forward.iter().enumerate() {
+                prop_assert_eq!(&texts[centroid as usize], &turned[backward[last - position] as usize]);
                 // A centroid belongs to itself.
-                prop_assert_eq!(centroid, one[centroid as usize]);
+                prop_assert_eq!(centroid, forward[centroid as usize]);
             }
         }
     }

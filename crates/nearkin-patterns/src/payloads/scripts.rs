@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_short_text_has_no_features() {
+    fn only_short_text_has_features() {
         assert_eq!(None, features(b""));
         assert_eq!(None, features(b"too short"));
         assert_eq!(None, features(&[SCRIPT.as_bytes(), b"\0"].concat()));

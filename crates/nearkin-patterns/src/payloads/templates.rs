@@ -73,7 +73,7 @@ fn is_conjunction(symbol: Symbol) -> bool {
 }
 
 /// Return true if a token describes the action of an attack.
-fn says(symbol: Symbol) -> bool {
+fn has_meaning(symbol: Symbol) -> bool {
     let keywords = keywords();
     let empty = [
         keywords.and,
@@ -92,7 +92,7 @@ fn says(symbol: Symbol) -> bool {
 
 /// Return true if the tokens have content.
 fn has_content(tokens: &[Token]) -> bool {
-    tokens.iter().any(|token| says(token.symbol))
+    tokens.iter().any(|token| has_meaning(token.symbol))
         || tokens.windows(2).any(|pair| pair[0].symbol == DOTS && [sign(b'/'), sign(b'\\')].contains(&pair[1].symbol))
 }
 
@@ -136,7 +136,9 @@ fn head(tokens: &[Token]) -> usize {
     let length = tautology(tokens);
     let valued = length > 0 && length < tokens.len() && is_value(tokens[length - 1].symbol);
     if valued
-        && (is_conjunction(tokens[length].symbol) || tokens[length].symbol == sign(b';') || says(tokens[length].symbol))
+        && (is_conjunction(tokens[length].symbol)
+            || tokens[length].symbol == sign(b';')
+            || has_meaning(tokens[length].symbol))
     {
         return length;
     }
@@ -204,7 +206,7 @@ fn tail(tokens: &[Token]) -> usize {
 }
 
 /// Return the range of tokens between head and tail.
-fn stripped(tokens: &[Token]) -> std::ops::Range<usize> {
+fn strip(tokens: &[Token]) -> std::ops::Range<usize> {
     let (mut start, mut end) = (0, tokens.len());
     loop {
         let before = (start, end);
@@ -263,7 +265,7 @@ fn is_text(tokens: &[Token]) -> bool {
 }
 
 /// Replace the tokens if all of them are a tautology or plain text; return true if they are.
-fn whole(tokens: &mut Tokens) -> bool {
+fn replace_uniform(tokens: &mut Tokens) -> bool {
     let Some((first, last)) = tokens.all.first().zip(tokens.all.last()) else { return true };
     let (start, end) = (first.start, last.end);
     let template = if is_tautology(&tokens.all) {
@@ -281,7 +283,7 @@ fn whole(tokens: &mut Tokens) -> bool {
 }
 
 /// Return the end of the brackets that open at `at`, or the next start or end of a tag.
-fn bracketed(tokens: &[Token], at: usize) -> usize {
+fn find_closing(tokens: &[Token], at: usize) -> usize {
     let mut depth = 0;
     for (position, token) in tokens.iter().enumerate().skip(at) {
         match u8::try_from(token.symbol) {
@@ -298,14 +300,14 @@ fn bracketed(tokens: &[Token], at: usize) -> usize {
 }
 
 /// Return the symbol that replaces the tokens at `at`, and the number of tokens replaced.
-fn rewritten(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>, usize) {
+fn rewrite(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>, usize) {
     let keywords = keywords();
     let rest = &tokens[at..];
     let first = rest[0].symbol;
     let next = rest.get(1).map(|token| token.symbol);
     let before = written.last().map(|token| token.symbol);
     if first == keywords.alert && next == Some(sign(b'(')) {
-        return (Some(ALERT), bracketed(tokens, at + 1) - at);
+        return (Some(ALERT), find_closing(tokens, at + 1) - at);
     }
     if first == keywords.alert && next == Some(ALERT) {
         return (None, 1);
@@ -316,7 +318,7 @@ fn rewritten(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>,
     let called = begins(rest, &[keywords.eval, sign(b'('), ALERT])
         || begins(rest, &[keywords.eval, sign(b'('), keywords.alert, sign(b'(')]);
     if called {
-        return (Some(ALERT), bracketed(tokens, at + 1) - at);
+        return (Some(ALERT), find_closing(tokens, at + 1) - at);
     }
     if begins(rest, &[keywords.document, sign(b'.'), keywords.cookie, sign(b'='), keywords.r#true]) {
         return (Some(ALERT), 5);
@@ -346,13 +348,13 @@ impl Scanner {
         tokens.read(decoder.decode(item));
         let mut cut = tokens.cut;
         for _ in 0..ROUNDS {
-            if whole(tokens) {
+            if replace_uniform(tokens) {
                 break;
             }
             spare.clear();
             let mut at = 0;
             while at < tokens.all.len() {
-                let (symbol, taken) = rewritten(&tokens.all, at, &spare.all);
+                let (symbol, taken) = rewrite(&tokens.all, at, &spare.all);
                 if let Some(symbol) = symbol {
                     let end = tokens.all[at + taken - 1].end;
                     spare.push(Token { symbol, start: tokens.all[at].start, end });
@@ -360,13 +362,13 @@ impl Scanner {
                 at += taken;
             }
             cut |= spare.cut;
-            let kept = stripped(&spare.all);
+            let kept = strip(&spare.all);
             spare.all.truncate(kept.end);
             spare.all.drain(..kept.start);
             let same = spare.all.len() == tokens.all.len();
             std::mem::swap(tokens, spare);
             if same {
-                whole(tokens);
+                replace_uniform(tokens);
                 break;
             }
         }
@@ -569,7 +571,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_template_is_its_own_template(parts in prop::collection::vec(prop::sample::select(vec![
+        fn scanning_is_idempotent(parts in prop::collection::vec(prop::sample::select(vec![
             "select", "union", "and", "or", "where", "1", "'", "(", ")", "=", "%", " ", "--", "#", "/", "*", "<", ">", "script", "alert",
             "document.cookie=true", "||", "|", "&", "&&", "..", ".", "abc", "x1", "0x41", "http://a.b", "//", "{", "}", "int", "{int}", "+",
             ",", ";", "null", "from dual", "as", "id=1", "\\", "usr", "bin", "like", "\0", "%00", "!", "-", "is", "not", ":", "lt", "u0041",

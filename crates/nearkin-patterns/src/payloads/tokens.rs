@@ -198,9 +198,9 @@ impl Tokens {
             b'$' if rest.starts_with(b"$ifs$9") => (None, 6),
             b'$' if rest.starts_with(b"$ifs") => (None, 4),
             b'{' => wildcard(rest).map_or((Some(Symbol::from(b'{')), 1), |(symbol, length)| (Some(symbol), length)),
-            b'.' => many(rest, b'.', DOTS),
-            b'|' => many(rest, b'|', BARS),
-            b'&' => many(rest, b'&', AMPERSANDS),
+            b'.' => repeated_sign(rest, b'.', DOTS),
+            b'|' => repeated_sign(rest, b'|', BARS),
+            b'&' => repeated_sign(rest, b'&', AMPERSANDS),
             b'/' if rest.get(1) == Some(&b'/') => {
                 let host = host(&rest[2..], &text[..at]);
                 if host > 0 { (Some(SLASHES), 2 + host) } else { (Some(Symbol::from(b'/')), 1) }
@@ -259,7 +259,7 @@ fn word_length(text: &[u8]) -> usize {
 }
 
 /// Return the token of a symbol that may be repeated.
-fn many(rest: &[u8], sign: u8, symbol: Symbol) -> (Option<Symbol>, usize) {
+fn repeated_sign(rest: &[u8], sign: u8, symbol: Symbol) -> (Option<Symbol>, usize) {
     match rest.iter().take_while(|&&byte| byte == sign).count() {
         1 => (Some(Symbol::from(sign)), 1),
         count if sign == b'.' => (Some(symbol), count),

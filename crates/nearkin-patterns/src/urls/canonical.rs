@@ -401,8 +401,8 @@ mod tests {
     }
 
     #[test]
-    fn templates_that_rfc_3986_takes_for_one_are_one() {
-        for (given, expected) in [
+    fn equivalent_urls_have_one_canonical_form() {
+        for (input, expected) in [
             ("HTTP://Example.COM:80/a/./b/../c//d/?", "example.com/a/c/d"),
             ("https://example.com:443", "example.com/"),
             ("http://example.com:8080/x", "example.com:8080/x"),
@@ -421,12 +421,12 @@ mod tests {
             ("*", "/*"),
             ("  ", "empty"),
         ] {
-            assert_eq!(canonical(given.as_bytes()), expected, "{given}");
+            assert_eq!(canonical(input.as_bytes()), expected, "{input}");
         }
     }
 
     #[test]
-    fn what_hides_something_stays_apart() {
+    fn obfuscated_urls_stay_distinct() {
         assert_eq!(canonical(b"/a%00b"), "/a%00b");
         assert_eq!(canonical(b"/%2541"), "/%2541");
         assert_eq!(canonical(b"/..%2f..%2fetc"), "/..%2F..%2Fetc");
@@ -437,7 +437,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_canonical_url_is_its_own_canonical_template(item in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn canonicalization_of_bytes_is_idempotent(item in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut line = b"/".to_vec();
             line.extend(item);
             let once = canonical(&line);
@@ -447,7 +447,7 @@ mod tests {
         }
 
         #[test]
-        fn so_is_that_of_any_line(item in "[ -~]{0,80}") {
+        fn canonicalization_of_text_is_idempotent(item in "[ -~]{0,80}") {
             let once = canonical(item.as_bytes());
             if !Unreadable::ALL.iter().any(|reason| reason.reason() == once) {
                 prop_assert_eq!(canonical(once.as_bytes()), once);

@@ -116,7 +116,7 @@ pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict 
     if 5 * once > 4 * pool.len() {
         pool.retain(|&at| siblings[at].count < 30 || tokens::valueness(siblings[at].part) > 0.3);
     }
-    let stray = strays(siblings, &pool, context.total);
+    let stray = has_strays(siblings, &pool, context.total);
     let all = pool.clone();
     if stray {
         pool.retain(|&at| siblings[at].count > 3);
@@ -131,7 +131,7 @@ pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict 
 /// Return true if the siblings requested one to three times come from another distribution than the rest: nearly all
 /// were requested once, and they have few of all requests. If the frequencies of values follow `1 / k(k + 1)`, as
 /// words do (Zipf), n₂ + n₃ is half of n₁.
-fn strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
+fn has_strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
     let times = |times: u64| pool.iter().filter(|&&at| siblings[at].count == times).count() as u64;
     let (once, twice, thrice) = (times(1), times(2), times(3));
     let often = pool.len() as u64 - once - twice - thrice;
@@ -146,7 +146,7 @@ fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>
     }
     verdict.requests = pool.iter().map(|&at| siblings[at].count).sum();
     verdict.once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
-    if scanned(siblings, &pool, &verdict, context) {
+    if is_scanned(siblings, &pool, &verdict, context) {
         verdict.score = f64::NEG_INFINITY;
         return verdict;
     }
@@ -204,7 +204,7 @@ fn leads_on(siblings: &[Sibling<'_>], pool: &[usize]) -> bool {
 }
 
 /// Return true if the requests look like those of a scanner.
-fn scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: SiblingContext<'_>) -> bool {
+fn is_scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: SiblingContext<'_>) -> bool {
     let distinct = pool.len();
     if context.clients {
         let clients = count_clients(siblings, pool);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scanner_asks_for_once_is_no_value() {
+    fn requests_of_a_scanner_are_not_values() {
         let words: Vec<String> = (0..500).map(|number| format!("old-backup-{}", "x".repeat(1 + number % 17))).collect();
         let mut scan: Vec<Sibling<'_>> = words
             .iter()

@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_of_any_bytes_are_read_as_the_whole_is(lines in prop::collection::vec(any::<u8>(), 0..300), cut in 0_usize..300) {
+        fn reading_in_blocks_equals_reading_at_once(lines in prop::collection::vec(any::<u8>(), 0..300), cut in 0_usize..300) {
             for kind in [Lines::Log, Lines::Plain] {
                 let whole = read(&lines, true, kind).expect("memory");
                 let first = read(&lines[..cut.min(lines.len())], false, kind).expect("memory");

@@ -31,7 +31,7 @@ pub enum Source {
 fn find_source(part: &[u8], first: usize) -> Option<Source> {
     if tokens::is_marked(part) || part.is_empty() {
         None
-    } else if tokens::whole(part).is_some() {
+    } else if tokens::only_wildcard(part).is_some() {
         Some(Source::Wildcard(first))
     } else if tokens::wildcards(part).next().is_some() {
         Some(Source::Mixed(part.to_vec(), first))
@@ -58,7 +58,7 @@ pub fn sources(pattern: &Pattern, request: &Request) -> Vec<Vec<Source>> {
     let mut result = Vec::new();
     let mut wildcard = 0;
     for (level, slot) in pattern.path.iter().enumerate() {
-        if tokens::whole(slot) == Some(Kind::Tail) {
+        if tokens::only_wildcard(slot) == Some(Kind::Tail) {
             let rest = request.path[level..].join(&b'/');
             result.push(find_source(&rest, wildcard).into_iter().collect());
             wildcard += tokens::wildcards(&rest).count();
@@ -93,7 +93,7 @@ pub fn sources(pattern: &Pattern, request: &Request) -> Vec<Vec<Source>> {
 }
 
 /// Return the text of words and wildcards; `value` returns the value of a wildcard by number.
-fn filled<'a>(part: &[u8], first: usize, value: impl Fn(usize) -> &'a [u8]) -> Vec<u8> {
+fn fill_wildcards<'a>(part: &[u8], first: usize, value: impl Fn(usize) -> &'a [u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut wildcard = first;
     for (_, element) in elements(part) {
@@ -129,7 +129,7 @@ fn add_source(sample: &mut Values, source: &Source, template: &Template, max_val
         Source::Mixed(part, first) => {
             let Some(stored) = template.wildcards.get(*first) else { return Ok(()) };
             for (_, value) in stored.iter() {
-                let text = filled(part, *first, |wildcard| {
+                let text = fill_wildcards(part, *first, |wildcard| {
                     if wildcard == *first {
                         return value;
                     }
@@ -303,7 +303,7 @@ impl Matches {
             None => (),
             Some(Source::Word(word)) => self.text.extend_from_slice(word),
             Some(Source::Wildcard(wildcard)) => self.text.extend_from_slice(value(*wildcard)),
-            Some(Source::Mixed(part, first)) => self.text.extend(filled(part, *first, value)),
+            Some(Source::Mixed(part, first)) => self.text.extend(fill_wildcards(part, *first, value)),
         }
         self.present.push(u8::from(source.is_some()));
         self.text_ends.push(self.text.len() as i64);

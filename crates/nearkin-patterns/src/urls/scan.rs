@@ -105,7 +105,7 @@ pub fn is_odd(decoded: &[u8]) -> bool {
         || decoded.ends_with(b"--") && decoded.contains(&b' ')
         || (signs > 0 && decoded.contains(&b' '))
         || signs > 2
-        || asks(decoded)
+        || contains_query(decoded)
 }
 
 /// Phrases of queries and shells.
@@ -113,7 +113,7 @@ const PHRASES: &str = "union select|union all|order by |group by | and 1| or 1|s
 xp_cmd|drop table|insert into|/etc/|javascript:|vbscript:|data:text|file:/|php:/|cmd.exe|/bin/";
 
 /// Return true if words of a query language or a shell occur as they do in a query.
-fn asks(decoded: &[u8]) -> bool {
+fn contains_query(decoded: &[u8]) -> bool {
     if decoded.len() < 5 || !decoded.iter().any(|byte| matches!(byte, b' ' | b'(' | b'/' | b'\t' | b':')) {
         return false;
     }

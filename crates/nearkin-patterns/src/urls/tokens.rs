@@ -30,7 +30,7 @@ pub fn wildcards(part: &[u8]) -> impl Iterator<Item = (usize, Kind)> {
 }
 
 /// Return the type of a part that is a single wildcard; None for other parts.
-pub fn whole(part: &[u8]) -> Option<Kind> {
+pub fn only_wildcard(part: &[u8]) -> Option<Kind> {
     match part {
         [WILDCARD, number] => Kind::numbered(*number),
         _ => None,
@@ -56,7 +56,7 @@ pub fn decoded(part: &[u8]) -> Vec<u8> {
 
 /// Return the type of a part, from its wildcards and literals.
 pub fn kind_of(part: &[u8]) -> Kind {
-    if let Some(kind) = whole(part) {
+    if let Some(kind) = only_wildcard(part) {
         return kind;
     }
     if is_marked(part) {
@@ -244,7 +244,7 @@ pub fn valueness(part: &[u8]) -> f64 {
 /// Return true if the merge may turn the part into a variable because of the number of values: its letters have no
 /// type.
 pub fn is_word(part: &[u8]) -> bool {
-    !is_marked(part) && whole(part).is_none() && !is_version_segment(part)
+    !is_marked(part) && only_wildcard(part).is_none() && !is_version_segment(part)
 }
 
 /// Return true for wildcards with short capitals around them, as in `AX-{int}`: codes, whose letters are values as

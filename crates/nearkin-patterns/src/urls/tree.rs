@@ -132,7 +132,7 @@ struct Merge<'a> {
 }
 
 /// Maximum number of slots at a node that may absorb others.
-const WIDE: usize = 64;
+const MAX_ABSORBING: usize = 64;
 /// Maximum depth of the tree; the rest of a path is one variable.
 const MAX_DEPTH: usize = 40;
 
@@ -214,7 +214,7 @@ impl Merge<'_> {
                 continue;
             }
             path.push(part.clone());
-            let child = if tokens::whole(&part) == Some(Kind::Tail) {
+            let child = if tokens::only_wildcard(&part) == Some(Kind::Tail) {
                 let child = self.tree.nodes.len();
                 self.tree.nodes.push(Node::default());
                 self.end(child, members, path);
@@ -336,9 +336,9 @@ impl Merge<'_> {
             .flat_map(|&index| &self.requests[index].path[depth..])
             .filter(|part| levels.get(part.as_slice()).is_some_and(|level| level.1))
             .count() as u64;
-        let typed = going
-            .iter()
-            .filter(|&&index| self.requests[index].path[depth..].iter().any(|part| tokens::whole(part).is_some()));
+        let typed = going.iter().filter(|&&index| {
+            self.requests[index].path[depth..].iter().any(|part| tokens::only_wildcard(part).is_some())
+        });
         let typed = typed.count() as u64;
         4 * typed < leaves && (files * 10 >= leaves * 7 || wandering * 2 >= parts)
     }
@@ -365,14 +365,14 @@ impl Merge<'_> {
         let (kept, free): (Vec<Group>, Vec<Group>) = groups
             .drain(..)
             .partition(|group| pinned.contains(group.part.as_slice()) || tokens::is_marked(&group.part));
-        let free = self.languages(self.versions(free));
-        let free = codes(free);
-        let free = self.absorbed(free, false);
+        let free = self.join_languages(self.join_versions(free));
+        let free = join_codes(free);
+        let free = self.absorb_rare(free, false);
         let odd =
             kept.iter().filter(|group| tokens::is_marked(&group.part)).map(|group| self.count_requests(group)).sum();
         let free = self.values(free, path, odd);
-        let free = numbered(free);
-        let mut free = self.absorbed(free, true);
+        let free = join_numbered(free);
+        let mut free = self.absorb_rare(free, true);
         free.extend(kept);
         free.sort_by(|a, b| a.part.cmp(&b.part));
         free
@@ -383,7 +383,7 @@ impl Merge<'_> {
     }
 
     /// Join versions to a variable if there are many.
-    fn versions(&self, groups: Vec<Group>) -> Vec<Group> {
+    fn join_versions(&self, groups: Vec<Group>) -> Vec<Group> {
         let is = |group: &Group| super::scan::is_version_segment(&group.part);
         let result = groups.iter().filter(|group| is(group)).count();
         let long =
@@ -395,7 +395,7 @@ impl Merge<'_> {
     }
 
     /// Join language codes to a variable if the rules say so.
-    fn languages(&self, groups: Vec<Group>) -> Vec<Group> {
+    fn join_languages(&self, groups: Vec<Group>) -> Vec<Group> {
         let is = |group: &Group| tokens::is_language(&group.part);
         if !self.rules.any.language || groups.iter().filter(|group| is(group)).count() < 2 {
             return groups;
@@ -507,7 +507,7 @@ impl Merge<'_> {
 
     /// Join rare groups to a group with a type that covers theirs; groups of words absorb others only if `words` is
     /// true.
-    fn absorbed(&self, groups: Vec<Group>, words: bool) -> Vec<Group> {
+    fn absorb_rare(&self, groups: Vec<Group>, words: bool) -> Vec<Group> {
         let mut order: Vec<(u64, usize)> =
             groups.iter().enumerate().map(|(position, group)| (self.count_requests(group), position)).collect();
         order.sort_by(|a, b| b.0.cmp(&a.0).then(groups[a.1].part.cmp(&groups[b.1].part)));
@@ -516,8 +516,8 @@ impl Merge<'_> {
             .iter()
             .copied()
             .filter(|&(_, position)| tokens::wildcards(&groups[position].part).next().is_some())
-            .filter(|&(_, position)| words || !textual(&groups[position].part))
-            .take(WIDE)
+            .filter(|&(_, position)| words || !is_textual(&groups[position].part))
+            .take(MAX_ABSORBING)
             .collect();
         let trusted: Vec<bool> =
             wide.iter().map(|&(target_count, position)| self.is_trusted(&groups, position, target_count)).collect();
@@ -531,7 +531,7 @@ impl Merge<'_> {
                 let few = if literal {
                     // A name next to numbers is a name; next to words that are values, it is a value if it is rare.
                     let rare = count <= 2 || count * 100 <= target_count;
-                    rare && !tokens::is_action(part) && (trusted || textual(&groups[target].part))
+                    rare && !tokens::is_action(part) && (trusted || is_textual(&groups[target].part))
                 } else {
                     count * 7 <= target_count
                 };
@@ -555,7 +555,7 @@ impl Merge<'_> {
 }
 
 /// Join codes such as `AX-1032` to a variable if their letters differ.
-fn codes(groups: Vec<Group>) -> Vec<Group> {
+fn join_codes(groups: Vec<Group>) -> Vec<Group> {
     let is = |group: &Group| tokens::is_code(&group.part) && super::scan::suffix_at(&group.part).is_none();
     let words = groups.iter().filter(|group| tokens::is_word(&group.part)).count();
     let result = groups.iter().filter(|group| is(group)).count();
@@ -580,13 +580,13 @@ pub fn bare<'a>(host: &[u8], path: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8>
     text
 }
 
-fn textual(slot: &[u8]) -> bool {
+fn is_textual(slot: &[u8]) -> bool {
     tokens::wildcards(slot)
         .any(|(_, kind)| matches!(kind, Kind::Word | Kind::Slug | Kind::Name | Kind::File | Kind::Text))
 }
 
 /// Join names with running numbers.
-fn numbered(groups: Vec<Group>) -> Vec<Group> {
+fn join_numbered(groups: Vec<Group>) -> Vec<Group> {
     let mut skeletons: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for group in &groups {
         if let Some(skeleton) = tokens::skeleton(&group.part) {
@@ -667,7 +667,7 @@ impl Tree {
             return Some(pattern);
         }
         for (slot, child) in &current.slots {
-            if tokens::whole(slot) == Some(Kind::Tail) {
+            if tokens::only_wildcard(slot) == Some(Kind::Tail) {
                 let bad = request.path[depth..].iter().any(|part| part == super::scan::BAD);
                 let ends = &self.nodes[*child].ends;
                 if !bad && let Some(pattern) = ends.get(&request.method).and_then(|query| self.queried(query, request))
@@ -738,7 +738,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_variables_at_once_and_names_beside_them_stay() {
+    fn types_are_variables_and_names_next_to_them_are_literal() {
         let all: Vec<String> = lines(9, |i| format!("GET /users/{}", i * 31))
             .chain(lines(4, |_| "GET /users/list?sort=name".to_owned()))
             .chain(lines(4, |i| format!("POST /users/{}/orders/{}-{}.pdf", i, "receipt", 400 + i)))
@@ -763,7 +763,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_of_which_nothing_depends_is_a_variable() {
+    fn an_independent_parameter_is_a_variable() {
         let all: Vec<String> =
             lines(40, |i| format!("/list?sort={}&page={i}{}", ["up", "down"][i % 2], ["", "&q=x"][i / 2 % 2]))
                 .collect();
@@ -773,7 +773,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn any_lines_make_patterns_and_each_template_is_found_or_unexplained(
+        fn each_template_matches_a_pattern_or_is_unmatched(
             lines in prop::collection::vec("(GET |)(/(users|list|[a-c]{1,3}|[0-9]{1,4}|%[0-9A-F]{2}|\\{int\\})){0,4}(\\?(a|b)=[a-c0-9']{0,3}){0,1}", 1..60)
         ) {
             let lines: Vec<String> = lines.into_iter().filter(|line| !line.trim().is_empty()).collect();

@@ -134,8 +134,8 @@ impl LineTemplates {
     fn build(table: &templates::TemplateTable, overrides: &Overrides) -> Result<Self> {
         let result = template_merge::merge_templates(table, overrides)?.table;
         let mut rows = alloc::try_filled(0, result.len())?;
-        for (row, place) in result.sorted()?.into_iter().enumerate() {
-            rows[place as usize] = row as i32;
+        for (row, index) in result.sorted()?.into_iter().enumerate() {
+            rows[index as usize] = row as i32;
         }
         Ok(Self { matcher: Matcher::new(&result)?, table: result, rows })
     }

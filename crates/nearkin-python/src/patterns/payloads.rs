@@ -88,8 +88,8 @@ fn nearest_forms<'py>(
         |strings: Packed<'_>| -> Vec<Vec<u8>> { (0..strings.len()).map(|row| strings.get(row).to_vec()).collect() };
     let (centres, texts) = (all(packed(&centres)?), all(packed(&texts)?));
     let result = detached(py, || groups::nearest(&centres, &texts, threshold))?;
-    let places: Vec<i64> = result.into_iter().map(|place| place.map_or(-1, i64::from)).collect();
-    Ok(places.into_pyarray(py))
+    let indices: Vec<i64> = result.into_iter().map(|index| index.map_or(-1, i64::from)).collect();
+    Ok(indices.into_pyarray(py))
 }
 
 /// Return the similarity of two templates from their texts.
