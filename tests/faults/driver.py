@@ -1,17 +1,17 @@
-"""Tries every fault on one saver; run by the tests under the library of `shim.c`.
+"""Inject every fault into one saver; run by the tests with the library of `shim.c` preloaded.
 
     LD_PRELOAD=shim.so python driver.py SAVER WORK_FOLDER [--every N]
 
-A saver turns the old state of a folder into the new one. Its calls to the system are counted once; then, for every kind
-of call and every n, a forked child starts from the old state, lets the n-th call fail, and runs the saver. What is left
-must be the old state or the new one, whole; the error must be one that nearkin or the system names; and a run without
-a fault must end in the new state with nothing beside it.
+A saver changes a folder from an old state to a new one. The driver counts its system calls once. Then, for every kind
+of call and every n, a forked child starts from the old state, makes the n-th call fail, and runs the saver. The folder
+must then have the old or the new state; the error must be one of nearkin or of the system; and a run without a fault
+must end in the new state and leave no extra files.
 
-**Power cuts.** The calls of one run are recorded with their data. For every beginning of the record two disks are made
-of what a crash may leave: one that lost all data that was not synced (files are there, empty), one that lost every
-change of a folder's entries (create, rename, unlink) since the folder was last synced.
+**Power cuts.** The calls of one run are recorded with their data. For every prefix of the record, the driver builds two
+disks that a crash may leave: one without the data that was not synced (files exist, but are empty), and one without the
+changes of a folder's entries (create, rename, unlink) since the folder was last synced.
 
-Prints one JSON object: counts of cases by outcome, and the first faults.
+Prints one JSON object: the number of cases by outcome, and the first faults.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FAIL, SHORT, INTERRUPT, DIE = 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to a call: a mode of the library, its error number, and whether to all later calls of the kind."""
+    """A fault to inject: the mode of the library, its error number, and whether it applies to all later calls."""
 
     name: str
     mode: int
@@ -79,7 +79,7 @@ SHIM = ctypes.CDLL(None)
 
 @dataclass(frozen=True)
 class Saver:
-    """`old` makes the state of before in a folder, `save` changes it, `state` reads it whole and verifies it."""
+    """A change to test: `old` creates the old state, `save` changes it, `state` reads and verifies it."""
 
     old: Callable[[Path], None]
     save: Callable[[Path], None]
@@ -155,19 +155,19 @@ def _idf_state(path: Path) -> object:
 
 
 def _corpus(path: Path, suffix: str) -> Path:
-    """The input of a job, beside the folder that is watched."""
-    place = path.parent / f"corpus.{suffix}"
-    if not place.exists():
+    """Write the input of a job outside the watched folder."""
+    source = path.parent / f"corpus.{suffix}"
+    if not source.exists():
         rows = {"id": [str(i) for i in range(len(TEXTS))], "text": TEXTS}
         plain = "".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in zip(*rows.values(), strict=True)).encode()
         if suffix == "parquet":
-            pyarrow.parquet.write_table(pa.table(rows), place)
+            pyarrow.parquet.write_table(pa.table(rows), source)
         elif suffix == "csv":
-            pyarrow.csv.write_csv(pa.table(rows), place)
+            pyarrow.csv.write_csv(pa.table(rows), source)
         else:
-            with pa.output_stream(str(place), compression="detect") as file:
+            with pa.output_stream(str(source), compression="detect") as file:
                 file.write(plain)
-    return place
+    return source
 
 
 def _dedup(path: Path, suffix: str, threshold: float) -> None:
@@ -188,7 +188,7 @@ def _dedup_state(path: Path) -> object:
 def _dedup_old(suffix: str) -> Callable[[Path], None]:
     def old(path: Path) -> None:
         _dedup(path, suffix, 0.9)
-        # A file of the user's own: it outlives every run.
+        # A file of the user; no run may delete it.
         (path / "out" / "notes.txt").write_text("mine")
 
     return old
@@ -248,7 +248,7 @@ def _store_merge(path: Path) -> None:
 
 
 def _store_backup(path: Path) -> None:
-    # What an interrupted backup left beside the copy goes with the next one.
+    # The next backup deletes the leftovers of an interrupted one.
     with nk.Store.open(path / "store") as store, suppress(FileExistsError):
         store.backup(path / "copy")
     nk.Store.open(path / "copy").close()
@@ -260,7 +260,7 @@ def _store_dedup_old(path: Path) -> None:
 
 
 def _store_dedup(path: Path, *, overwrite: bool) -> None:
-    # What an interrupted run owes takes its place when the store is opened; a second run would have nothing to keep.
+    # Opening the store publishes the pending output of an interrupted run; a second run would keep nothing.
     with nk.Store.open(path / "store") as store:
         if len(store) > 40:
             return
@@ -275,20 +275,25 @@ def _store_dedup_state(path: Path) -> object:
 
 
 def _store_state(path: Path) -> list[list[tuple[object, ...]]]:
-    found: list[list[tuple[object, ...]]] = []
+    state: list[list[tuple[object, ...]]] = []
     for name in ("store", "copy"):
         if (path / name).exists():
             with nk.Store.open(path / name) as store:
                 store.verify()
-                rows = [one for batch in store.iter_documents() for one in batch]
-                ids = [one.id for one in rows]
+                rows = [document for batch in store.iter_documents() for document in batch]
+                ids = [document.id for document in rows]
                 try:
                     kept: Sequence[object] = store.texts(ids)
                 except errors.MismatchError:
-                    # Of files and vectors the store has what they are searched by.
+                    # Stores of files and vectors return digests and codes instead of texts.
                     kept = store.values(ids).tolist() if ids else []
-                found.append([(one.id, one.status, one.match, str(it)) for one, it in zip(rows, kept, strict=True)])
-    return found
+                state.append(
+                    [
+                        (document.id, document.status, document.match, str(it))
+                        for document, it in zip(rows, kept, strict=True)
+                    ]
+                )
+    return state
 
 
 def _store_create(path: Path) -> None:
@@ -298,7 +303,7 @@ def _store_create(path: Path) -> None:
 
 
 def _near_files(count: int) -> list[bytes]:
-    """Files of which each third is a copy with a change."""
+    """Write files; every third one is a copy with a change."""
     return [FILES[i % 6] if i < 6 else FILES[i % 6][: 1500 + i] + FILES[i % 6][1600:] for i in range(count)]
 
 
@@ -315,7 +320,7 @@ def _files_add(path: Path) -> None:
 
 
 def _files_dedup(path: Path) -> None:
-    # As with texts: what an interrupted run owes takes its place when the store is opened.
+    # As for texts, opening the store publishes the pending output.
     with nk.Store.open(path / "store") as store:
         if len(store) > 10:
             return
@@ -324,7 +329,7 @@ def _files_dedup(path: Path) -> None:
     for number, data in enumerate([*_near_files(12)[8:], *(data[::-1] for data in FILES[:3])]):
         (files / str(number)).write_bytes(data)
     arguments = ["dedup", "--family", "ssdeep", str(files), "--store", str(path / "store"), "--out", str(path / "out")]
-    # A file that can't be read is an error here, and not left out.
+    # An unreadable file must be an error, not be skipped.
     app(args=[*arguments, "--strict", "--quiet"], standalone_mode=False)
 
 
@@ -371,12 +376,12 @@ SAVERS: dict[str, Saver] = {
 
 
 def entries(path: Path) -> list[str]:
-    """Every file below a folder, hidden ones too."""
+    """Return every file below a folder, including hidden ones."""
     return sorted(str(entry.relative_to(path)) for entry in path.rglob("*"))
 
 
 def watched(path: Path) -> Path:
-    """A fresh folder that the library watches."""
+    """Create an empty folder that the library watches."""
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     SHIM.fault_watch(str(path).encode())
@@ -384,7 +389,7 @@ def watched(path: Path) -> Path:
 
 
 def copy_of(old: Path, work: Path) -> Path:
-    """The old state once more, in a folder of the same name, since outputs name their paths."""
+    """Copy the old state to a folder of the same name, because outputs contain their paths."""
     SHIM.fault_watch(b"")
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(old, work)
@@ -393,7 +398,7 @@ def copy_of(old: Path, work: Path) -> Path:
 
 
 def in_child(work: Callable[[], str]) -> str:
-    """What `work` answers in a forked child, "killed" for a child that the library ended, else how it died."""
+    """Return the result of `work` in a forked child, "killed" if the library ended it, or how it died."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -417,12 +422,12 @@ def in_child(work: Callable[[], str]) -> str:
 
 
 def attempt(saver: Saver, work: Path, kind: int, at: int, fault: Fault) -> str:
-    """Runs the saver with one fault; the word for what it answered."""
+    """Run the saver with one fault and return its outcome."""
     SHIM.fault_arm(kind, at, fault.mode, fault.error, fault.forever)
     try:
         saver.save(work)
     except (OSError, errors.NearkinError) as found:
-        # A short or an interrupted call is no error: it is done again.
+        # A short or an interrupted call is not an error: the saver repeats it.
         return f"refused: {type(found).__name__}" if fault.mode == FAIL else f"fault: {found!r}"
     finally:
         SHIM.fault_disarm()
@@ -430,26 +435,26 @@ def attempt(saver: Saver, work: Path, kind: int, at: int, fault: Fault) -> str:
 
 
 def check(saver: Saver, work: Path, states: tuple[object, object], answer: str) -> str | None:
-    """Why the folder is neither old nor new, or a later run does not mend it; None if all is well."""
+    """Return why the folder has neither state or a later run does not repair it; None if all is well."""
 
     def look() -> str:
         try:
-            found = saver.state(work)
+            result = saver.state(work)
         except Exception as error:
             return f"fault: can't be read: {type(error).__name__}: {error}"
-        if found not in states or (answer == "done" and found != states[1]):
-            return "fault: neither old nor new" if found not in states else "fault: said done, is old"
+        if result not in states or (answer == "done" and result != states[1]):
+            return "fault: neither old nor new" if result not in states else "fault: said done, is old"
         saver.save(work)
         if saver.state(work) != states[1]:
             return "fault: a later run does not give the new state"
         return "well"
 
-    found = in_child(look)
-    return None if found == "well" else found
+    result = in_child(look)
+    return None if result == "well" else result
 
 
 def read_record(path: Path) -> list[Call]:
-    """The calls of a run that changed the disk, in order."""
+    """Return the calls of a run that changed the disk, in order."""
     record = path.read_bytes()
     calls: list[Call] = []
     at = 0
@@ -463,24 +468,24 @@ def read_record(path: Path) -> list[Call]:
 
 
 def replay(calls: list[Call], work: Path, policy: str) -> None:
-    """Turns the old state into what a disk may have when power goes after these calls.
+    """Change the old state into what a disk may contain after a power cut that follows these calls.
 
-    With `data` what was written to a file and not synced since is lost; with `entries` every change of a folder's
-    entries that happened after the folder was last synced.
+    With `data`, written data that was not synced is lost. With `entries`, the changes of a folder's entries since the
+    folder was last synced are lost.
     """
     SHIM.fault_watch(b"")
 
-    def synced_after(place: int, path: str) -> bool:
-        return any(call.op == "s" and call.a == path for call in calls[place + 1 :])
+    def synced_after(number: int, path: str) -> bool:
+        return any(call.op == "s" and call.a == path for call in calls[number + 1 :])
 
-    for place, call in enumerate(calls):
+    for number, call in enumerate(calls):
         a, b = Path(call.a), Path(call.b)
-        if policy == "entries" and call.op in "crulxm" and not synced_after(place, str((b if call.b else a).parent)):
+        if policy == "entries" and call.op in "crulxm" and not synced_after(number, str((b if call.b else a).parent)):
             continue
-        if call.op == "w" and policy == "data" and not synced_after(place, call.a):
+        if call.op == "w" and policy == "data" and not synced_after(number, call.a):
             continue
         if not (b if call.b else a).parent.is_dir():
-            # A folder whose own entry was lost.
+            # The entry of the folder itself was lost.
             continue
         if call.op == "c":
             a.touch()
@@ -489,7 +494,7 @@ def replay(calls: list[Call], work: Path, policy: str) -> None:
         elif call.op == "u":
             shutil.rmtree(a) if a.is_dir() else a.unlink(missing_ok=True)
         elif not a.exists():
-            # A file whose entry was lost.
+            # The entry of the file was lost.
             continue
         elif call.op == "t":
             os.truncate(a, call.offset)
@@ -512,7 +517,7 @@ def replay(calls: list[Call], work: Path, policy: str) -> None:
 
 
 def cases(counts: list[int], every: int) -> Iterator[tuple[str, int, int, Fault]]:
-    """Each fault with the kind and the number of the call that has it."""
+    """Yield each fault with the kind and the number of the call that fails."""
     for number, kind in enumerate(KINDS):
         for fault in FAULTS:
             legal = fault.mode in (SHORT, INTERRUPT)
@@ -521,7 +526,7 @@ def cases(counts: list[int], every: int) -> Iterator[tuple[str, int, int, Fault]
 
 
 def main() -> None:
-    """Tries every fault and prints what came of it."""
+    """Inject every fault and print the outcomes."""
     name, folder = sys.argv[1], Path(sys.argv[2])
     every = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     nk.set_num_threads(1)
@@ -530,7 +535,7 @@ def main() -> None:
     watched(old)
     saver.old(old)
     copy_of(old, work)
-    # Nothing of the pool is made in the parent: children make their own.
+    # The parent creates no thread pool, because each child creates its own.
     first = in_child(lambda: counted(saver, work, folder))
     if not first.startswith("{"):
         sys.exit(f"a run without faults: {first}")
@@ -558,17 +563,17 @@ def main() -> None:
             copy_of(old, work)
             replay(calls[:upto], work, policy)
             note(f"power cut after {upto} of {len(calls)}, {policy} lost", "power cut")
-    found = {"saver": name, "calls": dict(zip(KINDS, seen["counts"], strict=True)), "outcomes": outcomes}
-    print(json.dumps({**found, "faults": faults[:20], "faults in all": len(faults)}))
+    report = {"saver": name, "calls": dict(zip(KINDS, seen["counts"], strict=True)), "outcomes": outcomes}
+    print(json.dumps({**report, "faults": faults[:20], "faults in all": len(faults)}))
 
 
 def tuple_of(value: object) -> object:
-    """Lists as tuples, so that states compare whatever they went through."""
+    """Convert lists to tuples, so that states compare equal after any serialization."""
     return tuple(map(tuple_of, value)) if isinstance(value, (list, tuple)) else value
 
 
 def counted(saver: Saver, work: Path, folder: Path) -> str:
-    """What a run without faults is: its states before and after, how many calls, which names; its record is kept."""
+    """Return the states before and after a run without faults, its number of calls and its files; keep its record."""
     before = saver.state(work)
     SHIM.fault_log(str(folder / "record").encode())
     SHIM.fault_arm(-1, 0, 0, 0, 0)

@@ -1,18 +1,18 @@
-/* A C library that fails on request: loaded before libc, it makes the n-th call of a kind fail, for files below a folder.
+/* A library that injects faults: loaded before libc, it makes the n-th call of a kind fail for files below a folder.
  *
- * A program under test is started with this library in LD_PRELOAD. Its driver arms one fault through `fault_arm` and runs
- * the operation; `fault_count` tells how many calls of each kind the operation made, so that every n can be tried.
+ * Start the program under test with this library in LD_PRELOAD. Its driver arms one fault with `fault_arm` and runs the
+ * operation; `fault_count` returns the number of calls of each kind that the operation made, so that every n can be tried.
  *
  * kind       what the n-th call does
  * FAIL       returns an error number and does nothing
- * SHORT      writes or reads half of what was asked for (a legal answer, which callers have to take)
- * INTERRUPT  returns EINTR once (legal, too)
+ * SHORT      writes or reads half of the requested bytes (a legal result, which callers must handle)
+ * INTERRUPT  returns EINTR once (also legal)
  * DIE        ends the process at once, before the call
  *
- * With a log, every call that changes the disk is written to it with its data: the driver replays any beginning of it
- * as a disk would have it after the power went.
+ * If there is a log, every call that changes the disk is written to it with its data. The driver replays any prefix of
+ * the log to build the disk after a power cut.
  *
- * One thread at a time is meant to call; the counters are atomic all the same.
+ * Only one thread at a time should call; the counters are atomic nevertheless.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,8 +39,8 @@ static atomic_long counts[KINDS];
 static int armed_kind = -1, armed_mode, armed_errno, armed_forever;
 static long armed_at;
 static int log_fd = -1;
-#define MOST_FDS 4096
-static char *paths[MOST_FDS]; /* of open files below the folder */
+#define MAX_FDS 4096
+static char *paths[MAX_FDS]; /* of open files below the folder */
 
 #define REAL(name) ((__typeof__(&name))real(#name))
 static void *real(const char *name) {
@@ -67,9 +67,9 @@ void fault_log(const char *path) {
 static int below(const char *path) {
     return prefix_length && path && strncmp(path, prefix, prefix_length) == 0;
 }
-static const char *path_of(int fd) { return fd >= 0 && fd < MOST_FDS ? paths[fd] : NULL; }
+static const char *path_of(int fd) { return fd >= 0 && fd < MAX_FDS ? paths[fd] : NULL; }
 
-/* What to do with this call: 0 go on, else a mode. */
+/* Return the mode for this call; 0 lets it pass. */
 static int due(int kind) {
     long number = atomic_fetch_add(&counts[kind], 1);
     if (kind != armed_kind || number < armed_at || (number > armed_at && !armed_forever)) return 0;
@@ -82,7 +82,7 @@ static int due(int kind) {
     return armed_mode;
 }
 
-/* One record: op, two names, offset, length, then the data. */
+/* Write a record: op, two names, offset, length, data. */
 static void record(char op, const char *a, const char *b, int64_t offset, const void *data, size_t length) {
     if (log_fd < 0) return;
     char head[9000];
@@ -93,14 +93,14 @@ static void record(char op, const char *a, const char *b, int64_t offset, const 
 }
 
 static void opened(int fd, const char *path, int flags) {
-    if (fd < 0 || fd >= MOST_FDS) return;
+    if (fd < 0 || fd >= MAX_FDS) return;
     free(paths[fd]);
     paths[fd] = strdup(path);
     if (flags & O_CREAT) record('c', path, NULL, 0, NULL, 0);
     if (flags & O_TRUNC) record('t', path, NULL, 0, NULL, 0);
 }
 
-/* Whole path of a name below a folder's descriptor; NULL unless it is below what is watched. */
+/* Return the path of a name below a folder's descriptor; NULL if it is not below the watched folder. */
 static const char *whole(int folder, const char *path, char *space) {
     if (!path) return NULL;
     if (path[0] == '/') return below(path) ? path : NULL;
@@ -133,7 +133,7 @@ int openat(int folder, const char *path, int flags, ...) { MODE return open_at(f
 int openat64(int folder, const char *path, int flags, ...) { MODE return open_at(folder, path, flags, mode); }
 
 int close(int fd) {
-    if (fd >= 0 && fd < MOST_FDS && paths[fd]) {
+    if (fd >= 0 && fd < MAX_FDS && paths[fd]) {
         free(paths[fd]);
         paths[fd] = NULL;
     }

@@ -1,4 +1,4 @@
-"""A file with one flipped bit, opened without a word and searched in every way: an error, or the right answer."""
+"""Files with one flipped bit, opened without verification and searched in every way: an error, or the right result."""
 
 from __future__ import annotations
 
@@ -38,8 +38,14 @@ def ask_hamming(path: Path) -> object:
     hits = index.search(FPS[:8], radius=3)
     near = index.nearest(FPS[:2], k=3)
     pairs = index.pairs(radius=3)
-    found = [hits.offsets.tolist(), hits.ids.tolist(), hits.distances.tolist(), near.ids.tolist(), pairs.left.tolist()]
-    return [*found, pairs.right.tolist(), [list(c) for c in index.clusters(3)], len(index), hits.ids[0] in index]
+    results = [
+        hits.offsets.tolist(),
+        hits.ids.tolist(),
+        hits.distances.tolist(),
+        near.ids.tolist(),
+        pairs.left.tolist(),
+    ]
+    return [*results, pairs.right.tolist(), [list(c) for c in index.clusters(3)], len(index), hits.ids[0] in index]
 
 
 def save_wide(path: Path) -> None:
@@ -124,7 +130,7 @@ KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], object]]] = {
 
 
 def sweep(kind: str, folder: Path, step: int, bits: tuple[int, ...]) -> tuple[int, int]:
-    """Flips bits of every `step`-th byte; how many flips were refused, and how many met padding."""
+    """Flip bits of every `step`-th byte; return how many flips raised an error and how many changed only padding."""
     save, ask = KINDS[kind]
     path = folder / "file.nks"
     save(path)
@@ -137,18 +143,18 @@ def sweep(kind: str, folder: Path, step: int, bits: tuple[int, ...]) -> tuple[in
             path.unlink()
             path.write_bytes(damaged)
             try:
-                found = ask(path)
+                result = ask(path)
             except (errors.NearkinError, OSError):
                 refused += 1
             else:
-                assert right == found, f"byte {at}, bit {bit}"
+                assert right == result, f"byte {at}, bit {bit}"
                 unread += 1
     return refused, unread
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
-    """A sample of bytes, one bit of each."""
+    """Flips one bit of each byte of a sample."""
     size = (KINDS[kind][0](tmp_path / "size"), (tmp_path / "size").stat().st_size)[1]
     refused, unread = sweep(kind, tmp_path, max(1, size // 400), (3,))
     assert refused > unread
@@ -157,14 +163,14 @@ def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path, kind: st
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
-    """Every bit of the file."""
+    """Flips every bit of the file."""
     refused, unread = sweep(kind, tmp_path, 1, tuple(range(8)))
     assert refused > unread
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, kind: str) -> None:
-    """A sample of lengths, 0 among them; none is opened as something smaller."""
+    """A file truncated to any of the sampled lengths, including 0, is not opened as a smaller index."""
     save, ask = KINDS[kind]
     path = tmp_path / "file.nks"
     save(path)
@@ -177,7 +183,7 @@ def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_file_that_says_it_has_more_rows_than_it_holds_is_refused(tmp_path: Path) -> None:
-    """A few kilobytes with right checksums that claim four billion rows: an error, not an array of 17 GB."""
+    """A few kilobytes with valid checksums that claim four billion rows give an error instead of an array of 17 GB."""
     path = tmp_path / "file.nks"
     index = nk.HammingIndex(bits=64)
     index.add(None, FPS)
@@ -187,7 +193,7 @@ def test_a_file_that_says_it_has_more_rows_than_it_holds_is_refused(tmp_path: Pa
     for at in range(64, 64 + 40 * sections, 40):
         offset, length = (int.from_bytes(data[at + i : at + i + 8], "little") for i in (8, 16))
         if int.from_bytes(data[at : at + 4], "little") == 1:
-            # The fifth number of the description: rows ever added.
+            # The fifth number of the description is the number of rows ever added.
             assert len(FPS) == int.from_bytes(data[offset + 32 : offset + 40], "little")
             data[offset + 32 : offset + 40] = (2**32 - 2).to_bytes(8, "little")
             data[at + 24 : at + 32] = xxhash.xxh3_64_intdigest(data[offset : offset + length]).to_bytes(8, "little")

@@ -1,7 +1,7 @@
-"""Children of a process whose threads are using its objects: an answer or a clear error, and no child waits for ever.
+"""Children of a process whose threads are using its objects: they get a result or a clear error, and never hang.
 
-A driver process has one thread that changes an object again and again, and forks meanwhile. Each child uses the object
-under an alarm of five seconds, which would kill it. The last fork is one at rest, when everything must work.
+A thread of a driver process changes an object repeatedly while the process forks. Each child uses the object under an
+alarm that kills it after five seconds. At the last fork the object is idle, so everything must work.
 """
 
 from __future__ import annotations
@@ -131,11 +131,11 @@ def attempt(call):
 
 def child_of(writer):
     signal.alarm(5)
-    found = [attempt(made.read), attempt(made.change)]
-    # What the process owns goes; what was half changed must not be taken apart.
+    results = [attempt(made.read), attempt(made.change)]
+    # Exit releases the resources of the process; half-changed objects must not run destructors.
     vars(made).clear()
     gc.collect()
-    os.write(writer, json.dumps(found).encode())
+    os.write(writer, json.dumps(results).encode())
 
 
 def fork():
@@ -184,32 +184,33 @@ print(json.dumps({"under way": outcomes, "at rest": fork()}))
 
 @pytest.mark.parametrize("kind", ["hamming", "bands", "digests", "vectors", "texts", "counter", "hasher"])
 def test_a_forked_child_answers_or_raises_and_never_waits(kind: str) -> None:
-    """Whatever another thread of the parent was doing to the object."""
+    """The child never hangs, whatever another thread of the parent was doing to the object."""
     command = [sys.executable, "-c", DRIVER, kind, str(FORKS)]
-    # OpenBLAS stops its own threads before a fork, and may wait for ever for one that multiplies: one thread has none.
+    # OpenBLAS stops its own threads before a fork and may deadlock with one that multiplies; OPENBLAS_NUM_THREADS=1
+    # avoids that.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     ran = subprocess.run(command, capture_output=True, check=False, timeout=300, env=environment)
     assert b"" == ran.stderr, ran.stderr.decode()
-    found: dict[str, Any] = json.loads(ran.stdout)
-    assert [0, ["done", "done"]] == found["at rest"]
-    assert [0] * FORKS == [code for code, _ in found["under way"]]
-    outcomes = [outcome for _, outcome in found["under way"]]
+    report: dict[str, Any] = json.loads(ran.stdout)
+    assert [0, ["done", "done"]] == report["at rest"]
+    assert [0] * FORKS == [code for code, _ in report["under way"]]
+    outcomes = [outcome for _, outcome in report["under way"]]
     lost = "this object was in use in another thread when the process forked; open or build it again in the child"
     assert all(outcome in (["done", "done"], [lost, lost]) for outcome in outcomes), outcomes
-    # The thread uses the object nearly all the time.
+    # The thread uses the object most of the time.
     assert [lost, lost] in outcomes
 
 
 def _answer(path: str) -> list[int]:
     index = nk.HammingIndex.open(path)
     index.add([3], np.array([7], dtype=np.uint64))
-    found: list[int] = index.search(np.array([7], dtype=np.uint64), 1).ids.tolist()
-    return found
+    ids: list[int] = index.search(np.array([7], dtype=np.uint64), 1).ids.tolist()
+    return ids
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_children_that_are_started_anew_open_the_index(method: str, tmp_path: Path) -> None:
-    """Each has its own memory, so nothing of the parent's threads is in it."""
+    """Spawned children have their own memory, which no thread of the parent has locked."""
     index = nk.HammingIndex()
     index.add([1, 2], np.array([5, 1 << 40], dtype=np.uint64))
     path = tmp_path / "index.nks"
@@ -240,7 +241,7 @@ run(one, code)
 
 
 def test_a_second_interpreter_of_a_process_is_refused() -> None:
-    """The compiled module serves one interpreter per process; the import of another one is an ImportError."""
+    """The compiled module supports one interpreter per process; importing it in another one is an ImportError."""
     pytest.importorskip("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
     ran = subprocess.run([sys.executable, "-c", SUBINTERPRETER], capture_output=True, check=False, timeout=300)
     assert 0 == ran.returncode, ran.stderr.decode()

@@ -1,6 +1,6 @@
-"""What a full disk leaves behind: every index that is saved, and the folder of `nearkin dedup`.
+"""A full disk: every index that is saved, and the folder of `nearkin dedup`.
 
-A process of its own limits the size of its files (RLIMIT_FSIZE), so that writes fail midway as on a full disk.
+A child process limits the size of its files (RLIMIT_FSIZE), so that writes fail midway as on a full disk.
 """
 
 from __future__ import annotations
@@ -68,14 +68,16 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of a POS
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python process."""
+    """Run a Python process."""
     return subprocess.run([sys.executable, "-c", *arguments], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("limit", [0, 5000])
 @pytest.mark.parametrize("kind", list(OPEN))
 def test_a_full_disk_leaves_the_old_index(tmp_path: Path, kind: str, limit: int) -> None:
-    """An OSError with the system's number; the old file opens and holds what it held; its lock alone lies beside it."""
+    """The error is an OSError with the system's number; the old file opens with its contents; only its lock file is
+    left.
+    """
     path = tmp_path / "index"
     ran = run(MAKE, kind, str(path), str(limit))
     assert "saved\nrefused 27\n" == ran.stdout, ran.stderr
@@ -85,7 +87,7 @@ def test_a_full_disk_leaves_the_old_index(tmp_path: Path, kind: str, limit: int)
 
 
 def test_a_full_disk_leaves_no_half_of_a_deduplication(tmp_path: Path) -> None:
-    """Exit code 1, the file and why on stderr, and no folder of results."""
+    """The exit code is 1, stderr names the file and the reason, and there is no output folder."""
     source, out = tmp_path / "in.jsonl", tmp_path / "out"
     lines = (
         json.dumps({"text": f"document {i} has {i * i} words of its own, and {i * i * i} letters"}) for i in range(2000)

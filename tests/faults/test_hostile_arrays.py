@@ -1,6 +1,6 @@
-"""Arrays of every layout, and sparse matrices that lie about themselves: the right answer or a typed error.
+"""Arrays of every layout, and invalid sparse matrices: the right result or a typed error.
 
-What once ended the process runs in a process of its own.
+Cases that could end the process run in a child process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REFUSED = (errors.ParameterError, errors.InputError, errors.MismatchError, TypeE
 
 
 def misaligned(array: NDArray[Any]) -> NDArray[Any]:
-    """The same values, one byte off."""
+    """Return the same values, one byte off."""
     room = np.empty(array.nbytes + 1, np.uint8)
     moved: NDArray[Any] = np.ndarray(array.shape, array.dtype, room.data, offset=1)
     moved[...] = array
@@ -34,14 +34,14 @@ def misaligned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same values, which nobody can write to."""
+    """Return the same values, read-only."""
     copy: NDArray[Any] = np.array(array)
     copy.flags.writeable = False
     return copy
 
 
 class Labelled(np.ndarray):
-    """A subclass as users write them."""
+    """A subclass like those that users write."""
 
 
 LAYOUTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
@@ -65,7 +65,7 @@ ROWS = RNG.standard_normal((60, 7))
 
 @LAYOUT
 def test_fingerprints_of_every_layout_are_the_same(layout: str) -> None:
-    """hamming, add, search and pairs."""
+    """Covers hamming, add, search and pairs."""
     change = LAYOUTS[layout]
     for bits, codes in ((64, CODES), (128, WIDE)):
         same = change(codes)
@@ -75,15 +75,15 @@ def test_fingerprints_of_every_layout_are_the_same(layout: str) -> None:
             continue
         expected = nk.hamming(codes, codes[::-1].copy(), bits=bits)
         assert np.array_equal(expected, nk.hamming(same, change(codes[::-1]), bits=bits))
-        one, other = nk.HammingIndex(bits=bits), nk.HammingIndex(bits=bits)
-        one.add(None, codes)
+        index, other = nk.HammingIndex(bits=bits), nk.HammingIndex(bits=bits)
+        index.add(None, codes)
         other.add(change(np.arange(len(codes))), same)
-        assert repr(list(one.search(codes, radius=30))) == repr(list(other.search(same, radius=30)))
+        assert repr(list(index.search(codes, radius=30))) == repr(list(other.search(same, radius=30)))
 
 
 @LAYOUT
 def test_vectors_of_every_layout_are_the_same(layout: str) -> None:
-    """fit, transform, an index of them, and nearest neighbours; objects are no numbers."""
+    """Covers fit, transform, an index and nearest neighbours; arrays of objects are rejected."""
     same = LAYOUTS[layout](ROWS)
     family = nk.families.Hyperplane(64, seed=1).fit(ROWS)
     index = nk.LSHIndex(nk.families.Hyperplane(64, seed=1)).fit(ROWS)
@@ -99,7 +99,7 @@ def test_vectors_of_every_layout_are_the_same(layout: str) -> None:
 
 @LAYOUT
 def test_signatures_of_every_layout_are_the_same(layout: str) -> None:
-    """Other byte orders and objects are refused, since a signature has one type."""
+    """Other byte orders and objects are rejected, because a signature has one type."""
     signatures = nk.signature(["a text of words", "another text", "a text of words"])
     same = LAYOUTS[layout](signatures)
     index = nk.BandIndex(num_perm=signatures.shape[1], threshold=0.8)
@@ -113,7 +113,7 @@ def test_signatures_of_every_layout_are_the_same(layout: str) -> None:
 
 @cache
 def calls() -> dict[str, Callable[[Any], object]]:
-    """Calls that take an array, ready for it."""
+    """Return calls that take an array."""
     codes = nk.HammingIndex(bits=64)
     codes.add(None, CODES)
     vectors = nk.LSHIndex(nk.families.Hyperplane(64, seed=1)).fit(ROWS)
@@ -160,7 +160,7 @@ ODD: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("call", calls())
 def test_odd_arrays_are_answered_or_refused(call: str, odd: str) -> None:
-    """Nothing but typed errors leaves a call."""
+    """A call raises only typed errors."""
     array = ODD[odd]()
     if array.size > 1 << 40 and call in ("fingerprint", "signature", "digests"):
         pytest.skip("a list of so many Python objects is the caller's own")
@@ -171,7 +171,7 @@ def test_odd_arrays_are_answered_or_refused(call: str, odd: str) -> None:
 
 
 def test_what_is_masked_is_refused() -> None:
-    """A value under a mask is none, so it is neither searched for nor stored."""
+    """A masked value is missing, so it is neither searched for nor stored."""
     masked = np.ma.MaskedArray(CODES, CODES > CODES[0])
     for call in ("hamming", "search", "add", "ids", "transform", "nearest", "bands"):
         given_array = np.ma.MaskedArray(ROWS, ROWS > 1) if call in ("transform", "nearest") else masked
@@ -254,14 +254,14 @@ for name, call in calls.items():
     ],
 )
 def test_sparse_matrices_that_lie_do_not_end_the_process(kind: str, part: str, what: str) -> None:
-    """Index arrays that descend, are negative, leave the matrix, or have a wrong length or type."""
+    """Index arrays descend, are negative, point outside the matrix, or have a wrong length or type."""
     done = subprocess.run(
         [sys.executable, "-c", HOSTILE, kind, part, what], capture_output=True, text=True, check=False
     )
     assert 0 == done.returncode, done.stderr[-2000:]
     outcomes = [line.split(":")[0] for line in done.stdout.splitlines()]
     if (part, what) == ("indices", "descending"):
-        # Columns in any order are what a matrix may have, unless it said before that they ascend.
+        # Columns may have any order, unless the matrix claims that they are sorted.
         assert 5 == len(outcomes)
     else:
         assert ["refused"] * 5 == outcomes, done.stdout
@@ -269,16 +269,16 @@ def test_sparse_matrices_that_lie_do_not_end_the_process(kind: str, part: str, w
 
 @given(data=st.data())
 def test_any_index_arrays_are_read_or_refused(data: st.DataObject) -> None:
-    """CSR of random parts: what SciPy's own full check takes gives the dense rows' answer, the rest an error."""
+    """Random CSR arrays that SciPy's full check accepts give the dense rows' result; others raise an error."""
     rows, columns = 4, 5
     ends = data.draw(st.lists(st.integers(-1, 6), min_size=4, max_size=6).map(lambda some: [0, *sorted(some)[1:]]))
-    places = data.draw(st.lists(st.integers(-1, 5), min_size=3, max_size=7))
+    indices = data.draw(st.lists(st.integers(-1, 5), min_size=3, max_size=7))
     values = data.draw(st.lists(st.integers(1, 9).map(float), min_size=3, max_size=7))
     matrix = sp.csr_array((rows, columns))
-    matrix.indptr, matrix.indices = np.array(ends, np.int32), np.array(places, np.int32)
+    matrix.indptr, matrix.indices = np.array(ends, np.int32), np.array(indices, np.int32)
     matrix.data = np.array(values)
-    whole = len(ends) == rows + 1 and ends == sorted(ends) and ends[-1] <= min(len(places), len(values))
-    whole = whole and all(0 <= place < columns for place in places[: ends[-1]])
+    whole = len(ends) == rows + 1 and ends == sorted(ends) and ends[-1] <= min(len(indices), len(values))
+    whole = whole and all(0 <= column < columns for column in indices[: ends[-1]])
     family = nk.families.SparseSimHash(16, seed=2)
     if not whole:
         with pytest.raises(errors.ParameterError, match="a sparse matrix whose"):
@@ -287,15 +287,18 @@ def test_any_index_arrays_are_read_or_refused(data: st.DataObject) -> None:
     dense = np.zeros((rows, columns))
     for row in range(rows):
         for at in range(ends[row], ends[row + 1]):
-            dense[row, places[at]] += values[at]
-    found = [nk.SimHash().fingerprint_csr(matrix).tolist(), nk.SimHash().fingerprint_csr(sp.csr_array(dense)).tolist()]
-    assert found[0] == found[1]
+            dense[row, indices[at]] += values[at]
+    results = [
+        nk.SimHash().fingerprint_csr(matrix).tolist(),
+        nk.SimHash().fingerprint_csr(sp.csr_array(dense)).tolist(),
+    ]
+    assert results[0] == results[1]
     if dense.any(axis=1).all():
         assert np.array_equal(family.fit(dense).transform(dense), family.transform(matrix))
 
 
 def test_columns_of_another_format_are_not_taken_for_rows() -> None:
-    """CSC has the same attributes, which mean columns."""
+    """CSC has the same attributes, but they describe columns."""
     for call in (nk.SimHash().fingerprint_csr, nk.MinHash().signature_csr):
         with pytest.raises(errors.ParameterError, match="tocsr"):
             call(sp.csc_array(np.eye(3)))  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Arrow columns whose bytes, offsets, views or keys are not what Arrow says: an error that names the row, nothing else.
+"""Arrow columns with invalid bytes, offsets, views or keys: an error that names the row.
 
-`pyarrow.parquet.read_table` hands on bytes as they lie in the file; nothing checks all of what IPC makes.
+`pyarrow.parquet.read_table` does not validate the bytes of a file, and nothing validates everything that IPC produces.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KINDS = [
 
 
 def column(values: Sequence[bytes | None], kind: str) -> Any:
-    """An Arrow column of a type of strings whose bytes nobody checked."""
+    """Return an Arrow column of a string type whose bytes were not validated."""
     binary = pa.array(values, pa.binary())
     if kind in ("table", "chunked"):
         half = len(values) // 2
@@ -62,12 +62,12 @@ def column(values: Sequence[bytes | None], kind: str) -> Any:
 @pytest.mark.parametrize("bad", BAD, ids=repr)
 @pytest.mark.parametrize("row", [0, 2500, 4999])
 def test_bytes_that_are_not_utf8_name_their_row(kind: str, bad: bytes, row: int) -> None:
-    """In the first, a middle and the last row of every type, also when rows are cut off before and after."""
+    """Invalid bytes in the first, a middle and the last row of every type are found, also in slices."""
     values: list[bytes | None] = [b"a text, \xc3\xa9", None, b""] * 1666 + [b"last"] * 2
     values[row] = bad
     given_column = column(values, kind)
-    for texts, place in ((given_column, row), (given_column.slice(max(row - 7, 0)), min(row, 7))):
-        with pytest.raises(errors.InputError, match=rf"^text {place}: is not UTF-8: byte 0x"):
+    for texts, number in ((given_column, row), (given_column.slice(max(row - 7, 0)), min(row, 7))):
+        with pytest.raises(errors.InputError, match=rf"^text {number}: is not UTF-8: byte 0x"):
             nk.fingerprint(texts, RECIPE)
     whole = given_column.slice(row + 1)
     expected = [None if value is None else value.decode() for value in values[row + 1 :]]
@@ -75,14 +75,14 @@ def test_bytes_that_are_not_utf8_name_their_row(kind: str, bad: bytes, row: int)
 
 
 def is_utf8(value: bytes) -> bool:
-    """As Python sees it."""
+    """Return True if Python can decode the bytes."""
     return value.decode(errors="replace").encode() == value
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(values=st.lists(st.none() | st.binary(max_size=20) | st.text(max_size=6).map(str.encode), max_size=12))
 def test_any_bytes_are_texts_or_an_error(kind: str, values: list[bytes | None]) -> None:
-    """What is UTF-8 in every row gives the fingerprints of a list, anything else names the first row that is not."""
+    """Columns of valid UTF-8 give the fingerprints of a list; others raise an error with the first invalid row."""
     broken = [row for row, value in enumerate(values) if value is not None and not is_utf8(value)]
     if broken:
         with pytest.raises(errors.InputError, match=rf"^text {broken[0]}: is not UTF-8"):
@@ -94,7 +94,7 @@ def test_any_bytes_are_texts_or_an_error(kind: str, values: list[bytes | None]) 
 
 @given(first=st.binary(max_size=9), second=st.binary(max_size=9))
 def test_values_that_are_utf8_only_together_are_refused(first: bytes, second: bytes) -> None:
-    """A character that two rows share is in neither of them."""
+    """A character that is split between two rows is in neither of them."""
     whole = first + "é".encode() + second
     cut = len(first) + 1
     packed = pa.Array.from_buffers(
@@ -105,7 +105,7 @@ def test_values_that_are_utf8_only_together_are_refused(first: bytes, second: by
 
 
 def test_bytes_under_a_null_are_nobodys() -> None:
-    """Arrow leaves open what lies there."""
+    """Arrow does not define the bytes of a null."""
     packed = pa.Array.from_buffers(
         pa.string(),
         3,
@@ -130,12 +130,12 @@ OFFSETS = [
 @pytest.mark.parametrize("offsets", OFFSETS, ids=str)
 @pytest.mark.parametrize(("kind", "code"), [(pa.string(), "i"), (pa.large_string(), "q")], ids=["string", "large"])
 def test_offsets_that_descend_or_leave_the_data_are_refused(offsets: list[int], kind: pa.DataType, code: str) -> None:
-    """Whole, and where a slice hides the rows before or after."""
-    places = np.array([0, 2, 4, 6], code)
-    texts = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(places), pa.py_buffer(b"abcdef")])
+    """Invalid offsets are rejected in the full column, and where a slice hides the rows before or after."""
+    values = np.array([0, 2, 4, 6], code)
+    texts = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(values), pa.py_buffer(b"abcdef")])
     parts = [texts.slice(start, length) for start, length in ((0, 1), (1, 1), (2, 1), (1, 2))]
-    # pyarrow has looked at them by now.
-    places[:] = offsets
+    # Change the offsets after pyarrow has checked them.
+    values[:] = offsets
     with pytest.raises(errors.InputError, match=r"^(Arrow data|text \d): "):
         nk.fingerprint(texts, RECIPE)
     for part, (start, end) in zip(parts, ((0, 1), (1, 2), (2, 3), (1, 3)), strict=True):
@@ -160,7 +160,7 @@ VIEWS = [
 
 @pytest.mark.parametrize("view", VIEWS, ids=range(len(VIEWS)))
 def test_views_that_leave_their_buffers_are_refused(view: bytes) -> None:
-    """Lengths, buffer numbers and places of any kind."""
+    """Lengths, buffer numbers and offsets are arbitrary."""
     good = struct.pack("<i12s", 3, b"abc")
     buffers = [None, pa.py_buffer(good + view), pa.py_buffer(b"a long string, kept")]
     with pytest.raises(errors.InputError, match=r"^(Arrow data|text 1): "):
@@ -169,20 +169,20 @@ def test_views_that_leave_their_buffers_are_refused(view: bytes) -> None:
 
 @pytest.mark.parametrize("keys", [[0, 2], [0, -1], [127, 0]])
 def test_keys_outside_of_their_dictionary_are_refused(keys: list[int]) -> None:
-    """A key is a row of the dictionary."""
+    """A key must be a row of the dictionary."""
     texts = pa.DictionaryArray.from_arrays(pa.array(keys, pa.int8()), pa.array(["a", "b"]), safe=False)
     with pytest.raises(errors.InputError, match=r"text \d: has the key -?\d+; the dictionary has 2 entries"):
         nk.fingerprint(texts, RECIPE)
 
 
 def test_entries_of_a_dictionary_that_no_row_names_are_nobodys() -> None:
-    """Filters leave dictionaries as they are."""
+    """Filters leave dictionaries unchanged, so unused entries are not validated."""
     texts = pa.DictionaryArray.from_arrays(pa.array([1, 1]), column([b"\xff", b"b"], "string"))
     assert nk.fingerprint(["b", "b"], RECIPE).tolist() == nk.fingerprint(texts, RECIPE).tolist()
 
 
 def test_files_of_parquet_with_other_bytes_name_the_row(tmp_path: Path) -> None:
-    """The way they come: read without a check, as a table and by pandas."""
+    """The file is read without validation, as a table and by pandas."""
     pd = pytest.importorskip("pandas")
     pq.write_table(pa.table({"text": column([b"fine", b"caf\xe9"], "string")}), tmp_path / "a.parquet")
     table = pq.read_table(tmp_path / "a.parquet")
@@ -193,7 +193,7 @@ def test_files_of_parquet_with_other_bytes_name_the_row(tmp_path: Path) -> None:
 
 
 def readers() -> list[Callable[[Any], object]]:
-    """Every call that reads a column of texts or digests."""
+    """Return every call that reads a column of texts or digests."""
     return [
         lambda texts: nk.fingerprint(texts, RECIPE),
         lambda texts: nk.signature(texts),
@@ -205,14 +205,14 @@ def readers() -> list[Callable[[Any], object]]:
 
 @pytest.mark.parametrize("reader", readers(), ids=range(5))
 def test_every_reader_of_columns_checks_them(reader: Callable[[Any], object]) -> None:
-    """Texts, words and digests come through one door."""
+    """Texts, words and digests are all read through the same validation."""
     for kind in KINDS:
         with pytest.raises(errors.InputError, match=r"(text|row) 1: is not UTF-8"):
             reader(column([b"3:abc:abc", b"3:\xff:abc", b"3:abc:abc"], kind))
 
 
 def test_a_column_is_passed_once() -> None:
-    """Capsules that were read already are an error."""
+    """Capsules that were already consumed are an error."""
     capsules = pa.array(["a"]).__arrow_c_array__()
     stream = pa.chunked_array([["a"]]).__arrow_c_stream__()
     for again in (
@@ -226,14 +226,14 @@ def test_a_column_is_passed_once() -> None:
 
 @pytest.mark.parametrize("writable", [False, True])
 def test_buffers_are_read_as_they_were_when_they_were_checked(writable: bool) -> None:
-    """Arrays that can be written to are copied; views, strides and misaligned offsets give the same texts."""
+    """Writable arrays are copied; views, strides and misaligned offsets give the same texts."""
     data = np.frombuffer("añb中c".encode(), np.uint8).copy()
     offsets = np.array([0, 1, 3, 4, 7, 8], np.int64)
     data.flags.writeable = offsets.flags.writeable = writable
     odd = np.frombuffer(b"x" + offsets.tobytes(), np.uint8)[1:].view(np.int64)
     strided = np.repeat(offsets, 2)[::2]
     expected = nk.fingerprint(list("añb中c"), RECIPE).tolist()
-    for places in (offsets, odd, strided):
+    for values in (offsets, odd, strided):
         for bytes_ in (data, np.repeat(data, 3)[::3]):
-            packed: Any = SimpleNamespace(offsets=places, data=bytes_)
+            packed: Any = SimpleNamespace(offsets=values, data=bytes_)
             assert expected == nk.fingerprint(packed, RECIPE).tolist()

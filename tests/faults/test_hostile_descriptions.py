@@ -1,6 +1,6 @@
-"""Files whose sums are right and whose JSON is anybody's: descriptions, notes, recipes. An error, or a file that works.
+"""Files with valid checksums and arbitrary JSON in descriptions, metadata and recipes: an error, or a usable file.
 
-Whoever changes a description changes its checksum too, so no sum protects the reader of it.
+Whoever changes a description can also change its checksum, so checksums do not protect the reader.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ HEADER, ENTRY = 64, 40
 
 
 def number(data: bytes, at: int) -> int:
-    """Eight bytes as a number."""
+    """Return eight bytes as a number."""
     return int.from_bytes(data[at : at + 8], "little")
 
 
 def with_json(data: bytes, change: Callable[[str], str]) -> bytes:
-    """The segment with another JSON text in the section that has one, and with right places and sums."""
+    """Replace the JSON section of a segment, with correct offsets and checksums."""
     count = int.from_bytes(data[16:20], "little")
     head, body = bytearray(data[: HEADER + ENTRY * count]), bytearray()
     for at in range(HEADER, len(head), ENTRY):
@@ -45,7 +45,7 @@ def with_json(data: bytes, change: Callable[[str], str]) -> bytes:
             end = json.JSONDecoder().raw_decode(text)[1]
             new = change(section[start : start + end].decode()).encode("utf-8", "surrogatepass")
             before = section[:start]
-            # The index of vectors says how long its text is, since arrays follow it.
+            # The index of vectors stores the length of its JSON, because arrays follow it.
             if start >= 8 and number(section, start - 8) == end:
                 before = section[: start - 8] + len(new).to_bytes(8, "little")
             section = before + new + section[start + end :]
@@ -60,26 +60,26 @@ def with_json(data: bytes, change: Callable[[str], str]) -> bytes:
 
 
 def save_hamming(path: Path) -> None:
-    """With a recipe."""
+    """Save a Hamming index with a recipe."""
     index = nk.HammingIndex(recipe="char:4|count|xxh3|simhash:64")
     index.add(None, FPS)
     index.save(path)
 
 
 def ask_recipe(path: Path) -> object:
-    """The recipe and the answers."""
+    """Return the recipe and the search results."""
     return str(nk.HammingIndex.open(path).recipe), ask_hamming(path)
 
 
 def save_bands(path: Path) -> None:
-    """With a recipe and a threshold."""
+    """Save a band index with a recipe and a threshold."""
     index = nk.BandIndex(num_perm=16, threshold=0.5, recipe="char:4|binary|xxh3|minhash:16")
     index.add(None, SIGNATURES)
     index.save(path)
 
 
 def save_pstable(path: Path) -> None:
-    """Parameters of several types."""
+    """Save a family with parameters of several types."""
     PStable(width=2.0, hashes=4, seed=2).fit(X).save(path)
 
 
@@ -99,7 +99,7 @@ HOSTILE = st.sampled_from(NUMBERS + OTHERS)
 
 
 def paths(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place of a JSON value."""
+    """Yield the path of every JSON value."""
     yield path
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -108,25 +108,25 @@ def paths(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 
 def changed(value: Any, path: tuple[Any, ...], new: object, how: str) -> object:
-    """The value with another one at a place, or without it, or with one more beside it."""
+    """Return the value with another one at a path, without the one at the path, or with an additional one."""
     if not path:
         return new
     value = json.loads(json.dumps(value))
-    place = value
+    parent = value
     for key in path[:-1]:
-        place = place[key]
+        parent = parent[key]
     if how == "remove":
-        del place[path[-1]]
-    elif how == "add" and isinstance(place, dict):
-        place[f"{path[-1]} too"] = new
+        del parent[path[-1]]
+    elif how == "add" and isinstance(parent, dict):
+        parent[f"{path[-1]} too"] = new
     else:
-        place[path[-1]] = new
+        parent[path[-1]] = new
     return value
 
 
 @cache
 def saved(kind: str, folder: Path) -> bytes:
-    """A file of a kind."""
+    """Return the bytes of a file of this kind."""
     path = folder / "whole"
     path.unlink(missing_ok=True)
     DESCRIBED[kind][0](path)
@@ -134,7 +134,7 @@ def saved(kind: str, folder: Path) -> bytes:
 
 
 def ask(kind: str, folder: Path, data: bytes) -> object:
-    """The answers of a file with these bytes."""
+    """Return the results of a file with these bytes."""
     path = folder / "file.nks"
     path.unlink(missing_ok=True)
     path.write_bytes(data)
@@ -143,13 +143,13 @@ def ask(kind: str, folder: Path, data: bytes) -> object:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for files."""
+    """Return a folder for files."""
     return tmp_path_factory.mktemp("described")
 
 
 @pytest.mark.parametrize("kind", DESCRIBED)
 def test_a_description_that_is_written_again_is_the_same(kind: str, folder: Path) -> None:
-    """The attack itself changes nothing."""
+    """Rewriting a description without a change gives the same results, so the test itself changes nothing."""
     whole = saved(kind, folder)
     assert ask(kind, folder, whole) == ask(kind, folder, with_json(whole, lambda text: text))
     assert ask(kind, folder, whole) == ask(kind, folder, with_json(whole, lambda text: json.dumps(json.loads(text))))
@@ -158,7 +158,7 @@ def test_a_description_that_is_written_again_is_the_same(kind: str, folder: Path
 @pytest.mark.parametrize("kind", DESCRIBED)
 @given(data=st.data())
 def test_a_description_with_other_values_is_an_error_or_is_used(kind: str, folder: Path, data: st.DataObject) -> None:
-    """At every place: missing, of another type, out of range, one too many."""
+    """At every path, values are missing, duplicated, out of range or of another type."""
 
     def change(text: str) -> str:
         value = json.loads(text)
@@ -177,7 +177,7 @@ def test_a_description_with_other_values_is_an_error_or_is_used(kind: str, folde
     "text", ["", "{", "[" * 200_000, '{"recipe":' * 200_000, "9" * 5000, "\0", "\ud800", '"text"', "null"], ids=range(9)
 )
 def test_a_description_that_is_no_json_is_an_error(kind: str, folder: Path, text: str) -> None:
-    """Nested to any depth, numbers of any length, bytes that are no text."""
+    """Descriptions have any nesting depth, numbers of any length, or bytes that are not UTF-8."""
     hostile = with_json(saved(kind, folder), lambda _: text)
     with pytest.raises(errors.NearkinError):
         ask(kind, folder, hostile)
@@ -188,7 +188,7 @@ def test_a_description_that_is_no_json_is_an_error(kind: str, folder: Path, text
 def test_hash_functions_of_a_file_that_do_not_fit_in_memory_are_an_error(
     tmp_path: Path, rotation: Literal["hadamard", "gaussian"], dimension: int
 ) -> None:
-    """Their parameters are drawn by seed, so that a file of any size may ask for any number of them."""
+    """Parameters are generated from a seed, so a small file can demand any number of hash functions."""
     path = tmp_path / "family.nks"
     CrossPolytope(hashes=2000, dims=4, rotation=rotation).fit(X).save(path)
     path.write_bytes(
@@ -199,7 +199,7 @@ def test_hash_functions_of_a_file_that_do_not_fit_in_memory_are_an_error(
 
 
 def test_hash_functions_that_do_not_fit_in_memory_are_an_error() -> None:
-    """As for files."""
+    """The constructor raises the same error as opening a file."""
     wide = np.zeros((1, 2**22), np.float32)
     for family in (Hyperplane(bits=2**16), CrossPolytope(hashes=2**16, rotation="gaussian")):
         with pytest.raises(MemoryError, match="do not fit in memory; use fewer hash functions"):
@@ -207,7 +207,7 @@ def test_hash_functions_that_do_not_fit_in_memory_are_an_error() -> None:
 
 
 def test_an_index_of_vectors_whose_functions_have_another_dimension_is_an_error(folder: Path) -> None:
-    """Before anything is drawn for that dimension."""
+    """The error is raised before any parameter is generated for that dimension."""
 
     def change(text: str) -> str:
         about = json.loads(text)
@@ -235,7 +235,7 @@ SETTINGS = [
 def test_settings_of_an_index_of_vectors_are_checked_when_it_is_opened(
     folder: Path, settings: dict[str, object]
 ) -> None:
-    """Counts of their filter, within their ranges; a search would meet them otherwise."""
+    """Counts of the filter must be in range when the file is opened; otherwise a search would fail."""
 
     def change(text: str) -> str:
         about = json.loads(text)
@@ -248,7 +248,7 @@ def test_settings_of_an_index_of_vectors_are_checked_when_it_is_opened(
 
 
 def test_a_table_whose_first_line_is_no_json_is_an_error(tmp_path: Path) -> None:
-    """As above, for inverse document frequencies."""
+    """The same for tables of inverse document frequencies."""
     path = tmp_path / "idf"
     nk.Idf.fit(TEXTS, "word:1").save(path)
     body = path.read_bytes().partition(b"\n")[2]
@@ -260,7 +260,7 @@ def test_a_table_whose_first_line_is_no_json_is_an_error(tmp_path: Path) -> None
 
 @given(data=st.data())
 def test_a_table_with_another_first_line_is_an_error_or_is_used(tmp_path_factory: Any, data: st.DataObject) -> None:
-    """With a right sum over the line."""
+    """The checksum of the line is valid."""
     path = tmp_path_factory.mktemp("idf") / "idf"
     nk.Idf.fit(TEXTS, "word:1").save(path)
     line, _, body = path.read_bytes().partition(b"\n")
@@ -279,7 +279,7 @@ def test_a_table_with_another_first_line_is_an_error_or_is_used(tmp_path_factory
     "text", ["[" * 200_000, '{"bits":' * 200_000, '{"bits":' + "9" * 5000 + "}", "\ud800"], ids=range(4)
 )
 def test_recipes_of_hostile_json_are_refused(text: str) -> None:
-    """Nested to any depth, numbers of any length."""
+    """Recipes have any nesting depth and numbers of any length."""
     with pytest.raises(errors.ParameterError):
         nk.Recipe.from_json(text)
 
@@ -323,7 +323,7 @@ SEGMENTS = GOOD + MORE + BAD
 
 @given(text=st.lists(st.sampled_from(SEGMENTS) | st.text(max_size=6), max_size=8).map("|".join) | st.text(max_size=40))
 def test_any_text_is_a_recipe_or_refused(text: str) -> None:
-    """What is read is written and read again as itself."""
+    """A recipe that is parsed from any text has a text form that gives the same recipe."""
     try:
         recipe = nk.Recipe(text)
     except errors.NearkinError:
@@ -334,13 +334,13 @@ def test_any_text_is_a_recipe_or_refused(text: str) -> None:
 
 @given(data=st.data())
 def test_any_values_in_a_json_form_are_a_recipe_or_refused(data: st.DataObject) -> None:
-    """At every place of the forms of both families."""
+    """Replaces values at every path of the JSON forms of both families."""
     text = data.draw(
         st.sampled_from(["char:4|count|xxh3|simhash:64", "word:2|binary|xxh3|minhash:16", "word:1|stop:en|log"])
     )
     value = json.loads(nk.Recipe(text).to_json())
-    place = data.draw(st.sampled_from(list(paths(value))))
-    form = json.dumps(changed(value, place, data.draw(HOSTILE), data.draw(st.sampled_from(["put", "remove", "add"]))))
+    path = data.draw(st.sampled_from(list(paths(value))))
+    form = json.dumps(changed(value, path, data.draw(HOSTILE), data.draw(st.sampled_from(["put", "remove", "add"]))))
     try:
         recipe = nk.Recipe.from_json(form)
     except errors.NearkinError:

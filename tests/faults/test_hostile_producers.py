@@ -1,7 +1,7 @@
-"""Arrow columns from a producer of our own, by the C data interface: texts or an error, whatever it writes.
+"""Arrow columns from a custom producer of the C data interface: texts or an error, whatever it writes.
 
-pyarrow refuses to make such structs; other producers are free to. Only what the interface can't say is right here: that
-pointers point at something, and that buffers are as long as the numbers beside them claim.
+pyarrow rejects such structs, but other producers may create them. The producer is right only where the interface has no
+means of validation: pointers are valid, and buffers have the lengths that the structs claim.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ Array._fields_ = [
 
 
 def release_array(address: int) -> None:
-    """Marks the array as released; its memory is Python's."""
+    """Mark the array as released; Python owns its memory."""
     Array.from_address(address).release = None
 
 
 def release_schema(address: int) -> None:
-    """As for arrays."""
+    """Mark the schema as released."""
     Schema.from_address(address).release = None
 
 
@@ -73,14 +73,14 @@ RELEASES = {kind: Release(call) for kind, call in ((Array, release_array), (Sche
 
 
 class Producer:
-    """A schema and an array; a field that is named is what is given, everything else holds together."""
+    """A schema and an array; arguments replace single fields, and all other fields are consistent."""
 
     def __init__(self) -> None:
         self.kept: list[Any] = []
         self.pair: tuple[Schema, Array] | None = None
 
     def pointer(self, data: bytes) -> int:
-        """Memory that holds these bytes, aligned to 16."""
+        """Return the address of a copy of the bytes, aligned to 16."""
         buffer = ctypes.create_string_buffer(len(data) + 32)
         address = -(-ctypes.addressof(buffer) // 16) * 16
         ctypes.memmove(address, data, len(data))
@@ -88,7 +88,7 @@ class Producer:
         return address
 
     def schema(self, form: bytes | None, children: Sequence[Schema | None] = (), **fields: Any) -> Schema:
-        """A type."""
+        """Return the schema of a type."""
         values = {"name": b"text", "flags": 2, "n_children": len(children), **fields}
         made = Schema(format=form, release=ctypes.cast(RELEASES[Schema], ctypes.c_void_p).value, **values)
         if children:
@@ -100,7 +100,7 @@ class Producer:
     def array(
         self, length: int, buffers: Sequence[bytes | None], children: Sequence[Array] = (), **fields: Any
     ) -> Array:
-        """An array over copies of these bytes."""
+        """Return an array over copies of the buffers."""
         addresses = [None if data is None else self.pointer(data) for data in buffers]
         values = {"null_count": -1, "n_buffers": len(buffers), "n_children": len(children), **fields}
         made = Array(length=length, release=ctypes.cast(RELEASES[Array], ctypes.c_void_p).value, **values)
@@ -111,16 +111,16 @@ class Producer:
         return made
 
     def column(self, schema: Schema, array: Array) -> Producer:
-        """The producer itself, which hands these two on."""
+        """Return a producer of this schema and array."""
         self.pair = (schema, array)
         return self
 
     def texts(self, **fields: Any) -> Array:
-        """The column a, bc."""
+        """Return the column a, bc."""
         return self.array(2, [None, struct.pack("3i", 0, 1, 3), b"abc"], **fields)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """The two capsules."""
+        """Return the two capsules."""
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         assert self.pair is not None
@@ -129,12 +129,12 @@ class Producer:
 
 
 def fingerprint(texts: Any) -> list[int]:
-    """Of each text."""
+    """Return the fingerprint of each text."""
     return [int(value) for value in nk.fingerprint(texts, RECIPE)]
 
 
 def test_a_producer_of_texts_is_read() -> None:
-    """What the attacks begin with: a plain column, a table of one, a dictionary, a part."""
+    """The valid starting points of the tests: a plain column, a table with one column, a dictionary, a slice."""
     p = Producer()
     expected = fingerprint(["a", "bc"])
     assert expected == fingerprint(p.column(p.schema(b"u"), p.texts()))
@@ -147,7 +147,7 @@ def test_a_producer_of_texts_is_read() -> None:
 
 
 def part(p: Producer) -> Array:
-    """The last row."""
+    """Return the last row."""
     array = p.texts(offset=1)
     array.length = 1
     return array
@@ -185,7 +185,7 @@ NESTED: list[bytes | None] = [
 
 @pytest.mark.parametrize("form", FORMATS + NESTED, ids=repr)
 def test_formats_of_any_kind_are_refused(form: bytes | None) -> None:
-    """Without children, with one, with one that is missing, and as the values of a dictionary."""
+    """The schema has no children, one child, a missing child, or this format as the values of a dictionary."""
     p = Producer()
     for children in ([], [p.schema(b"i")], [None]):
         made = p.schema(form, children)
@@ -196,7 +196,7 @@ def test_formats_of_any_kind_are_refused(form: bytes | None) -> None:
 
 @pytest.mark.parametrize("count", [-(2**63), -1, 0, 2])
 def test_tables_with_other_numbers_of_columns_are_refused(count: int) -> None:
-    """In the schema and in the array."""
+    """The number is wrong in the schema or in the array."""
     p = Producer()
     two = [p.schema(b"u", name=b"caf\xe9"), p.schema(b"u", name=None)]
     with pytest.raises((errors.InputError, TypeError), match=r"the table has the columns|column 0 of -\d+ is missing"):
@@ -207,7 +207,7 @@ def test_tables_with_other_numbers_of_columns_are_refused(count: int) -> None:
 
 
 def test_columns_that_are_missing_or_short_are_refused() -> None:
-    """No pointer to columns, a column that is released, one of fewer rows, a negative number of rows."""
+    """There is no pointer to columns, or a column is released, too short, or has a negative length."""
     p = Producer()
     released = p.texts()
     released.release = None
@@ -220,7 +220,7 @@ def test_columns_that_are_missing_or_short_are_refused() -> None:
 @pytest.mark.parametrize("form", [b"u", b"U", b"vu", b"n", b"c"])
 @pytest.mark.parametrize("value", [-(2**63), -1, 2**59, 2**63 - 1])
 def test_lengths_and_offsets_beyond_memory_are_refused(form: bytes, value: int) -> None:
-    """For every layout."""
+    """Covers every layout."""
     p = Producer()
     schema = p.schema(form, dictionary=ctypes.pointer(p.schema(b"u")) if form == b"c" else None)
     for fields in ({"offset": value}, {"length": value}):
@@ -236,7 +236,7 @@ def test_lengths_and_offsets_beyond_memory_are_refused(form: bytes, value: int) 
 @pytest.mark.parametrize("form", [b"u", b"U", b"vu", b"c"])
 @pytest.mark.parametrize("buffers", [-(2**63), -1, 0, 1])
 def test_buffers_that_are_missing_are_refused(form: bytes, buffers: int) -> None:
-    """A number of buffers below what the layout has, and no pointer to any."""
+    """The number of buffers is too small for the layout, or a buffer pointer is null."""
     p = Producer()
     schema = p.schema(form, dictionary=ctypes.pointer(p.schema(b"u")) if form == b"c" else None)
     for nowhere in (False, True):
@@ -250,7 +250,7 @@ def test_buffers_that_are_missing_are_refused(form: bytes, buffers: int) -> None
 
 
 def test_dictionaries_of_any_kind_are_refused() -> None:
-    """Keys that are no integers, dictionaries in dictionaries, and a dictionary that is not there."""
+    """Keys are not integers, dictionaries are nested, or the dictionary is missing."""
     p = Producer()
     texts = ctypes.pointer(p.schema(b"u"))
     inner = ctypes.pointer(p.schema(b"c", dictionary=texts))
@@ -266,7 +266,7 @@ def test_dictionaries_of_any_kind_are_refused() -> None:
 
 
 def test_types_nested_to_any_depth_are_refused() -> None:
-    """In a process of its own: following them once ended it."""
+    """Recursion could overflow the stack, so the test runs in a child process."""
     script = f"""
 import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
 import ctypes
@@ -299,8 +299,8 @@ NUMBERS = st.integers(-2, 9) | st.sampled_from([-(2**31), 2**31 - 1])
 def test_any_offsets_and_bytes_are_texts_or_an_error(
     offsets: list[int], data: bytes, nulls: int | None, first: int, wide: bool
 ) -> None:
-    """What holds together gives the fingerprints of a list; else the row that does not is named."""
-    # The last offset alone says how long the data is.
+    """Consistent columns give the fingerprints of a list; otherwise the error names the inconsistent row."""
+    # The length of the data follows only from the last offset.
     offsets[-1] = min(offsets[-1], len(data))
     first = min(first, len(offsets) - 1)
     rows = len(offsets) - 1 - first

@@ -1,4 +1,4 @@
-"""Records that no reader can make sense of: counted, named with file and place, skipped; with `--strict` an error."""
+"""Invalid records: they are counted, reported with file and line, and skipped; with `--strict` they are an error."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ GOOD = {"9" * 4300: int("9" * 4300), "-0": 0, str(2**64): 2**64, str(-(2**63)): 
 
 
 def lines(identifier: str) -> bytes:
-    """Three records, of which the second has this id."""
+    """Return three records; the second one has this id."""
     return "".join(f'{{"id": {value}, "text": "{TEXT}"}}\n' for value in ("1", identifier, "3")).encode()
 
 
 @pytest.mark.parametrize("identifier", IDS, ids=lambda value: value[:12])
 def test_a_json_id_that_is_none_costs_its_own_record(tmp_path: Path, identifier: str) -> None:
-    """The others are read, the message is short and names the line."""
+    """The other records are read, and a short message names the line."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines(identifier))
     with open_corpus(path, id_column="id", max_malformed=1) as corpus:
@@ -66,7 +66,7 @@ def test_a_json_id_that_is_none_costs_its_own_record(tmp_path: Path, identifier:
 
 @pytest.mark.parametrize("identifier", GOOD, ids=lambda value: value[:12])
 def test_a_json_id_of_any_size_below_is_read(tmp_path: Path, identifier: str) -> None:
-    """Integers of up to 4,300 digits, which is what Python reads and writes, and any string."""
+    """Strings and integers of up to 4,300 digits, Python's own limit, are accepted."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines(identifier))
     with open_corpus(path, id_column="id") as corpus:
@@ -74,7 +74,7 @@ def test_a_json_id_of_any_size_below_is_read(tmp_path: Path, identifier: str) ->
 
 
 def test_other_columns_have_the_same_bounds(tmp_path: Path) -> None:
-    """A column to keep by, or a source."""
+    """The same limits apply to a keep column and a source column."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines("9" * 4301) + lines("1e400") + lines("true"))
     with open_corpus(path, extra_columns=["id"], max_malformed=2) as corpus:
@@ -83,7 +83,7 @@ def test_other_columns_have_the_same_bounds(tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_after_bad_records(tmp_path: Path) -> None:
-    """The command counts and names them; with --strict the first one ends it, and nothing is written."""
+    """The command counts and reports them; with --strict it stops at the first one and writes nothing."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(f'{{"id": {value}, "text": "{TEXT}"}}\n'.encode() for value in ["1", *IDS, "2"]))
     done = run("dedup", path, "--id-column", "id", "--out", tmp_path / "out", "--max-malformed", "99%")
@@ -95,7 +95,7 @@ def test_a_run_goes_on_after_bad_records(tmp_path: Path) -> None:
 
 
 def test_ids_of_parquet_beyond_63_bits_are_written_as_they_are(tmp_path: Path) -> None:
-    """As uint64, in the clusters, the pairs and what is kept."""
+    """They are uint64 in the clusters, the pairs and the kept records."""
     ids = [1, 2**63, 2**64 - 1]
     pq.write_table(pa.table({"id": pa.array(ids, pa.uint64()), "text": [TEXT] * 3}), tmp_path / "a.parquet")
     done = run("dedup", tmp_path / "a.parquet", "--id-column", "id", "--out", tmp_path / "out")
@@ -119,7 +119,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_a_parquet_column_that_holds_no_ids_is_refused_at_once(tmp_path: Path, kind: str) -> None:
-    """By its type: no record of it could be read."""
+    """The type of the column is rejected before any record is read."""
     pq.write_table(pa.table({"id": COLUMNS[kind], "text": [TEXT]}), tmp_path / "a.parquet")
     with (
         open_corpus(tmp_path / "a.parquet", id_column="id") as corpus,
@@ -129,7 +129,7 @@ def test_a_parquet_column_that_holds_no_ids_is_refused_at_once(tmp_path: Path, k
 
 
 def test_parquet_views_of_strings_are_texts_and_ids(tmp_path: Path) -> None:
-    """`string_view` columns are read, also beside `binary_view` ones, and kept as they are."""
+    """`string_view` columns are read and kept unchanged, also in files with `binary_view` columns."""
     table = pa.table(
         {
             "id": pa.array(["a", "b", "c"], pa.string_view()),

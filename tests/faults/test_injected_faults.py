@@ -1,4 +1,4 @@
-"""Every saver under every fault of the file system: afterwards the old state or the new one, whole."""
+"""Every saver under every file-system fault: afterwards the folder has its old state or its new one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SLOW_SAVERS = ("dedup parquet", "dedup jsonl.gz", "dedup jsonl.zst", "dedup csv"
 
 @pytest.fixture(scope="session")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The compiled library of `shim.c`."""
+    """Compile the library of `shim.c`."""
     if sys.platform != "linux" or shutil.which("gcc") is None:
         pytest.skip("faults are injected by a library that is compiled by gcc on Linux")
     library = tmp_path_factory.mktemp("shim") / "shim.so"
@@ -44,19 +44,19 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, Any]:
     command = [sys.executable, str(HERE / "driver.py"), saver, str(folder), "--every", str(every)]
-    # A sanitizer's runtime comes first, where there is one.
+    # The runtime of a sanitizer must be preloaded first.
     preloaded = f"{os.environ.get('LD_PRELOAD', '')} {shim}".strip()
     environment = {**os.environ, "LD_PRELOAD": preloaded}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert 0 == done.returncode, done.stderr[-3000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
 
 
 EVERY = {
     **dict.fromkeys(SAVERS, 1),
     **dict.fromkeys(STORES, 5),
-    # Those that make many calls, and whose runs are long.
+    # Savers with many calls, whose runs are long, inject faults into a sample.
     "index add": 3,
     "dedup jsonl": 4,
     **dict.fromkeys(
@@ -68,21 +68,21 @@ EVERY = {
 
 @pytest.mark.parametrize("saver", EVERY)
 def test_faults_leave_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
-    """Failing, short, interrupted calls, a killed process and a power cut, for the n-th call of each kind."""
-    found = outcomes(shim, saver, tmp_path, EVERY[saver])
-    assert [] == found["faults"], f"{found['faults in all']} of {sum(found['outcomes'].values())}"
-    assert sum(found["outcomes"].values()) > 20
+    """The n-th call of each kind fails, is short or is interrupted, or the process is killed or loses power there."""
+    counts = outcomes(shim, saver, tmp_path, EVERY[saver])
+    assert [] == counts["faults"], f"{counts['faults in all']} of {sum(counts['outcomes'].values())}"
+    assert sum(counts["outcomes"].values()) > 20
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("saver", [saver for saver, every in EVERY.items() if every > 1])
 def test_every_fault_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
-    """Every one of them."""
+    """Injects every fault instead of a sample."""
     assert [] == outcomes(shim, saver, tmp_path)["faults"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("saver", SLOW_SAVERS)
 def test_every_fault_in_the_other_formats(shim: Path, tmp_path: Path, saver: str) -> None:
-    """The same for outputs that are compressed, and for CSV."""
+    """Repeats the test for compressed outputs and for CSV."""
     assert [] == outcomes(shim, saver, tmp_path)["faults"]

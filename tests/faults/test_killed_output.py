@@ -1,8 +1,8 @@
-"""A process that is killed before any single file-system call of a run: the folder is the old or the new output, whole.
+"""A process that is killed before any file-system call of a run: the folder has the old or the new output.
 
-A driver process loads the package once and forks a child per kill. In the child an audit hook and wrappers of the calls
-that have no audit event (`write`, `fsync`, the exchange of two folders) count the calls that touch the folder of the
-test, and end the process (`os._exit`) before the call of a given number.
+A driver process loads the package once and forks a child for each kill. In the child, an audit hook and wrappers of the
+calls without an audit event (`write`, `fsync`, the exchange of two folders) count the calls that touch the test's
+folder, and end the process (`os._exit`) before the call with a given number.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def kill_before(number):
         if event == "fcntl.flock" or (event in EVENTS and str(arguments[0]).startswith(str(root))):
             step()
 
-    os.write, os.fsync, atomic_write.exchange = counted(os.write), counted(lambda file: None), counted(atomic_write.exchange)
+    os.write, os.fsync, atomic_write.exchange = map(counted, (os.write, lambda file: None, atomic_write.exchange))
     sys.addaudithook(hook)
 
 
@@ -57,7 +57,7 @@ def run(step, kill=0):
         try:
             if "renames" in mode:
                 atomic_write._exchange_call = lambda: None
-            # What the disk holds does not matter to a process that dies.
+            # A killed process does not lose data in the page cache, so syncing is not needed.
             os.fsync = lambda file: None
             if kill:
                 kill_before(kill)
@@ -141,7 +141,7 @@ ROWS = [f"text {i}" for i in range(4)]
 
 
 def source(folder: Path, kind: str) -> Path:
-    """A corpus of four rows in this format."""
+    """Write a corpus of four rows in this format."""
     import gzip
 
     import pyarrow as pa
@@ -163,7 +163,7 @@ def source(folder: Path, kind: str) -> Path:
 
 
 def killed_everywhere(tmp_path: Path, kind: str, mode: str, every: int = 1) -> dict[str, int]:
-    """Run the driver, killed before one of `every` calls: how often, and how often the old and the new output stood."""
+    """Kill runs before each of `every` calls; count the runs, and those that left the old and the new output."""
     root = tmp_path / "root"
     root.mkdir()
     command = [sys.executable, "-c", DRIVER, str(source(tmp_path, kind)), str(root), mode, str(every)]
@@ -178,7 +178,9 @@ SLOW = [pytest.param(kind, 1, marks=pytest.mark.slow) for kind in ("parquet", "j
 
 @pytest.mark.parametrize(("kind", "every"), [("jsonl", 1), ("parquet", 5), *SLOW])
 def test_a_kill_leaves_the_old_or_the_new_output(tmp_path: Path, kind: str, every: int) -> None:
-    """With overwrite, in every format: never a mixture, never nothing; the next run works and leaves nothing behind."""
+    """With overwrite, the output is never mixed or missing in any format; the next run works and leaves no temporary
+    files.
+    """
     ends = killed_everywhere(tmp_path, kind, "exchange", every)
     assert 0 == ends["absent"]
     assert ends["calls"] == ends["old"] + ends["new"]
@@ -187,21 +189,21 @@ def test_a_kill_leaves_the_old_or_the_new_output(tmp_path: Path, kind: str, ever
 
 @pytest.mark.parametrize("mode", ["new", "new empty"])
 def test_a_kill_of_a_first_run_leaves_nothing_or_the_output(tmp_path: Path, mode: str) -> None:
-    """Without overwrite, where the folder did not exist or was empty."""
+    """Without overwrite, the folder did not exist or was empty."""
     ends = killed_everywhere(tmp_path, "jsonl", mode)
     assert min(ends["old"], ends["new"]) > 2
     assert 0 == ends["absent"]
 
 
 def test_a_kill_between_two_renames_is_mended_by_the_next_run(tmp_path: Path) -> None:
-    """Where the system can't exchange folders, one kill leaves no folder; the next run brings the old one back."""
+    """If the system cannot exchange folders, one kill leaves no folder, and the next run restores the old one."""
     ends = killed_everywhere(tmp_path, "jsonl", "renames")
     assert ends["calls"] == ends["old"] + ends["new"] + ends["absent"]
     assert 1 <= ends["absent"] <= 2
 
 
 def test_a_kill_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
-    """A single file that is replaced is the old or the new one at every time."""
+    """A single file that is replaced is always the old or the new file."""
     ends = killed_everywhere(tmp_path, "jsonl", "file")
     assert 0 == ends["absent"]
     assert min(ends["old"], ends["new"]) > 2

@@ -1,6 +1,6 @@
-"""Memory that is not there: a `MemoryError`, and an object that goes on; never the end of the process.
+"""Allocations that exceed memory: a `MemoryError`, and an object that still works; the process never ends.
 
-`crates/nearkin-core/tests/memory` refuses the large allocations of a call of the core, one after another.
+`crates/nearkin-core/tests/memory` makes the large allocations of a call of the core fail, one after another.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ print(len(index.search(np.zeros(1, dtype=np.uint64), radius=0).ids))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of a process's memory")
 def test_what_does_not_fit_memory_is_an_error() -> None:
-    """1.8 billion pairs, 4 TB of random numbers, a mean for each of 2^40 columns; the index answers as before."""
+    """1.8 billion pairs, 4 TB of random numbers and a mean for each of 2^40 columns; the index returns the same as
+    before.
+    """
     command = [sys.executable, "-c", LIMITED]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (0, "pairs True\nfunctions True\nmeans True\n60000\n") == (done.returncode, done.stdout), done.stderr
@@ -77,14 +79,14 @@ for name, call in calls.items():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of a process's memory")
 def test_a_text_that_does_not_fit_memory_is_an_error() -> None:
-    """Texts of 90 MB where 64 MB are left, of ASCII and with marks that combine; short ones are read as before."""
+    """Texts of 90 MB, in ASCII and with combining marks, exceed the 64 MB that are left; short texts still work."""
     done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=False, timeout=300)
     names = ["fingerprint", "weighed", "signature", "words", "keywords", "idf"]
     assert (0, [f"{name} 2 True" for name in names]) == (done.returncode, done.stdout.splitlines()), done.stderr
 
 
 class Boastful:
-    """Two strings that say that they are 2^60."""
+    """Two strings with a claimed length of 2^60."""
 
     def __init__(self, *items: str) -> None:
         self.items = items
@@ -97,6 +99,6 @@ class Boastful:
 
 
 def test_a_length_that_an_object_claims_is_a_hint() -> None:
-    """Texts and digests of an object whose length is not its own are those that it gives."""
+    """Texts and digests are read by iteration, whatever `len` returns."""
     texts = ["one text of some words", "another text"]
     assert nk.fingerprint(texts).tolist() == nk.fingerprint(Boastful(*texts)).tolist()

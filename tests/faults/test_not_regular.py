@@ -1,6 +1,6 @@
-"""Named pipes, sockets, devices and folders where a file is expected: an error that says so, at once.
+"""Named pipes, sockets, devices and folders instead of files: an immediate error that names the kind of file.
 
-A folder's run goes on over files that can't be read or whose names can't be ids.
+A run over a folder continues after unreadable files and names that cannot be ids.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
 
 
 def pipe(folder: Path) -> Path:
-    """A named pipe that nobody writes."""
+    """Create a named pipe without a writer."""
     os.mkfifo(folder / "pipe.jsonl")
     return folder / "pipe.jsonl"
 
 
 def listening(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A socket; its name is bound from within the folder, since such names are short."""
+    """Create a socket. Names of sockets must be short, so it is bound from within the folder."""
     monkeypatch.chdir(folder)
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind("socket.jsonl")
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind("socket.jsonl")
     return folder / "socket.jsonl"
 
 
@@ -53,9 +53,9 @@ OPENERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("name", OPENERS)
 def test_what_is_no_file_is_refused_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says what was found; opening a pipe would wait for its writer, and a device never ends."""
-    found = {"pipe": pipe(tmp_path), "socket": listening(tmp_path, monkeypatch), "device": Path("/dev/zero")}
-    for kind, path in found.items():
+    """The message names the kind of file. Opening a pipe would block, and a device never ends."""
+    paths = {"pipe": pipe(tmp_path), "socket": listening(tmp_path, monkeypatch), "device": Path("/dev/zero")}
+    for kind, path in paths.items():
         with pytest.raises(InputError, match=kind) as error:
             OPENERS[name](path)
         assert str(path) in str(error.value)
@@ -65,7 +65,7 @@ def test_what_is_no_file_is_refused_at_once(name: str, tmp_path: Path, monkeypat
 
 
 def saver(name: str, folder: Path) -> Callable[[Path], object]:
-    """What writes a file or folder of this kind to a path."""
+    """Return a function that saves a file or folder of this kind to a path."""
     match name:
         case "hamming":
             return nk.HammingIndex(64).save
@@ -92,7 +92,7 @@ SAVERS = ("hamming", "bands", "digests", "vectors", "family", "idf", "store", "b
 
 @pytest.mark.parametrize("name", SAVERS)
 def test_no_saver_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> None:
-    """No file has such a name: the error shows it with the byte escaped, and nothing is written."""
+    """The error shows the name with the byte escaped, and nothing is written."""
     save = saver(name, tmp_path)
     before = sorted(tmp_path.iterdir())
     with pytest.raises(InputError, match=r"new\\x00name: .*NUL byte") as error:
@@ -104,7 +104,7 @@ def test_no_saver_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [*OPENERS, "store"])
 def test_no_opener_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> None:
-    """The same error, before anything is looked up."""
+    """The same error is raised before any file is accessed."""
     opener = OPENERS.get(name, nk.Store.open)
     with pytest.raises(InputError):
         opener(tmp_path / "old\0name")
@@ -115,7 +115,7 @@ def test_no_opener_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> No
     [["compare", "{}", "{}"], ["index", "info", "{}"], ["dedup", "{}", "-o", "out"], ["ssdeep", "hash", "{}"]],
 )
 def test_commands_refuse_a_named_pipe(command: list[str], tmp_path: Path) -> None:
-    """With exit code 1 and a message."""
+    """The exit code is 1, with a message."""
     path = pipe(tmp_path)
     done = call(*(part.format(path) for part in command))
     assert (1, True) == (done.code, "pipe" in done.message)
@@ -123,7 +123,7 @@ def test_commands_refuse_a_named_pipe(command: list[str], tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no names of descriptors")
 def test_process_substitution_is_read(tmp_path: Path) -> None:
-    """A shell names the pipe of another command /dev/fd/N: that is open already."""
+    """A shell passes the pipe of another command as /dev/fd/N, which is already open."""
     lines = "".join(json.dumps({"text": f"text number {i} of some"}) + "\n" for i in range(3))
     (tmp_path / "rows").write_text(lines)
     program = f"{shlex.quote(sys.executable)} -m nearkin"
@@ -136,20 +136,22 @@ def test_process_substitution_is_read(tmp_path: Path) -> None:
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> Path:
-    """Two good files, one with a line end in its name, one whose name is not UTF-8, one that can't be read."""
+    """Return a folder with two good files, one with a line feed in its name, one whose name is not UTF-8, and an
+    unreadable one.
+    """
     folder = tmp_path / "mixed"
     folder.mkdir()
     text = " ".join(f"word{i}" for i in range(900))
     for name in (b"a.txt", b"b.txt", b"c\x1b[2J\nd.txt", b"e\xff.txt"):
         (folder / os.fsdecode(name)).write_text(text + os.fsdecode(name).encode("utf-8", "replace").decode())
-    # It can't be read, whoever asks: a page of a process's memory that is not there.
+    # Reading unmapped memory of a process fails even for root.
     (folder / "f.txt").symlink_to("/proc/self/mem")
     return folder
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails when it is read")
 def test_a_folder_of_texts_goes_on_over_bad_files(mixed: Path, tmp_path: Path) -> None:
-    """They are counted and named, their names escaped; --strict ends at the first."""
+    """They are counted and reported with escaped names; --strict stops at the first."""
     done = call("dedup", mixed, "--format", "files", "-o", tmp_path / "out", "--json", "--max-malformed", "60%")
     assert 0 == done.code, done.err
     summary = done.json()
@@ -161,7 +163,7 @@ def test_a_folder_of_texts_goes_on_over_bad_files(mixed: Path, tmp_path: Path) -
 
 
 def test_a_folder_of_files_goes_on_over_bad_names(mixed: Path, tmp_path: Path) -> None:
-    """Fuzzy digests take any name; lists hold it exactly."""
+    """Fuzzy digests accept any name, and lists store it exactly."""
     done = call("dedup", mixed, "--family", "ssdeep", "-o", tmp_path / "out")
     assert done.code in (0, 1), done.err
     lists = (tmp_path / "out" / "kept.nul").read_bytes() + (tmp_path / "out" / "removed.nul").read_bytes()

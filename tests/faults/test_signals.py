@@ -1,9 +1,9 @@
-"""Ctrl-C in the middle of a call: the call ends soon with the handler's exception, and the object is whole.
+"""Ctrl-C during a call: the call ends soon with the handler's exception, and the object is consistent.
 
-A child process prepares an object, states what it answers, runs one long call and gets SIGINT a random moment later. It
-reports how long the call went on after the signal, in seconds of the clock and of its own processor time, and whether
-the object still answers as before, or as after the whole addition. Calls are sized to take two seconds and more without
-a signal, or are repeated; what is saved repeatedly is opened afterwards, too.
+A child process creates an object, records its results, runs one long call and gets SIGINT after a random time. It
+reports how long the call continued after the signal, in wall-clock time and in its own processor time, and whether the
+object returns the same results as before or as after the complete addition. Calls are sized to take two seconds or
+more, or are repeated. Files that are saved repeatedly are opened afterwards.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
-#: Seconds from the signal to the exception: of the clock, on a machine that does many other things too; of the
-#: processor, which a call that does not look for signals uses up whatever else runs.
+#: Maximum seconds from the signal to the exception: of wall-clock time, on a busy machine, and of processor time, which
+#: a call that does not check for signals consumes in any case.
 CLOCK, PROCESSOR = 15, 0.5
 
 DRIVER = r"""
@@ -42,7 +42,7 @@ def letters():
     return ["".join(random.choice(list("abcdefgh "), 600_000)) for _ in range(2)]
 
 def documents(n=40_000):
-    # Words of few letters at random: some candidates, few matches.
+    # Random words of few letters give many candidates and few matches.
     syllables = np.array([a + b for a in "bcdfghklmnprst" for b in "aeiou"])
     parts = random.choice(syllables, (n, 400))
     return ["".join(row[:200]) + " " + "".join(row[200:]) for row in parts]
@@ -56,7 +56,7 @@ def hamming(n=1_000_000):
     return index
 
 def shuffled(n):
-    # Ids that do not grow are looked up in a table.
+    # Ids that are not ascending need a lookup table.
     index = nk.HammingIndex(bits=64)
     index.add(random.permutation(n), values(n))
     return index
@@ -64,8 +64,8 @@ def shuffled(n):
 few = values(20)
 
 def answers(index):
-    found = index.search(few, radius=20)
-    return len(index), found.ids.tolist(), found.distances.tolist()
+    hits = index.search(few, radius=20)
+    return len(index), hits.ids.tolist(), hits.distances.tolist()
 
 folder = pathlib.Path(tempfile.mkdtemp(dir=sys.argv[4]))
 saved_to = folder / "saved"
@@ -86,7 +86,7 @@ def digests(n):
     return [f"96:{part[:60]}:{part[60:]}" for part in parts]
 
 def hub(n):
-    # All of them share their first characters.
+    # All digests share their first characters.
     return [f"96:installer{text[3:50]}:{text[70:90]}" for text in digests(n)]
 
 def digest_index(made):
@@ -94,15 +94,15 @@ def digest_index(made):
     index.add(None, made)
     return index
 
-known = digests(50)
+queries = digests(50)
 
 def matched(index):
-    found = index.search(known)
-    return len(index), found.ids.tolist()
+    hits = index.search(queries)
+    return len(index), hits.ids.tolist()
 
 def bands(n=40_000):
     index = nk.BandIndex(num_perm=64, num_bands=32, num_rows=2)
-    # Values of few bits: many signatures share a band.
+    # The values have few bits, which makes many signatures share a band.
     index.add(None, random.integers(0, 200, (n, 64), dtype=np.uint32))
     return index
 
@@ -121,10 +121,10 @@ def tables(n=20_000):
     return nk.LSHIndex(nk.families.Hyperplane(seed=2), 20, hashes_per_table=12, filter="buckets").fit(X)
 
 def ready(index, n):
-    # The hashes are there, so that the call does nothing but add.
+    # Hash in advance, so that the call only adds.
     X = random.standard_normal((n, 32)).astype(np.float32)
-    hashes = np.tile(index._hashes(X[:1000]), n // 1000)
-    index._hashes = lambda hashed: hashes
+    hashes = np.tile(index._hash(X[:1000]), n // 1000)
+    index._hash = lambda hashed: hashes
     return X
 
 def added_tables():
@@ -136,7 +136,7 @@ narrow = random.standard_normal((50, 32)).astype(np.float32)
 signatures = random.integers(0, 200, (20_000, 64), dtype=np.uint32)
 rare = random.integers(0, 2**31, (400_000, 64), dtype=np.uint32)
 
-def found(index):
+def band_hits(index):
     hits = index.search(signatures[:3])
     return len(index), hits.ids.tolist()
 
@@ -152,7 +152,7 @@ def again(work, times=10**6):
         work()
 
 def resaved(opened, ask):
-    # The file is whole, and nothing lies beside it but the lock that a file that is there gets.
+    # The file is valid, and its lock is the only other file.
     def state(thing):
         if not saved_to.exists():
             thing.save(saved_to)
@@ -206,7 +206,7 @@ def idf():
 
 names = [f"name {number}" for number in range(1_500_000)]
 
-# What is prepared, the call, and what the object answers.
+# For each call: preparation, call, and results of the object.
 CASES = {
     "fingerprint": (texts, nk.fingerprint, nothing),
     "signature": (texts, lambda texts: nk.signature(texts * 4), nothing),
@@ -256,19 +256,19 @@ CASES = {
     "ssdeep files": (files, lambda paths: nk.ssdeep.hash_files(paths * 4), nothing),
     "ssdeep matrix": (lambda: digests(20_000), nk.ssdeep.matrix, nothing),
     "digests add": (
-        lambda: (digest_index(known + digests(1000)), digests(600_000)),
+        lambda: (digest_index(queries + digests(1000)), digests(600_000)),
         lambda made: made[0].add(None, made[1]),
         lambda made: matched(made[0]),
     ),
     "digests search": (lambda: digest_index(hub(20_000)), lambda index: index.search(hub(5_000)), matched),
     "digests pairs": (lambda: digest_index(hub(20_000)), lambda index: index.pairs(80), matched),
     "digests clusters": (lambda: digest_index(hub(40_000)), lambda index: index.clusters(90), matched),
-    "digests save": (lambda: digest_index(known + digests(50_000)), save, resaved(nk.DigestIndex.open, matched)),
-    "bands add": (lambda: sparse_bands(20_000), lambda index: index.add(None, rare), found),
-    "bands search": (bands, lambda index: index.search(signatures), found),
-    "bands pairs": (bands, lambda index: index.pairs(), found),
-    "bands clusters": (bands, lambda index: index.clusters(), found),
-    "bands save": (lambda: sparse_bands(200_000), save, resaved(nk.BandIndex.open, found)),
+    "digests save": (lambda: digest_index(queries + digests(50_000)), save, resaved(nk.DigestIndex.open, matched)),
+    "bands add": (lambda: sparse_bands(20_000), lambda index: index.add(None, rare), band_hits),
+    "bands search": (bands, lambda index: index.search(signatures), band_hits),
+    "bands pairs": (bands, lambda index: index.pairs(), band_hits),
+    "bands clusters": (bands, lambda index: index.clusters(), band_hits),
+    "bands save": (lambda: sparse_bands(200_000), save, resaved(nk.BandIndex.open, band_hits)),
     "lsh add": (added_tables, lambda made: made[0].add(None, made[1]), lambda made: near(made[0])),
     "lsh nearest": (codes, lambda index: index.nearest(shapes, k=10), nearest),
     "lsh pairs": (tables, lambda index: again(lambda: index.pairs(3.0)), lambda index: len(index)),
@@ -290,7 +290,7 @@ CASES = {
     "fingerprint corpus": (corpus, lambda path: again(lambda: fingerprints_of(path)), nothing),
 }
 
-# Calls that end in a short step in which the object changes; a signal that comes in that step finds it changed.
+# Calls that commit in a short step; after a signal during that step the object is changed.
 ADDITIONS = [name for name in CASES if " add" in name]
 
 name, delay, kind = sys.argv[1], float(sys.argv[2]), sys.argv[3]
@@ -301,7 +301,7 @@ before = ask(thing)
 sent = []
 
 def state_of(thing):
-    # What the object answers now: what it did before, or what it does after the whole of an addition.
+    # The object must return the same as before, or as after the complete addition.
     answer = ask(thing)
     if answer == before:
         return "before"
@@ -322,7 +322,7 @@ def handler(number, frame):
 if kind != "default":
     signal.signal(signal.SIGINT, handler)
 
-# The signal comes while the call is under way or not at all.
+# The signal is sent during the call or not at all.
 ended, turn = [], threading.Lock()
 
 def send():
@@ -359,7 +359,9 @@ FAST = [
 
 
 def interrupted(name: str, *, kind: str = "default", delay: float | None = None) -> dict[str, object]:
-    """What a child says whose call was interrupted; again and sooner where the call had ended before the signal."""
+    """Return the report of a child whose call was interrupted; retry with an earlier signal if the call had already
+    ended.
+    """
     wait = random.uniform(0.1, 0.8) if delay is None else delay
     report: dict[str, object] = {"sent": False}
     for _ in range(6):
@@ -375,7 +377,7 @@ def interrupted(name: str, *, kind: str = "default", delay: float | None = None)
 
 
 def check(report: dict[str, object], raised: str) -> None:
-    """The call has ended in time with this exception, and the object holds nothing of an addition or all of it."""
+    """Assert that the call ended in time with this exception, and that the object has none or all of an addition."""
     assert report["sent"], f"the call ended before the signal: {report}"
     assert raised == report["raised"], report
     assert report["state"] in {"before", "after"}, report
@@ -387,7 +389,7 @@ def check(report: dict[str, object], raised: str) -> None:
 
 @pytest.mark.parametrize("name", FAST)
 def test_a_call_that_is_interrupted_ends_at_once_and_leaves_its_object(name: str) -> None:
-    """A KeyboardInterrupt within half a second of the processor; the index answers as before."""
+    """A KeyboardInterrupt is raised within half a second of processor time; the index returns the same results."""
     check(interrupted(name), "KeyboardInterrupt")
 
 
@@ -395,23 +397,23 @@ def test_a_call_that_is_interrupted_ends_at_once_and_leaves_its_object(name: str
 @pytest.mark.parametrize("attempt", range(3))
 @pytest.mark.parametrize("name", CASES)
 def test_every_long_call_ends_when_it_is_interrupted(name: str, attempt: int) -> None:
-    """Three random moments in each of the long calls."""
+    """Interrupts each long call at three random moments."""
     check(interrupted(name), "KeyboardInterrupt")
 
 
 def test_a_handler_may_raise_its_own_exception() -> None:
-    """It is raised in place of the result, as soon."""
+    """It is raised instead of the result, equally soon."""
     check(interrupted("hamming search", kind="own"), "Handled")
 
 
 def test_a_handler_that_returns_leaves_the_call_alone() -> None:
-    """The call goes on to its end and gives its result."""
+    """The call runs to its end and returns its result."""
     report = interrupted("fingerprint", kind="quiet", delay=0.2)
     assert (None, True, "before") == (report["raised"], report["sent"], report["state"])
 
 
 def test_an_interrupt_of_the_first_call_meets_no_half_loaded_numpy() -> None:
-    """What the core needs of NumPy is there once nearkin is imported: looking it up later, interrupted, was a panic."""
+    """Importing nearkin loads what the core needs of NumPy, so that no first call looks it up."""
     program = (
         "import nearkin as nk, numpy.lib._version as version\n"
         "def interrupted(self, text): raise KeyboardInterrupt\n"

@@ -1,9 +1,8 @@
-"""Eight threads on one index: every answer is one that some serial order of the calls gives.
+"""Eight threads on one index: every result is possible in some serial order of the calls.
 
-Each thread owns ids of its own, which it alone adds and removes, so whatever the others do, it knows what must be found
-of them: its calls, in its order, against a plain model. Ids that all threads fight for obey what any order keeps: a
-successful addition and a successful removal of an id take turns. And an id says which value stands under it, so that an
-answer which mixes two ids is seen.
+Each thread has ids that only it adds and removes, so it knows the expected results for them: those of its own calls, in
+their order, on a plain model. For ids that all threads share, successful additions and successful removals must
+alternate. An id determines its value, so a result that mixes two ids is detected.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ import nearkin as nk
 from nearkin.errors import ParameterError
 
 THREADS = 8
-FEWEST = 3
-"""Calls of a thread, however late it is begun."""
+MIN_CALLS = 3
+"""Calls that a thread makes even if it starts late."""
 
 VALUES = 8
 """Different values; the value under an id is the one at the place `id % VALUES`."""
@@ -37,27 +36,27 @@ SHARED = 1 << 40
 
 @dataclass(frozen=True)
 class Case:
-    """An index, its values, how far they are apart, and what is within the limit."""
+    """An index with values for it: adding, searching, and the values within the limit."""
 
     make: Callable[[], Any]
     open: Callable[[Path], Any]
     values: Any
     limit: float
     table: Any
-    """Distance or score of two places."""
+    """Distance or score of two values, by their positions."""
     within: Any
-    """Whether the limit lets two places be found."""
+    """True if two values are within the limit."""
     measure: str = "distances"
     pickled: bool = False
 
     def batch(self, ids: Sequence[int]) -> Any:
-        """The values of ids."""
-        places = [i % VALUES for i in ids]
-        return [self.values[i] for i in places] if isinstance(self.values, list) else self.values[places]
+        """Return the values of ids."""
+        positions = [i % VALUES for i in ids]
+        return [self.values[i] for i in positions] if isinstance(self.values, list) else self.values[positions]
 
 
 def hamming() -> Case:
-    """Fingerprints, of which some are near one another."""
+    """Return fingerprints, some of them near one another."""
     rng = np.random.default_rng(1)
     fps = rng.integers(0, 1 << 63, VALUES, dtype=np.uint64)
     fps[1::2] = fps[::2] ^ np.uint64(0b101)
@@ -66,7 +65,7 @@ def hamming() -> Case:
 
 
 def bands() -> Case:
-    """Signatures that share values."""
+    """Return signatures that share values."""
     rows = np.random.default_rng(2).integers(0, 2, (VALUES, 8)).astype(np.uint32)
     equal = rows[:, None, :] == rows[None, :, :]
     within = equal.reshape(VALUES, VALUES, 4, 2).all(axis=3).any(axis=2) & (equal.mean(axis=2) >= 0.75)
@@ -76,7 +75,7 @@ def bands() -> Case:
 
 
 def digests() -> Case:
-    """Fuzzy digests that share pieces."""
+    """Return fuzzy digests that share pieces."""
     rng = random.Random(3)
     stock = [rng.randbytes(300) for _ in range(8)]
     made = [nk.ssdeep.hash(b"".join(rng.choices(stock, k=12))) for _ in range(VALUES)]
@@ -85,7 +84,7 @@ def digests() -> Case:
 
 
 def vectors() -> Case:
-    """Vectors under hash functions so wide that everything is a candidate."""
+    """Return vectors with hash functions so wide that every row is a candidate."""
     points = np.random.default_rng(4).integers(-4, 5, (VALUES, 3)).astype(np.float64)
     table = np.sqrt(((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2))
 
@@ -100,7 +99,7 @@ def vectors() -> Case:
 
 @dataclass
 class Worker:
-    """A thread: its model of its own ids, and what its fights for shared ids came to."""
+    """A thread with a model of its own ids, and the results of its calls on shared ids."""
 
     case: Case
     index: Any
@@ -116,20 +115,20 @@ class Worker:
         self.next = self.first
 
     def is_own(self, key: int) -> bool:
-        """Whether an id is this thread's."""
+        """Return True if the id belongs to this thread."""
         return self.first <= key < self.first + (1 << 32)
 
     def run(self, until: float) -> None:
-        """Random calls until a moment, some however late it is; each answer held against the model."""
+        """Make random calls until a time, but at least `MIN_CALLS`, and compare each result with the model."""
         steps = [self.add, self.add, self.search, self.search, self.remove, self.fight, self.list_ids]
-        while time.monotonic() < until or self.calls < FEWEST:
+        while time.monotonic() < until or self.calls < MIN_CALLS:
             self.rng.choice(steps)()
             self.calls += 1
             if self.rng.random() < 0.02:
                 self.rng.choice([self.save, self.clear, self.copy])()
 
     def add(self) -> None:
-        """Some new ids; and once more, which is refused and changes nothing."""
+        """Add new ids; adding them again must fail and change nothing."""
         ids = list(range(self.next, self.next + self.rng.randrange(1, 9)))
         self.next = ids[-1] + 1
         assert len(ids) == self.index.add(ids, self.case.batch(ids))
@@ -140,19 +139,19 @@ class Worker:
                 self.index.add(late, self.case.batch(late))
 
     def remove(self) -> None:
-        """Some own ids."""
+        """Remove several own ids."""
         ids = self.rng.sample(sorted(self.own), min(len(self.own), self.rng.randrange(1, 9)))
         if ids:
             assert len(ids) == self.index.remove(ids)
             self.own.difference_update(ids)
 
     def clear(self) -> None:
-        """All own ids at once."""
+        """Remove all own ids at once."""
         assert len(self.own) == self.index.remove(sorted(self.own))
         self.own.clear()
 
     def fight(self) -> None:
-        """Addition or removal of an id that everybody wants."""
+        """Add or remove a shared id."""
         key = SHARED + self.rng.randrange(4)
         if self.rng.random() < 0.5:
             change = self.index.add([key], self.case.batch([key]), existing="skip")
@@ -162,30 +161,32 @@ class Worker:
         self.shared[key] = self.shared.get(key, 0) + change
 
     def search(self) -> None:
-        """All that is near a value: every distance is that of its id's value, every own id is there that must be."""
+        """Search for a value: every distance must be right for its id, and every own id within the limit must be
+        present.
+        """
         self.check_search(self.index)
 
     def check_search(self, index: Any) -> None:
-        """The same of any index that holds this thread's ids as they are now."""
+        """Check a search of any index that has the current ids of this thread."""
         query = self.rng.randrange(VALUES)
         hits = index.search(self.case.batch([query]), self.case.limit)
         ids = hits.ids.tolist()
         assert len(set(ids)) == len(ids)
-        places = [key % VALUES for key in ids]
-        assert np.allclose(getattr(hits, self.case.measure), self.case.table[query][places])
-        assert all(self.case.within[query][places])
+        positions = [key % VALUES for key in ids]
+        assert np.allclose(getattr(hits, self.case.measure), self.case.table[query][positions])
+        assert all(self.case.within[query][positions])
         expected = {key for key in self.own if self.case.within[query][key % VALUES]}
         assert expected == set(filter(self.is_own, ids))
 
     def list_ids(self) -> None:
-        """Own ids are there, each once, in order of addition."""
-        found = [key for batch in self.index.iter_ids() for key in batch.tolist() if self.is_own(key)]
-        assert sorted(self.own) == found
+        """Check that own ids are listed once each, in order of addition."""
+        listed = [key for batch in self.index.iter_ids() for key in batch.tolist() if self.is_own(key)]
+        assert sorted(self.own) == listed
         for key in self.rng.sample(sorted(self.own), min(3, len(self.own))):
             assert key in self.index
 
     def check_other(self, other: Any) -> None:
-        """A copy holds this thread's ids as they are."""
+        """Check that a copy has the current ids of this thread."""
         other.verify()
         ids = [key for batch in other.iter_ids() for key in batch.tolist()]
         assert len(set(ids)) == len(ids) == len(other)
@@ -193,13 +194,13 @@ class Worker:
         self.check_search(other)
 
     def save(self) -> None:
-        """A file of what is there at one moment."""
+        """Save the index while other threads change it, and check the file."""
         path = self.folder / f"{self.number}.nks"
         self.index.save(path)
         self.check_other(self.case.open(path))
 
     def copy(self) -> None:
-        """A pickle of the same, where the index has one; two threads save under one name where it has none."""
+        """Pickle the index, or, if it has no pickle, let two threads save it under one name."""
         if self.case.pickled:
             self.check_other(pickle.loads(pickle.dumps(self.index)))  # noqa: S301 - its own bytes
         else:
@@ -209,7 +210,7 @@ class Worker:
 
 
 def hammer(case: Case, folder: Path, seconds: float) -> int:
-    """Eight threads for some seconds; how many calls they made."""
+    """Run eight threads for a number of seconds; return the number of calls."""
     index = case.make()
     workers = [Worker(case, index, number + 1, folder) for number in range(THREADS)]
     started = threading.Barrier(THREADS)

@@ -1,4 +1,4 @@
-"""A file that another program shortens while it is open: an error that names it, and a process that goes on."""
+"""Files that another program truncates while they are open: an error that names the file, and the process continues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(len(sound.search(fps[:5], radius=0).ids))
 @pytest.mark.skipif(os.name != "posix", reason="maps are guarded on Unix")
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_truncated_file_is_an_error_and_not_the_end(tmp_path: Path, when: str) -> None:
-    """Truncated before its first use and after it; another open index answers as before."""
+    """The file is truncated before or after its first use; another open index returns the same results."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "index.nks"), when]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (0, "refused\nrefused\n5\n") == (done.returncode, done.stdout), done.stderr
@@ -56,7 +56,7 @@ index = nk.HammingIndex(bits=64)
 index.add(None, np.arange(400_000, dtype=np.uint64))
 index.save(path)
 first = nk.HammingIndex.open(path)
-# The handler of faulthandler stands between the two times that the guard is installed.
+# The handler of faulthandler is installed between the two installations of the guard.
 faulthandler.enable()
 second = nk.HammingIndex.open(path)
 print(len(first.search(np.arange(5, dtype=np.uint64), radius=0).ids), flush=True)
@@ -72,7 +72,7 @@ print(foreign[1 << 15])
 
 @pytest.mark.skipif(os.name != "posix", reason="maps are guarded on Unix")
 def test_a_fault_of_another_map_is_reported_once_and_ends_the_process(tmp_path: Path) -> None:
-    """The handler of faulthandler hands the signal on to the one of before, the guard, which does not hand it back."""
+    """The handler of faulthandler passes the signal to the previous handler, our guard, which does not pass it back."""
     command = [sys.executable, "-c", FOREIGN, str(tmp_path / "index.nks")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (-signal.SIGBUS, "5\n") == (done.returncode, done.stdout), done.stderr[:2000]
