@@ -1,9 +1,7 @@
-"""Handwritten digits: near images by locality-sensitive hashing, and what they say about a digit that is not in the
-index.
+"""Near images of handwritten digits by locality-sensitive hashing, which predict digits that are not in the index.
 
-Runs on the 1,797 images of 8 x 8 pixels that come with scikit-learn: `python examples/digits.py`. With matplotlib and
-the argument
-`--picture digits.png` it also saves a picture of queries and what was found.
+Runs on the 1,797 images of 8 x 8 pixels that are included in scikit-learn: `python examples/digits.py`. With matplotlib
+and the argument `--picture digits.png` it also saves a picture of queries and their neighbours.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import nearkin as nk
 
 
 def main() -> None:
-    """Indexes one half of the images and asks the other."""
+    """Index one half of the images and search for the other half."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--picture", help="where to save a picture")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
-"""The build backend: maturin, which is told first whether there is a Rust compiler.
+"""The build backend: maturin, preceded by a check for a Rust compiler.
 
-maturin tries to download a compiler where it finds none, and says so in many lines. A build of nearkin from source
-ends in one line that says what to do instead.
+Without a compiler, maturin tries to download one and prints many lines. A build of nearkin from source ends in one line
+with instructions instead.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def _check() -> None:
 
 
 def get_requires_for_build_wheel(config_settings: Mapping[str, Any] | None = None) -> list[str]:
-    """Nothing besides maturin; ends the build where there is no compiler."""
+    """Return no additional requirements; exit if there is no compiler."""
     _check()
     return []
 
 
 def get_requires_for_build_editable(config_settings: Mapping[str, Any] | None = None) -> list[str]:
-    """As for a wheel."""
+    """Return no additional requirements; exit if there is no compiler."""
     _check()
     return []
 

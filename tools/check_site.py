@@ -1,10 +1,10 @@
-"""Opens every page of the built site in Chromium, on a wide and on a narrow window, and says what is wrong.
+"""Open every page of the built site in Chromium, in a wide and a narrow window, and report faults.
 
     make docs && python tools/check_site.py [--pictures FOLDER] [FOLDER of the site]
 
-Wrong is: a page wider than its window, an error or warning in the console, a request that fails or goes to another
-host, a picture that does not load, a link to a page or an anchor that is not there, a formula that is not MathML.
-With `--pictures` each page is photographed, too. Needs playwright and Debian's chromium.
+Faults are: a page wider than its window, an error or warning in the console, a request that fails or that goes to
+another host, an image that does not load, a link to a missing page or anchor, and a formula that is not MathML.
+`--pictures` also saves a screenshot of each page. Needs playwright and Debian's chromium.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Called for each element."""
-        given = dict(attrs)
-        if given.get("id"):
-            self.anchors.add(str(given["id"]))
-        if tag == "a" and given.get("href"):
-            self.links.append(str(given["href"]))
+        """Collect links and anchors."""
+        attributes = dict(attrs)
+        if attributes.get("id"):
+            self.anchors.add(str(attributes["id"]))
+        if tag == "a" and attributes.get("href"):
+            self.links.append(str(attributes["href"]))
 
 
 def broken_links(site: Path) -> list[str]:
-    """Links within the site that lead nowhere."""
+    """Return links within the site whose target is missing."""
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
-    found = []
+    faults = []
     for path, page in pages.items():
         base = HOST + str(path.relative_to(site))
         for link in page.links:
@@ -58,15 +58,15 @@ def broken_links(site: Path) -> list[str]:
             target = target / "index.html" if target.is_dir() else target
             there = target.exists() and (not anchor or target not in pages or unquote(anchor) in pages[target].anchors)
             if not there and path.name != "404.html":
-                found.append(f"{path.relative_to(site)}: {link} leads nowhere")
-    return found
+                faults.append(f"{path.relative_to(site)}: {link} leads nowhere")
+    return faults
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A server that prints nothing."""
+    """A server without a log."""
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Called for each request."""
+        """Print nothing."""
 
 
 FAULTS = """() => {
@@ -84,7 +84,7 @@ FAULTS = """() => {
 
 
 def faults_in_browser(site: Path, pictures: Path | None) -> list[str]:
-    """What is wrong with pages when they are looked at."""
+    """Return the faults of pages in a browser."""
     from playwright.sync_api import sync_playwright
 
     program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
@@ -93,7 +93,7 @@ def faults_in_browser(site: Path, pictures: Path | None) -> list[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     root = f"http://127.0.0.1:{server.server_port}/"
-    found: list[str] = []
+    faults: list[str] = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for width in WIDTHS:
@@ -101,11 +101,11 @@ def faults_in_browser(site: Path, pictures: Path | None) -> list[str]:
             where = [""]
 
             def wrong(what: str, where: list[str] = where, width: int = width) -> None:
-                found.append(f"{where[0] or 'index'} at {width}: {what}")
+                faults.append(f"{where[0] or 'index'} at {width}: {what}")
 
             page.on("console", lambda m, wrong=wrong: m.type in ("error", "warning") and wrong(f"console: {m.text}"))
             page.on("pageerror", lambda error, wrong=wrong: wrong(f"script: {error}"))
-            page.on(  # what was still loading when the next page was opened has not failed
+            page.on(  # Requests that the next page cancelled have not failed.
                 "requestfailed",
                 lambda request, wrong=wrong: (
                     request.failure == "net::ERR_ABORTED" or wrong(f"{request.failure}: {request.url}")
@@ -130,20 +130,20 @@ def faults_in_browser(site: Path, pictures: Path | None) -> list[str]:
             page.close()
         browser.close()
     server.shutdown()
-    return found
+    return faults
 
 
 def main() -> int:
-    """Prints each fault in a line; 1 if there is one."""
+    """Print each fault on a line; return 1 if there is one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("site", type=Path, nargs="?", default=ROOT / "site")
     parser.add_argument("--pictures", type=Path)
-    given = parser.parse_args()
-    if given.pictures:
-        given.pictures.mkdir(parents=True, exist_ok=True)
-    found = [*broken_links(given.site), *faults_in_browser(given.site, given.pictures)]
-    print("\n".join(found) or f"no faults on {len(list(given.site.rglob('index.html')))} pages")
-    return 1 if found else 0
+    args = parser.parse_args()
+    if args.pictures:
+        args.pictures.mkdir(parents=True, exist_ok=True)
+    faults = [*broken_links(args.site), *faults_in_browser(args.site, args.pictures)]
+    print("\n".join(faults) or f"no faults on {len(list(args.site.rglob('index.html')))} pages")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Draws docs/img/what-is-a-copy.svg: five pairs of documents as rows of features, and what their similarities are.
+"""Draw docs/img/what-is-a-copy.svg: five pairs of documents as rows of features, with their similarities.
 
-Run: `python tools/draw_copies.py docs/img/what-is-a-copy.svg`. Standard library alone; the same bytes on every run.
+Run: `python tools/draw_copies.py docs/img/what-is-a-copy.svg`. Uses only the standard library; each run writes the same
+bytes.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ SHARED, OWN, LINE = "#2f6f9f", "#e8c07d", "#5a5a5a"
 
 @dataclass(frozen=True)
 class Pair:
-    """A kind of copy: its name, the features of both documents, and what is said of it."""
+    """A kind of copy: its name, the features of both documents, and a comment."""
 
     name: str
     first: str
     second: str
-    said: str
+    comment: str
 
 
 PAIRS = (
     Pair("exact", "abcdefghij", "abcdefghij", "equal content"),
     Pair("near", "abcdefghij", "abcdefghix", "Jaccard 9/11: most features of both are shared"),
-    Pair("contained", "abcde", "abcdefghijklmnop", "containment 5/5, Jaccard 5/16: one is inside the other"),
-    Pair("passage", "abcdefuvwx", "ghijefuvklmn", "a part of each is the same: Jaccard 4/18, containment 4/10"),
-    Pair("same letters", "abc1de", "abc2de", "the same features, and another number: differ"),
+    Pair("contained", "abcde", "abcdefghijklmnop", "containment 5/5, Jaccard 5/16: one text contains the other"),
+    Pair("passage", "abcdefuvwx", "ghijefuvklmn", "both share a part: Jaccard 4/18, containment 4/10"),
+    Pair("same letters", "abc1de", "abc2de", "same features, different number: use differ"),
 )
-"""A letter is a feature; a digit is a number, which is no feature of its own."""
+"""A letter is a feature; a digit is a number, which is not a feature."""
 
 
 def cells(features: str, other: str, top: int) -> list[str]:
-    """A row of features, those that the other document has, too, in the colour of shared ones."""
+    """Draw a row of features; those that the other document shares have another colour."""
     drawn = []
     for at, feature in enumerate(features):
         x = LEFT + at * (CELL + GAP)
@@ -48,21 +49,21 @@ def cells(features: str, other: str, top: int) -> list[str]:
 
 
 def picture() -> str:
-    """The whole drawing."""
+    """Return the complete SVG."""
     height = TOP + ROW * len(PAIRS)
     title = "Five kinds of copies, as features that two documents share"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {height}" role="img" aria-label="{title}">',
         f"<title>{title}</title>",
         "<style>text{font:14px sans-serif;fill:#222}.name{font-weight:bold}.number{font-weight:bold}"
-        f".said{{fill:{LINE}}}</style>",
+        f".comment{{fill:{LINE}}}</style>",
         f'<rect width="720" height="{height}" fill="#ffffff"/>',
     ]
     for number, pair in enumerate(PAIRS):
         top = TOP + number * ROW
         parts.append(f'<text x="16" y="{top + 28}" class="name">{pair.name}</text>')
         parts += cells(pair.first, pair.second, top) + cells(pair.second, pair.first, top + CELL + GAP)
-        parts.append(f'<text x="{LEFT}" y="{top + 2 * (CELL + GAP) + 16}" class="said">{pair.said}</text>')
+        parts.append(f'<text x="{LEFT}" y="{top + 2 * (CELL + GAP) + 16}" class="comment">{pair.comment}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

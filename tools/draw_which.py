@@ -1,6 +1,6 @@
-"""Draws docs/img/which.svg: what you have, what you ask, and what answers.
+"""Draw docs/img/which.svg: inputs, questions, and the tool for each.
 
-Run: `python tools/draw_which.py docs/img/which.svg`. Standard library alone; the same bytes on every run.
+Run: `python tools/draw_which.py docs/img/which.svg`. Uses only the standard library; each run writes the same bytes.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ COLUMNS = ((8, 150), (196, 384), (618, 294))
 KINDS: dict[str, list[tuple[str, str]]] = {
     "texts": [
         ("which of them are near-duplicates?", "nk.dedup"),
-        ("of each new one: is it new?", "nk.Store, nearkin serve"),
-        ("which known texts are inside, and where?", "nk.contains"),
-        ("which parts stand elsewhere?", "nk.passages, nk.repeats"),
-        ("a hash of each, to search as I like", "nk.fingerprint + HammingIndex"),
+        ("is a new text a duplicate?", "nk.Store, nearkin serve"),
+        ("which known texts do they contain?", "nk.contains"),
+        ("which passages do they share?", "nk.passages, nk.repeats"),
+        ("hashes for a search of my own", "nk.fingerprint + HammingIndex"),
         ("at a threshold below 0.6", 'family "minhash"'),
     ],
-    "files of bytes": [
+    "binary files": [
         ("which are similar?", "nk.dedup_files, DigestIndex"),
-        ("how similar are two?", "nk.ssdeep.compare, .likeness"),
+        ("how similar are two?", "nk.ssdeep.compare, .content_similarity"),
     ],
     "vectors": [
-        ("fewer than 10,000", "a product of matrices"),
+        ("fewer than 10,000", "a matrix product"),
         ("the nearest of up to millions", 'LSHIndex, rank="estimate"'),
-        ("near copies among very many", "LSHIndex, tables"),
-        ("short codes, to store and compare", "nk.families"),
+        ("near-copies among very many", "LSHIndex, hash tables"),
+        ("short codes to store and compare", "nk.families"),
     ],
-    "sets": [("which have most members in common?", "MinHash + BandIndex")],
-    "lines, URLs": [("what do they look like, in patterns?", "LogTemplates, UrlPatterns, …")],
+    "sets": [("which share most members?", "MinHash + BandIndex")],
+    "lines, URLs": [("which patterns do they have?", "LogTemplates, UrlPatterns, …")],
 }
 
 
 def box(column: int, top: float, height: float, text: str, style: str) -> str:
-    """A box with its text in the middle of its height."""
+    """Draw a box with vertically centred text."""
     left, width = COLUMNS[column]
     return (
         f'<rect x="{left}" y="{top:g}" width="{width}" height="{height:g}" rx="6" class="{style}"/>'
@@ -46,30 +46,30 @@ def box(column: int, top: float, height: float, text: str, style: str) -> str:
 
 
 def line(column: int, start: float, end: float) -> str:
-    """A curve from the right of a column to the left of the next one."""
+    """Draw a curve from the right edge of a column to the left edge of the next."""
     x, y = sum(COLUMNS[column]), COLUMNS[column + 1][0]
     middle = (x + y) / 2
     return f'<path d="M{x} {start:g}C{middle:g} {start:g} {middle:g} {end:g} {y} {end:g}"/>'
 
 
 def picture() -> str:
-    """The whole drawing."""
+    """Return the complete SVG."""
     parts, top = [], 44.0
-    for kind, asked in KINDS.items():
-        height = ROW * len(asked) - (ROW - BOX)
+    for kind, questions in KINDS.items():
+        height = ROW * len(questions) - (ROW - BOX)
         middle = top + height / 2
         parts.append(box(0, middle - BOX / 2, BOX, kind, "kind"))
-        for number, (question, answer) in enumerate(asked):
+        for number, (question, answer) in enumerate(questions):
             y = top + ROW * number
             parts += [box(1, y, BOX, question, "question"), box(2, y, BOX, answer, "answer")]
             parts += [line(0, middle, y + BOX / 2), line(1, y + BOX / 2, y + BOX / 2)]
         top += height + 24
-    heads = ("what you have", "what you ask", "what answers")
+    heads = ("input", "question", "tool")
     titles = "".join(
         f'<text x="{left + 12}" y="28" class="head">{head}</text>'
         for (left, _), head in zip(COLUMNS, heads, strict=True)
     )
-    name = "Which tool answers which question, by what you have: texts, files, vectors, sets, lines"
+    name = "Inputs, questions and the tool for each: texts, files, vectors, sets, lines"
     style = (
         "text{font:15px sans-serif;fill:#1f2933}.head{font-weight:bold;fill:#5a6672}path{fill:none;stroke:#9aa5b1;"
         "stroke-width:1.5}rect.kind{fill:#0f766e}text.kind{fill:#fff;font-weight:bold}rect.question{fill:#f1f5f4;"

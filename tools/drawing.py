@@ -1,6 +1,7 @@
-"""What the pictures of the documentation share: colours, sizes, and SVG that is the same on every run.
+"""Shared style of the documentation's figures: colours, sizes, and reproducible SVG.
 
-Letters stay letters, so files are small and are read by screen readers; the reader's font is used.
+Text is stored as text and not as paths. So files are small, screen readers can read them, and they use the reader's
+font.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from matplotlib import pyplot as plt
 TEAL, AMBER, BLUE, RED, GREY, PALE = "#0f766e", "#b45309", "#1d4ed8", "#b91c1c", "#6b7280", "#d1d5db"
 COLOURS = (TEAL, AMBER, BLUE, RED, GREY)
 MOST = 60_000
-"""Bytes of a picture."""
+"""Maximum size of a figure in bytes."""
 
 plt.rcParams.update(
     {
@@ -45,24 +46,24 @@ plt.rcParams.update(
 
 
 def panels(columns: int = 1, *, height: float = 3.2, width: float = 8.2, **options: Any) -> tuple[Any, Any]:
-    """A figure and its panels, side by side."""
+    """Return a figure and its panels, side by side."""
     figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained", **options)
     return figure, axes
 
 
 def plain(*axes: Any) -> None:
-    """Panels without scales, for drawings; one unit is as long on both axes."""
+    """Hide the axes of panels for drawings, with the same scale in both directions."""
     for panel in axes:
         panel.set_axis_off()
         panel.set_aspect("equal")
 
 
 def write(figure: Any, path: Path, title: str) -> None:
-    """Saves a picture with what it shows in words."""
+    """Save a figure with a title that describes it."""
     figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})
     plt.close(figure)
     text = path.read_text(encoding="utf-8")
-    # A tenth of a point is enough for places; what is to be read stays.
+    # Round coordinates to a tenth of a point, but do not change text.
     text = re.sub(r"<[^!?>]*>", lambda tag: re.sub(r"(?<=\d\.\d)\d+", "", tag[0]), text)
     text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
     path.write_text(text, encoding="utf-8")

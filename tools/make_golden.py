@@ -1,8 +1,8 @@
-"""Write `tests/golden/recipes.json`: fingerprints, signatures and keywords that every later version must give again.
+"""Write `tests/golden/recipes.json`: fingerprints, signatures and keywords that every later version must reproduce.
 
     python tools/make_golden.py
 
-Run once for each version of the recipe's rules; a run that changes a value that is there already is refused.
+Run once for each version of the recipe's rules. A run that would change an existing value fails.
 """
 
 from __future__ import annotations
@@ -111,17 +111,17 @@ ROWS = [[0, 0, 2.5, 0, -1], [3, 0, 0, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]]
 
 
 def hexadecimal(fps: np.ndarray[Any, np.dtype[np.uint64]]) -> list[str]:
-    """Each fingerprint as one hexadecimal number, highest bit first."""
+    """Return each fingerprint as one hexadecimal number, highest bit first."""
     return ["".join(f"{int(word):016x}" for word in np.atleast_1d(row)[::-1]) for row in fps]
 
 
 def signature_values(recipe: str) -> dict[str, list[int]]:
-    """The signature of every text."""
+    """Return the signature of every text."""
     return dict(zip(TEXTS, nk.signature(list(TEXTS.values()), recipe).tolist(), strict=True))
 
 
 def entry_of(recipe: nk.Recipe, texts: dict[str, str], stop_words: list[str]) -> dict[str, Any]:
-    """A recipe in all its forms, and what it makes of the texts."""
+    """Return a recipe in all its forms, with its results for the texts."""
     fps, counts = nk.fingerprint(list(texts.values()), recipe, return_counts=True)
     return {
         "recipe": str(recipe),
@@ -134,7 +134,7 @@ def entry_of(recipe: nk.Recipe, texts: dict[str, str], stop_words: list[str]) ->
 
 
 def make() -> dict[str, Any]:
-    """All golden values of this version."""
+    """Return all golden values of this version."""
     recipes = []
     for text, stop_words in RECIPES:
         draft = nk.Recipe().with_(stop_words=stop_words, features="word") if stop_words else nk.Recipe()
@@ -146,11 +146,11 @@ def make() -> dict[str, Any]:
     keywords = {
         preset: {name: nk.keywords([text], preset, top="5")[0] for name, text in TEXTS.items()} for preset in KEYWORDS
     }
-    given = []
+    values = []
     for hash_name, document in GIVEN:
         name, seed = hash_name.split(":")
         simhash = nk.SimHash(128, hash=name, seed=int(seed))
-        given.append(
+        values.append(
             {"hash": hash_name, "document": document, "fingerprint": hexadecimal(simhash.fingerprint([document]))}
         )
     rows = hexadecimal(nk.SimHash(64).fingerprint_csr(csr_array(np.array(ROWS))))
@@ -159,14 +159,14 @@ def make() -> dict[str, Any]:
         "recipes": recipes,
         "signatures": signatures,
         "keywords": keywords,
-        "given": given,
+        "given": values,
         "csr": {"rows": ROWS, "fingerprints": rows},
         "slots": {"texts": SLOT_TEXTS, "recipes": [entry_of(nk.Recipe(text), SLOT_TEXTS, []) for text in SLOTS]},
     }
 
 
 def main() -> int:
-    """Write the file; 1 if a value that stands there would change."""
+    """Write the file; return 1 if an existing value would change."""
     made = make()
     if PATH.exists():
         before = json.loads(PATH.read_text(encoding="utf-8"))

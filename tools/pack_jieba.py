@@ -3,15 +3,16 @@
     python tools/pack_jieba.py
 
 Reads the installed package `jieba` (MIT licence, copied to `crates/nearkin-core/data/LICENSE-jieba`) and writes
-`crates/nearkin-core/data/jieba-words.bin` and `jieba-models.bin`; tests/text/test_words.py holds both equal to the
+`crates/nearkin-core/data/jieba-words.bin` and `jieba-models.bin`; tests/text/test_words.py compares both with the
 package.
 
-Words, sorted by code points, are stored by what they do not share with the word before (numbers are LEB128):
+Words are sorted by code points and stored without the prefix that they share with the previous one. Numbers are LEB128:
 
     count of words · total of frequencies · count of tags · tags, each ended by a line feed
-    count of IDF values · IDF values (f64) · place of the median among them
+    count of IDF values · IDF values (f64) · position of the median among them
     for each word: one byte shared characters << 4 | further characters - 1 · further characters (u16)
-                   frequency (0: not in the dictionary) · tag (only with a frequency) · place of its IDF value + 1, or 0
+                   frequency (0: not in the dictionary) · tag (only with a frequency)
+                   position of its IDF value + 1, or 0
 
 Models (f64 and u16 little-endian, no LEB128):
 
@@ -21,7 +22,7 @@ Models (f64 and u16 little-endian, no LEB128):
     u32 count of transitions · for each: u8 from, u8 to, f64
     u32 count of distinct emissions, each f64
     u32 count of characters · for each: u16 character, u8 count of states, and for each of them
-        u8 state, u16 place of its emission or 0x7fff for none, | 0x8000 if the character's list of states has it
+        u8 state, u16 position of its emission or 0x7fff for none, | 0x8000 if the character's list of states has it
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TARGET = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
 
 
 def varint(value: int) -> bytes:
-    """LEB128: seven bits per byte, the lowest first."""
+    """Return LEB128: seven bits per byte, lowest first."""
     out = bytearray()
     while value >= 128:
         out.append(value & 127 | 128)
@@ -56,28 +57,28 @@ def varint(value: int) -> bytes:
 
 
 def pack_words(source: Path) -> bytes:
-    """The dictionary and the IDF table."""
+    """Pack the dictionary and the IDF table."""
     dictionary: dict[str, tuple[int, str]] = {}
     total = 0
     for line in (source / "dict.txt").read_text(encoding="utf-8").splitlines():
         word, frequency, tag = line.split(" ")
         dictionary[word] = (int(frequency), tag)
-        # As in jieba, a word that occurs twice counts twice here and with its last frequency elsewhere.
+        # As in jieba, a word that occurs twice counts twice in the total and has its last frequency.
         total += int(frequency)
     idf: dict[str, float] = {}
     for line in (source / "analyse" / "idf.txt").read_text(encoding="utf-8").splitlines():
         word, value = line.split(" ")
         idf[word] = float(value)
     tags = [tag for tag, _ in Counter(tag for _, tag in dictionary.values()).most_common()]
-    # The commonest value comes first, so that its place takes one byte.
+    # The most frequent value is first, so that its position takes one byte.
     values = [value for value, _ in Counter(idf.values()).most_common()]
     median = sorted(idf.values())[len(idf) // 2]
     words = sorted({*dictionary, *idf})
     out = bytearray(varint(len(words)) + varint(total) + varint(len(tags)))
     out += "".join(f"{tag}\n" for tag in tags).encode()
     out += varint(len(values)) + struct.pack(f"<{len(values)}d", *values) + varint(values.index(median))
-    tag_place = {tag: place for place, tag in enumerate(tags)}
-    value_place = {value: place for place, value in enumerate(values)}
+    tag_position = {tag: position for position, tag in enumerate(tags)}
+    value_place = {value: position for position, value in enumerate(values)}
     before = ""
     for word in words:
         shared = 0
@@ -89,28 +90,32 @@ def pack_words(source: Path) -> bytes:
         frequency, tag = dictionary.get(word, (0, ""))
         out += varint(frequency)
         if frequency:
-            out.append(tag_place[tag])
+            out.append(tag_position[tag])
         out += varint(value_place[idf[word]] + 1 if word in idf else 0)
         before = word
     return bytes(out)
 
 
 def pack_models() -> bytes:
-    """The models of unknown words: one of places in a word, one of places and tags."""
+    """Pack the models of unknown words: one of positions in a word, one of positions and tags."""
     letters = "BEMS"
     out = bytearray(struct.pack("<4d", *(START[letter] for letter in letters)))
-    out += struct.pack("<16d", *(TRANS[one].get(other, MIN_FLOAT) for one in letters for other in letters))
+    out += struct.pack("<16d", *(TRANS[source].get(target, MIN_FLOAT) for source in letters for target in letters))
     characters = sorted({character for letter in letters for character in EMIT[letter]})
     out += struct.pack("<I", len(characters))
     for character in characters:
         out += struct.pack("<H4d", ord(character), *(EMIT[letter].get(character, MIN_FLOAT) for letter in letters))
-    # In the order of (letter, tag), which decides ties.
+    # The order of (letter, tag) decides ties.
     states = sorted(TAG_START)
-    place = {state: i for i, state in enumerate(states)}
+    position = {state: i for i, state in enumerate(states)}
     out += struct.pack("<I", len(states))
     for letter, tag in states:
         out += f"{letter}{tag}\n".encode() + struct.pack("<d", TAG_START[letter, tag])
-    moves = [(place[one], place[other], value) for one in states for other, value in sorted(TAG_TRANS[one].items())]
+    moves = [
+        (position[source], position[target], value)
+        for source in states
+        for target, value in sorted(TAG_TRANS[source].items())
+    ]
     out += struct.pack("<I", len(moves)) + b"".join(struct.pack("<BBd", *move) for move in moves)
     values = sorted({value for emissions in TAG_EMIT.values() for value in emissions.values()})
     value_place = {value: i for i, value in enumerate(values)}
@@ -119,12 +124,12 @@ def pack_models() -> bytes:
     out += struct.pack("<I", len(characters))
     for character in characters:
         listed = set(STATES.get(character, ()))
-        known = [state for state in states if state in listed or character in TAG_EMIT[state]]
-        out += struct.pack("<HB", ord(character), len(known))
-        for state in known:
+        listed_states = [state for state in states if state in listed or character in TAG_EMIT[state]]
+        out += struct.pack("<HB", ord(character), len(listed_states))
+        for state in listed_states:
             value = TAG_EMIT[state].get(character)
             number = 0x7FFF if value is None else value_place[value]
-            out += struct.pack("<BH", place[state], number | 0x8000 * (state in listed))
+            out += struct.pack("<BH", position[state], number | 0x8000 * (state in listed))
     return bytes(out)
 
 

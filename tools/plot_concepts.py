@@ -1,9 +1,9 @@
-"""Draws the pictures of the pages of the guide: docs/img/dedup.svg, minhash.svg, bands.svg, tune.svg and quality.svg.
+"""Draw the figures of the guide: docs/img/dedup.svg, minhash.svg, bands.svg, tune.svg and quality.svg.
 
     python tools/plot_concepts.py docs/img [NAME ...]
 
-Figures are those of runs on the sample corpus (`samples/licences.jsonl.gz`), made when the picture is drawn. Needs
-matplotlib (the `docs` dependency group).
+Numbers are computed on the sample corpus (`samples/licences.jsonl.gz`) when the figure is drawn. Needs matplotlib (the
+`docs` dependency group).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @cache
 def licences() -> list[str]:
-    """The texts of the sample corpus."""
+    """Return the texts of the sample corpus."""
     with gzip.open(ROOT / "samples" / "licences.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line)["text"] for line in lines]
 
 
 def dedup() -> Any:
-    """The stages, with what is left after each on the sample corpus."""
+    """Draw the stages, with the number of documents after each on the sample corpus."""
     summary = nk.dedup(licences(), threshold=0.8).summary
     texts, kept = summary["documents"], summary["kept"]
     copies = summary["removed_by_reason"].get("exact", 0)
@@ -65,7 +65,7 @@ def dedup() -> Any:
 
 
 def minhash() -> Any:
-    """Features of two texts on the line of hash values, for eight functions."""
+    """Draw the features of two texts on the line of hash values, for eight functions."""
     figure, panel = panels(1, height=3.3, width=8.2)
     rng = np.random.default_rng(13)
     shared, left, right = 6, 2, 2
@@ -77,11 +77,11 @@ def minhash() -> Any:
         panel.plot([0, 1], [row, row], color=PALE, linewidth=1, zorder=0)
         for kind, value in zip(kinds, values, strict=True):
             panel.plot(value, row, "o", color=colours[kind], markersize=6)
-        least = kinds[int(values.argmin())]
-        equal += least == "both"
-        panel.plot(values.min(), row, "o", markersize=13, markerfacecolor="none", color=colours[least])
-        says = "equal" if least == "both" else "differs"
-        panel.text(1.03, row, says, va="center", color=colours["both"] if least == "both" else GREY)
+        smallest = kinds[int(values.argmin())]
+        equal += smallest == "both"
+        panel.plot(values.min(), row, "o", markersize=13, markerfacecolor="none", color=colours[smallest])
+        says = "equal" if smallest == "both" else "differs"
+        panel.text(1.03, row, says, va="center", color=colours["both"] if smallest == "both" else GREY)
     for kind, colour in colours.items():
         panel.plot([], [], "o", color=colour, label=f"feature of {kind}" if kind == "both" else f"of {kind}")
     panel.legend(loc="upper center", bbox_to_anchor=(0.45, 1.16), ncols=3)
@@ -93,7 +93,7 @@ def minhash() -> Any:
 
 
 def bands() -> Any:
-    """Two signatures cut into bands, of which one is equal."""
+    """Draw two signatures cut into bands, one of them equal."""
     figure, panel = panels(1, height=1.7, width=8.6)
     panel.set_axis_off()
     panel.set(xlim=(-3.4, 34.3), ylim=(-1.6, 3.6))
@@ -101,10 +101,10 @@ def bands() -> Any:
     same = rng.random(32) < 0.72
     same[12:16], same[5], same[18], same[25], same[30], same[2], same[9] = True, *[False] * 6
     for at in range(32):
-        place = at + at // 4 * 0.25
+        x = at + at // 4 * 0.25
         for row in range(2):
             face = TEAL if same[at] else (PALE if row else "#e8c07d")
-            panel.add_patch(Rectangle((place, row * 1.3 + 0.3), 0.86, 1, facecolor=face))
+            panel.add_patch(Rectangle((x, row * 1.3 + 0.3), 0.86, 1, facecolor=face))
     start = 12 + 3 * 0.25
     panel.add_patch(Rectangle((start - 0.12, 0.15), 4.1, 2.6, fill=False, edgecolor=AMBER, linewidth=2))
     panel.text(start + 2, -0.75, "equal in the whole band: a candidate", ha="center", color=AMBER)
@@ -115,7 +115,7 @@ def bands() -> Any:
 
 
 def tune() -> Any:
-    """Recall, its interval and candidates by radius, as `nk.tune` measures them on a part of the sample corpus."""
+    """Draw recall, its interval and candidates by radius, as `nk.tune` measures them on part of the sample corpus."""
     tuned = nk.tune(licences()[::5], threshold=0.8, recall=0.99, bits=[128])
     rows = [row for row in tuned.curve.rows() if 6 <= row["radius"] <= 48]
     radius = [row["radius"] for row in rows]
@@ -137,7 +137,7 @@ def tune() -> Any:
 
 
 def quality() -> Any:
-    """Distance and similarity of pairs of the sample corpus, beside the law."""
+    """Draw distance and similarity of pairs of the sample corpus, with the law."""
     texts = licences()
     rng = np.random.default_rng(5)
     prints = nk.fingerprint(texts, "char:4|binary|xxh3|simhash:128")
@@ -149,7 +149,7 @@ def quality() -> Any:
     alike = nk.similarity(texts, left[drawn].tolist(), right[drawn].tolist(), recipe="char:4|binary|xxh3|simhash:128")
     apart = np.asarray(pairs.distances)[drawn]
     keep: list[int] = []
-    for low in np.arange(0.45, 1.0, 0.05):  # as many of each similarity
+    for low in np.arange(0.45, 1.0, 0.05):  # the same number of pairs per similarity
         keep.extend(np.flatnonzero((alike >= low) & (alike < low + 0.05))[:30])
     figure, panel = panels(1, height=3.6, width=7)
     similarity = np.linspace(0.45, 1, 56)

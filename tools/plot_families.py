@@ -1,9 +1,9 @@
-"""Draws how each family cuts the plane: docs/families/*.svg.
+"""Draw how each family partitions the plane: docs/families/*.svg.
 
     python tools/plot_families.py docs/families
 
-A grid of points is hashed with few functions of the family, fitted on the points of three clusters; regions of one hash
-value have one colour, and the clusters are dots.
+A grid of points is hashed with few functions of the family, fitted on the points of three clusters. Each region with
+one hash value has one colour, and the dots are the clusters.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ FAMILIES: dict[str, Family] = {
 
 
 def clusters() -> NDArray[np.float64]:
-    """Three groups of fifty points."""
+    """Return three groups of fifty points."""
     rng = np.random.default_rng(11)
     centres = np.array([[-1.8, -1.0], [1.9, -0.6], [0.2, 1.9]])
     return np.repeat(centres, 50, axis=0) + 0.55 * rng.standard_normal((150, 2))
 
 
 def values(family: Family, points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """A number for each distinct hash value of the points."""
-    found = np.round(family.transform(points)[:, :1] * 3) if family.kind == "features" else family.hash_values(points)
-    return np.unique(found, axis=0, return_inverse=True)[1].reshape(-1)
+    """Return a number for each distinct hash value of the points."""
+    hashes = np.round(family.transform(points)[:, :1] * 3) if family.kind == "features" else family.hash_values(points)
+    return np.unique(hashes, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def draw(family: Family) -> str:
-    """The picture as SVG."""
+    """Return the SVG of a family."""
     data = clusters()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -79,8 +79,8 @@ def draw(family: Family) -> str:
                 red, green, blue = (round(255 * part) for part in colorsys.hls_to_rgb(hue, 0.82, 0.6))
                 width = (column - start) * PIXEL
                 colour = f"#{red:02x}{green:02x}{blue:02x}"
-                place = f'x="{start * PIXEL}" y="{row * PIXEL}" width="{width}" height="{PIXEL}"'
-                lines.append(f'<rect {place} fill="{colour}"/>')
+                attributes = f'x="{start * PIXEL}" y="{row * PIXEL}" width="{width}" height="{PIXEL}"'
+                lines.append(f'<rect {attributes} fill="{colour}"/>')
                 start = column
     for px, py in (data * [1, -1] + 4) / 8 * size:
         lines.append(f'<circle cx="{px:.0f}" cy="{py:.0f}" r="2.5" fill="#333"/>')
@@ -88,7 +88,7 @@ def draw(family: Family) -> str:
 
 
 def main() -> None:
-    """Draw every family into the folder that is given."""
+    """Draw every family into the folder of the command line."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, family in FAMILIES.items():

@@ -1,10 +1,9 @@
-"""Draws what a search of radius 3 of 64 looks at, takes and costs as n grows: docs/img/hamming.svg.
+"""Draw what a search of radius 3 in 64 bits probes, stores and costs as n grows: docs/img/hamming.svg.
 
     python tools/plot_hamming.py docs/img/hamming.svg [FILE]
 
-Lines are the formulas of `nearkin.theory`; points are the growth section of the newest run of
-`bench/hamming_search.py`, or of
-FILE in `bench/runs/`. Needs matplotlib (the `docs` dependency group).
+Lines are the formulas of `nearkin.theory`. Points are the growth section of the newest run of
+`bench/hamming_search.py`, or of FILE in `bench/runs/`. Needs matplotlib (the `docs` dependency group).
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ LINES: dict[str, dict[str, Any]] = {
     "tables: 5 blocks, 2 agree": {"method": "tables", "blocks": 5},
 }
 COLOURS = dict(zip(LINES, ("#666666", "#b15928", "#1f78b4", "#e31a1c", "#33a02c"), strict=True))
-# Who of the run belongs to which line.
+# Names in the run for each line.
 POINTS = {
     "scan": "scan",
     "bits": "bits",
     "blocks": "blocks: 4 tables",
     "auto, memory_limit of 30 bytes each": "multi: 3 tables of slot numbers",
 }
-# docs/hamming.md: nanoseconds of the planner's model.
+# Nanoseconds of the planner's cost model, from docs/hamming.md.
 COMPARE = 0.025
 
 
 def rows() -> list[dict[str, Any]]:
-    """The growth section of the newest run, or of the named one."""
+    """Return the growth section of the newest run, or of FILE."""
     sys.path.insert(0, str(ROOT / "bench"))
     from common import latest
 
@@ -52,7 +51,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Draw."""
+    """Draw the figure."""
     mpl.rcParams.update(
         {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     )
@@ -64,12 +63,12 @@ def main() -> None:
         left.plot(sizes, [cost.candidates for cost in costs], label=name, **line)
         middle.plot(sizes, [cost.total_bytes / int(n) for cost, n in zip(costs, sizes, strict=True)], **line)
     for splits in ((4,), (5,), (4, 4), (6,)):
-        found = permuted_tables(BITS, RADIUS, 34, splits)
+        plans = permuted_tables(BITS, RADIUS, 34, splits)
         label = "the paper's tables, $2^{34}$" if splits == (4,) else None
-        for axis, height in ((left, sum(found.candidates)), (middle, 8 * found.tables)):
+        for axis, height in ((left, sum(plans.candidates)), (middle, 8 * plans.tables)):
             axis.plot(2**34, height, "k*", markersize=8, linestyle="none", label=label if axis is left else None)
             axis.annotate(
-                str(found.tables),
+                str(plans.tables),
                 (2**34, height),
                 (-8, 0),
                 textcoords="offset points",

@@ -1,8 +1,8 @@
-"""Draws how the pieces of a fuzzy digest move when bytes are inserted: docs/ssdeep-pieces.svg.
+"""Draw how the pieces of a fuzzy digest move when bytes are inserted: docs/ssdeep-pieces.svg.
 
     python tools/plot_ssdeep.py docs/ssdeep-pieces.svg
 
-The pieces are those of `nearkin.explain`.
+The pieces come from `nearkin.explain`.
 """
 
 from __future__ import annotations

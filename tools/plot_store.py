@@ -1,10 +1,9 @@
-"""Draws how a store grows: docs/img/store.svg.
+"""Draw how a store grows: docs/img/store.svg.
 
     python tools/plot_store.py docs/img/store.svg [FILE]
 
 Points are the newest run of `bench/store.py --part growth`, or FILE in `bench/runs/`. Needs matplotlib (the `docs`
-dependency
-group).
+dependency group).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ STYLES = {"copies": ":", "near": "--", "new": "-"}
 
 
 def main() -> None:
-    """Draw."""
+    """Draw the figure."""
     mpl.rcParams.update(
         {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     )
@@ -37,8 +36,8 @@ def main() -> None:
         sizes, colour = [row["documents"] for row in rows], COLOURS[name]
         axes[0].plot(sizes, [row["cpu_us_per_document"] for row in rows], marker="o", color=colour, label=name)
         for kind, style in STYLES.items():
-            found = [row["check"][kind]["median_ms"] for row in rows]
-            axes[1].plot(sizes, found, style, marker="o", color=colour, label=f"{name}, {kind}")
+            medians = [row["check"][kind]["median_ms"] for row in rows]
+            axes[1].plot(sizes, medians, style, marker="o", color=colour, label=f"{name}, {kind}")
         axes[2].plot(sizes, [1000 * row["open"]["seconds"] for row in rows], marker="o", color=colour, label=name)
     axes[0].set(title="check_and_add, batches of 1,000", ylabel="CPU microseconds per document", ylim=(0, None))
     axes[1].set(title="one check", ylabel="milliseconds, median", ylim=(0, None))

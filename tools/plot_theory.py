@@ -1,9 +1,9 @@
-"""Draws the pictures of the pages of theory: docs/theory/*.svg.
+"""Draw the figures of the theory pages: docs/theory/*.svg.
 
     python tools/plot_theory.py docs/theory [NAME ...]
 
-Curves are those of `nearkin.theory`; drawings are of real functions of a family. The crossover of tables and codes is
-that of the newest run of `bench/vectors.py --part crossover`. Needs matplotlib (the `docs` dependency group).
+Curves are computed by `nearkin.theory`, and drawings show real functions of a family. The crossover of tables and codes
+is from the newest run of `bench/vectors.py --part crossover`. Needs matplotlib (the `docs` dependency group).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def sensitive() -> Any:
-    """The law of hyperplanes, and the two promises of sensitivity."""
+    """Draw the law of hyperplanes, and the two conditions of sensitivity."""
     figure, (law, steps) = panels(2)
     angle = np.linspace(0, 180, 91)
     p = theory.hyperplane(np.cos(np.radians(angle)))
@@ -45,7 +45,7 @@ def sensitive() -> Any:
 
 
 def amplification() -> Any:
-    """S-curves of AND, OR and their cascades; tables that ρ asks for."""
+    """Draw the S-curves of AND, OR and their cascades, and the number of tables that ρ requires."""
     figure, (curves, tables) = panels(2, height=3.4)
     p = np.linspace(0, 1, 101)
     either = theory.amplify(p, 1, 4)
@@ -71,7 +71,7 @@ def amplification() -> Any:
 
 
 def bands() -> Any:
-    """Bands and rows of 128 values; recall at the threshold against what comes in below it."""
+    """Draw bands and rows of 128 values, and recall at the threshold against false candidates below it."""
     figure, (curves, choice) = panels(2, height=3.4)
     s = np.linspace(0, 1, 121)
     for number, rows in ((64, 2), (32, 4), (13, 7), (8, 16)):
@@ -108,7 +108,7 @@ def bands() -> Any:
 
 
 def differing(a: Any, b: Any) -> Any:
-    """In how many bits each code of `a` differs from that of `b` in the same row."""
+    """Return the number of bits in which each code of `a` differs from the code of `b` in the same row."""
     return np.unpackbits((a ^ b).view(np.uint8), axis=1).sum(axis=1, dtype=np.int64)
 
 
@@ -117,7 +117,7 @@ WORKED = np.array([[1, -1], [3, -1], [-2, 3], [-3, -1]], float)
 
 
 def simhash() -> Any:
-    """The worked matrix: four lines, two vectors; and distances of codes against angles."""
+    """Draw the worked matrix, with four lines and two vectors, and distances of codes against angles."""
     figure, (drawn, counted) = panels(2, height=3.6)
     drawn.set_aspect("equal")
     drawn.grid(visible=False)
@@ -153,7 +153,7 @@ def simhash() -> Any:
 
 
 def pstable() -> Any:
-    """The law by width, and ρ by width."""
+    """Draw the law by width, and ρ by width."""
     figure, (law, exponent) = panels(2)
     distance = np.linspace(0, 10, 101)
     for width in (1.0, 2.0, 4.0, 8.0):
@@ -173,7 +173,7 @@ def pstable() -> Any:
 
 
 def spherical() -> Any:
-    """A ball beside three lines, and how many regions both make."""
+    """Draw a ball and three lines, and the number of regions of both."""
     figure, (lines, ball, count) = panels(3, height=2.9, width=9)
     plain(lines, ball)
     rng = np.random.default_rng(5)
@@ -201,7 +201,7 @@ def spherical() -> Any:
 
 
 def kernels() -> Any:
-    """The kernel against the distance, and against what the hash functions give."""
+    """Draw the kernel by distance, and its estimates by hash functions."""
     figure, (values, agree) = panels(2)
     distance = np.linspace(0, 4, 81)
     kernel = np.exp(-(distance**2) / 2)
@@ -229,7 +229,7 @@ def kernels() -> Any:
 
 
 def slaney() -> Any:
-    """Distances of neighbours and of any pair, and the cost of an index by width."""
+    """Draw distances of neighbours and of random pairs, and the cost of an index by width."""
     near, others = profile()
     figure, (both, costs) = panels(2)
     bins = np.linspace(0, 14, 57)
@@ -249,12 +249,12 @@ def slaney() -> Any:
         cost.append(tables + tables * n * p_any**hashes)
     costs.loglog(widths, cost, label="cost of a query")
     costs.loglog(widths, k, color=GREY, label="hashes per table")
-    found = theory.slaney(near, others, n)
-    costs.plot(found.width, found.cost, "o", color=AMBER, markersize=7)
+    tuning = theory.slaney(near, others, n)
+    costs.plot(tuning.width, tuning.cost, "o", color=AMBER, markersize=7)
     costs.annotate(
-        f"w = {found.width:.1f}: {found.num_tables} tables\nof {found.hashes_per_table} hashes",
-        (found.width, found.cost),
-        xytext=(13, found.cost * 4),
+        f"w = {tuning.width:.1f}: {tuning.num_tables} tables\nof {tuning.hashes_per_table} hashes",
+        (tuning.width, tuning.cost),
+        xytext=(13, tuning.cost * 4),
         arrowprops={"arrowstyle": "-", "color": AMBER},
         color=AMBER,
     )
@@ -267,7 +267,7 @@ def slaney() -> Any:
 
 
 def profile() -> tuple[Any, Any]:
-    """The data of the page: 20,000 vectors in 200 groups."""
+    """Return the data of the page: 20,000 vectors in 200 groups."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((200, 24)) * 1.5
     X = np.repeat(centres, 100, axis=0) + 0.35 * rng.standard_normal((20_000, 24))
@@ -276,7 +276,7 @@ def profile() -> tuple[Any, Any]:
 
 
 def ssdeep() -> Any:
-    """The digest of Hello, World! worked out: rolling sums, cuts, characters."""
+    """Draw the digest of Hello, World! step by step: rolling sums, reset points, characters."""
     figure, panel = panels(1, height=2.5)
     panel.set_axis_off()
     data = b"Hello, World!\n"
@@ -322,7 +322,7 @@ def ssdeep() -> Any:
 
 
 def manku() -> Any:
-    """The bits of the key in each table, for the four configurations of the paper."""
+    """Draw the bits of the key in each table, for the four configurations of the paper."""
     figure, axes = panels(4, height=4.2, width=9, gridspec_kw={"width_ratios": [1, 1, 1, 1]})
     for panel, splits in zip(axes, ([4], [5], [4, 4], [6]), strict=True):
         rows = keys(64, 3, splits)
@@ -331,11 +331,11 @@ def manku() -> Any:
             panel.broken_barh(row, (number + 0.1, 0.8), facecolors=TEAL)
         panel.set(xlim=(0, 64), ylim=(len(rows), 0), xticks=[0, 32, 64], yticks=[])
         panel.grid(visible=False)
-        found = theory.permuted_tables(64, 3, 34, splits)
+        tables = theory.permuted_tables(64, 3, 34, splits)
         blocks = " × ".join(map(str, splits))
         panel.set_title(f"{len(rows)} tables, {blocks} blocks")
-        least, most = min(found.keys), max(found.keys)
-        panel.set_xlabel(f"bits; keys of {least}" + (f" to {most}" if most > least else ""))
+        min_keys, max_keys = min(tables.keys), max(tables.keys)
+        panel.set_xlabel(f"bits; keys of {min_keys}" + (f" to {max_keys}" if max_keys > min_keys else ""))
     return figure, "Which bits are the key of each table, for 4, 10, 16 and 20 tables"
 
 
@@ -344,7 +344,7 @@ Stretches = list[tuple[int, int]]
 
 
 def keys(bits: int, radius: int, splits: list[int], free: Stretches | None = None) -> list[Stretches]:
-    """The stretches of bits (start, length) that are the key of each table."""
+    """Return the bit ranges (start, length) of the key of each table."""
     free = free or [(0, bits)]
     places = [at for start, length in free for at in range(start, start + length)]
     blocks = [list(part) for part in np.array_split(places, splits[0])]
@@ -358,7 +358,7 @@ def keys(bits: int, radius: int, splits: list[int], free: Stretches | None = Non
 
 
 def crossover() -> Any:
-    """Time of a query as the number of vectors grows, for three distances of the neighbour."""
+    """Draw the time of a query by number of vectors, for three distances of the neighbour."""
     run = json.loads(max((ROOT / "bench" / "runs").glob("*-crossover-*.json")).read_text(encoding="utf-8"))
     shares = sorted({row["share"] for row in run["rows"]})
     figure, axes = panels(len(shares), height=3.2, width=9, sharey=True)

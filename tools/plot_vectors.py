@@ -1,9 +1,9 @@
-"""Draws how the time of a query grows with the number of vectors: docs/img/vectors.svg.
+"""Draw how the time of a query grows with the number of vectors: docs/img/vectors.svg.
 
     python tools/plot_vectors.py docs/img/vectors.svg [FILE]
 
-Points are the growth part of the newest run of `bench/vectors.py`, or of FILE in
-`bench/runs/`. Needs matplotlib (the `docs` dependency group).
+Points are the growth part of the newest run of `bench/vectors.py`, or of FILE in `bench/runs/`. Needs matplotlib (the
+`docs` dependency group).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLOURS = {
 
 
 def main() -> None:
-    """Draw."""
+    """Draw the figure."""
     mpl.rcParams.update(
         {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     )
@@ -39,10 +39,10 @@ def main() -> None:
     growth = latest("vectors", sys.argv[2] if len(sys.argv) > 2 else "")["results"]["growth"]
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
     for name, colour in COLOURS.items():
-        found = [(row["n"], line) for row in growth for line in row["lines"] if line["name"] == name]
+        points = [(row["n"], line) for row in growth for line in row["lines"] if line["name"] == name]
         for axis, key in zip(axes, ("single_us", "batch_us", "recall"), strict=True):
             label = name if key == "single_us" else None
-            axis.plot([n for n, _ in found], [line[key] for _, line in found], marker="o", color=colour, label=label)
+            axis.plot([n for n, _ in points], [line[key] for _, line in points], marker="o", color=colour, label=label)
     for axis, title in zip(axes, ("one query", "a batch of 200"), strict=False):
         axis.set(title=title, ylabel="CPU microseconds per query", yscale="log")
     axes[2].set(title="recall@10", ylim=(0, 1.02))

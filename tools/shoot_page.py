@@ -1,9 +1,9 @@
-"""Takes the pictures of the service's page: docs/img/service-page.png and docs/img/service-page-phone.png.
+"""Take screenshots of the service's page: docs/img/service-page.png and docs/img/service-page-phone.png.
 
     python tools/shoot_page.py
 
-A service with the licences of `samples/` is started on a free port and kept busy for two minutes, the width of the
-page's charts; Chromium opens its page. Needs `nearkin[service]`, playwright and Pillow (both come with the `dev`
+A service with the licences of `samples/` is started on a free port and receives requests for two minutes, the width of
+the page's charts. Then Chromium opens its page. Needs `nearkin[service]`, playwright and Pillow (both are in the `dev`
 dependency group) and Debian's chromium.
 """
 
@@ -30,13 +30,13 @@ sys.path.insert(0, str(ROOT / "tests" / "service"))
 
 
 def licences() -> list[dict[str, Any]]:
-    """The documents of the sample corpus."""
+    """Return the documents of the sample corpus."""
     with gzip.open(ROOT / "samples" / "licences.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
 def keep_busy(service: Any, rows: list[dict[str, Any]], stop: threading.Event) -> None:
-    """Asks for texts, parts of texts and mere words, more and less often, and adds some of them."""
+    """Check texts, parts of texts and single words at a varying rate, and add some of them."""
     draw = np.random.default_rng(7)
     begin = time.monotonic()
     while not stop.wait(0.02 + 0.06 * (1 + math.sin((time.monotonic() - begin) / 9))):
@@ -55,7 +55,7 @@ def keep_busy(service: Any, rows: list[dict[str, Any]], stop: threading.Event) -
 
 
 def question(rows: list[dict[str, Any]]) -> str:
-    """A text that is near one of them."""
+    """Return a text that is similar to one of them."""
     text = str(next(row["text"] for row in rows if row["id"] == ASKED))
     for old, new in (
         ("use, copy", "use, study, copy"),
@@ -67,7 +67,7 @@ def question(rows: list[dict[str, Any]]) -> str:
 
 
 def shoot(visit: Any, target: Path, text: str, *, wide: bool) -> None:
-    """Fills the page in and takes its picture, in 256 colours."""
+    """Fill in the page and take its screenshot, in 256 colours."""
     from PIL import Image
 
     visit.page.fill("#subject", text)
@@ -85,7 +85,7 @@ def shoot(visit: Any, target: Path, text: str, *, wide: bool) -> None:
 
 
 def main() -> None:
-    """Fill a store, serve it, and take the pictures."""
+    """Fill a store, serve it, and take the screenshots."""
     from browsing import chromium, visiting
     from live import serving
 

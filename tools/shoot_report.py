@@ -1,9 +1,9 @@
-"""Takes the pictures of a report: docs/img/report.png and docs/img/report-review.png.
+"""Take screenshots of a report: docs/img/report.png and docs/img/report-review.png.
 
     python tools/shoot_report.py
 
 The licences of `samples/` are deduplicated with a report, which Chromium opens. Needs `nearkin[report]`, playwright and
-Pillow (all come with the `dev` dependency group) and Debian's chromium.
+Pillow (all are in the `dev` dependency group) and Debian's chromium.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "tests" / "service"), str(ROOT / "tests" / "report"),
 
 
 def shoot(page: Any, target: Path) -> None:
-    """Takes the picture of what is in sight, in 256 colours."""
+    """Take a screenshot of the visible part, in 256 colours."""
     from PIL import Image
 
     page.screenshot(path=target)
@@ -34,7 +34,7 @@ def shoot(page: Any, target: Path) -> None:
 
 
 def main() -> None:
-    """Deduplicate, open the report, judge some pairs, and take the pictures."""
+    """Deduplicate, open the report, judge pairs, and take the screenshots."""
     from browsing import chromium
     from opened import opened
 

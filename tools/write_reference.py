@@ -1,9 +1,9 @@
-"""Writes the pages of docs/reference, one for each public name, and their part of the menu in mkdocs.yml.
+"""Write the pages of docs/reference, one per public name, and their part of the menu in mkdocs.yml.
 
     python tools/write_reference.py
 
-The pages hold no more than a name: what they show is the docstring, which the site's generator reads. The index has
-each name with the first sentence of it. Run this after a public name was added; a test compares the names.
+A page contains only a name. The site generator inserts the docstring. The index lists each name with the first sentence
+of its docstring. Run this after adding a public name; a test compares the names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GROUPS: dict[str, list[str]] = {
         *("explain", "words", "keywords", "Idf"),
     ],
     "Search": ["HammingIndex", "BandIndex", "DigestIndex", "LSHIndex", "SearchResult", "Pairs"],
-    "Remember": ["Store", "CheckResult", "Client"],
+    "Store": ["Store", "CheckResult", "Client"],
     "Measure and tune": ["evaluate", "Evaluation", "ClusterLabels", "tune", "Tuning", "tune_bands", "BandTuning"],
     "Patterns": ["UrlPatterns", "LogTemplates", "PayloadGroups"],
     "Families of vectors": [
@@ -46,39 +46,43 @@ GROUPS: dict[str, list[str]] = {
         *("theory.laws", "theory.amplification", "theory.banding", "theory.choice", "theory.hamming"),
         *("theory.simhash", "theory.containment"),
     ],
-    "In the place of other packages": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
+    "Compatibility": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
     "Modules": ["ssdeep", "index.permutations", "spark", "sklearn", "plot", "io", "report", "errors"],
     "Settings": ["num_threads", "set_num_threads"],
 }
-"""The menu: names of `nearkin`. A module's page shows what the module defines or hands on."""
+"""The menu: names of `nearkin`. The page of a module shows what it defines or re-exports."""
+
+MODULE_PATHS = {"ssdeep": "digests.ssdeep"}
+"""Modules that `nearkin` re-exports, with their paths below it."""
 
 
 def resolve(name: str) -> object:
-    """The object, or the module, of a name below `nearkin`."""
+    """Return the object or the module of a name below `nearkin`."""
+    name = MODULE_PATHS.get(name, name)
     first, _, last = name.rpartition(".")
     holder = import_module("nearkin" + ("." + first if first else ""))
     return import_module(f"nearkin.{name}") if name in modules() else getattr(holder, last)
 
 
 def file_of(name: str) -> str:
-    """The file of a name's page."""
+    """Return the file name of a name's page."""
     return f"{name.replace('.', '-')}.md"
 
 
 def modules() -> set[str]:
-    """The names that are modules."""
-    return {*GROUPS["Theory"], *GROUPS["In the place of other packages"], *GROUPS["Modules"]}
+    """Return the names that are modules."""
+    return {*GROUPS["Theory"], *GROUPS["Compatibility"], *GROUPS["Modules"], *MODULE_PATHS.values()}
 
 
 def summary(name: str) -> str:
-    """The first sentence of a docstring, without markup that a table can't hold."""
+    """Return the first sentence of a docstring, escaped for a table."""
     text = inspect.getdoc(resolve(name)) or ""
     paragraph = " ".join(text.split("\n\n")[0].split())
     return re.split(r"(?<=[.])\s(?=[A-Z])", paragraph)[0].rstrip(".").replace("|", r"\|")
 
 
 def public(name: str) -> list[str]:
-    """What of a module its page shows: what it hands on, what its package does of it, its exceptions."""
+    """Return the members on a module's page: re-exports, its part of the package's names, and its exceptions."""
     module: Any = resolve(name)
     package: Any = import_module("nearkin." + name.rpartition(".")[0]) if "." in name else None
     if hasattr(module, "__all__"):
@@ -94,31 +98,32 @@ def public(name: str) -> list[str]:
 
 
 def page(name: str) -> str:
-    """The page of a name."""
+    """Return the page of a name."""
     if name not in modules():
         return f"# {name.rpartition('.')[2]}\n\n::: nearkin.{name}\n"
     options = ["show_root_heading: false", "show_root_toc_entry: false", "heading_level: 2"]
     if members := public(name):
         options.append(f"members: [{', '.join(members)}]")
     lines = "".join(f"      {option}\n" for option in options)
-    return f"# nearkin.{name}\n\n::: nearkin.{name}\n    options:\n{lines}"
+    path = MODULE_PATHS.get(name, name)
+    return f"# nearkin.{path}\n\n::: nearkin.{path}\n    options:\n{lines}"
 
 
 def index() -> str:
-    """The page that lists all names."""
+    """Return the page that lists all names."""
     parts = [
-        "# Reference\n\nEvery public name, from its docstring. What has no page here is private and may change.\n\n"
+        "# Reference\n\nAll public names, with their docstrings. Names without a page are private and may change.\n\n"
         "```python\n>>> import nearkin as nk\n>>> print(nk.dedup.__doc__.splitlines()[0])\n"
-        "Find near-duplicates among texts and say which one of each cluster stays.\n\n```\n"
+        f"{(inspect.getdoc(resolve('dedup')) or '').splitlines()[0]}\n\n```\n"
     ]
     for group, names in GROUPS.items():
         rows = "".join(f"| [`{name}`]({file_of(name)}) | {summary(name)} |\n" for name in names)
-        parts.append(f"\n## {group}\n\n| name | what it is |\n|---|---|\n{rows}")
+        parts.append(f"\n## {group}\n\n| name | summary |\n|---|---|\n{rows}")
     return "".join(parts)
 
 
 def menu() -> str:
-    """The lines of mkdocs.yml."""
+    """Return the lines of mkdocs.yml."""
     lines = ["      - reference/index.md\n"]
     for group, names in GROUPS.items():
         lines.append(f"      - {group}:\n")
@@ -127,13 +132,13 @@ def menu() -> str:
 
 
 def main() -> None:
-    """Writes what differs, and removes pages of names that are gone."""
+    """Write the pages, and remove those of names that no longer exist."""
     PAGES.mkdir(exist_ok=True)
-    wanted = {file_of(name): page(name) for names in GROUPS.values() for name in names} | {"index.md": index()}
+    pages = {file_of(name): page(name) for names in GROUPS.values() for name in names} | {"index.md": index()}
     for old in PAGES.glob("*.md"):
-        if old.name not in wanted:
+        if old.name not in pages:
             old.unlink()
-    for file, text in wanted.items():
+    for file, text in pages.items():
         (PAGES / file).write_text(text, encoding="utf-8")
     config = ROOT / "mkdocs.yml"
     text = config.read_text(encoding="utf-8")

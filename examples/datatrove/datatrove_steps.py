@@ -1,4 +1,4 @@
-"""Steps for pipelines of datatrove: hashes beside each document, and a filter that drops near-duplicates.
+"""Steps for pipelines of datatrove: hashes in the metadata of documents, and a filter that drops near-duplicates.
 
     from datatrove_steps import Hashes, NearDuplicates
 
@@ -10,7 +10,7 @@
     ]
     LocalPipelineExecutor(pipeline, tasks=8).run()
 
-README.md beside this file says what is promised. A task works on one thread, since an executor runs a task per core.
+README.md in this folder lists the guarantees. A task uses one thread, because an executor runs one task per core.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from nearkin.index.fingerprints import to_hex
 
 
 class Hashes(PipelineStep):
-    """Adds the fingerprint of each document to its metadata, or with a recipe of minhash the signature.
+    """A step that adds the fingerprint of each document to its metadata, or the signature for a MinHash recipe.
 
-    `metadata["fingerprint"]` is hexadecimal, the highest bit first (`nearkin.index.fingerprints.from_hex` reads it);
-    `metadata["signature"]` is a list of integers. Both are None for a text without features. `metadata["recipe"]` says
-    how they were made.
+    `metadata["fingerprint"]` is hexadecimal, highest bit first (`nearkin.index.fingerprints.from_hex` reads it);
+    `metadata["signature"]` is a list of integers. Both are None for a text without features. The
+    recipe is in `metadata["recipe"]`.
 
     Parameters
     ----------
     recipe : str, optional
-        A recipe's text form or the name of a preset; None for the default.
+        Text form of a recipe or the name of a preset; None for the default.
     batch_size : int, default 1,000
-        Documents that are hashed together; it changes no value.
+        Documents that are hashed together; it does not change the values.
     """
 
     name = "nearkin hashes"
@@ -56,7 +56,7 @@ class Hashes(PipelineStep):
         self.batch_size = batch_size
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
-        """Give every document on, with its hash."""
+        """Yield every document with its hash."""
         nk.set_num_threads(1)
         for batch in batched(data, self.batch_size):
             with self.track_time("batch"):
@@ -68,44 +68,44 @@ class Hashes(PipelineStep):
 
 
 def hashes(texts: list[str], recipe: str) -> tuple[str, list[Any]]:
-    """What the values are called, and one per text, None for a text without features."""
-    if (made := nk.Recipe.of(recipe)).family == "minhash":
-        signatures, counts = nk.signature(texts, made, return_counts=True)
+    """Return the name of the values, and one value per text; None for a text without features."""
+    if (parsed := nk.Recipe.of(recipe)).family == "minhash":
+        signatures, counts = nk.signature(texts, parsed, return_counts=True)
         name, values = "signature", signatures.tolist()
     else:
-        fingerprints, counts = nk.fingerprint(texts, made, return_counts=True)
-        name, values = "fingerprint", to_hex(fingerprints, made.bits)
+        fingerprints, counts = nk.fingerprint(texts, parsed, return_counts=True)
+        name, values = "fingerprint", to_hex(fingerprints, parsed.bits)
     return name, [value if count else None for value, count in zip(values, counts, strict=True)]
 
 
 class NearDuplicates(BaseFilter):
-    """Drops documents that are copies or near-duplicates of one that is kept.
+    """A filter that drops documents that are copies or near-duplicates of a kept document.
 
-    The metadata of a dropped document says which one, under `near_duplicate_of`, and how similar the two are, under
-    `similarity`; `exclusion_writer` gets them. Statistics count `dropped_exact` and `dropped_near`.
+    The metadata of a dropped document has the kept document's id as `near_duplicate_of`, and their `similarity`.
+    `exclusion_writer` receives dropped documents. Statistics count `dropped_exact` and `dropped_near`.
 
     Parameters
     ----------
     store : str, optional
-        Folder of a store that all tasks share, made by the first one if it is not there, or the URL of a service. None
-        compares the documents of each task with one another alone, in a store that goes when the task ends.
+        Folder of a store that all tasks share, which the first task creates if necessary, or the URL of a service. None
+        compares only the documents of the same task, in a store that is deleted when the task ends.
     threshold : float, optional
-        Smallest Jaccard similarity of a match; None for that of a store that is there, else 0.8.
+        Smallest Jaccard similarity of a match; None for that of an existing store, or 0.8.
     recipe : str, optional
-        How texts are compared; None for that of a store that is there, else the default.
+        How texts are compared; None for that of an existing store, or the default.
     token : str, optional
-        Of a service.
+        Token of the service.
     exclusion_writer : DiskWriter, optional
-        Where dropped documents go.
+        Writer of dropped documents.
     batch_size : int, default 1,000
-        Documents per commit of the store; it changes no answer.
+        Documents per commit of the store; it does not change results.
 
     Raises
     ------
     MismatchError
-        When the task runs: a store that is there has another threshold or recipe.
+        When the task runs, if an existing store has another threshold or recipe.
     InputError
-        When the task runs: an id is there with another text.
+        When the task runs, if an id is stored with another text.
     """
 
     name = "nearkin near-duplicates"
@@ -121,48 +121,48 @@ class NearDuplicates(BaseFilter):
         batch_size: int = 1000,
     ) -> None:
         super().__init__(exclusion_writer, batch_size)
-        self.place, self.threshold, self.recipe, self.token = store, threshold, recipe, token
+        self.store_path, self.threshold, self.recipe, self.token = store, threshold, recipe, token
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
-        """Give on what is kept."""
+        """Yield the kept documents."""
         nk.set_num_threads(1)
-        with self.opened() as self.store:
-            wanted = {"threshold": self.threshold, "recipe": self.recipe and str(nk.Recipe.of(self.recipe))}
+        with self.open_store() as self.store:
+            requested = {"threshold": self.threshold, "recipe": self.recipe and str(nk.Recipe.of(self.recipe))}
             settings = self.store.stats().settings
-            for name, value in wanted.items():
+            for name, value in requested.items():
                 if value is not None and value != settings[name]:
                     raise mismatch(name, f"store of {settings[name]}", f"filter of {value}")
             yield from super().run(data, rank, world_size)
 
     @contextmanager
-    def opened(self) -> Iterator[nk.Store | nk.Client]:
-        """The store of this task."""
+    def open_store(self) -> Iterator[nk.Store | nk.Client]:
+        """Open the store of this task."""
         with tempfile.TemporaryDirectory() as folder:
-            place = self.place or f"{folder}/task.store"
-            is_url = place.startswith(("http://", "https://"))
-            with nk.Client(place, self.token) if is_url else self.made(place) as store:
+            path = self.store_path or f"{folder}/task.store"
+            is_url = path.startswith(("http://", "https://"))
+            with nk.Client(path, self.token) if is_url else self.open_or_create(path) as store:
                 yield store
 
-    def made(self, path: str) -> nk.Store:
-        """The store at a path, which is made if it is not there."""
+    def open_or_create(self, path: str) -> nk.Store:
+        """Open the store at a path; create it if it does not exist."""
         try:
             return nk.Store.create(path, self.recipe, threshold=self.threshold)
         except FileExistsError:
             return nk.Store.open(path)
 
     def filter(self, doc: Document) -> bool | tuple[bool, str]:
-        """Whether one document is kept."""
+        """Return True if the document is kept."""
         return self.filter_batch([doc])[0]
 
     def filter_batch(self, batch: list[Document]) -> list[bool | tuple[bool, str]]:
-        """Whether each document is kept, or False and the reason."""
-        answers = self.store.check_and_add([doc.text for doc in batch], [doc.id for doc in batch])
-        found: list[bool | tuple[bool, str]] = []
-        for doc, row in zip(batch, answers.rows(), strict=True):
-            # When a task runs again its documents are "known", and get their first answer: without a match if new.
+        """Return True for each kept document, or False and the reason."""
+        result = self.store.check_and_add([doc.text for doc in batch], [doc.id for doc in batch])
+        decisions: list[bool | tuple[bool, str]] = []
+        for doc, row in zip(batch, result.rows(), strict=True):
+            # When a task runs again, its documents are "known" and get their first result, without a match if new.
             if row["match"] is None:
-                found.append(True)
+                decisions.append(True)
             else:
                 doc.metadata |= {"near_duplicate_of": row["match"], "similarity": row["similarity"]}
-                found.append((False, row["status"]))
-        return found
+                decisions.append((False, row["status"]))
+        return decisions
