@@ -32,7 +32,8 @@ const DISPATCHERS: &str = " a ac act action c cmd com command controller ctl ctr
 pub fn is_dispatcher(key: &[u8]) -> bool {
     let lower = key.to_ascii_lowercase();
     let ends = [&b"action"[..], b"method", b"route"];
-    kinds::is_listed(&lower, DISPATCHERS) || ends.iter().any(|end| lower.ends_with(end))
+    // Keys with wildcards are not ASCII.
+    key.is_ascii() && (kinds::is_listed(&lower, DISPATCHERS) || ends.iter().any(|end| lower.ends_with(end)))
 }
 
 /// A parameter of a pattern.
