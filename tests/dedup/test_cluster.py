@@ -17,6 +17,7 @@ import strategies
 from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
 from nearkin.dedup import cluster
 from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.documents import hash_texts
 from nearkin.dedup.reference import SearchableReference
 from nearkin.dedup.verify import TextMeasure
@@ -229,8 +230,7 @@ def test_no_documents_give_an_empty_result() -> None:
 @given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))
 def test_chunks_are_as_large_as_the_limit_allows(lengths: list[int], most: int) -> None:
     """Chunks are contiguous; a chunk above the limit has one item, and no chunk could take the next item."""
-    with mock.patch.object(cluster, "_BATCH_CHARACTERS", most):
-        cuts = list(cluster._character_chunks(np.cumsum(lengths, dtype=np.int64)))
+    cuts = list(chunk_ranges(np.cumsum(lengths, dtype=np.int64), most))
     assert list(range(len(lengths))) == [at for start, end in cuts for at in range(start, end)]
     for start, end in cuts:
         assert sum(lengths[start:end]) <= most or end == start + 1

@@ -14,7 +14,7 @@ from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.result import (
     ClusterTable,
-    IndexRepresentatives,
+    ExternalRepresentatives,
     Representatives,
     ResultTable,
     TableBuilder,
@@ -37,14 +37,14 @@ def table(
     rows: list[int],
     by: list[int],
     copy_of: list[int],
-    heads: IndexRepresentatives,
+    heads: ExternalRepresentatives,
 ) -> ClusterTable:
     similarity = np.linspace(0.5, 1, len(rows))
     actual = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
     return TableBuilder(SOURCE, documents(ids, values), heads, actual).clusters(by_features=False)
 
 
-NO_HEADS = IndexRepresentatives([], np.zeros(9, np.int64))
+NO_HEADS = ExternalRepresentatives.of_index([], np.zeros(9, np.int64))
 
 
 def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_document() -> None:
@@ -62,7 +62,7 @@ def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_docume
 
 def test_documents_removed_by_one_entry_of_an_index_are_one_cluster() -> None:
     """It has no kept document; a document that is alone is in no cluster."""
-    heads = IndexRepresentatives(["x", "y"], np.array([5, 6, 0, 7]))
+    heads = ExternalRepresentatives.of_index(["x", "y"], np.array([5, 6, 0, 7]))
     actual = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], heads)
     assert [10, 13, 11] == actual["id"]
     assert [0, 0, 1] == actual["cluster"]

@@ -9,8 +9,6 @@ import lzma
 import os
 import random
 import shutil
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+from command import Done, call
 from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.dedup import files
 from nearkin.dedup.candidates.digests import feature_similarity, is_comparable
@@ -619,10 +618,9 @@ def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
         assert f"paths={path!r} is not allowed; use {allowed}" == str(raised.value)
 
 
-def call(*arguments: object) -> subprocess.CompletedProcess[bytes]:
-    """Run `nearkin dedup --family ssdeep` in a process of its own."""
-    command = [sys.executable, "-m", "nearkin", "dedup", "--family", "ssdeep", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=False)
+def dedup_command(*arguments: object) -> Done:
+    """Run `nearkin dedup --family ssdeep`."""
+    return call("dedup", "--family", "ssdeep", *arguments)
 
 
 def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
@@ -636,12 +634,12 @@ def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
     (folder / "deep" / "other").write_bytes(random.Random(8).randbytes(9000))
     (folder / "link").symlink_to(folder / "a")
     (folder / "loop").symlink_to(folder)
-    done = call(folder, "--out", out, "--json")
-    assert (0, b"") == (done.returncode, done.stderr), done.stderr
+    done = dedup_command(folder, "--out", out, "--json")
+    assert (0, "") == (done.code, done.err)
     kept = [os.fsdecode(name) for name in (out / "kept.nul").read_bytes().split(b"\0")[:-1]]
     assert [str(folder / "a"), str(folder / "deep" / "other")] == kept
     assert os.fsencode(odd) + b"\0" == (out / "removed.nul").read_bytes()
-    summary = json.loads(done.stdout)
+    summary = json.loads(done.data)
     assert summary == json.loads((out / "summary.json").read_bytes())
     assert (3, 2, 1, "ssdeep", 80) == tuple(
         summary[name] for name in ("documents", "kept", "removed", "recipe", "threshold")
@@ -649,12 +647,12 @@ def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (out / "clusters.jsonl").read_text().splitlines()]
     assert ["kept", "near"] == [row["reason"] for row in rows]
     assert str(folder / "a") == rows[1]["representative"]
-    assert 2 == call(folder, "--out", out).returncode
+    assert 2 == dedup_command(folder, "--out", out).code
     os.mkfifo(folder / "fifo")
-    done = call(folder, "--out", out, "--overwrite", "--quiet")
-    assert 1 == done.returncode
-    assert b"not a regular file" in done.stderr
-    assert 1 == call(folder, "--out", tmp_path / "strict", "--strict").returncode
+    done = dedup_command(folder, "--out", out, "--overwrite", "--quiet")
+    assert 1 == done.code
+    assert "not a regular file" in done.err
+    assert 1 == dedup_command(folder, "--out", tmp_path / "strict", "--strict").code
     assert not (tmp_path / "strict").exists()
     assert base == (folder / "a").read_bytes()
 
@@ -669,12 +667,12 @@ def test_the_command_refuses_options_of_texts(tmp_path: Path) -> None:
         ["--threshold", 0.8],
         ["--keep", "max:size"],
     ):
-        done = call(tmp_path / "a", "--out", "-", *options)
-        assert 2 == done.returncode, done.stderr
-        assert b"Traceback" not in done.stderr
-    assert 2 == call(tmp_path / "a", "--out", "-", "--family", "sdhash").returncode
-    done = call(tmp_path / "a", "--out", "-")
-    assert (0, os.fsencode(tmp_path / "a") + b"\0") == (done.returncode, done.stdout)
+        done = dedup_command(tmp_path / "a", "--out", "-", *options)
+        assert 2 == done.code, done.err
+        assert "Traceback" not in done.err
+    assert 2 == dedup_command(tmp_path / "a", "--out", "-", "--family", "sdhash").code
+    done = dedup_command(tmp_path / "a", "--out", "-")
+    assert (0, os.fsencode(tmp_path / "a") + b"\0") == (done.code, done.data)
 
 
 def test_releases_of_a_file_are_found(shared: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import content_hashes, find_repeats, word_places
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
+from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.candidates.simhash import split_by_size
 from nearkin.dedup.cluster import Clusterer
 from nearkin.dedup.config import DedupConfig, PassagesConfig
@@ -242,13 +243,9 @@ def document_batches(
     documents: HashedDocuments, rows: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], TextBatch]]:
     """Yield ascending rows with the texts of their documents, in batches."""
-    ends, start = np.cumsum(documents.lengths[rows].astype(np.int64)), 0
-    while start < len(rows):
-        before = int(ends[start - 1]) if start else 0
-        end = int(np.searchsorted(ends, before + _MAX_CHARACTERS, side="right"))
-        end = min(max(end, start + 1), start + _MAX_DOCUMENTS)
+    ends = np.cumsum(documents.lengths[rows].astype(np.int64))
+    for start, end in chunk_ranges(ends, _MAX_CHARACTERS, _MAX_DOCUMENTS):
         yield rows[start:end], documents.look_up(rows[start:end])
-        start = end
 
 
 def match_chunks(

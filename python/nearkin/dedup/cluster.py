@@ -44,6 +44,7 @@ from nearkin.dedup.candidates import (
     TextSearch,
     Values,
 )
+from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.constraints import CannotLink
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
@@ -271,7 +272,7 @@ class Clusterer:
         search = self.candidate_source.search(np.concatenate([self.reference.search_values(), self._values[:]]))
         rows = self.reference.searched
         ends = np.cumsum(self.reference.lengths(rows).astype(np.int64))
-        for start, end in _character_chunks(ends):
+        for start, end in chunk_ranges(ends, _BATCH_CHARACTERS):
             for first in range(start, end, _max_batch(search)):
                 chunk = rows[first : min(first + _max_batch(search), end)]
                 if isinstance(search, TextSearch):
@@ -407,14 +408,11 @@ class Clusterer:
         first_seen = np.zeros(len(candidates), bool)
         first_seen[np.unique(candidates, return_index=True)[1]] = True
         sums = np.concatenate([[0], np.cumsum(lengths * first_seen)])
-        for first, last in _character_chunks(sums[offsets[1:]] + np.cumsum(self._lengths[batch].astype(np.int64))):
-            start = first
-            while start < last:
-                end = int(np.searchsorted(offsets, offsets[start] + _CANDIDATES, side="right")) - 1
-                end = min(max(end, start + 1), last)
-                chunk = offsets[start : end + 1]
-                yield batch[start:end], chunk - chunk[0], candidates[chunk[0] : chunk[-1]]
-                start = end
+        ends = sums[offsets[1:]] + np.cumsum(self._lengths[batch].astype(np.int64))
+        for first, last in chunk_ranges(ends, _BATCH_CHARACTERS):
+            for start, end in chunk_ranges(offsets[first + 1 : last + 1] - offsets[first], _CANDIDATES):
+                chunk = offsets[first + start : first + end + 1]
+                yield batch[first + start : first + end], chunk - chunk[0], candidates[chunk[0] : chunk[-1]]
 
     def _match_first(
         self, cache: TextCache, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals, result: Assignment
@@ -539,7 +537,7 @@ class Clusterer:
         """Return similarities by texts, and True for texts that differ by a rule."""
         cache = self.cache if self.cache is not None else comparison.cache(_CACHE_BYTES)
         similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
-        for start, end in _character_chunks(np.cumsum(self._lengths_of(left) + self._lengths_of(right))):
+        for start, end in chunk_ranges(np.cumsum(self._lengths_of(left) + self._lengths_of(right)), _BATCH_CHARACTERS):
             a, b = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
             self._load(cache, np.concatenate([a, b]))
             similarity[start:end] = cache.similarities(a, b, left_out=True)
@@ -571,20 +569,22 @@ class Clusterer:
             cache.add(new[order], self.documents.look_up(rows[order]))
 
     def _values_of(self, ordinals: Ordinals) -> Values:
-        new = ordinals >= self._first
-        # Start with the first new document for all; every pair has a new document, so there is one.
-        values = self._values[np.where(new, ordinals - self._first, 0)]
-        if self.reference is not None and not new.all():
-            values[~new] = self.reference.values(ordinals[~new])
-        return values
+        return self._by_ordinal(ordinals, self._values, None if self.reference is None else self.reference.values)
 
     def _lengths_of(self, ordinals: Ordinals) -> NDArray[np.int64]:
-        new = ordinals >= self._first
-        lengths = np.zeros(len(ordinals), np.int64)
-        lengths[new] = self._lengths[ordinals[new] - self._first]
-        if self.reference is not None and not new.all():
-            lengths[~new] = self.reference.lengths(ordinals[~new])
-        return lengths
+        reference = None if self.reference is None else self.reference.lengths
+        return self._by_ordinal(ordinals, self._lengths, reference).astype(np.int64)
+
+    def _by_ordinal(
+        self, ordinals: Ordinals, new: OrderedValues, reference: Callable[[Ordinals], Values] | None
+    ) -> Values:
+        """Return values of new documents, and of reference documents by their row."""
+        is_new = ordinals >= self._first
+        # Start with the first new document for all; every pair has a new document, so there is one.
+        values = new[np.where(is_new, ordinals - self._first, 0)]
+        if reference is not None and not is_new.all():
+            values[~is_new] = reference(ordinals[~is_new])
+        return values
 
 
 def sample_numbers(count: int, size: int) -> NDArray[np.int64]:
@@ -614,16 +614,3 @@ def _sorted_pairs(
 def _max_batch(search: DocumentSearch | None) -> int:
     """Return the maximum number of documents of a batch."""
     return min(_BATCH, search.max_batch) if isinstance(search, TextSearch) else _BATCH
-
-
-def _character_chunks(ends: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield begin and end (exclusive) of chunks of up to `_BATCH_CHARACTERS` characters, or of one item.
-
-    `ends` is the running sum of the items' characters.
-    """
-    start = 0
-    while start < len(ends):
-        before = int(ends[start - 1]) if start else 0
-        end = max(int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right")), start + 1)
-        yield start, end
-        start = end

@@ -238,10 +238,7 @@ class DedupConfig(_ClusterOptions):
     """
 
     recipe: Recipe = option(
-        None,
-        help="Recipe or preset: how a text becomes features and a fingerprint.",
-        group=MATCHING,
-        metavar="RECIPE",
+        None, help="Recipe or preset: how a text becomes features and a fingerprint.", group=MATCHING, metavar="RECIPE"
     )
     threshold: float = option(
         THRESHOLD,
@@ -264,9 +261,7 @@ class DedupConfig(_ClusterOptions):
         show_default="0.995 with simhash, 0.95 with minhash and containment",
     )
     confirm: Recipe | str | None = option(
-        None,
-        help="Second family, such as simhash:128, by which a candidate must be similar as well.",
-        group=MATCHING,
+        None, help="Second family, such as simhash:128, by which a candidate must be similar as well.", group=MATCHING
     )
     measure: Measure | None = option(
         None,

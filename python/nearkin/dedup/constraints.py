@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import CandidateLists, Ordinals
-from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.labels import LabelsInput, PairLabels, read_pair_labels
 from nearkin.dedup.reference import MemoryReference, ReferenceCorpus, ReferenceProvider
@@ -110,11 +109,7 @@ class CannotLink:
         rejected = self.contains(lists.ordinals, ordinals[owners])
         if not rejected.any():
             return lists, lists.ordinals[:0], lists.ordinals[:0]
-        kept = ~rejected
-        offsets = list_offsets(np.bincount(owners[kept], minlength=len(ordinals)))
-        similarity = None if lists.similarity is None else lists.similarity[kept]
-        remaining = CandidateLists(offsets, lists.ordinals[kept], similarity, lists.skipped)
-        return remaining, ordinals[owners[rejected]], lists.ordinals[rejected]
+        return lists.select(~rejected), ordinals[owners[rejected]], lists.ordinals[rejected]
 
     def violations(self, labels: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return True for rejected pairs in one component."""

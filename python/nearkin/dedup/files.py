@@ -363,12 +363,7 @@ def hash_paths(
     OSError
         If a file can't be read.
     """
-    times: list[int] = []
-    read: list[int] = []
-    digests: list[str] = []
-    contents: list[tuple[int, int]] = []
-    lengths: list[int] = []
-    features: list[Features | None] = []
+    rows: list[tuple[int, str, tuple[int, int], int, int, Features | None]] = []
     for start in range(0, len(names), _BATCH):
         batch = names[start : start + _BATCH]
         files = ssdeep_hash_contents(batch, recipe.eliminate_runs, recipe.truncate)
@@ -380,22 +375,17 @@ def hash_paths(
             try:
                 _raise_first(invalid_name_error(name), _utf8_error(name) if utf8 else None, digest, error)
                 modification = Path(name).stat().st_mtime_ns if modified else 0
-                if file is not None and texts:
-                    features.append(_read_features(name, file[3]))
+                features = _read_features(name, file[3]) if file is not None and texts else None
             except (OSError, ValueError) as fault:
                 if on_error is None:
                     raise
                 on_error(name, fault)
                 continue
-            if file is None:
-                continue
-            plain_digest, upper, lower, length = file
-            times.append(modification)
-            read.append(row)
-            digests.append(digest or plain_digest)
-            contents.append((upper, lower))
-            lengths.append(length)
+            if file is not None:
+                plain_digest, upper, lower, length = file
+                rows.append((row, digest or plain_digest, (upper, lower), length, modification, features))
         report("hash", min(start + _BATCH, len(names)), len(names))
+    read, digests, contents, lengths, times, all_features = map(list, zip(*rows, strict=True)) if rows else ([],) * 6
     if columns:
         columns = {name: Column.of(column.take(read)) for name, column in columns.items()}
     if modified:
@@ -404,7 +394,7 @@ def hash_paths(
         columns = {**(columns or {}), column_key(MODIFIED): Column.integers(ranks.reshape(-1).astype(np.int64))}
     sizes = np.array(lengths, np.uint64)
     return HashedDocuments(
-        digest_values(digests, features if texts else None),
+        digest_values(digests, all_features if texts else None),
         (sizes > 0).astype(np.uint64),
         np.array(contents, np.uint64).reshape(-1, 2),
         sizes,

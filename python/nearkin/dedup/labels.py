@@ -192,36 +192,30 @@ class PairLabels:
             raise bad_parameter("pairs", lengths, "columns of one length")
         ids = id_texts([*left, *right], "pairs", len(left))
         counts = dict.fromkeys(("repeated", "selves", "unsure"), 0)
-        labels: dict[tuple[str, str], bool] = {}
-        weights: dict[tuple[str, str], float] = {}
-        strata: dict[tuple[str, str], str] = {}
+        first_rows: dict[tuple[str, str], list[Any]] = {}
         contradictory, reweighted = set[tuple[str, str]](), set[tuple[str, str]]()
-        removals: dict[tuple[str, str], bool] = {}
-        rows = zip(ids[: len(left)], ids[len(left) :], match, weight, stratum, removed, strict=True)
-        for a, b, label, number, part, was_removed in rows:
-            if a == b or label is None:
+        for a, b, *row in zip(ids[: len(left)], ids[len(left) :], match, weight, stratum, removed, strict=True):
+            if a == b or row[0] is None:
                 counts["selves" if a == b else "unsure"] += 1
                 continue
             pair = (a, b) if a < b else (b, a)
-            if pair in labels:
-                counts["repeated"] += 1
-                if labels[pair] != label:
-                    contradictory.add(pair)
-                if weights[pair] != number:
-                    reweighted.add(pair)
-                continue
-            labels[pair], weights[pair] = label, number
-            if part is not None and part != "":
-                strata[pair] = str(part)
-            if was_removed is not None:
-                removals[pair] = bool(was_removed)
-        for pair in contradictory:
-            del labels[pair], weights[pair]
-            strata.pop(pair, None)
-            removals.pop(pair, None)
-        result = {"labels": labels, "weights": {} if self.weight is None else weights, "strata": strata, **counts}
-        result |= {"contradictory": len(contradictory), "reweighted": len(reweighted)}
-        result["near_misses"] = not all(removals.values()) if removals else None
+            earlier = first_rows.setdefault(pair, row)
+            counts["repeated"] += earlier is not row
+            if earlier[0] != row[0]:
+                contradictory.add(pair)
+            if earlier[1] != row[1]:
+                reweighted.add(pair)
+        rows = {pair: row for pair, row in first_rows.items() if pair not in contradictory}
+        removals = [bool(row[3]) for row in rows.values() if row[3] is not None]
+        result = {
+            **counts,
+            "labels": {pair: row[0] for pair, row in rows.items()},
+            "weights": {} if self.weight is None else {pair: row[1] for pair, row in rows.items()},
+            "strata": {pair: str(row[2]) for pair, row in rows.items() if row[2] is not None and row[2] != ""},
+            "near_misses": not all(removals) if removals else None,
+            "contradictory": len(contradictory),
+            "reweighted": len(reweighted),
+        }
         for name, value in result.items():
             object.__setattr__(self, name, value)
 
@@ -352,7 +346,9 @@ def _parse_label(value: Scalar, min_similarity: float | None, place: str, column
             return None
         if text in _LABELS:
             return _LABELS[text]
-        allowed = "labels are 0 and 1, true and false, or empty for unsure; a column of similarities needs min_similarity"
+        allowed = (
+            "labels are 0 and 1, true and false, or empty for unsure; a column of similarities needs min_similarity"
+        )
     else:
         try:
             return float("" if value is None else value) >= min_similarity

@@ -48,7 +48,7 @@ from nearkin.dedup.documents import Cells, HashedDocuments
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import keep_order, missing_warnings, values_by_column
 from nearkin.dedup.result import IdList, ResultTable
-from nearkin.dedup.summary import StageTimer, Timing, peak_memory_bytes, summarize_family
+from nearkin.dedup.summary import RunSummary, StageTimer, peak_memory_bytes, summarize_family
 from nearkin.dedup.texts import hash_inputs
 from nearkin.errors import bad_parameter, check_count, warn_caller
 from nearkin.index.ids import Ids
@@ -278,47 +278,25 @@ class BoilerplateSummary(TypedDict):
     left_out: bool
 
 
-class PassagesSummary(TypedDict, total=False):
+class PassagesSummary(RunSummary, total=False):
     """Counts and parameters of a search for passages, as in the file summary.json.
 
     Characters are those that are not white space.
     """
 
-    version: str
-    recipe: str
-    recipe_digest: str
     unit: str
     min_length: int
-    threshold: float
-    radius: int
-    num_perm: int
-    num_bands: int
-    num_rows: int
-    least_equal_values: int
-    expected_recall: float | None
-    expected_precision: float
-    confirm: str
-    confirm_distance: int
-    verify: str
-    keep: str
     within: bool
     remove: Removal
     share: float | None
-    documents: int
     documents_with_passages: int
     characters: int
     characters_found: int
     passages: int
-    kept: int
-    removed: int
     cut: int
     copies: int
     units: list[UnitSummary]
-    skipped: int
     boilerplate: BoilerplateSummary
-    warnings: list[str]
-    timings: dict[str, Timing]
-    peak_memory_bytes: int | None
 
 
 class PassageTable(ResultTable):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -361,51 +361,32 @@ class Representatives:
         return np.flatnonzero(self.by != np.arange(len(self)))
 
 
-class ExternalRepresentatives(Protocol):
-    """Representatives that are no new documents, by number."""
-
-    def ids(self, numbers: NDArray[np.int64]) -> IdList:
-        """Return their ids."""
-
-    def distances(
-        self, candidate_source: CandidateSource, positions: Ordinals, values: Values, numbers: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Return the distances of new documents, by position and with their values, to these."""
-
-
 @dataclass(frozen=True)
-class ReferenceRepresentatives:
-    """Reference documents, by row."""
+class ExternalRepresentatives:
+    """Representatives that are no new documents, by number: reference documents, or entries of an index.
 
-    reference: ReferenceCorpus
+    Attributes
+    ----------
+    ids : function
+        Returns their ids.
+    distances : function
+        Returns the distances of new documents, by position and with their values, to these.
+    """
 
-    def ids(self, numbers: NDArray[np.int64]) -> IdList:
-        """Return their ids."""
-        return self.reference.ids(numbers)
+    ids: Callable[[NDArray[np.int64]], IdList]
+    distances: Callable[[Ordinals, Values, NDArray[np.int64]], NDArray[np.int64]]
 
-    def distances(
-        self, candidate_source: CandidateSource, positions: Ordinals, values: Values, numbers: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Return the distances of their values."""
-        return candidate_source.distances(values, self.reference.values(numbers))
+    @classmethod
+    def of_reference(cls, reference: ReferenceCorpus, candidate_source: CandidateSource) -> ExternalRepresentatives:
+        """Return reference documents, by row."""
+        return cls(reference.ids, lambda _, values, rows: candidate_source.distances(values, reference.values(rows)))
 
-
-@dataclass(frozen=True)
-class IndexRepresentatives:
-    """Entries of an index: their ids, and the distance of each new document to its own."""
-
-    names: IdList
-    distance: NDArray[np.int64]
-
-    def ids(self, numbers: NDArray[np.int64]) -> IdList:
-        """Return their ids."""
-        return [self.names[number] for number in numbers.tolist()]
-
-    def distances(
-        self, candidate_source: CandidateSource, positions: Ordinals, values: Values, numbers: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Return the distances that the index reported."""
-        return self.distance[positions]
+    @classmethod
+    def of_index(cls, ids: IdList, distance: NDArray[np.int64]) -> ExternalRepresentatives:
+        """Return entries of an index, with the distance of each new document to its own."""
+        return cls(
+            lambda numbers: [ids[number] for number in numbers.tolist()], lambda positions, *_: distance[positions]
+        )
 
 
 @dataclass(frozen=True)
@@ -501,7 +482,7 @@ class TableBuilder:
         distances = np.zeros(len(positions), np.int64)
         distances[own] = self.candidate_source.distances(values[own], self.new.values[rows[others[own]]])
         external = positions[~own], values[~own], others[~own] - len(rows)
-        distances[~own] = self.external.distances(self.candidate_source, *external)
+        distances[~own] = self.external.distances(*external)
         return distances
 
     def _id_type(self) -> str | None:

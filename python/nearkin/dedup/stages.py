@@ -33,8 +33,6 @@ from nearkin.dedup.result import (
     DedupResult,
     ExternalRepresentatives,
     IdList,
-    IndexRepresentatives,
-    ReferenceRepresentatives,
     Representatives,
     TableBuilder,
     cluster_members,
@@ -281,12 +279,11 @@ def make_result(
     """Build tables, kept rows and the summary, without times and memory."""
     source, assignment = config.candidate_source, clustering.assignment
     chosen = representatives(collapsed, matches, clustering, source.equal)
-    external: ExternalRepresentatives
     if reference is not None:
-        external = ReferenceRepresentatives(reference)
+        external = ExternalRepresentatives.of_reference(reference, source)
     else:
         distance = matches.distance[collapsed.original] if matches.ids else matches.distance
-        external = IndexRepresentatives(matches.ids, distance)
+        external = ExternalRepresentatives.of_index(matches.ids, distance)
     tables = TableBuilder(source, new, external, chosen)
     by_features = config.comparison is not None and config.comparison.measure == "jaccard"
     clusters = tables.clusters(by_features=by_features)

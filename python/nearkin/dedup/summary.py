@@ -51,7 +51,34 @@ class SourceRemovals(TypedDict):
     share: float
 
 
-class Summary(TypedDict, total=False):
+class RunSummary(TypedDict, total=False):
+    """Counts and parameters that the summaries of all runs share; most of those of a family are optional."""
+
+    version: str
+    recipe: str
+    recipe_digest: str
+    threshold: float
+    radius: int
+    num_perm: int
+    num_bands: int
+    num_rows: int
+    least_equal_values: int
+    expected_recall: float | None
+    expected_precision: float
+    confirm: str
+    confirm_distance: int
+    verify: str
+    keep: str
+    documents: int
+    kept: int
+    removed: int
+    skipped: int
+    warnings: list[str]
+    timings: dict[str, Timing]
+    peak_memory_bytes: int | None
+
+
+class Summary(RunSummary, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
     Keys from `radius` to `confirm_distance` depend on the families of the run. `sources` is present with sources, and
@@ -64,30 +91,12 @@ class Summary(TypedDict, total=False):
     `pairs_that_differ` counts similar pairs that were separated, or that lost one document.
     """
 
-    version: str
-    recipe: str
-    recipe_digest: str
-    threshold: float
-    radius: int
-    num_perm: int
-    num_bands: int
-    num_rows: int
-    least_equal_values: int
     sketch_size: int
-    expected_recall: float | None
-    expected_precision: float
-    confirm: str
-    confirm_distance: int
-    verify: str
     differ: list[str]
     differing: str
     featureless: str
     cluster: str
-    keep: str
-    documents: int
     without_features: int
-    kept: int
-    removed: int
     removed_by_reason: dict[Reason, int]
     clusters: int
     largest_cluster: int
@@ -95,14 +104,10 @@ class Summary(TypedDict, total=False):
     candidates: int
     verified: int
     verified_precision: float | None
-    skipped: int
     pairs_that_differ: int
     labels: dict[str, int]
     near_misses: dict[str, int]
     sources: list[SourceRemovals]
-    warnings: list[str]
-    timings: dict[str, Timing]
-    peak_memory_bytes: int | None
     unreadable: int
     also: str
     text_threshold: float

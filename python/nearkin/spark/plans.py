@@ -84,47 +84,46 @@ def proposing_family(source: Any) -> SimHashCandidates | MinHashCandidates:
 def explain_plan(config: DedupConfig, documents: int) -> dict[str, Any]:
     """Describe how a run would find candidates, and its cost."""
     first = proposing_family(config.candidate_source)
-    plan: dict[str, Any] = {"documents": documents, "recipe": str(config.recipe)}
+
+    def plan(
+        method: str, row_bytes: int, comparisons: int, tasks: int, seconds: float | None, why: str
+    ) -> dict[str, Any]:
+        return {
+            "documents": documents,
+            "recipe": str(config.recipe),
+            "method": method,
+            "shuffled_bytes": _COPY_BYTES + row_bytes,
+            "comparisons": comparisons,
+            "tasks": tasks,
+            "core_seconds": seconds,
+            "why": why,
+        }
+
     if isinstance(first, MinHashCandidates):
         bands = first.banding.num_bands
-        return {
-            **plan,
-            "method": "bands",
-            "shuffled_bytes": _COPY_BYTES + _BAND_BYTES * bands,
-            "comparisons": 0,
-            "tasks": num_tasks(documents * bands, TASK_ROWS),
-            "core_seconds": None,
-            "why": f"signatures are equal in one of {bands} bands; the work grows with the documents",
-        }
+        why = f"signatures are equal in one of {bands} bands; the work grows with the documents"
+        return plan("bands", _BAND_BYTES * bands, 0, num_tasks(documents * bands, TASK_ROWS), None, why)
     bits, radius = first.recipe.bits, first.radius
     row_bytes = _UNIT_BYTES + 8 * first.recipe.words
     slices = num_slices(documents)
     slice_seconds = seconds_by_slices(bits, documents) * documents
     choice = choose_tables(bits, radius, documents)
     if choice is None:
-        return {
-            **plan,
-            "method": "slices",
-            "shuffled_bytes": _COPY_BYTES + (slices + 1) * row_bytes,
-            "comparisons": documents // 2,
-            "tasks": slices * (slices + 1) // 2,
-            "core_seconds": slice_seconds,
-            "why": f"radius {radius} of {bits} bits: every two fingerprints are compared once, which is cheaper than "
-            "any tables; the work grows with the square of the documents, and minhash is the family for more",
-        }
+        why = (
+            f"radius {radius} of {bits} bits: every two fingerprints are compared once, which is cheaper than "
+            "any tables; the work grows with the square of the documents, and minhash is the family for more"
+        )
+        tasks = slices * (slices + 1) // 2
+        return plan("slices", (slices + 1) * row_bytes, documents // 2, tasks, slice_seconds, why)
     blocks, agree = choice
     tables = math.comb(blocks, agree)
     seconds = seconds_by_tables(bits, blocks, agree, documents) * documents
-    return {
-        **plan,
-        "method": "tables",
-        "shuffled_bytes": _COPY_BYTES + tables * row_bytes,
-        "comparisons": tables * documents >> (bits // blocks * agree + 1),
-        "tasks": num_tasks(documents * tables, TASK_ROWS >> 2),
-        "core_seconds": seconds,
-        "why": f"radius {radius} of {bits} bits: {agree} of {blocks} blocks are equal, in {tables} tables; comparing "
-        f"every two would take {short(slice_seconds / seconds)} times as long",
-    }
+    why = (
+        f"radius {radius} of {bits} bits: {agree} of {blocks} blocks are equal, in {tables} tables; comparing "
+        f"every two would take {short(slice_seconds / seconds)} times as long"
+    )
+    comparisons = tables * documents >> (bits // blocks * agree + 1)
+    return plan("tables", tables * row_bytes, comparisons, num_tasks(documents * tables, TASK_ROWS >> 2), seconds, why)
 
 
 @dataclass

@@ -128,7 +128,7 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.filterwarnings("ignore:.*comparisons were left out:RuntimeWarning")
 def test_buckets_deduplicate_like_the_index(options: dict[str, Any]) -> None:
     """All tables and counts are equal, for batches of any size, with reference texts, in memory and in files."""
-    texts, reference = near_duplicates(), near_duplicates(40)[::2]
+    texts, reference = near_duplicates(250), near_duplicates(40)[::2]
     arguments = {"recipe": RECIPE, "threshold": 0.5, **options}
     for against in (None, reference):
         with mock.patch.object(minhash, "_MIN_STATIC", 1 << 40), mock.patch.object(cluster, "_BATCH", 100):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from nearkin.dedup.candidates import CandidateLists, ListedBatch, OrderedValues
-from nearkin.dedup.candidates.base import list_offsets, nearest_entries, sort_lists
+from nearkin.dedup.candidates import CandidateLists, CandidatePairs, ListedBatch, OrderedValues
+from nearkin.dedup.candidates.base import list_offsets, nearest_entries
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(lambda pair: pair[0] != pair[1]),
@@ -26,7 +26,7 @@ def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool
     linked = {(min(pair), max(pair)): (1.0 if ties else (7 * at) % 11 / 11) for at, pair in enumerate(pairs)}
     left, right = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     similarity = np.array([linked[min(pair), max(pair)] for pair in pairs], np.float64)
-    batch = ListedBatch.of(left, right, similarity)
+    batch = ListedBatch.of(CandidatePairs(left, right, similarity))
     close = sorted({end for pair in pairs for end in pair})
     assert close == batch.close.tolist()
     by, actual, verified, candidates, skipped = batch.absorb(None, 100 + batch.close, 0.5, 10_000)
@@ -41,7 +41,7 @@ def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool
 
 def test_a_batch_without_similarities_returns_nan() -> None:
     """Absorbed documents have similarity NaN as well."""
-    batch = ListedBatch.of(np.array([3]), np.array([1]), skipped=7)
+    batch = ListedBatch.of(CandidatePairs(np.array([3]), np.array([1]), skipped=7))
     by, similarity, _, _, skipped = batch.absorb(None, np.array([1, 3]), 0.5, 10_000)
     assert 7 == skipped
     assert [-1, 0] == by.tolist()
@@ -73,9 +73,15 @@ def test_followed_by_concatenates_the_lists_of_each_document(
 def test_ordinals_are_sorted_within_each_document(rows: list[list[int]]) -> None:
     """The order of the input has no effect."""
     turned = lists([row[::-1] for row in rows], False)
-    order = sort_lists(turned.offsets, turned.ordinals)
-    assert [position for row in rows for position in row] == turned.ordinals[order].tolist()
-    assert [at for at, row in enumerate(rows) for _ in row] == turned.owners().tolist()
+    expected = [position for row in rows for position in row]
+    for built in (
+        CandidateLists.of_hits(turned.offsets, turned.ordinals, turned.ordinals / 100, 3),
+        CandidateLists.of_pairs(turned.owners()[::-1], turned.ordinals[::-1], len(rows)),
+    ):
+        assert expected == built.ordinals.tolist()
+        assert turned.offsets.tolist() == built.offsets.tolist()
+        assert [at for at, row in enumerate(rows) for _ in row] == built.owners().tolist()
+        assert built.similarity is None or (built.skipped, expected) == (3, (100 * built.similarity).round().tolist())
 
 
 @pytest.mark.parametrize("names", [[7, 8, 9], ["a", "b", "c"]])

@@ -15,7 +15,7 @@ match and comes with its similarity.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -75,6 +75,31 @@ class CandidateLists:
         """Return the number of the document of each candidate."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
+    def select(self, kept: NDArray[np.bool_]) -> CandidateLists:
+        """Return the lists without the candidates for which `kept` is False."""
+        offsets = list_offsets(np.bincount(self.owners()[kept], minlength=len(self.offsets) - 1))
+        similarity = None if self.similarity is None else self.similarity[kept]
+        return CandidateLists(offsets, self.ordinals[kept], similarity, self.skipped)
+
+    @classmethod
+    def of_hits(
+        cls,
+        offsets: NDArray[np.int64],
+        ids: NDArray[Any],
+        similarity: NDArray[np.float64] | None = None,
+        skipped: int = 0,
+    ) -> CandidateLists:
+        """Build the lists from the hits of an index, whose ids are ordinals in any order."""
+        ordinals = np.asarray(ids, np.int64)
+        order = np.lexsort((ordinals, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
+        return cls(offsets, ordinals[order], None if similarity is None else similarity[order], skipped)
+
+    @classmethod
+    def of_pairs(cls, owners: NDArray[np.int64], ordinals: Ordinals, count: int) -> CandidateLists:
+        """Build the lists of `count` documents from pairs in any order."""
+        order = np.lexsort((ordinals, owners))
+        return cls(list_offsets(np.bincount(owners, minlength=count)), ordinals[order])
+
 
 @dataclass(frozen=True)
 class CandidatePairs:
@@ -87,6 +112,11 @@ class CandidatePairs:
     right: Ordinals
     similarity: NDArray[np.float64] | None = None
     skipped: int = 0
+
+    def select(self, kept: NDArray[np.bool_]) -> CandidatePairs:
+        """Return some of the pairs."""
+        similarity = None if self.similarity is None else self.similarity[kept]
+        return CandidatePairs(self.left[kept], self.right[kept], similarity, self.skipped)
 
 
 @dataclass(frozen=True)
@@ -270,21 +300,15 @@ class ListedBatch:
     skipped: int = 0
 
     @classmethod
-    def of(
-        cls,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
-        similarity: NDArray[np.float64] | None = None,
-        skipped: int = 0,
-    ) -> ListedBatch:
-        """Build the batch from pairs of numbers, each once, in any order; `skipped` look-ups were left out."""
-        left, right = np.minimum(left, right), np.maximum(left, right)
+    def of(cls, pairs: CandidatePairs) -> ListedBatch:
+        """Build the batch from pairs of numbers within it."""
+        left, right = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
         close, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
         first, second = np.split(numbers, 2)
         order = np.lexsort((second, first))
         offsets = list_offsets(np.bincount(first, minlength=len(close)))
-        ordered = None if similarity is None else np.ascontiguousarray(similarity[order])
-        return cls(close, offsets, second[order].astype(np.uint32), ordered, skipped)
+        similarity = None if pairs.similarity is None else np.ascontiguousarray(pairs.similarity[order])
+        return cls(close, offsets, second[order].astype(np.uint32), similarity, pairs.skipped)
 
     def absorb(self, cache: TextCache | None, ordinals: Ordinals, threshold: float, max_comparisons: int) -> Absorption:
         """Visit the documents in order."""
@@ -326,11 +350,20 @@ def nearest_entries(hits: Hits, count: int) -> NearestEntries:
     return NearestEntries(ids, distances)
 
 
+def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield begin and end (exclusive) of chunks of items whose sizes add up to at most `limit`, or of one item.
+
+    `ends` is the running sum of the sizes.
+    """
+    start = 0
+    while start < len(ends):
+        before = int(ends[start - 1]) if start else 0
+        end = max(int(np.searchsorted(ends, before + limit, side="right")), start + 1)
+        end = end if max_items is None else min(end, start + max_items)
+        yield start, end
+        start = end
+
+
 def list_offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the begin of each list, and the end of the last one, for lists with these lengths."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def sort_lists(offsets: NDArray[np.int64], ordinals: Ordinals) -> NDArray[np.int64]:
-    """Return the order that sorts the ordinals of each list."""
-    return np.asarray(np.lexsort((ordinals, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))), np.int64)

@@ -24,7 +24,6 @@ from nearkin.dedup.candidates.base import (
     ReferenceIndex,
     TextBatch,
     Values,
-    list_offsets,
 )
 from nearkin.dedup.candidates.minhash import MinHashCandidates
 from nearkin.dedup.candidates.simhash import SimHashCandidates
@@ -135,18 +134,13 @@ class ConfirmedSearch:
     def find(self, values: Values) -> CandidateLists:
         """Return the confirmed candidates."""
         lists = self._search.find(np.ascontiguousarray(values["first"]))
-        owners = lists.owners()
-        kept = self._confirm(values["second"], owners, lists.ordinals)
-        offsets = list_offsets(np.bincount(owners[kept], minlength=len(values)))
-        similarity = None if lists.similarity is None else lists.similarity[kept]
-        return CandidateLists(offsets, lists.ordinals[kept], similarity)
+        return lists.select(self._confirm(values["second"], lists.owners(), lists.ordinals))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the confirmed pairs of the batch."""
         batch = self._source.first.search(self._first[ordinals])
         batch.add(np.arange(len(ordinals)))
-        pairs = self._confirm_pairs(batch.pairs(), ordinals)
-        return ListedBatch.of(pairs.left, pairs.right, pairs.similarity)
+        return ListedBatch.of(self._confirm_pairs(batch.pairs(), ordinals))
 
     def pairs(self) -> CandidatePairs:
         """Return the confirmed pairs."""
@@ -154,6 +148,4 @@ class ConfirmedSearch:
 
     def _confirm_pairs(self, pairs: CandidatePairs, ordinals: Ordinals) -> CandidatePairs:
         """Return the confirmed ones of pairs that number these documents."""
-        kept = self._confirm(self._second, ordinals[pairs.left], ordinals[pairs.right])
-        similarity = None if pairs.similarity is None else pairs.similarity[kept]
-        return CandidatePairs(pairs.left[kept], pairs.right[kept], similarity)
+        return pairs.select(self._confirm(self._second, ordinals[pairs.left], ordinals[pairs.right]))

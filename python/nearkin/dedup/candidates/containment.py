@@ -32,7 +32,6 @@ from nearkin.dedup.candidates.base import (
     TextBatch,
     TextSearch,
     Values,
-    list_offsets,
 )
 from nearkin.dedup.summary import Summary
 from nearkin.errors import bad_parameter
@@ -178,8 +177,7 @@ class ContainmentSearch(TextSearch):
         owners = np.concatenate([smaller_owners, np.searchsorted(batch, contained)])
         # Documents of one size may find each other twice.
         pairs = np.unique(owners * (len(self._values) + 1) + np.concatenate([smaller, larger]))
-        owners, ordinals = np.divmod(pairs, len(self._values) + 1)
-        return CandidateLists(list_offsets(np.bincount(owners, minlength=len(batch))), ordinals)
+        return CandidateLists.of_pairs(*np.divmod(pairs, len(self._values) + 1), len(batch))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return pairs of documents of the batch if one may contain the other."""
@@ -189,7 +187,7 @@ class ContainmentSearch(TextSearch):
         other = matches != owners
         left, right = np.minimum(owners, matches)[other], np.maximum(owners, matches)[other]
         pairs = np.unique(left * (len(ordinals) + 1) + right)
-        return ListedBatch.of(*np.divmod(pairs, len(ordinals) + 1))
+        return ListedBatch.of(CandidatePairs(*np.divmod(pairs, len(ordinals) + 1)))
 
     def pairs(self) -> CandidatePairs:
         """Refuse: the features of all documents are never in memory at once; `find` returns pairs batch by batch."""

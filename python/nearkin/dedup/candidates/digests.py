@@ -29,7 +29,6 @@ from nearkin.dedup.candidates.base import (
     ReferenceIndex,
     Values,
     list_offsets,
-    sort_lists,
 )
 from nearkin.dedup.summary import Summary
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
@@ -139,10 +138,7 @@ class DigestSearch:
         hits = self._index.search(decode_digests(values[able]), self._threshold, skip_hubs=self._skip_hubs)
         counts = np.zeros(len(values), np.int64)
         counts[able] = np.diff(hits.offsets)
-        offsets = list_offsets(counts)
-        ids = np.asarray(hits.ids, np.int64)
-        order = sort_lists(offsets, ids)
-        return CandidateLists(offsets, ids[order], hits.scores[order].astype(np.float64), hits.skipped)
+        return CandidateLists.of_hits(list_offsets(counts), hits.ids, hits.scores.astype(np.float64), hits.skipped)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the digests that score at least the threshold with another one of the batch."""
@@ -158,8 +154,7 @@ class DigestSearch:
 def _batch_of(search: DigestSearch | FileSearch, count: int) -> CandidateBatch:
     """Return all pairs of a search over `count` documents as a batch."""
     search.add(np.arange(count))
-    pairs = search.pairs()
-    return ListedBatch.of(pairs.left, pairs.right, pairs.similarity, pairs.skipped)
+    return ListedBatch.of(search.pairs())
 
 
 def are_comparable(values: Values) -> NDArray[np.bool_]:

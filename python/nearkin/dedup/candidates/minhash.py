@@ -39,7 +39,6 @@ from nearkin.dedup.candidates.base import (
     Values,
     list_offsets,
     nearest_entries,
-    sort_lists,
 )
 from nearkin.dedup.spill import SpillPolicy, release
 from nearkin.dedup.summary import Summary
@@ -195,14 +194,11 @@ class BandSearch:
     def find(self, values: Values) -> CandidateLists:
         """Return the added signatures that share a band and enough values."""
         hits = self._index.search(values, self._source.share)
-        ids = np.asarray(hits.ids, np.int64)
-        order = sort_lists(hits.offsets, ids)
-        return CandidateLists(hits.offsets, ids[order], self._source.match_similarity(hits.distances[order]))
+        return CandidateLists.of_hits(hits.offsets, hits.ids, self._source.match_similarity(hits.distances))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the pairs of the batch that share a band and enough values."""
-        pairs = _band_pairs(self._source, self._values[ordinals])
-        return ListedBatch.of(pairs.left, pairs.right, pairs.similarity)
+        return ListedBatch.of(_band_pairs(self._source, self._values[ordinals]))
 
     def pairs(self) -> CandidatePairs:
         """Return all pairs that share a band and enough values."""
@@ -374,7 +370,7 @@ class BucketSearch(StaticSearch):
         """Return the pairs of the batch that share a band and enough values."""
         shared = np.flatnonzero(self._buckets.are_shared(ordinals))
         pairs = _band_pairs(self._source, self._values[ordinals[shared]])
-        return ListedBatch.of(shared[pairs.left], shared[pairs.right], pairs.similarity)
+        return ListedBatch.of(CandidatePairs(shared[pairs.left], shared[pairs.right], pairs.similarity))
 
     def pairs(self) -> CandidatePairs:
         """Return all pairs that share a band and enough values."""

@@ -30,9 +30,7 @@ from nearkin.dedup.candidates.base import (
     ReferenceIndex,
     TextBatch,
     Values,
-    list_offsets,
     nearest_entries,
-    sort_lists,
 )
 from nearkin.dedup.summary import Summary
 from nearkin.errors import bad_parameter, mismatch
@@ -148,8 +146,7 @@ class HammingSearch:
     def find(self, values: Values) -> CandidateLists:
         """Return all added fingerprints within the radius."""
         hits = self._index.search(_flatten(values), self._radius)
-        ids = np.asarray(hits.ids, np.int64)
-        return CandidateLists(hits.offsets, ids[sort_lists(hits.offsets, ids)])
+        return CandidateLists.of_hits(hits.offsets, hits.ids)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the fingerprints that are within the radius of another one of the batch."""
@@ -273,9 +270,7 @@ class SizedSearch:
                     lists = self._searches[adjacent].find(prints)
                     owners.append(rows[lists.owners()])
                     ordinals.append(lists.ordinals)
-        owner, ordinal = np.concatenate(owners), np.concatenate(ordinals)
-        order = np.lexsort((ordinal, owner))
-        return CandidateLists(list_offsets(np.bincount(owner, minlength=len(values))), ordinal[order])
+        return CandidateLists.of_pairs(np.concatenate(owners), np.concatenate(ordinals), len(values))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the candidates among these alone, of any size."""

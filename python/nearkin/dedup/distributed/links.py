@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nearkin._core import absorb_listed
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import TextCandidateSource, Values
+from nearkin.dedup.candidates.base import chunk_ranges, list_offsets
 from nearkin.dedup.distributed.documents import Numbers, gather, task_slots, to_batches, to_integers, unpack_values
 from nearkin.dedup.verify import TextMeasure
 
@@ -148,11 +149,7 @@ class Verification:
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return similarities by texts, and True for pairs that differ by a rule."""
         similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
-        ends = np.cumsum(documents.lengths[left] + documents.lengths[right])
-        start = 0
-        while start < len(left):
-            before = int(ends[start - 1]) if start else 0
-            end = max(int(np.searchsorted(ends, before + _MAX_CHARACTERS, side="right")), start + 1)
+        for start, end in chunk_ranges(np.cumsum(documents.lengths[left] + documents.lengths[right]), _MAX_CHARACTERS):
             sides = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
             missing = cache.missing(np.unique(np.concatenate(sides)))
             if len(missing):
@@ -161,7 +158,6 @@ class Verification:
             similarity[start:end] = cache.similarities(*sides, left_out=True)
             if self.comparison is not None and self.comparison.differ:
                 differ[start:end] = cache.which_differ(*sides)
-            start = end
         return similarity, differ
 
 
@@ -227,7 +223,7 @@ def absorb(left: Numbers, right: Numbers) -> Removals:
     """
     documents, earlier, later = _number_ends(left, right)
     order = np.lexsort((later, earlier))
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(earlier, minlength=len(documents)))]).astype(np.int64)
+    offsets = list_offsets(np.bincount(earlier, minlength=len(documents)))
     by, *_ = absorb_listed(
         None,
         documents=np.arange(len(documents), dtype=np.uint32),

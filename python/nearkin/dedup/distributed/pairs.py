@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes
 from nearkin.dedup.candidates import MinHashCandidates, Values
+from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.distributed.documents import (
     Numbers,
     gather,
@@ -199,16 +200,11 @@ def earlier_ranges(units: Numbers, numbers: Numbers, *, reference_only: bool) ->
 def range_pairs(start: Numbers, own: Numbers, count: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield pairs of rows: each row with the `count` rows from its start on, in chunks."""
     later = np.flatnonzero(count)
-    ends = np.cumsum(count[later])
-    begin = 0
-    while begin < len(later):
-        before = int(ends[begin - 1]) if begin else 0
-        end = max(int(np.searchsorted(ends, before + _MAX_PAIRS, side="right")), begin + 1)
+    for begin, end in chunk_ranges(np.cumsum(count[later]), _MAX_PAIRS):
         chunk = later[begin:end]
         counts = count[chunk]
         offset = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         yield np.repeat(start[chunk], counts) + offset, np.repeat(own[chunk], counts)
-        begin = end
 
 
 @dataclass(frozen=True)

@@ -484,8 +484,7 @@ class VectorSearch:
 
     def within(self, positions: Ordinals) -> CandidateBatch:
         """Return the matches among these vectors alone."""
-        pairs = self._pairs(positions)
-        return ListedBatch.of(pairs.left, pairs.right, pairs.similarity)
+        return ListedBatch.of(self._pairs(positions))
 
     def pairs(self) -> CandidatePairs:
         """Return all pairs among the added vectors."""
