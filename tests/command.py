@@ -81,7 +81,7 @@ class Done:
 
 @contextmanager
 def standard_input(data: bytes) -> Iterator[None]:
-    """Make these bytes the content of standard input, both the stream and its descriptor."""
+    """Replace standard input, both the stream and its descriptor, by these bytes."""
     before = os.dup(0)
     try:
         with tempfile.TemporaryFile() as file:

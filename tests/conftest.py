@@ -14,7 +14,7 @@ import pytest
 
 from command import TEXTS, near_texts, write_jsonl
 
-# Machines are busy and sanitizers slow: no test fails for the time that it takes.
+# Busy machines and sanitizers are slow, so no test fails because of its duration.
 hypothesis.settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -25,7 +25,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of shared corpora, specifications and vectors; the test is skipped where it is missing."""
+    """Return the folder of shared corpora, specifications and vectors; skip the test if it is missing."""
     if not (SHARED / "data" / "README.md").is_file():
         pytest.skip("the shared corpora are not beside this checkout")
     return SHARED
@@ -37,20 +37,20 @@ ROOM = 4 << 30
 
 
 def in_memory() -> bool:
-    """Whether the folders of tests may lie in memory: there is room, and programs in them can be run.
+    """Return True if temporary folders can be in memory: there is enough space, and programs there can be run.
 
-    A store waits for its disk at each commit; of that wait no test tells anything.
+    A store waits for its disk at each commit, and no test depends on that wait.
     """
     if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK | os.X_OK):
         return False
-    found = os.statvfs(MEMORY)
-    return found.f_bavail * found.f_frsize >= ROOM and not found.f_flag & os.ST_NOEXEC
+    stats = os.statvfs(MEMORY)
+    return stats.f_bavail * stats.f_frsize >= ROOM and not stats.f_flag & os.ST_NOEXEC
 
 
 def pytest_configure() -> None:
-    """Temporary folders lie in memory where that is possible; children that are sent SIGINT get it.
+    """Put temporary folders in memory if possible, and restore SIGINT for child processes.
 
-    A shell that runs the tests in the background lets them ignore it.
+    A shell that runs the tests in the background makes children ignore SIGINT.
     """
     if sys.platform == "linux" and in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
@@ -89,15 +89,15 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files come first; every test that asks for the shared corpora carries the marker `shared`.
+    """Run long files first, and mark every test that uses the shared corpora with `shared`.
 
-    Processes share the files out in this order: a long one at the end would keep one process busy alone.
+    Worker processes take files in this order. A long file at the end would keep only one of them busy.
     """
     here = Path(__file__).parent
-    places = {here / name: place for place, name in enumerate(LONGEST)}
-    # An engine ends a session that nobody asks for twenty minutes: all that ask it come one after another.
+    ranks = {here / name: rank for rank, name in enumerate(LONGEST)}
+    # An engine ends a session that is idle for twenty minutes, so its tests run one after another.
     engines = here / "spark"
-    items.sort(key=lambda item: (engines not in item.path.parents, places.get(item.path, len(places))))
+    items.sort(key=lambda item: (engines not in item.path.parents, ranks.get(item.path, len(ranks))))
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")
@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """Five texts: one, an unlike one, a near-duplicate and a copy of the first, and one without any letter."""
+    """Return five texts: one, a different one, a near-duplicate and a copy of the first, and one without letters."""
     path = tmp_path / "corpus.jsonl"
     rows = [{"id": name, "text": text, "n": i, "from": "x"} for i, (name, text) in enumerate(TEXTS.items())]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -114,7 +114,7 @@ def corpus(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def similar(tmp_path: Path) -> Path:
-    """Seventeen texts of seventeen words; two of them differ in two words."""
+    """Return seventeen texts of seventeen words; two of them differ in two words."""
     path = tmp_path / "similar.jsonl"
     words = [f"word{i}" for i in range(17)]
     texts = [" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) for i in range(len(words))]
@@ -124,13 +124,13 @@ def similar(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def ssdeep_vectors(shared: Path) -> dict[str, Any]:
-    """Digests and scores that the real program and library gave."""
-    found: dict[str, Any] = json.loads((shared / "vectors" / "ssdeep_public.json").read_text())
-    return found
+    """Return digests and scores that the original program and library computed."""
+    vectors: dict[str, Any] = json.loads((shared / "vectors" / "ssdeep_public.json").read_text())
+    return vectors
 
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """`near_texts` with the ids d0 to d59, and one without any letter."""
+    """Return `near_texts` with the ids d0 to d59, and a text without letters."""
     path = tmp_path / "many.jsonl"
     return write_jsonl(path, {f"d{i}": text for i, text in enumerate([*near_texts(), "..."])})

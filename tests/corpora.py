@@ -1,4 +1,4 @@
-"""Corpora of every format for tests: written, compressed, and read whole."""
+"""Corpora of every format for tests: writing, compressing and reading them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress
 
 
 def unpack(path: Path) -> bytes:
-    """The decompressed bytes of a file."""
+    """Return the decompressed bytes of a file."""
     if path.suffix == ".gz":
         return gzip.decompress(path.read_bytes())
     if path.suffix == ".zst":
@@ -32,7 +32,7 @@ def unpack(path: Path) -> bytes:
 
 
 def pack(path: Path, data: bytes) -> Path:
-    """Write a file compressed as its name says."""
+    """Write a file with the compression of its suffix."""
     if path.suffix == ".zst":
         with pa.output_stream(str(path), compression="zstd") as stream:
             stream.write(data)
@@ -42,7 +42,7 @@ def pack(path: Path, data: bytes) -> Path:
 
 
 def encode(kind: str, texts: list[str]) -> bytes:
-    """A file of this format whose ids are id0, id1, ... and whose scores are the row numbers."""
+    """Return a file of this format with the ids id0, id1, ... and the row numbers as scores."""
     if kind == "jsonl":
         rows = [{"id": f"id{i}", "text": text, "score": i} for i, text in enumerate(texts)]
         return "".join(json.dumps(row, ensure_ascii=i % 2 == 0) + "\n" for i, row in enumerate(rows)).encode()

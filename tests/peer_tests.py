@@ -1,4 +1,6 @@
-"""The tests of a package, out of its source distribution: fetched when they are wanted, never kept in the project."""
+"""The tests of another package, from its source distribution. They are downloaded on demand and never stored in the
+project.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ import pytest
 
 
 def source_of(package: str, version: str, variable: str) -> Path:
-    """The folder that the variable of the environment names, or that of the source distribution.
+    """Return the folder that the environment variable names, or the one of the source distribution.
 
-    The source distribution is asked for once; it stays in the folder of the Python environment. Where it can't be had
-    the test is skipped.
+    The source distribution is downloaded once and stored in the folder of the Python environment. If it is not
+    available, the test is skipped.
     """
     named = os.environ.get(variable)
     if named:

@@ -10,7 +10,7 @@ WORDS = [a + b for a in ("ba", "do", "ki", "lu", "me", "ny", "sa", "to") for b i
 
 
 def corpus(count: int, seed: int = 1, words: int = 40) -> list[str]:
-    """Return documents; every third one is another one with up to eight words replaced."""
+    """Return documents; every third one is a copy of another with up to eight words replaced."""
     rng = random.Random(seed)
     texts: list[str] = []
     for row in range(count):

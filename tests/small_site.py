@@ -1,4 +1,4 @@
-"""Requests of a small site, and its patterns."""
+"""Requests of a small site, and their patterns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 
 def traffic(seed: int = 1, size: int = 600) -> list[str]:
-    """Requests of a small site."""
+    """Return requests of a small site."""
     r = random.Random(seed)
     words = ["red", "blue", "old", "new", "river", "stone", "garden", "house", "light", "wood", "paper", "glass"]
 

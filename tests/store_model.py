@@ -62,9 +62,9 @@ class Model(ABC):
     def decide(self, content: Any) -> Answer:
         """Return the result of a new document."""
 
-    def is_same(self, one: Any, other: Any) -> bool:
+    def is_same(self, content: Any, other: Any) -> bool:
         """Return True if two contents are equal."""
-        return bool(one == other)
+        return bool(content == other)
 
     def answer(self, document: ModelDocument) -> Answer:
         """Return the first result of a document, without a match that was removed, even if its id was added again."""
@@ -127,28 +127,28 @@ class TextModel(Model):
                     return ("near", doc.id, distance, similarity)
         return NEW
 
-    def distance(self, one: str, other: str) -> int:
+    def distance(self, text: str, other: str) -> int:
         """Return the distance of fingerprints, or of signatures."""
         recipe = self.settings.recipe
         if recipe.family == "minhash":
-            left, right = nk.signature([one, other], recipe)
+            left, right = nk.signature([text, other], recipe)
             return int((left != right).sum())
-        left, right = nk.fingerprint([one, other], recipe)
+        left, right = nk.fingerprint([text, other], recipe)
         return int(nk.hamming(left, right))
 
-    def is_candidate(self, one: str, other: str) -> bool:
+    def is_candidate(self, text: str, other: str) -> bool:
         """Return True within the radius; or if a band and enough values are equal."""
         source = self.settings.source
         if isinstance(source, SimHashCandidates):
-            return self.distance(one, other) <= source.radius
-        left, right = nk.signature([one, other], self.settings.recipe)
+            return self.distance(text, other) <= source.radius
+        left, right = nk.signature([text, other], self.settings.recipe)
         bands, rows = source.banding.num_bands, source.banding.num_rows
         shared = any((left[i * rows : (i + 1) * rows] == right[i * rows : (i + 1) * rows]).all() for i in range(bands))
         return shared and int((left == right).sum()) >= source.banding.min_matches
 
-    def similarity(self, one: str, other: str) -> float:
+    def similarity(self, left: str, right: str) -> float:
         """Return the Jaccard similarity."""
-        return float(nk.similarity([one, other], [0], [1], recipe=self.settings.recipe)[0])
+        return float(nk.similarity([left, right], [0], [1], recipe=self.settings.recipe)[0])
 
 
 def features(text: str, recipe: Recipe) -> int:

@@ -1,4 +1,4 @@
-"""The steps of `examples/datatrove` in pipelines that datatrove's local executor runs, in processes of its own."""
+"""The steps of `examples/datatrove` in pipelines that datatrove's local executor runs in child processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "datatrove"
-# A folder per run: its shards are out/00000.jsonl and so on, its exclusions are in gone, its tasks run at once.
+# Each run has a folder: shards are out/00000.jsonl and so on, and exclusions are in gone. Its tasks run concurrently.
 RUN = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 
 def run(folder: Path, corpus: Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """A pipeline from the corpus to the folder."""
+    """Run a pipeline from the corpus to the folder."""
     folder.mkdir(exist_ok=True)
     script = folder / "run.py"
     script.write_text(RUN)
@@ -55,12 +55,12 @@ def run(folder: Path, corpus: Path, **options: Any) -> subprocess.CompletedProce
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The documents of a folder, shard by shard."""
+    """Return the documents of a folder, shard by shard."""
     return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
 
 
 def pipeline(folder: Path, corpus: Path, **options: Any) -> list[dict[str, Any]]:
-    """What a pipeline that runs to its end writes."""
+    """Return what a complete run of a pipeline writes."""
     done = run(folder, corpus, **options)
     assert 0 == done.returncode, done.stderr[-3000:]
     return read(folder / "out")
@@ -68,14 +68,14 @@ def pipeline(folder: Path, corpus: Path, **options: Any) -> list[dict[str, Any]]
 
 @pytest.fixture
 def texts() -> list[str]:
-    """Sixty near-duplicates of several kinds, copies of some, and two texts without a letter."""
-    found = near_texts()
-    return [*found, *found[::9], "...", "..."]
+    """Return sixty near-duplicates of several kinds, copies of some, and two texts without letters."""
+    corpus = near_texts()
+    return [*corpus, *corpus[::9], "...", "..."]
 
 
 @pytest.fixture
 def shards(tmp_path: Path, texts: list[str]) -> Path:
-    """The texts in three files, of which one task reads the first and the last."""
+    """Write the texts to three files; one task reads the first and the last."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for number in range(3):
@@ -86,7 +86,7 @@ def shards(tmp_path: Path, texts: list[str]) -> Path:
 
 @pytest.mark.parametrize("recipe", ["default", "word:2|count|xxh3|simhash:64", "minhash"])
 def test_hashes_are_those_of_the_library(tmp_path: Path, shards: Path, texts: list[str], recipe: str) -> None:
-    """Bit for bit, in whatever tasks and batches; none for a text without features."""
+    """They are equal bit for bit for any tasks and batches; a text without features has none."""
     made = nk.Recipe.of(recipe)
     rows = pipeline(tmp_path / "run", shards, recipe=recipe, tasks=2, workers=2)
     assert sorted(f"d{i}" for i in range(len(texts))) == sorted(row["id"] for row in rows)
@@ -104,7 +104,7 @@ def test_hashes_are_those_of_the_library(tmp_path: Path, shards: Path, texts: li
 
 @pytest.mark.parametrize("where", ["task", "store"])
 def test_one_task_keeps_what_dedup_keeps(tmp_path: Path, shards: Path, texts: list[str], where: str) -> None:
-    """In the order in which the task reads, with the same matches and similarities."""
+    """Documents, in the order in which the task reads them, matches and similarities are equal."""
     store = None if where == "task" else str(tmp_path / "pages.store")
     rows = pipeline(tmp_path / "run", shards, filter={"store": store, "threshold": 0.7, "batch_size": 10})
     order = [i for number in range(3) for i in range(number, len(texts), 3)]
@@ -124,7 +124,7 @@ def test_one_task_keeps_what_dedup_keeps(tmp_path: Path, shards: Path, texts: li
 
 
 def test_tasks_at_once_share_a_store(tmp_path: Path, shards: Path, texts: list[str]) -> None:
-    """No two documents that are kept match, and each one that is dropped matches a kept one, whoever comes first."""
+    """No two kept documents match, and every dropped document matches a kept one, whichever task is first."""
     options = {"store": str(tmp_path / "pages.store"), "batch_size": 4}
     kept = pipeline(tmp_path / "run", shards, filter=options, tasks=3, workers=3)
     gone = read(tmp_path / "run" / "gone")
@@ -140,7 +140,7 @@ def test_tasks_at_once_share_a_store(tmp_path: Path, shards: Path, texts: list[s
 
 
 def test_a_task_that_runs_again_writes_the_same(tmp_path: Path, shards: Path) -> None:
-    """Its documents are known to the store, which gives their first answers."""
+    """The store knows its documents and returns their first results."""
     options = {"store": str(tmp_path / "pages.store"), "batch_size": 10}
     first = pipeline(tmp_path / "first", shards, filter=options)
     again = pipeline(tmp_path / "again", shards, filter=options)
@@ -151,7 +151,7 @@ def test_a_task_that_runs_again_writes_the_same(tmp_path: Path, shards: Path) ->
 
 
 def test_another_threshold_than_that_of_the_store_is_refused(tmp_path: Path, shards: Path) -> None:
-    """And so is an id that two texts have."""
+    """An id with two different texts is also an error."""
     path = tmp_path / "pages.store"
     nk.Store.create(path, threshold=0.7).close()
     done = run(tmp_path / "run", shards, filter={"store": str(path), "threshold": 0.9})

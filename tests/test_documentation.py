@@ -1,4 +1,4 @@
-"""The pages of the documentation: what they link to exists, and each of them is in the menu."""
+"""The pages of the documentation: their links are valid, and each page is in the menu."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CON
 
 
 def prose(page: Path) -> str:
-    """A page without its blocks of code."""
+    """Return a page without its code blocks."""
     return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings."""
+    """Return the anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
     plain = (re.sub(r"[^\w\s-]", "", heading.lower()).strip() for heading in headings)
     return {re.sub(r"\s+", "-", heading) for heading in plain}
@@ -28,7 +28,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_pages_and_headings(page: Path) -> None:
-    """Links within the project, to files and to anchors."""
+    """Covers links within the project, to files and to anchors."""
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if link.startswith("http"):
             continue
@@ -46,7 +46,7 @@ def test_every_page_is_in_the_menu() -> None:
 
 @cache
 def commands() -> Any:
-    """The command line, as typer understands it."""
+    """Return the command line as a Typer command."""
     import typer
 
     from nearkin.cli.app import app
@@ -56,7 +56,7 @@ def commands() -> Any:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_a_page_have_the_options_that_it_shows(page: Path) -> None:
-    """Each line of a console that begins with the command names a command, and options that it has."""
+    """Every line of a console block that starts with `nearkin` uses an existing command and existing options."""
     text = page.read_text(encoding="utf-8")
     for line in re.findall(r"^\$ (?:.*\| )?nearkin (.*?)(?: +#.*)?$", text, re.MULTILINE):
         words = line.split()
@@ -65,23 +65,23 @@ def test_commands_of_a_page_have_the_options_that_it_shows(page: Path) -> None:
             command = command.commands[words.pop(0)]
         parameters = command.params
         options = {"--help", *(form for each in parameters for form in (*each.opts, *each.secondary_opts))}
-        given = {word.partition("=")[0] for word in words if word.startswith("-") and len(word) > 1}
-        assert set() == given - options, line
+        passed = {word.partition("=")[0] for word in words if word.startswith("-") and len(word) > 1}
+        assert set() == passed - options, line
 
 
 def test_every_public_name_has_a_page_of_reference() -> None:
-    """tools/write_reference.py knows all names of the package, and its pages are written."""
+    """`GROUPS` of tools/write_reference.py has every public name, and the pages are up to date."""
     import nearkin as nk
 
     pages = {page.stem.replace("-", ".") for page in (ROOT / "docs" / "reference").glob("*.md")}
     names = {*nk.__all__, *(f"families.{name}" for name in nk.families.__all__)} - {"__version__", "families", "theory"}
-    # Part of other pages, or of a module's.
+    # These are documented on other pages.
     names -= {"families.MinHash", "families.SimHash", "families.Probes", "families.datasketch_signature"}
     assert set() == names - pages
 
 
 def test_no_file_holds_the_marks_of_a_conflict() -> None:
-    """Text that two changes left behind in one place is neither's."""
+    """No tracked file has conflict markers of a merge."""
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
     if not files:
         pytest.skip("not a git checkout")

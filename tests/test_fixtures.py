@@ -1,6 +1,7 @@
-"""Files of every kind and version that were written once and are opened for ever: `docs/format.md` names the kinds.
+"""Files of every kind and version, written once, must be readable by every later version; `docs/format.md` lists the
+kinds.
 
-Beside each stands what it holds, as JSON. Fixtures are never written anew; those of a new kind or version are added by
+Each file has a JSON file with its contents. Fixtures are never rewritten. To add those of a new kind or version, run
 `python tests/test_fixtures.py NAME`.
 """
 
@@ -32,8 +33,8 @@ VECTORS = np.array([[1.0, 2.0, -1.0, 0.5], [0.25, -3.0, 2.0, 1.0], [-1.0, 0.125,
 RECIPE = "word:1|binary|xxh3|minhash:16"
 
 
-def _hits(found: Any, measure: str) -> list[list[tuple[Any, Any]]]:
-    return [list(zip(hits.ids.tolist(), getattr(hits, measure).tolist(), strict=True)) for hits in found]
+def _hits(result: Any, measure: str) -> list[list[tuple[Any, Any]]]:
+    return [list(zip(hits.ids.tolist(), getattr(hits, measure).tolist(), strict=True)) for hits in result]
 
 
 def _ids(index: Any) -> list[Any]:
@@ -51,7 +52,7 @@ def _hamming(ids: list[Any] | None, **options: Any) -> Callable[[Path], None]:
     return write
 
 
-def _of_hamming(path: Path) -> dict[str, Any]:
+def _read_hamming(path: Path) -> dict[str, Any]:
     index = nk.HammingIndex.open(path)
     index.verify()
     return {
@@ -73,7 +74,7 @@ def _write_bands(path: Path) -> None:
     index.save(path)
 
 
-def _of_bands(path: Path) -> dict[str, Any]:
+def _read_bands(path: Path) -> dict[str, Any]:
     index = nk.BandIndex.open(path)
     index.verify()
     return {
@@ -92,7 +93,7 @@ def _write_digests(path: Path) -> None:
     index.save(path)
 
 
-def _of_digests(path: Path) -> dict[str, Any]:
+def _read_digests(path: Path) -> dict[str, Any]:
     index = nk.DigestIndex.open(path)
     index.verify()
     return {
@@ -108,7 +109,7 @@ def _write_family(path: Path) -> None:
     nk.families.Hyperplane(bits=16, seed=7, center=True).fit(VECTORS).save(path)
 
 
-def _of_family(path: Path) -> dict[str, Any]:
+def _read_family(path: Path) -> dict[str, Any]:
     family = nk.families.load(path)
     return {"family": str(family), "digest": family.digest, "codes": family.transform(VECTORS).tolist()}
 
@@ -117,7 +118,7 @@ def _write_idf(path: Path) -> None:
     nk.Idf.fit([*TEXTS, "a back\\slash", "名 前"], "word:1").save(path)
 
 
-def _of_idf(path: Path) -> dict[str, Any]:
+def _read_idf(path: Path) -> dict[str, Any]:
     idf = nk.Idf.load(path)
     return {
         "documents": idf.documents,
@@ -137,51 +138,51 @@ def _write_store_segment(path: Path) -> None:
     StoreSegment.write(str(path), rows, ids, contents, np.arange(10, dtype=np.uint8), 2, extras, texts, b"{}", 3)
 
 
-def _of_store_segment(path: Path) -> dict[str, Any]:
+def _read_store_segment(path: Path) -> dict[str, Any]:
     segment = StoreSegment.open(str(path))
     segment.verify()
-    places = np.arange(len(segment), dtype=np.int64)
-    contents, ids = segment.contents(places), segment.ids(places).tolist()
+    rows = np.arange(len(segment), dtype=np.int64)
+    contents, ids = segment.contents(rows), segment.ids(rows).tolist()
     return {
         "note": segment.note().decode(),
         "rows": segment.rows(0, len(segment)).tolist(),
         "ids": ids,
         "contents": contents.tolist(),
-        "records": segment.records(places).tolist(),
-        "extras": [extra.decode() for extra in segment.extras(places)],
-        "texts": segment.texts(places),
-        "by_id": [found.tolist() for found in segment.find_ids(ids)],
-        "by_content": [found.tolist() for found in segment.find_contents(contents)],
+        "records": segment.records(rows).tolist(),
+        "extras": [extra.decode() for extra in segment.extras(rows)],
+        "texts": segment.texts(rows),
+        "by_id": [positions.tolist() for positions in segment.find_ids(ids)],
+        "by_content": [positions.tolist() for positions in segment.find_contents(contents)],
     }
 
 
 INTS = [40, 30, 50, 60, 61, 70, -80]
 
 
-# What writes a kind, None for versions that are written no longer, and what reads it.
+# The writer of each kind (None for old versions) and its reader.
 def _write_patterns(path: Path) -> None:
     names = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal"]
     lines = [*(f"user {name} from 10.0.0.{n} took {n} ms" for n, name in enumerate(names)), "link UP", "link DOWN", ""]
-    found = nk.LogTemplates(sample=4).fit(lines, [86_400.0 * n for n in range(11)], list("abcabcabcab"))
-    found.pin("link UP").save(path)
+    templates = nk.LogTemplates(sample=4).fit(lines, [86_400.0 * n for n in range(11)], list("abcabcabcab"))
+    templates.pin("link UP").save(path)
 
 
-def _of_patterns(path: Path) -> dict[str, Any]:
-    found = nk.LogTemplates.open(path)
-    rows = found.table().to_pylist()
-    return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": found.skipped, "count": found.count}
+def _read_patterns(path: Path) -> dict[str, Any]:
+    templates = nk.LogTemplates.open(path)
+    rows = templates.table().to_pylist()
+    return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": templates.skipped, "count": templates.count}
 
 
 def _write_payloads(path: Path) -> None:
     payloads = ["1' and sleep(5)-- ", "2%22+or+sleep(7)%23", "<script>alert(1)</script>", ""]
-    found = nk.PayloadGroups(sample=4).fit(payloads, [86_400.0 * n for n in range(4)], list("abca"))
-    found.pin("7 and sleep(9)").save(path)
+    groups = nk.PayloadGroups(sample=4).fit(payloads, [86_400.0 * n for n in range(4)], list("abca"))
+    groups.pin("7 and sleep(9)").save(path)
 
 
-def _of_payloads(path: Path) -> dict[str, Any]:
-    found = nk.PayloadGroups.open(path)
-    rows = found.table().to_pylist()
-    return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": found.skipped, "count": found.count}
+def _read_payloads(path: Path) -> dict[str, Any]:
+    groups = nk.PayloadGroups.open(path)
+    rows = groups.table().to_pylist()
+    return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": groups.skipped, "count": groups.count}
 
 
 def _narrow(dtype: str, metric: Any) -> Callable[[Path], None]:
@@ -192,7 +193,7 @@ def _narrow(dtype: str, metric: Any) -> Callable[[Path], None]:
     return write
 
 
-def _of_narrow(path: Path) -> dict[str, Any]:
+def _read_narrow(path: Path) -> dict[str, Any]:
     index = nk.LSHIndex.open(path)
     index.verify()
     Q = (np.arange(18).reshape(3, 6) * 5 % 37).astype(index.vector_type_)
@@ -206,27 +207,27 @@ def _of_narrow(path: Path) -> dict[str, Any]:
 
 
 KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str, Any]]]] = {
-    "hamming-rows-v1.nks": (_hamming(None, recipe="char:4|count|xxh3|simhash:64"), _of_hamming),
-    "hamming-ints-v1.nks": (_hamming(INTS, method="blocks", radius=2), _of_hamming),
-    "hamming-strings-v1.nks": (_hamming([*list("gfeédc"), "名前"], method="multi", radius=3), _of_hamming),
-    "bands-v1.nks": (_write_bands, _of_bands),
-    "digests-v1.nkd": (None, _of_digests),
-    "digests-v2.nkd": (None, _of_digests),
-    "digests-v3.nks": (_write_digests, _of_digests),
-    "family-v1.nkf": (_write_family, _of_family),
-    "patterns-v1.nkp": (_write_patterns, _of_patterns),
-    "patterns-payloads-v1.nkp": (_write_payloads, _of_payloads),
-    "lsh-uint8-v1.nks": (_narrow("uint8", "cosine"), _of_narrow),
-    "lsh-int8-v1.nks": (_narrow("int8", "l2"), _of_narrow),
-    "lsh-float16-v1.nks": (_narrow("float16", "cosine"), _of_narrow),
-    "idf-v1.idf": (_write_idf, _of_idf),
-    "store-segment-v1.nks": (_write_store_segment, _of_store_segment),
+    "hamming-rows-v1.nks": (_hamming(None, recipe="char:4|count|xxh3|simhash:64"), _read_hamming),
+    "hamming-ints-v1.nks": (_hamming(INTS, method="blocks", radius=2), _read_hamming),
+    "hamming-strings-v1.nks": (_hamming([*list("gfeédc"), "名前"], method="multi", radius=3), _read_hamming),
+    "bands-v1.nks": (_write_bands, _read_bands),
+    "digests-v1.nkd": (None, _read_digests),
+    "digests-v2.nkd": (None, _read_digests),
+    "digests-v3.nks": (_write_digests, _read_digests),
+    "family-v1.nkf": (_write_family, _read_family),
+    "patterns-v1.nkp": (_write_patterns, _read_patterns),
+    "patterns-payloads-v1.nkp": (_write_payloads, _read_payloads),
+    "lsh-uint8-v1.nks": (_narrow("uint8", "cosine"), _read_narrow),
+    "lsh-int8-v1.nks": (_narrow("int8", "l2"), _read_narrow),
+    "lsh-float16-v1.nks": (_narrow("float16", "cosine"), _read_narrow),
+    "idf-v1.idf": (_write_idf, _read_idf),
+    "store-segment-v1.nks": (_write_store_segment, _read_store_segment),
 }
 
 
 @pytest.mark.parametrize("name", list(KINDS))
 def test_a_file_that_was_written_once_opens_for_ever(name: str) -> None:
-    """It holds what the text beside it says."""
+    """Its contents equal those of the JSON file."""
     path = FIXTURES / name
     expected = json.loads(path.with_suffix(".txt").read_text(encoding="utf-8"))
     assert expected == json.loads(json.dumps(KINDS[name][1](path)))
@@ -234,7 +235,7 @@ def test_a_file_that_was_written_once_opens_for_ever(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, (write, _) in KINDS.items() if write is not None])
 def test_what_is_written_today_holds_the_same(name: str, tmp_path: Path) -> None:
-    """The writer of today, given the same, makes a file that says the same."""
+    """The current writer, with the same input, writes a file with the same contents."""
     write = KINDS[name][0]
     assert write is not None
     write(tmp_path / name)
@@ -242,7 +243,7 @@ def test_what_is_written_today_holds_the_same(name: str, tmp_path: Path) -> None
 
 
 def main(names: list[str]) -> None:
-    """Writes fixtures and what they hold."""
+    """Write fixtures and their contents."""
     for name in names:
         path = FIXTURES / name
         write = KINDS[name][0]

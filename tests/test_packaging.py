@@ -1,4 +1,4 @@
-"""What an installer meets: notices, extras, and a build without a compiler."""
+"""Installation: notices, extras, and a build without a compiler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def dependencies_of(manifest: str) -> list[str]:
-    """Crates that are compiled in: of every table of dependencies but those of tests."""
+    """Return the crates that are compiled in: all dependencies except those of tests."""
     names: list[str] = []
     table = ""
     for line in (ROOT / manifest).read_text("utf-8").splitlines():
@@ -28,7 +28,11 @@ def dependencies_of(manifest: str) -> list[str]:
 
 def test_everything_that_is_compiled_in_has_its_notice() -> None:
     notices = (ROOT / "THIRD_PARTY_LICENSES.txt").read_text("utf-8")
-    names = [name for crate in ("core", "patterns", "python") for name in dependencies_of(f"crates/nearkin-{crate}/Cargo.toml")]
+    names = [
+        name
+        for crate in ("core", "patterns", "python")
+        for name in dependencies_of(f"crates/nearkin-{crate}/Cargo.toml")
+    ]
     assert len(names) > 15
     assert [name for name in names if not re.search(rf"^{re.escape(name)} \d", notices, re.MULTILINE)] == []
     for beside in sorted((ROOT / "crates/nearkin-core/data").glob("LICENSE-*")):
@@ -36,7 +40,7 @@ def test_everything_that_is_compiled_in_has_its_notice() -> None:
 
 
 def test_every_extra_but_the_engines_is_in_all() -> None:
-    """`pip install 'nearkin[all]'` leaves out the engines, which want different versions of one client."""
+    """`pip install 'nearkin[all]'` excludes the engines, which need different versions of one client."""
     extras = set(metadata.metadata("nearkin").get_all("Provides-Extra") or [])
     if "all" not in extras:
         pytest.skip("an older build is installed")

@@ -1,4 +1,4 @@
-"""The package is imported where modules of POSIX systems are missing, as on Windows."""
+"""Importing the package where POSIX modules are missing, as on Windows."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ print("\\n".join(failed), end="")
 
 
 def test_every_module_is_imported_without_modules_of_posix() -> None:
-    """No module of the package asks for fcntl, resource or their like when it is imported."""
+    """No module of the package imports fcntl, resource or similar modules when it is imported."""
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=False)
     assert ("", "", 0) == (done.stdout, done.stderr, done.returncode)

@@ -1,4 +1,4 @@
-"""The functions of `examples/ray` on a local Ray, in a process of its own that ends it."""
+"""The functions of `examples/ray` on a local Ray, in a child process that ends it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "ray"
 RECIPES = ["default", "word:2|count|xxh3|simhash:64", "word:1|binary|xxh3|minhash:256:64"]
-# Every job on one Ray, whose start takes seconds. Its answers lie in files: hashes by recipe, then what goes and stays.
+# All jobs share one Ray, which takes seconds to start. Results are files: hashes by recipe, removed rows, kept rows.
 RUN = """
 import json, sys
 import pyarrow as pa, pyarrow.parquet as pq
@@ -61,22 +61,22 @@ finally:
 
 @pytest.fixture(scope="module")
 def texts() -> list[str | None]:
-    """Near-duplicates, chains of changes, copies, texts without a letter, and none at all, in disorder."""
+    """Return near-duplicates, chains of changes, copies, texts without letters and missing texts, in random order."""
     source = random.Random(1)
-    found: list[str | None] = list(near_texts())
+    corpus: list[str | None] = list(near_texts())
     for _ in range(30):
         words = [f"word{source.randrange(500)}" for _ in range(24)]
         for _ in range(8):
-            found.append(" ".join(words))
+            corpus.append(" ".join(words))
             words[source.randrange(24)] = f"word{source.randrange(500)}"
-    found += [*found[::9], "...", "...", "", None]
-    source.shuffle(found)
-    return found
+    corpus += [*corpus[::9], "...", "...", "", None]
+    source.shuffle(corpus)
+    return corpus
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, texts: list[str | None]) -> Path:
-    """What a run of all recipes leaves, and what it printed."""
+    """Run all recipes; return the folder of results."""
     folder = tmp_path_factory.mktemp("ray")
     (folder / "corpus").mkdir()
     for number in range(3):
@@ -90,7 +90,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, texts: list[str | None]) ->
     script = folder / "run.py"
     script.write_text(RUN)
     command = [sys.executable, str(script), str(folder), json.dumps(RECIPES)]
-    # Ray's workers look for modules there, too.
+    # Ray's workers import the example from PYTHONPATH.
     path = os.pathsep.join([str(EXAMPLE), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
@@ -100,14 +100,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory, texts: list[str | None]) ->
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file, by id."""
+    """Return the rows of a file, by id."""
     rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
     return sorted(rows, key=lambda row: str(row.get("url", row.get("id"))))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_hashes_are_those_of_the_library(folder: Path, texts: list[str | None], recipe: str) -> None:
-    """Bit for bit, in whatever blocks and batches; null for a text without features."""
+    """They are equal bit for bit for any blocks and batches, and null for a text without features."""
     made = nk.Recipe.of(recipe)
     name, function = ("signature", nk.signature) if made.family == "minhash" else ("fingerprint", nk.fingerprint)
     values, counts = function(texts, made, return_counts=True)
@@ -119,7 +119,7 @@ def test_hashes_are_those_of_the_library(folder: Path, texts: list[str | None], 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_what_goes_is_what_dedup_removes(folder: Path, texts: list[str | None], recipe: str) -> None:
-    """The same kept set, representatives and similarities, bit for bit."""
+    """Kept rows, representatives and similarities are equal bit for bit."""
     number, ids = RECIPES.index(recipe), [f"u{row:03d}" for row in range(len(texts))]
     result = nk.dedup(texts, ids, recipe=recipe, threshold=0.7)
     assert 0 < len(result.kept) < len(texts)
@@ -128,17 +128,17 @@ def test_what_goes_is_what_dedup_removes(folder: Path, texts: list[str | None], 
         for row in result.clusters.rows()
         if row["id"] != row["representative"]
     }
-    found = rows_of(folder / f"found{number}.parquet")
-    assert expected == {row["id"]: (row["representative"], row["similarity"]) for row in found}
+    rows = rows_of(folder / f"found{number}.parquet")
+    assert expected == {row["id"]: (row["representative"], row["similarity"]) for row in rows}
     assert result.kept == [row["url"] for row in rows_of(folder / f"kept{number}.parquet")]
 
 
 def test_texts_that_are_alone_stay(folder: Path) -> None:
-    """Nothing goes where there are no candidates."""
+    """Without candidates every row is kept."""
     expected = "of texts that are alone {'id': [], 'representative': [], 'similarity': []}"
     assert expected in (folder / "printed").read_text()
 
 
 def test_ids_that_are_not_distinct_are_an_error(folder: Path) -> None:
-    """It names the column."""
+    """The error names the column."""
     assert "InputError column 'site':" in (folder / "printed").read_text()

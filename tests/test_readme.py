@@ -1,4 +1,4 @@
-"""Commands of the README print what it says that they print."""
+"""Commands of the README print the output that it shows."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding=
 
 
 def shown() -> list[tuple[str, str]]:
-    """Commands and what the README shows that they print, from the blocks in which every command prints something."""
+    """Return commands and their shown output, from blocks in which every command has output."""
     section = README.split("What they print:\n", 1)[1].split("```", 2)[1].removeprefix("console\n")
-    found = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", section, re.MULTILINE)
-    assert 3 <= len(found)
-    return found
+    blocks = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", section, re.MULTILINE)
+    assert 3 <= len(blocks)
+    return blocks
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="the commands are for a POSIX shell")
 @pytest.mark.parametrize(("command", "printed"), shown(), ids=lambda value: value[:40])
 def test_a_command_prints_what_the_readme_shows(command: str, printed: str, tmp_path: Path) -> None:
-    """As a shell runs it, `nearkin` being the command of this package."""
+    """A shell runs the command with `nearkin` of this package."""
     tools = tmp_path / "bin"
     tools.mkdir()
     tool = tools / "nearkin"
@@ -47,7 +47,7 @@ def test_a_command_prints_what_the_readme_shows(command: str, printed: str, tmp_
 
 
 def test_commands_and_options_of_the_readme_are_there() -> None:
-    """Each line that begins with the command names a command, and options that it has."""
+    """Every line that starts with `nearkin` uses an existing command and existing options."""
     import typer
 
     from nearkin.cli.app import app

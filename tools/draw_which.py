@@ -23,7 +23,7 @@ KINDS: dict[str, list[tuple[str, str]]] = {
     ],
     "binary files": [
         ("which are similar?", "nk.dedup_files, DigestIndex"),
-        ("how similar are two?", "nk.ssdeep.compare, .content_similarity"),
+        ("how similar are two?", "nk.ssdeep.compare"),
     ],
     "vectors": [
         ("fewer than 10,000", "a matrix product"),

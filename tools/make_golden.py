@@ -120,7 +120,7 @@ def signature_values(recipe: str) -> dict[str, list[int]]:
     return dict(zip(TEXTS, nk.signature(list(TEXTS.values()), recipe).tolist(), strict=True))
 
 
-def entry_of(recipe: nk.Recipe, texts: dict[str, str], stop_words: list[str]) -> dict[str, Any]:
+def golden_entry(recipe: nk.Recipe, texts: dict[str, str], stop_words: list[str]) -> dict[str, Any]:
     """Return a recipe in all its forms, with its results for the texts."""
     fps, counts = nk.fingerprint(list(texts.values()), recipe, return_counts=True)
     return {
@@ -139,7 +139,7 @@ def make() -> dict[str, Any]:
     for text, stop_words in RECIPES:
         draft = nk.Recipe().with_(stop_words=stop_words, features="word") if stop_words else nk.Recipe()
         stop = [part + "|" for part in str(draft).split("|") if part.startswith("stop:")]
-        recipes.append(entry_of(nk.Recipe("".join(stop) + text, stop_words=stop_words), TEXTS, stop_words))
+        recipes.append(golden_entry(nk.Recipe("".join(stop) + text, stop_words=stop_words), TEXTS, stop_words))
     signatures = [
         {"recipe": text, "digest": nk.Recipe(text).digest, "signatures": signature_values(text)} for text in SIGNATURES
     ]
@@ -161,7 +161,7 @@ def make() -> dict[str, Any]:
         "keywords": keywords,
         "given": values,
         "csr": {"rows": ROWS, "fingerprints": rows},
-        "slots": {"texts": SLOT_TEXTS, "recipes": [entry_of(nk.Recipe(text), SLOT_TEXTS, []) for text in SLOTS]},
+        "slots": {"texts": SLOT_TEXTS, "recipes": [golden_entry(nk.Recipe(text), SLOT_TEXTS, []) for text in SLOTS]},
     }
 
 

@@ -47,7 +47,7 @@ def crates() -> Iterator[dict[str, Any]]:
     yield from sorted((packages[key] for key in seen if packages[key]["source"]), key=lambda package: package["name"])
 
 
-def text_of(package: dict[str, Any]) -> str:
+def licence_text(package: dict[str, Any]) -> str:
     """Return the licence of a crate."""
     folder = Path(package["manifest_path"]).parent
     for choice in CHOICES:
@@ -62,7 +62,9 @@ def page() -> str:
     """Return all notices; crates with the same text share it."""
     texts: dict[str, list[str]] = {}
     for package in crates():
-        texts.setdefault(text_of(package), []).append(f"{package['name']} {package['version']} ({package['license']})")
+        texts.setdefault(licence_text(package), []).append(
+            f"{package['name']} {package['version']} ({package['license']})"
+        )
     parts = ["nearkin is licensed under Apache-2.0 (LICENSE). Its wheel carries the following works of others.\n"]
     for name, path in DATA.items():
         parts.append(f"{LINE}\n{name}\n{LINE}\n\n{(ROOT / path).read_text('utf-8').strip()}\n")

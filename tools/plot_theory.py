@@ -346,8 +346,8 @@ Stretches = list[tuple[int, int]]
 def keys(bits: int, radius: int, splits: list[int], free: Stretches | None = None) -> list[Stretches]:
     """Return the bit ranges (start, length) of the key of each table."""
     free = free or [(0, bits)]
-    places = [at for start, length in free for at in range(start, start + length)]
-    blocks = [list(part) for part in np.array_split(places, splits[0])]
+    positions = [at for start, length in free for at in range(start, start + length)]
+    blocks = [list(part) for part in np.array_split(positions, splits[0])]
     tables: list[Stretches] = []
     for chosen in combinations(range(splits[0]), splits[0] - radius):
         own = [(int(blocks[number][0]), len(blocks[number])) for number in chosen]

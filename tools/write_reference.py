@@ -64,7 +64,7 @@ def resolve(name: str) -> object:
     return import_module(f"nearkin.{name}") if name in modules() else getattr(holder, last)
 
 
-def file_of(name: str) -> str:
+def page_file(name: str) -> str:
     """Return the file name of a name's page."""
     return f"{name.replace('.', '-')}.md"
 
@@ -117,7 +117,7 @@ def index() -> str:
         f"{(inspect.getdoc(resolve('dedup')) or '').splitlines()[0]}\n\n```\n"
     ]
     for group, names in GROUPS.items():
-        rows = "".join(f"| [`{name}`]({file_of(name)}) | {summary(name)} |\n" for name in names)
+        rows = "".join(f"| [`{name}`]({page_file(name)}) | {summary(name)} |\n" for name in names)
         parts.append(f"\n## {group}\n\n| name | summary |\n|---|---|\n{rows}")
     return "".join(parts)
 
@@ -127,14 +127,14 @@ def menu() -> str:
     lines = ["      - reference/index.md\n"]
     for group, names in GROUPS.items():
         lines.append(f"      - {group}:\n")
-        lines.extend(f"          - {name.removeprefix('families.')}: reference/{file_of(name)}\n" for name in names)
+        lines.extend(f"          - {name.removeprefix('families.')}: reference/{page_file(name)}\n" for name in names)
     return "".join(lines)
 
 
 def main() -> None:
     """Write the pages, and remove those of names that no longer exist."""
     PAGES.mkdir(exist_ok=True)
-    pages = {file_of(name): page(name) for names in GROUPS.values() for name in names} | {"index.md": index()}
+    pages = {page_file(name): page(name) for names in GROUPS.values() for name in names} | {"index.md": index()}
     for old in PAGES.glob("*.md"):
         if old.name not in pages:
             old.unlink()

@@ -388,7 +388,7 @@ def watched(path: Path) -> Path:
     return path
 
 
-def copy_of(old: Path, work: Path) -> Path:
+def copy_folder(old: Path, work: Path) -> Path:
     """Copy the old state to a folder of the same name, because outputs contain their paths."""
     SHIM.fault_watch(b"")
     shutil.rmtree(work, ignore_errors=True)
@@ -534,14 +534,14 @@ def main() -> None:
     old, work = folder / "old" / "state", folder / "work" / "state"
     watched(old)
     saver.old(old)
-    copy_of(old, work)
+    copy_folder(old, work)
     # The parent creates no thread pool, because each child creates its own.
     first = in_child(lambda: counted(saver, work, folder))
     if not first.startswith("{"):
         sys.exit(f"a run without faults: {first}")
     seen = json.loads(first)
-    states = (tuple_of(seen["old"]), tuple_of(seen["new"]))
-    listed = Saver(saver.old, saver.save, lambda path: tuple_of(json.loads(json.dumps(saver.state(path)))))
+    states = (as_tuples(seen["old"]), as_tuples(seen["new"]))
+    listed = Saver(saver.old, saver.save, lambda path: as_tuples(json.loads(json.dumps(saver.state(path)))))
     outcomes: Counter[str] = Counter()
     faults: list[str] = []
 
@@ -555,21 +555,21 @@ def main() -> None:
             faults.append(f"{case}: {answer}: {why}")
 
     for case, kind, at, fault in cases(seen["counts"], every):
-        copy_of(old, work)
+        copy_folder(old, work)
         note(case, in_child(functools.partial(attempt, saver, work, kind, at, fault)))
     calls = read_record(folder / "record")
     for policy in ("data", "entries"):
         for upto in range(0, len(calls) + 1, every):
-            copy_of(old, work)
+            copy_folder(old, work)
             replay(calls[:upto], work, policy)
             note(f"power cut after {upto} of {len(calls)}, {policy} lost", "power cut")
     report = {"saver": name, "calls": dict(zip(KINDS, seen["counts"], strict=True)), "outcomes": outcomes}
     print(json.dumps({**report, "faults": faults[:20], "faults in all": len(faults)}))
 
 
-def tuple_of(value: object) -> object:
+def as_tuples(value: object) -> object:
     """Convert lists to tuples, so that states compare equal after any serialization."""
-    return tuple(map(tuple_of, value)) if isinstance(value, (list, tuple)) else value
+    return tuple(map(as_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
 def counted(saver: Saver, work: Path, folder: Path) -> str:

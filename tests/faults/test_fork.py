@@ -129,7 +129,7 @@ def attempt(call):
     return "done"
 
 
-def child_of(writer):
+def run_child(writer):
     signal.alarm(5)
     results = [attempt(made.read), attempt(made.change)]
     # Exit releases the resources of the process; half-changed objects must not run destructors.
@@ -143,7 +143,7 @@ def fork():
     child = os.fork()
     if child == 0:
         try:
-            child_of(writer)
+            run_child(writer)
             os._exit(0)
         except BaseException:
             import traceback

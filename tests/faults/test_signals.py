@@ -182,7 +182,7 @@ def read(path):
         for batch in corpus.batches():
             len(batch.texts)
 
-def fingerprints_of(path):
+def fingerprint_file(path):
     with nk.io.open_corpus(path, id_column="id") as corpus:
         for batch in corpus.batches():
             nk.fingerprint(batch.texts)
@@ -287,7 +287,7 @@ CASES = {
     "spherical fit": (wide, lambda X: again(lambda: nk.families.SphericalHash(bits=64, seed=1).fit(X)), nothing),
     "itq fit": (wide, lambda X: again(lambda: nk.families.ITQ(bits=32, seed=1).fit(X)), nothing),
     "open corpus": (corpus, lambda path: again(lambda: read(path)), nothing),
-    "fingerprint corpus": (corpus, lambda path: again(lambda: fingerprints_of(path)), nothing),
+    "fingerprint corpus": (corpus, lambda path: again(lambda: fingerprint_file(path)), nothing),
 }
 
 # Calls that commit in a short step; after a signal during that step the object is changed.
@@ -300,7 +300,7 @@ thing = make()
 before = ask(thing)
 sent = []
 
-def state_of(thing):
+def compare_state(thing):
     # The object must return the same as before, or as after the complete addition.
     answer = ask(thing)
     if answer == before:
@@ -342,7 +342,7 @@ try:
 except (KeyboardInterrupt, Handled) as error:
     late = time.monotonic() - sent[0], time.process_time() - sent[1]
     raised = type(error).__name__
-print(json.dumps({"raised": raised, "late": late, "sent": bool(sent), "state": state_of(thing)}))
+print(json.dumps({"raised": raised, "late": late, "sent": bool(sent), "state": compare_state(thing)}))
 """
 
 CASES = re.findall(r'(?m)^    "([^"]+)": ', DRIVER)

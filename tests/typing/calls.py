@@ -1,4 +1,4 @@
-"""Calls that everything else is built from, checked by mypy and never run: names, arguments and types stay."""
+"""The basic calls, checked by mypy and never run: names, arguments and types must not change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearkin.store.results import StoredDocument, StoredMatch, StoreStats
 
 
 def recipes() -> None:
-    """A recipe and its forms."""
+    """Recipes and their forms."""
     recipe = nk.Recipe("char:4|count|xxh3|simhash:64")
     assert_type(recipe, nk.Recipe)
     assert_type(nk.Recipe.preset("default"), nk.Recipe)
@@ -52,7 +52,7 @@ def indexes(ids: list[str], fps: NDArray[np.uint64]) -> None:
 
 
 def frames(panda: pd.DataFrame, polar: pl.DataFrame, lazy: pl.LazyFrame, path: Path) -> None:
-    """Frames and files by the names of columns; what stays of a frame is of its type."""
+    """DataFrames and files by column names; the kept part of a DataFrame has its type."""
     result = nk.dedup(panda, text="body", id="url", keep="max", values="score", sources="host", against=polar)
     assert_type(result.filter(panda), pd.DataFrame)
     assert_type(result.filter(polar), pl.DataFrame)
@@ -83,7 +83,7 @@ def deduplication(texts: list[str], older: nk.HammingIndex) -> None:
 
 
 def labels(texts: list[str], path: Path) -> None:
-    """What a person said of pairs, in memory and in files."""
+    """Judgements of pairs, in memory and in files."""
     nk.dedup(texts, labels=[(0, 1, False), ("a", "b"), ("a", 7, None)])
     nk.dedup(texts, labels=nk.PairLabels(["a"], ["b"], [None], weight=[2], stratum=[None]))
     nk.dedup(texts, labels=path, near_misses="auto")
@@ -93,13 +93,13 @@ def labels(texts: list[str], path: Path) -> None:
 
 
 def digests(path: Path) -> None:
-    """Ssdeep."""
+    """Digests of ssdeep."""
     assert_type(nk.ssdeep.hash(path.read_bytes()), str)
     assert_type(nk.ssdeep.compare("3::", "3::"), int)
 
 
 def families(X: NDArray[np.float32], path: Path) -> None:
-    """Vectors to codes, their law and their file."""
+    """Vectors, their codes, laws and files."""
     family = nk.families.SphericalHash(bits=64, seed=0).fit(X)
     assert_type(family, nk.families.SphericalHash)
     nk.families.Hyperplane(64, center=True, orthogonal=True, seed=1).fit(X).transform(X)
@@ -114,20 +114,20 @@ def families(X: NDArray[np.float32], path: Path) -> None:
 
 
 def clients(store: nk.Store, vectors: NDArray[np.float32], fps: NDArray[np.uint64]) -> None:
-    """A client has the calls of a store, and their types."""
+    """A client and a store have the same calls and types."""
     with nk.Client("http://127.0.0.1:8470", "a-token", timeout=5, retries=2, verify=Path("ca.pem")) as client:
         assert_type(client, nk.Client)
-        for held in (store, client):
-            assert_type(held.check(["a", None], k=3), nk.CheckResult)
-            assert_type(held.check([Path("a")], kind="paths"), nk.CheckResult)
-            assert_type(held.check_and_add(vectors, [1, 2], columns={"n": [1, 2]}), nk.CheckResult)
-            assert_type(held.add(pl.Series(["a"]), ["b"], conflicts="report"), nk.CheckResult)
-            assert_type(held.texts(["a"]), list[str | None])
-            assert_type(held.get(np.arange(3)), list[StoredDocument | None])
-            assert_type(held.search(fps, radius=3, k=2), list[list[StoredMatch]])
-            assert_type(held.remove(["a"], missing_ok=True, erase=True), int)
-            assert_type(held.stats(), StoreStats)
-            assert_type(held.merge(progress=True), StoreStats)
-            assert_type(len(held), int)
-            assert_type("a" in held, bool)
-            assert_type(held.id_kind, str)
+        for collection in (store, client):
+            assert_type(collection.check(["a", None], k=3), nk.CheckResult)
+            assert_type(collection.check([Path("a")], kind="paths"), nk.CheckResult)
+            assert_type(collection.check_and_add(vectors, [1, 2], columns={"n": [1, 2]}), nk.CheckResult)
+            assert_type(collection.add(pl.Series(["a"]), ["b"], conflicts="report"), nk.CheckResult)
+            assert_type(collection.texts(["a"]), list[str | None])
+            assert_type(collection.get(np.arange(3)), list[StoredDocument | None])
+            assert_type(collection.search(fps, radius=3, k=2), list[list[StoredMatch]])
+            assert_type(collection.remove(["a"], missing_ok=True, erase=True), int)
+            assert_type(collection.stats(), StoreStats)
+            assert_type(collection.merge(progress=True), StoreStats)
+            assert_type(len(collection), int)
+            assert_type("a" in collection, bool)
+            assert_type(collection.id_kind, str)

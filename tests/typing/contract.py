@@ -1,4 +1,4 @@
-"""Every index keeps the contract, checked by mypy and never run: each is assigned to the Protocol."""
+"""The contract of every index, checked by mypy and never run: each index is assigned to the protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearkin.vectors.arrays import Vectors
 
 
 def indexes(hamming: nk.HammingIndex, bands: nk.BandIndex, digests: nk.DigestIndex, vectors: nk.LSHIndex) -> None:
-    """What each index takes as values, and as a limit."""
+    """Value and limit types of each index."""
     first: Index[npt.ArrayLike, int] = hamming
     second: Index[npt.ArrayLike, float] = bands
     third: Index[Iterable[str | bytes], int] = digests
