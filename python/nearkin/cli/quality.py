@@ -40,7 +40,7 @@ class LabelOptions:
         help="The two id columns of labelled pairs, separated by a comma (default: left,right and other usual names).",
         group=GENERAL,
     )
-    label_column: str | None = option(None, help="Column with 0 or 1, or with --min-similarity a number.", group=GENERAL)
+    label_column: str | None = option(None, help="Column with 0 or 1; with --min-similarity a number.", group=GENERAL)
     min_similarity: float | None = option(
         None, help="Pairs with at least this number in --label-column match.", group=GENERAL
     )

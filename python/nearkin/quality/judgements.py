@@ -192,7 +192,8 @@ def read_judgements(
     {('a', 'b'): True, ('a', 'c'): False}
     """
     if min_similarity is not None and label_column is None:
-        raise bad_parameter("min_similarity", min_similarity, "a number together with label_column, the column of the similarities")
+        allowed = "a number together with label_column, the column of the similarities"
+        raise bad_parameter("min_similarity", min_similarity, allowed)
     if Path(path).is_dir():
         return _read_run(Path(path))
     requested = {*(pair_columns or ()), *([label_column] if label_column else []), *PAIR_TABLE}

@@ -45,7 +45,7 @@ mod tests;
 mod write;
 
 pub use ids::{Id, IdColumn};
-pub use packed::{Packed, PackedTexts, BlockSource, TextColumn, pack, unpack};
+pub use packed::{BlockSource, Packed, PackedTexts, TextColumn, pack, unpack};
 pub use segment::StoreSegment;
 pub use write::{Documents, write};
 

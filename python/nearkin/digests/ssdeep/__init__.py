@@ -28,8 +28,8 @@ from nearkin.digests.ssdeep.comparison import (
     ScoreExplanation,
     compare,
     compare_many,
-    explain,
     content_similarity,
+    explain,
     matrix,
 )
 from nearkin.digests.ssdeep.hashing import Hasher, hash, hash_files, normalize  # noqa: A004 - the public name
@@ -38,16 +38,16 @@ from nearkin.digests.ssdeep.recipe import DigestRecipe
 
 __all__ = [
     "ComparedParts",
+    "ContentSimilarity",
     "DigestRecipe",
     "Hasher",
-    "ContentSimilarity",
     "ScoreExplanation",
     "compare",
     "compare_many",
+    "content_similarity",
     "explain",
     "hash",
     "hash_files",
-    "content_similarity",
     "matrix",
     "normalize",
     "read_list",

@@ -17,14 +17,14 @@ from nearkin.errors import check_count
 __all__ = [
     "LEAST_COMMON",
     "ComparedParts",
-    "Digest",
     "ContentSimilarity",
+    "Digest",
     "ScoreExplanation",
     "check_least_common",
     "compare",
     "compare_many",
-    "explain",
     "content_similarity",
+    "explain",
     "matrix",
 ]
 
