@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 120_000
-"""Milliseconds until something that does not come is a fault: machines are busy."""
+"""Timeout of the browser in milliseconds, for busy machines."""
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser without a window; what uses it is skipped where Playwright or Chromium is missing."""
+    """Start a headless browser; skip the test if Playwright or Chromium is missing."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
     if program is None:
@@ -35,7 +35,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A page that is open, and what it did that it must not do."""
+    """An open page, and its forbidden actions."""
 
     page: Page
     url: str
@@ -43,36 +43,36 @@ class Visit:
     elsewhere: list[str] = field(default_factory=list)
 
     def note(self, message: ConsoleMessage) -> None:
-        """Keeps errors of the console. That a request was refused is told there, too, and is no fault."""
+        """Record errors of the console, except those about refused requests."""
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
             self.errors.append(message.text)
 
     def follow(self, request: Request) -> None:
-        """Keeps requests to other origins."""
+        """Record requests to other origins."""
         if not request.url.startswith((self.url + "/", "data:")):
             self.elsewhere.append(request.url)
 
     def text(self, selector: str) -> str:
-        """What is to be read at one element."""
+        """Return the text of one element."""
         return self.page.locator(selector).inner_text()
 
     def wait(self, selector: str, words: str = "") -> None:
-        """Until an element is visible that has these words."""
+        """Wait until an element with these words is visible."""
         self.page.locator(selector, has_text=words or None).first.wait_for(state="visible")
 
     def faults(self) -> list[tuple[str, list[str]]]:
-        """What axe finds that keeps people out: the rules that are broken, and the markup that breaks them."""
+        """Return the accessibility rules of axe that the page violates, and the markup that violates them."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is missing")
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(axe.Axe().axe_script)
-        found = self.page.evaluate(
+        violations = self.page.evaluate(
             """async () => (await axe.run({resultTypes: ["violations"]})).violations.map(
                 ({id, nodes}) => [id, nodes.map(({html}) => html)])"""
         )
-        return [(rule, nodes) for rule, nodes in found]
+        return [(rule, nodes) for rule, nodes in violations]
 
     def overflow(self) -> int:
-        """By how many pixels the page is wider than the window."""
+        """Return the number of pixels by which the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
@@ -80,7 +80,7 @@ class Visit:
 def visiting(
     browser: Browser, url: str, *, width: int = 1280, height: int = 900, path: str = "/", **options: Any
 ) -> Iterator[Visit]:
-    """Opens the page; at the end it must have made no error and asked no other origin."""
+    """Open the page; at the end check that it had no error and sent no request to another origin."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     try:
         page = context.new_page()

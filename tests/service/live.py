@@ -1,10 +1,10 @@
-"""A service that runs: `nearkin serve` in a process of its own, on a free port of the loopback interface.
+"""A running service: `nearkin serve` in a process, on a free port of loopback.
 
     with serving(tmp_path / "pages.store") as service:
         assert 200 == service.call("GET", "/v1/info").status
 
-The address is read from the first line of the log, `{"event": "listening", "url": ...}`. Every process is ended by its
-handle, whatever happens to the test.
+The address is read from the first line of the log, `{"event": "listening", "url": ...}`. Every process is stopped by
+its handle, even if the test fails.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from urllib.parse import urlsplit
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 SECONDS = 120
-"""For the service to start, to answer and to end, on a machine that is busy."""
+"""Timeout for starting, calling and stopping the service on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a service answered; names of headers in lower case."""
+    """A response; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -41,28 +41,28 @@ class Reply:
 
     @property
     def type(self) -> str:
-        """The content type, without its parameters."""
+        """Content type, without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return json.loads(self.body)
 
     def lines(self) -> list[Any]:
-        """The body as NDJSON."""
+        """Return the body as NDJSON."""
         return [json.loads(line) for line in self.body.splitlines()]
 
 
 @dataclass
 class Service:
-    """One process of `nearkin serve`."""
+    """A process of `nearkin serve`."""
 
     process: subprocess.Popen[str]
     url: str = ""
     log: list[dict[str, Any]] = field(default_factory=list)
-    """The objects of standard error, in order."""
+    """Objects of the log, in order."""
     rest: list[str] = field(default_factory=list)
-    """Lines of standard error that are no JSON object: there must be none."""
+    """Lines of standard error that are not JSON objects; there should be none."""
 
     def __post_init__(self) -> None:
         self._listening = threading.Event()
@@ -74,31 +74,31 @@ class Service:
         with self.process.stderr as stream:
             for line in stream:
                 try:
-                    found = json.loads(line)
+                    entry = json.loads(line)
                 except ValueError:
-                    found = None
-                if not isinstance(found, dict):
+                    entry = None
+                if not isinstance(entry, dict):
                     self.rest.append(line)
                     continue
-                self.log.append(found)
-                if found.get("event") == "listening":
-                    self.url = found["url"]
+                self.log.append(entry)
+                if entry.get("event") == "listening":
+                    self.url = entry["url"]
                     self._listening.set()
         self._listening.set()
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Process id."""
         return self.process.pid
 
     @property
     def host(self) -> str:
-        """The address without the port."""
+        """Address without the port."""
         return str(urlsplit(self.url).hostname)
 
     @property
     def port(self) -> int:
-        """The port."""
+        """Port."""
         return int(urlsplit(self.url).port or 0)
 
     def begin(self, seconds: float = SECONDS) -> None:
@@ -107,70 +107,70 @@ class Service:
         Raises
         ------
         AssertionError
-            The process ended before, or the time is over; with what it said.
+            The process has ended, or is not ready in time; the message has its output.
         """
         end = time.monotonic() + seconds
         self._listening.wait(seconds)
-        assert self.url, f"not listening: {self.told()}"
+        assert self.url, f"not listening: {self.output()}"
         while True:
             try:
                 if self.call("GET", "/readyz").status == 200:
                     return
             except OSError:
                 pass
-            assert self.process.poll() is None, f"ended before it was ready: {self.told()}"
-            assert time.monotonic() < end, f"not ready: {self.told()}"
+            assert self.process.poll() is None, f"ended before it was ready: {self.output()}"
+            assert time.monotonic() < end, f"not ready: {self.output()}"
             time.sleep(0.02)
 
-    def told(self) -> str:
-        """The end of what the process said, for messages."""
-        return "".join([*self.rest[-40:], *(json.dumps(one) + "\n" for one in self.log[-20:])])
+    def output(self) -> str:
+        """Return the last lines of output, for messages."""
+        return "".join([*self.rest[-40:], *(json.dumps(entry) + "\n" for entry in self.log[-20:])])
 
     def connect(self) -> http.client.HTTPConnection:
-        """A connection, which the caller closes."""
+        """Return a connection, which the caller closes."""
         return http.client.HTTPConnection(self.host, self.port, timeout=SECONDS)
 
     def call(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, type: str = JSON
     ) -> Reply:
-        """One request on a connection of its own. A body that is neither bytes nor None is sent as JSON."""
+        """Send a request on its own connection. A body that is neither bytes nor None is sent as JSON."""
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        given = {} if body is None else {"Content-Type": type}
+        sent_headers = {} if body is None else {"Content-Type": type}
         connection = self.connect()
         try:
-            connection.request(method, path, content, {**given, **(headers or {})})
+            connection.request(method, path, content, {**sent_headers, **(headers or {})})
             with connection.getresponse() as answer:
-                found = {name.lower(): value for name, value in answer.getheaders()}
-                return Reply(answer.status, found, answer.read())
+                received = {name.lower(): value for name, value in answer.getheaders()}
+                return Reply(answer.status, received, answer.read())
         finally:
             connection.close()
 
     def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None, *, type: str = JSON) -> Reply:
-        """`call` with POST."""
+        """Call with POST."""
         return self.call("POST", path, body, headers, type=type)
 
     def memory(self) -> int:
-        """Bytes of memory that the process has now (Linux)."""
+        """Return the bytes of memory of the process (Linux)."""
         return self._status("VmRSS")
 
     def peak(self) -> int:
-        """Bytes of memory that the process has had at most (Linux)."""
+        """Return the peak memory of the process in bytes (Linux)."""
         return self._status("VmHWM")
 
     def _status(self, name: str) -> int:
         text = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        found = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
-        assert found is not None
-        return 1024 * int(found[1])
+        match = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
+        assert match is not None
+        return 1024 * int(match[1])
 
     def end(self, seconds: float = SECONDS) -> int:
-        """Ask the process to end, as an operator does, and wait; its exit code."""
+        """Send SIGTERM, wait, and return the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self._wait(seconds)
 
     def kill(self) -> int:
-        """End the process at once, as a power cut does; its exit code."""
+        """Kill the process, and return the exit code."""
         self.process.kill()
         return self._wait(SECONDS)
 
@@ -194,7 +194,7 @@ class Service:
 
 
 def start(store: Path, *options: str) -> Service:
-    """A service of a store, which may not listen yet."""
+    """Start a service, which may not listen yet."""
     command = [sys.executable, "-m", "nearkin", "serve", str(store), "--port", "0", *options]
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     return Service(subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe, text=True, encoding="utf-8"))
@@ -202,8 +202,8 @@ def start(store: Path, *options: str) -> Service:
 
 @contextmanager
 def serving(store: Path, *options: str, create: bool = True) -> Iterator[Service]:
-    """A service that is ready, on a store that is made if it is not there; ended afterwards."""
-    given = options if not create or store.exists() or "--create" in options else ("--create", *options)
-    with start(store, *given) as service:
+    """Start a service, create its store if it does not exist, wait until it is ready, and stop it afterwards."""
+    arguments = options if not create or store.exists() or "--create" in options else ("--create", *options)
+    with start(store, *arguments) as service:
         service.begin()
         yield service

@@ -1,7 +1,7 @@
-"""A service of a few documents in memory, with the routes that the page asks.
+"""An in-memory service of a few documents, with the routes that the page calls.
 
-It decides by the words of a text, so that a test knows every answer, and it can be given what a store would not take:
-ids, texts and columns that try to break out of a page. `Service.seen` is every request.
+It compares the words of texts, so that tests can predict every result. It accepts documents that a store would refuse:
+ids, texts and columns that try to inject markup. `Service.seen` has every request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Document = dict[str, Any]
 
 
 class Refusal(Exception):  # noqa: N818
-    """A problem that is answered."""
+    """A problem response."""
 
     def __init__(self, status: int, slug: str, title: str, detail: str, **context: Any) -> None:
         super().__init__(title)
@@ -40,7 +40,7 @@ class Refusal(Exception):  # noqa: N818
 
 
 def words_of(document: Document) -> set[str]:
-    """The words of a text; of a digest, bytes or a vector the whole is one."""
+    """Return the words of a text; a digest, bytes or a vector is one word."""
     for name in ("digest", "bytes", "vector"):
         if name in document:
             return {json.dumps(document[name])}
@@ -49,7 +49,7 @@ def words_of(document: Document) -> set[str]:
 
 @dataclass
 class Service:
-    """What is stored, what is allowed, and what was asked."""
+    """Stored documents, access rules and received requests."""
 
     kind: str = "texts"
     id_kind: str = "str"
@@ -64,11 +64,11 @@ class Service:
     url: str = ""
 
     def put(self, id: Any, text: str | None, columns: dict[str, Any] | None = None, status: str = "new") -> None:
-        """Stores a document as it is."""
+        """Store a document as it is."""
         self.documents[id] = {"id": id, "text": text, "columns": columns or {}, "status": status}
 
     def allow(self, path: str, header: str) -> None:
-        """Refuses a request without the right that its route needs."""
+        """Refuse a request without the right that its route needs."""
         right = self.tokens.get(header.removeprefix("Bearer "))
         if self.tokens and right is None:
             raise Refusal(401, "no-token", "No token", "This route needs a token.")
@@ -78,9 +78,9 @@ class Service:
             raise Refusal(403, "read-only", "Read-only", "The service was started with --readonly.")
 
     def matches(self, document: Document) -> list[dict[str, Any]]:
-        """Every document that stays and shares half of the words, nearest first."""
+        """Return kept documents that share half of the words, nearest first."""
         mine = words_of(document)
-        found = []
+        matches = []
         for other in self.documents.values():
             if other["text"] is None:
                 continue
@@ -88,28 +88,28 @@ class Service:
             similarity = len(mine & theirs) / max(1, len(mine | theirs))
             if similarity >= 0.5:
                 match = {"id": other["id"], "distance": round(128 * (1 - similarity) / 2), "similarity": similarity}
-                found.append({**match, "columns": other["columns"]})
-        return sorted(found, key=lambda match: -match["similarity"])
+                matches.append({**match, "columns": other["columns"]})
+        return sorted(matches, key=lambda match: -match["similarity"])
 
     def decide(self, document: Document) -> dict[str, Any]:
-        """The answer for one document."""
-        found = self.matches(document)
+        """Return the result of one document."""
+        matches = self.matches(document)
         first = self.documents.get(document.get("id"))
         if first is not None:
             if first["text"] != document.get("text"):
                 raise Refusal(409, "other-content", "Other content", "This id has another text.", id=document["id"])
             return {"id": document["id"], "status": "known", "match": None, "distance": -1, "similarity": None}
-        if not found:
+        if not matches:
             return {"status": "new", "match": None, "distance": -1, "similarity": None}
-        best = found[0]
+        best = matches[0]
         status = "exact" if best["similarity"] == 1 else "near"
         return {"status": status, "match": best["id"], "distance": best["distance"], "similarity": best["similarity"]}
 
     def answer(self, path: str, query: dict[str, list[str]], body: Any) -> Any:
-        """What a POST is answered."""
+        """Return the response to a POST."""
         if path == "/v1/documents":
-            found = [self.documents.get(id) for id in body["ids"]]
-            return {"documents": [None if one is None else self.whole(one) for one in found]}
+            documents = [self.documents.get(id) for id in body["ids"]]
+            return {"documents": [None if document is None else self.whole(document) for document in documents]}
         if path == "/v1/remove":
             return {"removed": 0 if self.documents.pop(body["id"], None) is None else 1}
         answer = self.decide(body)
@@ -123,12 +123,12 @@ class Service:
         return answer
 
     def whole(self, document: Document) -> Document:
-        """A document with all that is known of it."""
+        """Return a stored document with all members."""
         about = {"row": 0, "match": None, "distance": -1, "similarity": None, "features": 9, "length": 44}
         return {**about, **document}
 
     def info(self) -> dict[str, Any]:
-        """The state of the store."""
+        """Return the state of the store."""
         size = {"log": 4096, "documents": 1_200_000, "index": 80_000, "total": 1_284_096}
         return {
             "documents": len(self.documents),
@@ -146,7 +146,7 @@ class Service:
         }
 
     def metrics(self) -> str:
-        """A reading that grows with every request."""
+        """Return metrics that grow with every request."""
         count = len(self.seen)
         lines = [f'nearkin_answers_total{{status="{name}"}} {n}' for name, n in self.answered.items()]
         for bound, share in (("0.001", 0.5), ("0.01", 0.9), ("+Inf", 1.0)):
@@ -160,21 +160,21 @@ class Service:
         return "# HELP nearkin_documents Documents.\n# TYPE nearkin_documents gauge\n" + "\n".join(lines) + "\n"
 
     def sent(self, path: str) -> list[Any]:
-        """The bodies that were sent to a route."""
+        """Return the bodies that were sent to a route."""
         return [json.loads(body) for _, at, _, body in self.seen if at.partition("?")[0] == path]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers the requests of a page."""
+    """Handler of the requests of a page."""
 
     service: Service
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def give(self, status: int, kind: str, content: bytes) -> None:
-        """Sends one answer."""
+        """Send a response."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
@@ -184,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def handle_one(self, body: bytes) -> None:
-        """Answers one request."""
+        """Handle a request."""
         service, target = self.service, urlsplit(self.path)
         path = "/page/index.html" if target.path == "/" else target.path
         service.seen.append((self.command, self.path, dict(self.headers), body))
@@ -211,17 +211,17 @@ class Handler(BaseHTTPRequestHandler):
             self.give(refusal.status, "application/problem+json", json.dumps(refusal.fields).encode())
 
     def do_GET(self) -> None:
-        """A file, the state, or the metrics."""
+        """Return a file, the state, or the metrics."""
         self.handle_one(b"")
 
     def do_POST(self) -> None:
-        """A question or a change."""
+        """Handle a query or a change."""
         self.handle_one(self.rfile.read(int(self.headers["Content-Length"])))
 
 
 @contextmanager
 def serving(service: Service) -> Iterator[Service]:
-    """Serves on any free port of loopback; the address is in `url`."""
+    """Serve on a free port of loopback; the address is in `url`."""
     handler = type("Bound", (Handler,), {"service": service})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True

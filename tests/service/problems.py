@@ -1,4 +1,4 @@
-"""What an answer of the service may be: the documented problems, and what each test of an attack asks afterwards."""
+"""Documented problems of the service, and the health check after each attack."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ DOCUMENTED = {
     "not-ready": 503,
     "disk-full": 507,
 }
-"""Each problem's name, and its status."""
+"""Status of each problem, by slug."""
 SLACK = 96 << 20
-"""Bytes by which a service may grow while it is attacked: allocators keep some of what they had."""
+"""Bytes by which a service may grow during an attack, because allocators keep freed memory."""
 
 
 def slug_of(problem: dict[str, Any]) -> str:
-    """The name of a problem, whose members are those of RFC 9457."""
+    """Return the slug of a problem, and check its members (RFC 9457)."""
     assert {"type", "title", "status", "detail", "instance"} <= problem.keys(), problem
     name = str(problem["type"])
     assert name.startswith(PREFIX), problem
@@ -49,13 +49,13 @@ def slug_of(problem: dict[str, Any]) -> str:
     return slug
 
 
-def refused(reply: Reply) -> str:
-    """The name of the problem that an answer tells; it is none of the service's own.
+def client_error_slug(reply: Reply) -> str:
+    """Return the slug of a response that is a problem caused by the client.
 
     Raises
     ------
     AssertionError
-        The answer is no problem, none that is documented, or a fault of the service.
+        The response is not a documented problem, or is a fault of the service.
     """
     assert PROBLEM == reply.type, (reply.status, reply.headers, reply.body[:500])
     problem = reply.json()
@@ -66,11 +66,11 @@ def refused(reply: Reply) -> str:
 
 
 @contextmanager
-def unharmed(service: Service, slack: int = SLACK) -> Iterator[None]:
-    """A context after which the service answers as before, in the same process, and has not grown."""
+def still_healthy(service: Service, slack: int = SLACK) -> Iterator[None]:
+    """Check that the service still works after the block, in the same process and without growing."""
     before = service.memory()
     yield
-    assert None is service.process.poll(), service.told()
+    assert None is service.process.poll(), service.output()
     assert (200, b"ok") == ((reply := service.call("GET", "/healthz")).status, reply.body.strip())
     reply = service.post("/v1/check", {"text": "a text that is asked for after an attack"})
     assert 200 == reply.status, reply

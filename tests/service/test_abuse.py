@@ -1,7 +1,8 @@
-"""Bodies and questions that are wrong: each is answered by a documented problem, and the service goes on."""
+"""Invalid bodies and queries: each gets a documented problem, and the service keeps working."""
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from live import JSON, PROBLEM, Reply, Service, serving
-from problems import refused, unharmed
+from problems import client_error_slug, still_healthy
 
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -27,11 +28,11 @@ ASKING, CHANGING = ("/v1/check",), ("/v1/add", "/v1/check-and-add")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with small limits, whose ids are strings."""
-    with serving(tmp_path_factory.mktemp("abuse") / "pages.store", *LIMITS) as found:
-        assert 200 == found.post("/v1/add", {"id": "first", "text": "the first text of the store"}).status
-        with unharmed(found):
-            yield found
+    """A service with small limits and string ids."""
+    with serving(tmp_path_factory.mktemp("abuse") / "pages.store", *LIMITS) as running:
+        assert 200 == running.post("/v1/add", {"id": "first", "text": "the first text of the store"}).status
+        with still_healthy(running):
+            yield running
 
 
 BAD_JSON: dict[str, bytes] = {
@@ -58,9 +59,9 @@ BAD_JSON: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", BAD_JSON)
 @pytest.mark.parametrize("route", ["check", "check-and-add", "search", "remove", "documents"])
-def test_what_is_no_json_is_a_bad_request(service: Service, name: str, route: str) -> None:
-    """At every route that takes a body."""
-    assert "bad-request" == refused(service.post(f"/v1/{route}", BAD_JSON[name]))
+def test_invalid_json_is_a_bad_request(service: Service, name: str, route: str) -> None:
+    """Every route with a body reports invalid JSON as a bad request."""
+    assert "bad-request" == client_error_slug(service.post(f"/v1/{route}", BAD_JSON[name]))
 
 
 WRONG: dict[str, Any] = {
@@ -108,12 +109,12 @@ WRONG: dict[str, Any] = {
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("route", ["check", "add", "check-and-add"])
 def test_documents_of_a_wrong_shape_are_refused(service: Service, name: str, route: str) -> None:
-    """And nothing of them is added."""
+    """Documents of a wrong shape are refused, and none is added."""
     before = service.call("GET", "/v1/info").json()["documents"]
     body = json.dumps(WRONG[name]).encode()
-    assert refused(service.post(f"/v1/{route}", body)) in ("bad-request", "other-kind")
+    assert client_error_slug(service.post(f"/v1/{route}", body)) in ("bad-request", "other-kind")
     assert before == service.call("GET", "/v1/info").json()["documents"]
-    # The same as a line: it answers for itself.
+    # The same document as a line gets an error of its own.
     if not (isinstance(WRONG[name], dict) and "documents" in WRONG[name]):
         reply = service.post(f"/v1/{route}", body + b"\n", type=NDJSON)
         assert (200, NDJSON) == (reply.status, reply.type)
@@ -122,13 +123,13 @@ def test_documents_of_a_wrong_shape_are_refused(service: Service, name: str, rou
         assert line["error"]["status"] in (400, 409)
 
 
-def test_a_document_of_a_batch_that_is_wrong_is_named(service: Service) -> None:
-    """By its place, and by what was found."""
+def test_a_bad_document_of_a_batch_is_named(service: Service) -> None:
+    """The problem names the position of the bad document in its batch."""
     documents: list[Any] = [{"id": f"named{i}", "text": "a text"} for i in range(5)]
     documents[3] = {"id": "named3", "text": 7}
     problem = service.post("/v1/check-and-add", {"documents": documents}).json()
     assert "documents[3]" in problem["place"]
-    # All or none.
+    # The batch is all or nothing.
     assert 404 == service.call("GET", "/v1/documents/named0").status
 
 
@@ -149,11 +150,11 @@ EDGES = {
 
 
 @pytest.mark.parametrize("name", EDGES)
-def test_an_odd_id_is_taken_whole_or_refused(service: Service, name: str) -> None:
-    """It comes back as it was, by every way to ask for it."""
+def test_an_unusual_id_is_kept_or_refused(service: Service, name: str) -> None:
+    """An unusual id is returned unchanged by every route, or refused."""
     reply = service.post("/v1/add", {"id": EDGES[name], "text": f"a text whose id has {name}"})
     if reply.status != 200:
-        refused(reply)
+        client_error_slug(reply)
         return
     reply = service.post("/v1/documents", {"ids": [EDGES[name]]})
     assert EDGES[name] == reply.json()["documents"][0]["id"]
@@ -165,27 +166,27 @@ def test_an_odd_id_is_taken_whole_or_refused(service: Service, name: str) -> Non
 
 
 @pytest.mark.parametrize("path", ["%00", "%ff", "%", "%zz", "a%2", "..", "%2e%2e%2fetc", "x" * 8000])
-def test_an_id_in_a_path_that_is_none_is_not_there(service: Service, path: str) -> None:
-    """404, or a bad request where it can't be read."""
+def test_an_invalid_id_in_a_path_is_not_found(service: Service, path: str) -> None:
+    """An invalid id in a path gets 404, or 400 if it can't be decoded."""
     reply = service.call("GET", f"/v1/documents/{path}")
-    assert refused(reply) in ("no-such-document", "no-such-route", "bad-request")
+    assert client_error_slug(reply) in ("no-such-document", "no-such-route", "bad-request")
 
 
 @pytest.mark.parametrize(
     "query",
     ["k=0", "k=-1", "k=abc", "k=", "k=1001", "k=1e3", "k=99999999999999999999", "k=1&k=2", "K=3", "unknown=1", "k=%00"],
 )
-def test_a_parameter_that_is_wrong_is_a_bad_request(service: Service, query: str) -> None:
-    """Also one that is not known, for it may be a slip."""
+def test_an_invalid_parameter_is_a_bad_request(service: Service, query: str) -> None:
+    """An invalid or unknown query parameter is a bad request, because it may be a typo."""
     reply = service.post(f"/v1/check?{query}", {"text": "a"})
-    assert "bad-request" == refused(reply)
+    assert "bad-request" == client_error_slug(reply)
 
 
-def test_an_unknown_parameter_is_answered_with_the_allowed_ones(service: Service) -> None:
-    """So that a slip can be mended."""
+def test_an_unknown_parameter_lists_the_allowed_ones(service: Service) -> None:
+    """The problem of an unknown parameter lists the allowed ones."""
     for path, allowed in (("/v1/check", "k"), ("/v1/search", "radius"), ("/v1/remove", "missing_ok")):
         assert allowed in service.post(f"{path}?unknown=1", {"text": "a"}).body.decode()
-    assert "bad-request" == refused(service.call("GET", "/v1/info?unknown=1"))
+    assert "bad-request" == client_error_slug(service.call("GET", "/v1/info?unknown=1"))
     assert "text" in service.call("GET", "/v1/documents/first?unknown=1").body.decode()
 
 
@@ -222,15 +223,20 @@ def test_an_unknown_parameter_is_answered_with_the_allowed_ones(service: Service
         ("/v1/add?strict=perhaps", {"id": "a", "text": "a"}),
     ],
 )
-def test_other_questions_that_are_wrong_are_refused(service: Service, path: str, body: Any) -> None:
-    """A bad request, or a conflict with the kind of the store."""
-    assert refused(service.post(path, body)) in ("bad-request", "other-kind", "other-recipe", "no-such-document")
+def test_other_invalid_requests_are_refused(service: Service, path: str, body: Any) -> None:
+    """Other invalid requests are bad requests, or conflicts with the kind of the store."""
+    assert client_error_slug(service.post(path, body)) in (
+        "bad-request",
+        "other-kind",
+        "other-recipe",
+        "no-such-document",
+    )
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../out", "/etc/out", "a/b", "a\0b", "x" * 300, "con\n", 5, None])
 def test_a_backup_without_a_folder_for_them_is_not_allowed(service: Service, name: Any) -> None:
-    """Whatever its name is."""
-    assert refused(service.post("/v1/backup", {"name": name})) in ("no-backups", "bad-request")
+    """Without a folder for backups every name is refused."""
+    assert client_error_slug(service.post("/v1/backup", {"name": name})) in ("no-backups", "bad-request")
 
 
 @pytest.mark.parametrize(
@@ -252,22 +258,22 @@ def test_a_backup_without_a_folder_for_them_is_not_allowed(service: Service, nam
         (JSON, "zstd", "bad-request"),
     ],
 )
-def test_types_and_encodings_that_are_not_taken_are_refused(
+def test_unsupported_types_and_encodings_are_refused(
     service: Service, type: str, encoding: str | None, slug: str
 ) -> None:
-    """And bytes that are not what their encoding says."""
+    """Unsupported media types and encodings are refused, and bodies that do not match their encoding."""
     headers = {} if encoding is None else {"Content-Encoding": encoding}
-    assert slug == refused(service.post("/v1/check", {"text": "a"}, headers, type=type))
+    assert slug == client_error_slug(service.post("/v1/check", {"text": "a"}, headers, type=type))
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "BREW"])
 def test_other_methods_are_not_allowed(service: Service, method: str) -> None:
-    """405 and the methods that are."""
+    """Other methods get 405 with the allowed methods."""
     reply = service.call(method, "/v1/check")
     assert 405 == reply.status
     assert "POST" in reply.headers["allow"]
     if method != "HEAD":
-        refused(reply)
+        client_error_slug(reply)
     assert 405 == service.call("POST", "/v1/info", {}).status
 
 
@@ -275,21 +281,22 @@ def test_other_methods_are_not_allowed(service: Service, method: str) -> None:
     "path",
     ["/v1", "/v1/", "/v2/check", "/v1/check/", "//v1/check", "/v1/CHECK", "/v1/../v1/check", "/v1/nothing", "/.env"],
 )
-def test_other_routes_are_not_there(service: Service, path: str) -> None:
-    """A problem, like all other answers."""
-    assert "no-such-route" == refused(service.post(path, {"text": "a"}))
-    assert refused(service.call("GET", path)) in ("no-such-route", "wrong-method")
+def test_unknown_routes_are_not_found(service: Service, path: str) -> None:
+    """Unknown routes get a problem."""
+    assert "no-such-route" == client_error_slug(service.post(path, {"text": "a"}))
+    assert client_error_slug(service.call("GET", path)) in ("no-such-route", "wrong-method")
 
 
 def compressed(content: bytes, encoding: str) -> bytes:
-    """Bytes as `Content-Encoding` says."""
+    """Compress bytes."""
     if encoding == "gzip":
         return gzip.compress(content)
     return bytes(pa.compress(content, codec="zstd", asbytes=True))
 
 
+@functools.cache
 def bomb(encoding: str, megabytes: int) -> bytes:
-    """Zeros, compressed a thousand times and more."""
+    """Return zeros, compressed more than a thousandfold."""
     part = b"0" * (1 << 20)
     if encoding == "gzip":
         packer = zlib.compressobj(9, wbits=31)
@@ -306,10 +313,10 @@ def bomb(encoding: str, megabytes: int) -> bytes:
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 @pytest.mark.parametrize("type", [JSON, NDJSON, ARROW])
 def test_a_bomb_is_too_large_and_takes_no_memory(service: Service, encoding: str, type: str) -> None:
-    """600 MB in less than a megabyte: the limit is one of the decompressed size."""
+    """A body of 600 MB compressed below 1 MB exceeds the limit, and the service does not allocate it."""
     content = bomb(encoding, 600)
     assert len(content) < BODY
-    with unharmed(service):
+    with still_healthy(service):
         peak = service.peak()
         reply = service.post("/v1/check", content, {"Content-Encoding": encoding}, type=type)
         assert_refused_whole_or_by_line(reply, "too-large")
@@ -317,56 +324,56 @@ def test_a_bomb_is_too_large_and_takes_no_memory(service: Service, encoding: str
 
 
 def assert_refused_whole_or_by_line(reply: Reply, slug: str) -> None:
-    """A problem; of NDJSON, whose answer may have begun, one that the last line tells."""
+    """Check for a problem, or for one in the last line if a response of NDJSON has started."""
     if reply.type == PROBLEM:
-        assert slug == refused(reply)
+        assert slug == client_error_slug(reply)
         return
     assert (200, NDJSON) == (reply.status, reply.type), reply
     assert reply.lines()[-1]["error"]["type"].endswith(slug)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-def test_compressed_bodies_that_are_damaged_are_refused(service: Service, encoding: str) -> None:
-    """Cut short, with bits flipped, with something behind them; a whole one is taken."""
+def test_damaged_compressed_bodies_are_refused(service: Service, encoding: str) -> None:
+    """Truncated and corrupted bodies, and those with trailing bytes, are refused; a complete body is accepted."""
     content = json.dumps({"text": "a text of some words " * 20}).encode()
     packed = compressed(content, encoding)
     headers = {"Content-Encoding": encoding}
     assert 200 == service.post("/v1/check", packed, headers).status
     for cut in (1, 5, len(packed) // 2, len(packed) - 1):
-        assert "bad-request" == refused(service.post("/v1/check", packed[:cut], headers))
-    assert "bad-request" == refused(service.post("/v1/check", packed + b"and more", headers))
-    for place in range(0, len(packed), 5):
+        assert "bad-request" == client_error_slug(service.post("/v1/check", packed[:cut], headers))
+    assert "bad-request" == client_error_slug(service.post("/v1/check", packed + b"and more", headers))
+    for position in range(0, len(packed), 5):
         broken = bytearray(packed)
-        broken[place] ^= 0x55
+        broken[position] ^= 0x55
         reply = service.post("/v1/check", bytes(broken), headers)
-        assert 200 == reply.status or refused(reply) in ("bad-request", "too-large")
-    # A body inside a body is not taken off twice.
-    assert "bad-request" == refused(service.post("/v1/check", compressed(packed, encoding), headers))
+        assert 200 == reply.status or client_error_slug(reply) in ("bad-request", "too-large")
+    # A body is not decompressed twice.
+    assert "bad-request" == client_error_slug(service.post("/v1/check", compressed(packed, encoding), headers))
 
 
-def test_what_is_beyond_a_limit_is_too_large(service: Service) -> None:
-    """Bytes of a body, documents of a batch, and of a line; the limits are told, and what is within them is taken."""
+def test_requests_beyond_a_limit_are_too_large(service: Service) -> None:
+    """Bodies, batches and lines beyond the limits of `/v1/info` are too large; those within them are accepted."""
     limits = service.call("GET", "/v1/info").json()["limits"]
     assert (BODY, BATCH) == (limits["body"], limits["batch"])
     documents = [{"text": f"text {i}"} for i in range(BATCH)]
     assert 200 == service.post("/v1/check", {"documents": documents}).status
     reply = service.post("/v1/check", {"documents": [*documents, {"text": "one more"}]})
-    assert "too-large" == refused(reply)
+    assert "too-large" == client_error_slug(reply)
     assert {"found", "allowed"} <= reply.json().keys()
-    assert "too-large" == refused(service.post("/v1/check", {"text": "x" * BODY}))
+    assert "too-large" == client_error_slug(service.post("/v1/check", {"text": "x" * BODY}))
     for path, body in (
         ("/v1/remove?missing_ok=1", {"ids": [f"n{i}" for i in range(BATCH + 1)]}),
         ("/v1/documents?missing_ok=1", {"ids": [f"n{i}" for i in range(BATCH + 1)]}),
         ("/v1/search", {"queries": [{"text": "a"}] * (BATCH + 1)}),
     ):
-        assert "too-large" == refused(service.post(path, body)), path
+        assert "too-large" == client_error_slug(service.post(path, body)), path
     assert_refused_whole_or_by_line(
         service.post("/v1/check", json.dumps({"text": "x" * limits["line"]}).encode(), type=NDJSON), "too-large"
     )
 
 
-def test_lines_answer_for_themselves(service: Service) -> None:
-    """Bad ones between good ones; with `strict=1` the first bad one refuses all."""
+def test_bad_lines_do_not_affect_others(service: Service) -> None:
+    """Bad lines do not affect good ones; with `strict=1` the first bad line refuses all."""
     lines = [
         b'{"id": "l1", "text": "the first line of all of these"}',
         b"{",
@@ -378,17 +385,17 @@ def test_lines_answer_for_themselves(service: Service) -> None:
         b'{"id": "l1", "text": "another text for an id that is there"}',
         b'{"id": "l9", "text": "the last one, without an end of line"}',
     ]
-    with unharmed(service):
+    with still_healthy(service):
         strict = service.post("/v1/check-and-add?strict=1", b"\n".join(lines), type=NDJSON)
-        assert "line 2" in refused(strict) + json.dumps(strict.json())
+        assert "line 2" in client_error_slug(strict) + json.dumps(strict.json())
         assert 404 == service.call("GET", "/v1/documents/l1").status
-        found = service.post("/v1/check-and-add", b"\n".join(lines), type=NDJSON).lines()
-    told = {row["line"]: row["error"]["status"] for row in found if "error" in row}
-    # An empty line is none, or a bad one.
-    told.pop(4, None)
-    assert {2: 400, 3: 400, 5: 400, 7: 409, 8: 409} == told
-    assert ["l1", "l6", "l9"] == [row["id"] for row in found if "error" not in row]
-    for row in found:
+        rows = service.post("/v1/check-and-add", b"\n".join(lines), type=NDJSON).lines()
+    statuses = {row["line"]: row["error"]["status"] for row in rows if "error" in row}
+    # An empty line may be ignored or refused.
+    statuses.pop(4, None)
+    assert {2: 400, 3: 400, 5: 400, 7: 409, 8: 409} == statuses
+    assert ["l1", "l6", "l9"] == [row["id"] for row in rows if "error" not in row]
+    for row in rows:
         if "error" in row:
             assert {"type", "title", "status", "detail"} <= row["error"].keys()
 
@@ -420,29 +427,29 @@ ROUTES = st.sampled_from(["check", "add", "check-and-add", "search", "remove", "
 OFTEN = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
-def acceptable(reply: Reply) -> None:
-    """An answer, or a problem that is the client's."""
+def check_response(reply: Reply) -> None:
+    """Check for success, or a problem caused by the client."""
     if reply.status == 200:
         assert reply.type in (JSON, NDJSON, ARROW)
     else:
-        refused(reply)
+        client_error_slug(reply)
 
 
 @OFTEN
 @given(route=ROUTES, body=VALUES | OBJECTS)
-def test_any_json_is_answered(service: Service, route: str, body: Any) -> None:
-    """By an answer or a problem."""
-    acceptable(service.post(f"/v1/{route}", json.dumps(body).encode()))
+def test_any_json_gets_a_response(service: Service, route: str, body: Any) -> None:
+    """Any JSON gets a result or a problem."""
+    check_response(service.post(f"/v1/{route}", json.dumps(body).encode()))
 
 
 @OFTEN
 @given(
     route=ROUTES, lines=st.lists(OBJECTS.map(lambda one: json.dumps(one).encode()) | st.binary(max_size=60), max_size=6)
 )
-def test_any_lines_are_answered(service: Service, route: str, lines: list[bytes]) -> None:
-    """As many answers as there are lines, or a problem."""
+def test_any_lines_get_a_response(service: Service, route: str, lines: list[bytes]) -> None:
+    """Any lines get at most one result each, or a problem."""
     reply = service.post(f"/v1/{route}", b"\n".join(lines), type=NDJSON)
-    acceptable(reply)
+    check_response(reply)
     if reply.type == NDJSON:
         assert len(reply.lines()) <= len(b"\n".join(lines).split(b"\n"))
         assert all(row["error"]["status"] < 500 for row in reply.lines() if "error" in row)
@@ -456,9 +463,9 @@ def test_any_lines_are_answered(service: Service, route: str, lines: list[bytes]
     encoding=st.sampled_from(["", "gzip", "zstd", "identity"]),
     query=st.sampled_from(["", "?k=3", "?strict=1", "?missing_ok=1", "?text=1", "?radius=3"]),
 )
-def test_any_bytes_are_answered(
+def test_any_bytes_get_a_response(
     service: Service, route: str, body: bytes, type: str, encoding: str, query: str
 ) -> None:
-    """Whatever they claim to be."""
+    """Any bytes of any media type and encoding get a result or a problem."""
     headers = {"Content-Encoding": encoding} if encoding else {}
-    acceptable(service.post(f"/v1/{route}{query}", body, headers, type=type))
+    check_response(service.post(f"/v1/{route}{query}", body, headers, type=type))

@@ -1,4 +1,4 @@
-"""Connections that are wrong: slow, silent, gone, and bytes that are no HTTP. Others are served meanwhile."""
+"""Bad connections: slow, silent and closed ones, and malformed HTTP. The service keeps serving others."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from pathlib import Path
 
 import pytest
 from live import SECONDS, Reply, Service, serving
-from problems import refused, unharmed
-from wire import plug, received, replies_of, request, spoken
+from problems import client_error_slug, still_healthy
+from wire import open_socket, parse_responses, read_all, read_responses, request
 
 TIMEOUT = 4
-"""Seconds for a body to arrive: more than a busy machine stands still."""
+"""Seconds for a body to arrive; longer than a busy machine pauses."""
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that waits for some seconds."""
+    """A service with a short timeout."""
     path = tmp_path_factory.mktemp("wire") / "pages.store"
     options = ("--max-body", "1M", "--max-batch", "500", "--max-pending", "16M", "--timeout", str(TIMEOUT))
-    with serving(path, *options) as found, unharmed(found):
-        yield found
+    with serving(path, *options) as running, still_healthy(running):
+        yield running
 
 
-def answers_to(service: Service, content: bytes, seconds: float = 20) -> list[Reply]:
-    """What comes back for bytes, until the service closes the connection or is silent."""
-    with plug(service, seconds) as connection:
+def send_bytes(service: Service, content: bytes, seconds: float = 20) -> list[Reply]:
+    """Send bytes, and return the responses until the service closes the connection or is silent."""
+    with open_socket(service, seconds) as connection:
         with contextlib.suppress(OSError):
             connection.sendall(content)
-        return spoken(connection, seconds)
+        return read_responses(connection, seconds)
 
 
-def client_errors(replies: list[Reply]) -> None:
-    """No answer at all (the connection was closed), or one that blames the client."""
+def check_client_errors(replies: list[Reply]) -> None:
+    """Check that every response is a client error; none is allowed if the connection was closed."""
     assert all(400 <= reply.status < 500 or reply.status == 505 for reply in replies), replies
 
 
@@ -74,56 +74,56 @@ NOT_HTTP = {
 
 
 @pytest.mark.parametrize("name", NOT_HTTP)
-def test_what_is_no_http_is_refused(service: Service, name: str) -> None:
-    """By an answer that blames the client, or by closing the connection."""
-    with unharmed(service):
-        client_errors(answers_to(service, NOT_HTTP[name]))
+def test_malformed_http_is_refused(service: Service, name: str) -> None:
+    """Malformed HTTP gets a client error, or closes the connection."""
+    with still_healthy(service):
+        check_client_errors(send_bytes(service, NOT_HTTP[name]))
 
 
 def test_ten_thousand_headers_are_refused(service: Service) -> None:
-    """Also those that are small."""
+    """Ten thousand small headers are refused."""
     lines = b"".join(b"X-%d: a\r\n" % i for i in range(10_000))
-    with unharmed(service):
-        client_errors(answers_to(service, b"GET /v1/info HTTP/1.1\r\nHost: 127.0.0.1\r\n" + lines + b"\r\n"))
+    with still_healthy(service):
+        check_client_errors(send_bytes(service, b"GET /v1/info HTTP/1.1\r\nHost: 127.0.0.1\r\n" + lines + b"\r\n"))
 
 
 def test_a_length_that_is_too_large_is_refused_before_the_body(service: Service) -> None:
-    """From the header alone, at once: what is waited for is told to be too slow."""
-    with plug(service) as connection:
+    """A length beyond the limit is refused from the header alone, before the body arrives."""
+    with open_socket(service) as connection:
         connection.sendall(HEAD + b"Content-Length: 999999999999\r\n\r\n{")
-        (reply,) = replies_of(connection.recv(1 << 16))
-    assert "too-large" == refused(reply)
+        (reply,) = parse_responses(connection.recv(1 << 16))
+    assert "too-large" == client_error_slug(reply)
 
 
 def test_a_chunked_body_without_end_is_too_large(service: Service) -> None:
-    """It is refused when the limit is reached."""
+    """A chunked body is refused as soon as it exceeds the limit."""
     sent = 0
-    with unharmed(service), plug(service) as connection:
+    with still_healthy(service), open_socket(service) as connection:
         connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         part = b"10000\r\n" + b" " * 65536 + b"\r\n"
         with contextlib.suppress(OSError):
             while sent < 200 << 20:
                 connection.sendall(part)
                 sent += len(part)
-        replies = replies_of(received(connection))
+        replies = parse_responses(read_all(connection))
     assert sent < 32 << 20
-    # The answer may be lost where the service closes while bytes are still coming.
+    # The response may be lost if the service closes the connection while bytes still arrive.
     for reply in replies:
-        assert "too-large" == refused(reply)
+        assert "too-large" == client_error_slug(reply)
 
 
-def test_what_is_behind_a_body_is_another_request(service: Service) -> None:
-    """A length below that of the body: the first is answered, the rest is no HTTP, or a request of its own."""
-    first, second = answers_to(service, CHECK + CHECK)
+def test_bytes_after_a_body_are_another_request(service: Service) -> None:
+    """Bytes after a body are parsed as the next request."""
+    first, second = send_bytes(service, CHECK + CHECK)
     assert (200, 200) == (first.status, second.status)
     short = HEAD + b'Content-Length: 13\r\n\r\n{"text": "ab"} and more'
-    first, *rest = answers_to(service, short)
-    assert "bad-request" == refused(first) or first.status == 400
-    client_errors(rest)
+    first, *rest = send_bytes(service, short)
+    assert "bad-request" == client_error_slug(first) or first.status == 400
+    check_client_errors(rest)
 
 
-def test_two_ways_to_tell_a_length_smuggle_nothing(service: Service) -> None:
-    """A chunked body with a length: whatever is answered, what stands in the body is not another request."""
+def test_a_length_and_chunks_smuggle_nothing(service: Service) -> None:
+    """A body with both a length and chunks can't smuggle in another request."""
     inner = request("POST", "/v1/add", {"id": "smuggled", "text": "a text that came inside another"})
     head = HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     for content in (
@@ -132,13 +132,13 @@ def test_two_ways_to_tell_a_length_smuggle_nothing(service: Service) -> None:
         + inner,
         HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n%x\r\n" % len(inner) + inner + b"\r\n0\r\n\r\n",
     ):
-        client_errors(answers_to(service, content))
+        check_client_errors(send_bytes(service, content))
     assert 404 == service.call("GET", "/v1/documents/smuggled").status
-    assert all(reply.status < 500 for reply in answers_to(service, head + CHECK))
+    assert all(reply.status < 500 for reply in send_bytes(service, head + CHECK))
 
 
 def median_answer(service: Service, count: int = 30) -> float:
-    """Seconds of a `check` on a connection of its own, the median."""
+    """Return the median seconds of a `check` on its own connection."""
     seconds = []
     for _ in range(count):
         begin = time.monotonic()
@@ -147,67 +147,67 @@ def median_answer(service: Service, count: int = 30) -> float:
     return sorted(seconds)[count // 2]
 
 
-def test_a_body_that_comes_too_slowly_is_given_up(service: Service) -> None:
-    """A byte now and then: 408 after the time for a body, and others are answered meanwhile."""
-    with unharmed(service), plug(service) as connection:
+def test_a_slow_body_times_out(service: Service) -> None:
+    """A slow body gets 408 after the timeout, and other clients are served in the meantime."""
+    with still_healthy(service), open_socket(service) as connection:
         connection.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
         begin = time.monotonic()
         connection.settimeout(0.1)
         content = b""
-        asked = threading.Thread(target=median_answer, args=(service,))
-        asked.start()
-        # Of a body of 1000 bytes, a byte a tenth of a second: the service gives up long before the last.
+        other = threading.Thread(target=median_answer, args=(service,))
+        other.start()
+        # At ten bytes per second the body of 1000 bytes does not arrive within the timeout.
         while time.monotonic() - begin < SECONDS and not content:
             with contextlib.suppress(OSError):
                 connection.sendall(b" ")
             with contextlib.suppress(TimeoutError, ConnectionError):
                 content = connection.recv(1 << 16)
         assert TIMEOUT - 0.5 < time.monotonic() - begin
-        asked.join()
-    (reply,) = replies_of(content)
-    assert "too-slow" == refused(reply)
+        other.join()
+    (reply,) = parse_responses(content)
+    assert "too-slow" == client_error_slug(reply)
 
 
-def test_a_body_that_comes_byte_by_byte_in_time_is_taken(service: Service) -> None:
-    """However many pieces it comes in."""
-    with plug(service) as connection:
+def test_a_body_may_arrive_byte_by_byte(service: Service) -> None:
+    """A body that arrives byte by byte within the timeout is accepted."""
+    with open_socket(service) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for place in range(len(CHECK)):
-            connection.sendall(CHECK[place : place + 1])
-        (reply,) = replies_of(connection.recv(1 << 16))
+        for position in range(len(CHECK)):
+            connection.sendall(CHECK[position : position + 1])
+        (reply,) = parse_responses(connection.recv(1 << 16))
     assert 200 == reply.status
 
 
-def test_silent_connections_keep_nobody_waiting(service: Service) -> None:
-    """Three hundred that are connected and say nothing, or half of a head, or half of a body."""
+def test_silent_connections_delay_nobody(service: Service) -> None:
+    """300 connections that are silent, or stop in a head or a body, delay nobody."""
     before = median_answer(service)
-    with unharmed(service), contextlib.ExitStack() as stack:
+    with still_healthy(service), contextlib.ExitStack() as stack:
         for number in range(300):
-            connection = stack.enter_context(plug(service))
+            connection = stack.enter_context(open_socket(service))
             connection.sendall((b"", HEAD[:40], HEAD + b"Content-Length: 100\r\n\r\n{")[number % 3])
-        # One that waited for them would wait until they are given up.
+        # If the service waited for them, a check would take until their timeout.
         assert median_answer(service) < 10 * before + TIMEOUT / 4
 
 
 def reset(connection: socket.socket) -> None:
-    """Close so that the other side gets a reset."""
+    """Close a connection with a reset."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
 
-def test_clients_that_vanish_cost_nothing(service: Service) -> None:
-    """In the middle of a head, a body, or an answer, by an end or a reset: a batch is done whole or not at all."""
+def test_disconnects_leave_no_partial_batch(service: Service) -> None:
+    """If a client disconnects in a head, a body or a response, its batch is added completely or not at all."""
     before = service.call("GET", "/v1/info").json()["documents"]
-    with unharmed(service):
+    with still_healthy(service):
         for number in range(120):
             documents = [{"id": f"gone{number}-{i}", "text": f"text {i} of number {number}"} for i in range(50)]
             content = request("POST", "/v1/check-and-add", {"documents": documents})
             cut = (10, len(content) // 2, len(content) - 1, len(content))[number % 4]
-            with plug(service) as connection:
+            with open_socket(service) as connection:
                 connection.sendall(content[:cut])
                 if number % 3:
                     reset(connection)
-        # Those that came last may still be read: what is told of them is told of one moment if nothing came meanwhile.
+        # The last requests may still be running: repeat until the count is stable.
         count, again = -1, 0
         while count != again:
             count = service.call("GET", "/v1/info").json()["documents"] - before
@@ -215,27 +215,27 @@ def test_clients_that_vanish_cost_nothing(service: Service) -> None:
             again = service.call("GET", "/v1/info").json()["documents"] - before
         assert 0 == count % 50, count
         assert count == 50 * sum(there)
-        # A batch whose body was cut is not there.
+        # A batch with a truncated body is not stored.
         assert not any(done for number, done in enumerate(there) if number % 4 != 3)
 
 
-def test_an_answer_that_nobody_reads_takes_no_memory(service: Service) -> None:
-    """Lines are sent, and their answers are left lying: the service stops to read, and gives up."""
+def test_unread_results_take_no_memory(service: Service) -> None:
+    """Results that nobody reads take no memory."""
     lines = b"".join(json.dumps({"text": f"line {i}", "id": f"u{i}"}).encode() + b"\n" for i in range(4000))
     head = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\n"
-    with unharmed(service), contextlib.ExitStack() as stack:
+    with still_healthy(service), contextlib.ExitStack() as stack:
         for _ in range(20):
-            connection = stack.enter_context(plug(service, 1))
+            connection = stack.enter_context(open_socket(service, 1))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             with contextlib.suppress(OSError):
                 connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(lines) + lines)
         assert 200 == service.post("/v1/check", {"text": "others go on"}).status
 
 
-def test_lines_are_answered_while_the_body_still_comes(service: Service) -> None:
-    """The answer to the first line is there before the second one is sent."""
+def test_results_arrive_before_the_body_ends(service: Service) -> None:
+    """The result of the first line arrives before the second line is sent."""
     head = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\n"
-    with plug(service) as connection:
+    with open_socket(service) as connection:
         connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
         content = b""
         for number in range(3):
@@ -248,7 +248,7 @@ def test_lines_are_answered_while_the_body_still_comes(service: Service) -> None
         connection.sendall(b"0\r\n\r\n")
         while not content.endswith(b"0\r\n\r\n"):
             content += connection.recv(1 << 16)
-    (reply,) = replies_of(content)
+    (reply,) = parse_responses(content)
     assert ["new"] * 3 == [row["status"] for row in reply.lines()]
 
 
@@ -261,25 +261,25 @@ def test_lines_are_answered_while_the_body_still_comes(service: Service) -> None
         ("Origin", "null"),
     ],
 )
-def test_pages_of_others_may_not_ask(service: Service, name: str, value: str) -> None:
-    """A foreign Host (a name that was bound anew) or Origin is refused."""
+def test_requests_of_other_websites_are_refused(service: Service, name: str, value: str) -> None:
+    """A foreign Host (DNS rebinding) or Origin is refused."""
     content = request("POST", "/v1/check", {"text": "a"}, {name: value})
-    (reply,) = answers_to(service, content)
-    assert "not-allowed" == refused(reply)
+    (reply,) = send_bytes(service, content)
+    assert "not-allowed" == client_error_slug(reply)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 5000, "\xff\xfe", "a\tb"])
-def test_odd_idempotency_keys_are_taken_or_refused(service: Service, key: str) -> None:
-    """And need ids."""
+def test_unusual_idempotency_keys_are_accepted_or_refused(service: Service, key: str) -> None:
+    """Unusual idempotency keys are accepted or refused, and keys need ids."""
     document = {"id": f"key{len(key)}{key[:1]!r}", "text": "a text that comes with a key"}
-    (reply,) = answers_to(service, request("POST", "/v1/check-and-add", document, {"Idempotency-Key": key}))
-    assert 200 == reply.status or "bad-request" == refused(reply)
-    (reply,) = answers_to(service, request("POST", "/v1/add", {"text": "without an id"}, {"Idempotency-Key": "k"}))
-    assert refused(reply) in ("bad-request", "other-kind")
+    (reply,) = send_bytes(service, request("POST", "/v1/check-and-add", document, {"Idempotency-Key": key}))
+    assert 200 == reply.status or "bad-request" == client_error_slug(reply)
+    (reply,) = send_bytes(service, request("POST", "/v1/add", {"text": "without an id"}, {"Idempotency-Key": "k"}))
+    assert client_error_slug(reply) in ("bad-request", "other-kind")
 
 
-def test_memory_stays_bounded_while_bodies_wait(tmp_path: Path) -> None:
-    """Many large bodies at once: what waits is bounded, the others are told to come again, later."""
+def test_memory_stays_bounded_under_overload(tmp_path: Path) -> None:
+    """Many large bodies at once: pending bytes are bounded, and the other requests get 429."""
     body = request("POST", "/v1/check", {"documents": [{"text": "x y z " * 150_000}]})
     statuses: list[int] = []
     with serving(tmp_path / "pages.store", "--max-body", "1M", "--max-pending", "4M") as service:
@@ -287,15 +287,15 @@ def test_memory_stays_bounded_while_bodies_wait(tmp_path: Path) -> None:
 
         def client() -> None:
             for _ in range(6):
-                with plug(service) as connection:
+                with open_socket(service) as connection:
                     connection.sendall(body)
-                    for reply in spoken(connection, 60):
+                    for reply in read_responses(connection, 60):
                         statuses.append(reply.status)
                         if reply.status == 429:
-                            assert "busy" == refused(reply)
+                            assert "busy" == client_error_slug(reply)
                             assert int(reply.headers["retry-after"]) >= 1
 
-        with unharmed(service, 200 << 20):
+        with still_healthy(service, 200 << 20):
             threads = [threading.Thread(target=client) for _ in range(40)]
             for thread in threads:
                 thread.start()

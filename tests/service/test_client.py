@@ -1,4 +1,4 @@
-"""The client: what it sends, what it sends again, and the errors that problems become."""
+"""The client: requests, retries and errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ QUIET = {"retries": 0}
 
 
 def texts_of(count: int, seed: int = 1) -> list[str]:
-    """Texts, of which every third is a copy or nearly one of another."""
+    """Return texts; every third is a copy or near-duplicate of another one."""
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, 30)) for _ in range(count)]
     return [
@@ -55,28 +55,28 @@ def texts_of(count: int, seed: int = 1) -> list[str]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that were waited; nothing is."""
-    found: list[float] = []
+    """Record the delays before retries, without waiting."""
+    delays: list[float] = []
 
     class Clock(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:
-            found.append(timeout or 0.0)
+            delays.append(timeout or 0.0)
             return self.is_set()
 
     monkeypatch.setattr(client_module, "Event", Clock)
-    return found
+    return delays
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[FakeService]:
-    """A service of an empty store of texts."""
+    """A service with an empty store of texts."""
     with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
         yield FakeService(store)
 
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Iterator[nk.Store]:
-    """A store beside that of the service, which is asked the same."""
+    """A store that gets the same calls as the service."""
     with nk.Store.create(tmp_path / "mirror", threshold=0.7) as store:
         yield store
 
@@ -87,7 +87,7 @@ def mirror(tmp_path: Path) -> Iterator[nk.Store]:
 @pytest.mark.parametrize("count", [0, 1, 5, 300])
 @pytest.mark.parametrize("numbered", [False, True])
 def test_results_are_those_of_the_store(service: FakeService, mirror: nk.Store, count: int, numbered: bool) -> None:
-    """Whatever they are sent as, with ids and columns or without."""
+    """Results are those of the store, with or without ids and columns."""
     texts = texts_of(count)
     ids = None if numbered else [f"d{number}" for number in range(count)]
     columns: dict[str, Any] = {
@@ -109,8 +109,8 @@ def test_results_are_those_of_the_store(service: FakeService, mirror: nk.Store, 
         assert mirror.recipe == client.recipe
 
 
-def test_texts_of_any_kind_are_taken(service: FakeService, mirror: nk.Store) -> None:
-    """Arrow, NumPy, generators, missing ones."""
+def test_texts_of_any_type_are_accepted(service: FakeService, mirror: nk.Store) -> None:
+    """The client accepts Arrow, NumPy, generators and missing texts."""
     texts = texts_of(100)
     kinds: list[Callable[[], Any]] = [
         lambda: pa.array(texts),
@@ -125,7 +125,7 @@ def test_texts_of_any_kind_are_taken(service: FakeService, mirror: nk.Store) -> 
 
 
 def test_columns_keep_their_values_and_types(service: FakeService) -> None:
-    """Mixed types, large integers, a column named like the content of a document."""
+    """Columns keep mixed types, large integers, and names like those of members."""
     texts = texts_of(100)
     kinds: dict[str, list[Any]] = {
         "mixed": [number if number % 2 else float(number) for number in range(100)],
@@ -137,12 +137,12 @@ def test_columns_keep_their_values_and_types(service: FakeService) -> None:
         for name, cells in kinds.items():
             ids = [f"{name}{number}" for number in range(100)]
             client.add(texts, ids, columns={name: cells})
-            found = [one.columns[name] for one in client.get(ids) if one is not None]
-            assert (cells, list(map(type, cells))) == (found, list(map(type, found)))
+            stored = [document.columns[name] for document in client.get(ids) if document is not None]
+            assert (cells, list(map(type, cells))) == (stored, list(map(type, stored)))
 
 
-def test_removing_and_looking(service: FakeService) -> None:
-    """As in a store; an id of another kind is not there."""
+def test_removal_and_lookup(service: FakeService) -> None:
+    """Removal and lookup work as in a store; an id of another kind does not exist."""
     with service.client() as client:
         client.add(["one", "two", "three"], ["a", "b", "c"])
         assert "a" in client
@@ -154,21 +154,21 @@ def test_removing_and_looking(service: FakeService) -> None:
         assert [] == client.get([])
 
 
-def test_progress_is_told_after_each_request(service: FakeService) -> None:
-    """As for a store, by a function."""
+def test_progress_is_reported_after_each_request(service: FakeService) -> None:
+    """A function gets the progress after each request."""
     service.batch = 4
-    told: list[tuple[str, int, int | None]] = []
+    events: list[tuple[str, int, int | None]] = []
     with service.client() as client:
-        client.check(texts_of(10), progress=lambda *event: told.append(event))
-    assert [("send", 4, 10), ("send", 8, 10), ("send", 10, 10)] == told
+        client.check(texts_of(10), progress=lambda *event: events.append(event))
+    assert [("send", 4, 10), ("send", 8, 10), ("send", 10, 10)] == events
 
 
-# What is sent
+# Requests
 
 
 @pytest.mark.parametrize(("body", "batch"), [(2000, 10_000), (1 << 20, 7), (1 << 20, 90), (40_000, 10_000)])
-def test_large_calls_are_cut_to_the_limits(service: FakeService, mirror: nk.Store, body: int, batch: int) -> None:
-    """The service checks them; the answers are those of one call."""
+def test_large_calls_are_split(service: FakeService, mirror: nk.Store, body: int, batch: int) -> None:
+    """Split calls have the result of one call."""
     service.body, service.batch = body, batch
     texts = texts_of(400)
     ids = [f"d{number}" for number in range(400)]
@@ -193,8 +193,8 @@ def test_payloads_hold_every_value_within_the_limits(sizes: list[int], space: in
         assert len(run) == max_count or sum(run) + following[0] > space
 
 
-def test_what_is_larger_than_a_body_is_refused_before_anything_is_sent(service: FakeService) -> None:
-    """With its row and the limit."""
+def test_a_document_larger_than_a_body_is_refused(service: FakeService) -> None:
+    """A document larger than a body is refused with its row and the limit, before anything is sent."""
     service.body = 2000
     with (
         service.client() as client,
@@ -204,7 +204,7 @@ def test_what_is_larger_than_a_body_is_refused_before_anything_is_sent(service: 
     assert ([], "too-large") == (service.requests, caught.value.slug)
 
 
-def test_an_error_of_a_later_piece_says_how_many_are_done(service: FakeService) -> None:
+def test_an_error_of_a_later_request_counts_processed_documents(service: FakeService) -> None:
     """Rows are counted from the first document of the call."""
     service.batch = 4
     said = problem("other-content", 409, "row 1: id 'd5' is that of another text in row 0 of the batch", place="row 1")
@@ -222,8 +222,8 @@ def test_an_error_of_a_later_piece_says_how_many_are_done(service: FakeService) 
         assert (errno.ENOSPC, 4, False) == (error.errno, error.done, error.unknown)
 
 
-def test_changes_with_ids_carry_a_key_of_their_own(service: FakeService) -> None:
-    """One for each request, the same when it is sent again; questions and changes without ids have none."""
+def test_changes_with_ids_have_a_key(service: FakeService) -> None:
+    """Each change with ids has its own key; queries and changes without ids have none."""
     service.batch = 4
     with service.client() as client:
         client.check_and_add(texts_of(8), list(range(8)))
@@ -234,16 +234,16 @@ def test_changes_with_ids_carry_a_key_of_their_own(service: FakeService) -> None
     assert [None] == keys[3:]
 
 
-def test_tokens_are_sent_and_not_shown(service: FakeService) -> None:
-    """The header of RFC 6750."""
+def test_tokens_are_sent_and_hidden(service: FakeService) -> None:
+    """The token is sent in the header of RFC 6750, and repr hides it."""
     with service.client(token="secret-of-ours") as client:  # noqa: S106
         client.check(["a"])
         assert "secret" not in repr(client)
     assert "Bearer secret-of-ours" == service.requests[0].headers["Authorization"]
 
 
-def test_what_is_wrong_with_a_call_is_refused_here(service: FakeService) -> None:
-    """By the errors of the store, and nothing is sent."""
+def test_invalid_arguments_are_refused_by_the_client(service: FakeService) -> None:
+    """Invalid arguments raise the errors of the store, and nothing is sent."""
     wrong: list[tuple[type[Exception], str, Callable[[nk.Client], object]]] = [
         (ParameterError, "iterable of texts", lambda client: client.check("a text")),
         (TypeError, "text 1 is of type int", lambda client: client.check(["a", 1])),  # type: ignore[arg-type]
@@ -266,12 +266,12 @@ def test_what_is_wrong_with_a_call_is_refused_here(service: FakeService) -> None
     assert [] == service.requests
 
 
-# What is sent again
+# Retries
 
 
 @pytest.mark.parametrize("slug", ["busy", "not-ready", "too-slow"])
-def test_what_was_not_taken_is_sent_again(service: FakeService, waits: list[float], slug: str) -> None:
-    """Any call, with waits that double, less up to a half."""
+def test_refused_requests_are_repeated(service: FakeService, waits: list[float], slug: str) -> None:
+    """Refused requests are repeated with delays that double, minus a random part of up to a half."""
     refused = problem(slug, {"busy": 429, "not-ready": 503, "too-slow": 408}[slug])
     service.faults = [refused] * 3
     with service.client() as client:
@@ -280,8 +280,8 @@ def test_what_was_not_taken_is_sent_again(service: FakeService, waits: list[floa
     assert all(0.1 * 2**number <= wait <= 0.2 * 2**number for number, wait in enumerate(waits))
 
 
-def test_a_service_says_when_to_come_again(service: FakeService, waits: list[float]) -> None:
-    """In seconds or by a date; what is longer than a minute is an error at once."""
+def test_retry_after_is_followed(service: FakeService, waits: list[float]) -> None:
+    """The client follows `Retry-After`, in seconds or as a date; more than a minute is an error at once."""
     date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=20), usegmt=True)
     busy = [problem("busy", 429, headers={"Retry-After": text}) for text in ("7", date, "soon")]
     service.faults = [*busy]
@@ -295,8 +295,8 @@ def test_a_service_says_when_to_come_again(service: FakeService, waits: list[flo
             client.check(["a"])
 
 
-def test_repetitions_end(service: FakeService, waits: list[float]) -> None:
-    """The error is that of the last one."""
+def test_retries_are_limited(service: FakeService, waits: list[float]) -> None:
+    """After the last retry the error is raised."""
     service.faults = [problem("busy", 429)] * 9
     with service.client(retries=2) as client, pytest.raises(ServiceError, match=r"\(3 tries\)") as caught:
         client.check(["a"])
@@ -311,10 +311,8 @@ LOST = [httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.Wri
 
 
 @pytest.mark.parametrize("kind", LOST)
-def test_questions_and_changes_with_a_key_are_sent_again_when_the_answer_is_lost(
-    service: FakeService, waits: list[float], kind: type[Any]
-) -> None:
-    """With the same key."""
+def test_queries_and_changes_with_a_key_are_repeated(service: FakeService, waits: list[float], kind: type[Any]) -> None:
+    """If the response is lost, queries and changes with a key are repeated with the same key."""
     with service.client() as client:
         for call in (
             lambda: client.check(["a text"]),
@@ -330,8 +328,8 @@ def test_questions_and_changes_with_a_key_are_sent_again_when_the_answer_is_lost
 @pytest.mark.parametrize(
     "lost", [broken(httpx.ReadError), broken(httpx.ReadTimeout), problem("x", 502), problem("x", 504)]
 )
-def test_a_change_without_a_key_is_not_sent_again_when_the_answer_is_lost(service: FakeService, lost: Fault) -> None:
-    """Nobody here knows whether it was made."""
+def test_a_change_without_a_key_is_not_repeated(service: FakeService, lost: Fault) -> None:
+    """If the response is lost, a change without a key raises an error whose `unknown` is True."""
     with service.client() as client:
         client.add(["a text"], ["a"])
         for call in (lambda: client.add(["more"]), lambda: client.remove(["a"]), lambda: client.backup("x")):
@@ -341,10 +339,8 @@ def test_a_change_without_a_key_is_not_sent_again_when_the_answer_is_lost(servic
             assert (1, True) == (len(service.requests), caught.value.unknown)
 
 
-def test_a_change_that_may_have_been_made_is_said_to_be_unknown_at_the_end(
-    service: FakeService, waits: list[float]
-) -> None:
-    """Also if its last repetition only found no connection."""
+def test_a_change_stays_unknown_after_failed_retries(service: FakeService, waits: list[float]) -> None:
+    """`unknown` stays True if the last retry only failed to connect."""
     service.faults = [broken(httpx.ReadError), broken(httpx.ConnectError), broken(httpx.ConnectError)]
     with service.client(retries=2) as client, pytest.raises(ServiceError, match="not known") as caught:
         client.add(["a"], ["a"])
@@ -355,8 +351,8 @@ def test_a_change_that_may_have_been_made_is_said_to_be_unknown_at_the_end(
     assert not caught.value.unknown
 
 
-def test_nobody_listens(waits: list[float]) -> None:
-    """The message says where, and what to look at."""
+def test_no_service_listens(waits: list[float]) -> None:
+    """If nobody listens, the message has the URL and advice."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -408,7 +404,11 @@ def test_nobody_listens(waits: list[float]) -> None:
         ),
         (lambda request: httpx.Response(200, text="<html>"), ServiceError, "does not understand"),
         (lambda request: httpx.Response(200, json={"answers": []}), ServiceError, "does not understand"),
-        (lambda request: httpx.Response(200, json={"answers": [], "verified": ""}), ServiceError, "0 results for 1 doc"),
+        (
+            lambda request: httpx.Response(200, json={"answers": [], "verified": ""}),
+            ServiceError,
+            "0 results for 1 doc",
+        ),
         (
             lambda request: httpx.Response(200, json={"answers": [{"status": "odd"}], "verified": ""}),
             ServiceError,
@@ -419,7 +419,7 @@ def test_nobody_listens(waits: list[float]) -> None:
 def test_problems_become_the_errors_of_the_store(
     service: FakeService, fault: Fault, kind: type[Exception], words: str
 ) -> None:
-    """And what only a service can say a ServiceError with advice; nothing is repeated."""
+    """Problems become errors of the store, or a ServiceError with advice; nothing is repeated."""
     service.faults = [fault]
     with service.client() as client, pytest.raises(kind, match=words) as caught:
         client.check_and_add(["a text"], ["a"])
@@ -458,17 +458,17 @@ BODIES = st.one_of(
     status=st.sampled_from([200, 201, 204, 206, 302, 400, 404, 409, 429, 500, 502, 503, 599]),
     kind=st.sampled_from(["application/json", "application/x-ndjson", "text/html", ""]),
     body=BODIES,
-    known=st.booleans(),
+    has_info=st.booleans(),
     again=st.sampled_from(["", "1", "-1", "x", "999999999999", "Mon, 01 Jan 0001 00:00:00 GMT"]),
 )
-def test_no_answer_is_more_than_an_error(status: int, kind: str, body: bytes, known: bool, again: str) -> None:
-    """Whatever a service says: a result, or an error of nearkin."""
+def test_any_response_is_a_result_or_an_error(status: int, kind: str, body: bytes, has_info: bool, again: str) -> None:
+    """Any response leads to a result or an error of nearkin."""
     limits = {"body": 10_000, "batch": 10, "k": 5}
     info = {"documents": 0, "waiting": 0, "segments": 0, "removed": 0, "bytes": {}, "id_kind": "", "limits": limits}
     texts = {"settings": {"recipe": "char:4|binary|xxh3|simhash:64", "recipe_digest": "x"}, "kind": "texts"}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/v1/info" and known:
+        if request.url.path == "/v1/info" and has_info:
             return httpx.Response(200, json={**info, **texts})
         return httpx.Response(status, headers={"Content-Type": kind, "Retry-After": again}, content=body)
 
@@ -496,8 +496,8 @@ def test_no_answer_is_more_than_an_error(status: int, kind: str, body: bytes, kn
                 call(client)
 
 
-def test_new_limits_are_learned(service: FakeService) -> None:
-    """A service that was started again may take less; the next call is cut to that."""
+def test_changed_limits_are_requested_again(service: FakeService) -> None:
+    """After a too-large problem the client requests the limits again."""
     with service.client() as client:
         client.check(["a"])
         service.batch = 2
@@ -513,13 +513,13 @@ def test_new_limits_are_learned(service: FakeService) -> None:
 
 
 def lines(*rows: dict[str, Any]) -> Fault:
-    """An answer by lines."""
+    """Return a fault that responds with NDJSON."""
     content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
     return lambda request: httpx.Response(200, content=content, headers={"Content-Type": "application/x-ndjson"})
 
 
-def test_conflicts_are_told(service: FakeService) -> None:
-    """They are asked for line by line; another fault of a line is an error."""
+def test_conflicts_are_reported(service: FakeService) -> None:
+    """Conflicts are reported per line; any other problem of a line is raised."""
     conflict = {"type": "urn:nearkin:problem:other-content", "status": 409, "detail": "id 'b' is that of another text"}
     new = {"id": "a", "status": "new", "match": None, "distance": -1, "similarity": None}
     service.faults = [None, lines(new, {"line": 2, "id": "b", "error": conflict})]
@@ -536,7 +536,7 @@ def test_conflicts_are_told(service: FakeService) -> None:
             client.check_and_add(["one", "two"], ["a", "b"], conflicts="report")
 
 
-# The client itself
+# Options and lifecycle
 
 
 @pytest.mark.parametrize(
@@ -547,7 +547,7 @@ def test_conflicts_are_told(service: FakeService) -> None:
     ],
 )
 def test_urls_are_checked(url: Any) -> None:
-    """Before anything is sent; a password in one is not shown."""
+    """Invalid URLs are refused, and the message hides a password."""
     with pytest.raises(ParameterError, match=r"url=.* http://127.0.0.1:8470") as caught:
         nk.Client(url)
     assert "word@" not in str(caught.value)
@@ -555,7 +555,7 @@ def test_urls_are_checked(url: Any) -> None:
 
 @pytest.mark.parametrize("url", ["http://a/", "https://a:8470/below/it/", "http://[::1]:80", "http://127.0.0.1"])
 def test_urls_may_have_a_path(url: str) -> None:
-    """Where a proxy puts the service below one."""
+    """A URL may have a path."""
     assert url.rstrip("/") == nk.Client(url).url
 
 
@@ -569,14 +569,14 @@ def test_urls_may_have_a_path(url: str) -> None:
     ],
 )
 def test_options_are_checked(options: dict[str, Any]) -> None:
-    """What is wrong is named; a token is not shown."""
+    """Invalid options are named, and the message hides a token."""
     with pytest.raises(ParameterError, match=next(iter(options))) as caught:
         nk.Client("http://service", **options)
     assert "two words" not in str(caught.value)
 
 
 def test_authorities_are_read_from_a_file(tmp_path: Path) -> None:
-    """One that is not there, or none."""
+    """A missing file of authorities, or one without certificates, is an error."""
     with pytest.raises(FileNotFoundError):
         nk.Client("https://service", verify=tmp_path / "ca.pem")
     (tmp_path / "ca.pem").write_text("nothing")
@@ -585,7 +585,7 @@ def test_authorities_are_read_from_a_file(tmp_path: Path) -> None:
 
 
 def test_a_closed_client_refuses_every_call(service: FakeService) -> None:
-    """Closing twice is nothing."""
+    """A closed client refuses every call; a second `close` does nothing."""
     client = service.client()
     client.check(["a"])
     client.close()
@@ -605,60 +605,60 @@ def test_a_closed_client_refuses_every_call(service: FakeService) -> None:
 
 
 def test_closing_ends_a_wait(service: FakeService) -> None:
-    """A call that waits for its repetition raises the error that it has."""
-    asked = threading.Event()
+    """A call that waits for a retry raises its error when the client is closed."""
+    requested = threading.Event()
 
     def busy(request: Any) -> Any:
-        asked.set()
+        requested.set()
         return problem("busy", 429, headers={"Retry-After": "50"})(request)
 
     service.faults = [busy]
     client = service.client()
-    found: list[Exception] = []
+    errors: list[Exception] = []
 
     def call() -> None:
         try:
             client.check(["a"])
         except NearkinError as error:
-            found.append(error)
+            errors.append(error)
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert asked.wait(30)
+    assert requested.wait(30)
     client.close()
     thread.join(30)
     assert not thread.is_alive()
-    assert [ServiceError] == [type(error) for error in found]
+    assert [ServiceError] == [type(error) for error in errors]
 
 
 def test_threads_share_a_client(service: FakeService) -> None:
-    """Each document is new once."""
+    """Threads may share a client; each document is new once."""
     texts = texts_of(40, 3)
-    found: list[str] = []
+    statuses: list[str] = []
     with service.client() as client:
 
         def ask(start: int) -> None:
             for number in range(start, start + 10):
-                found.extend(client.check_and_add([texts[number]], [number]).status)
+                statuses.extend(client.check_and_add([texts[number]], [number]).status)
 
         threads = [threading.Thread(target=ask, args=(start,)) for start in range(0, 40, 10)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (40, 40) == (len(found), len(client))
+        assert (40, 40) == (len(statuses), len(client))
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what installs it."""
-    monkeypatch.setattr(client_module, "httpx", None)
+    """The error of a missing package says how to install it."""
+    monkeypatch.setattr(client_module, "_HAS_EXTRA", False)
     with pytest.raises(MissingExtraError, match=r"pip install nearkin\[client\]") as caught:
         nk.Client("http://service")
     assert ("client", "httpx") == (caught.value.extra, caught.value.package)
 
 
 def test_importing_nearkin_imports_no_httpx() -> None:
-    """It is imported with the class."""
+    """Importing nearkin does not import httpx."""
     code = "import nearkin as nk, sys; print({'httpx', 'msgspec'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "set()" == done.stdout.strip()
@@ -668,7 +668,7 @@ def test_importing_nearkin_imports_no_httpx() -> None:
 
 
 def test_files_are_sent_as_digests_or_bytes(tmp_path: Path) -> None:
-    """Paths are read here; what is wrong with them is said as by a store."""
+    """Files are sent as digests or bytes; paths are read by the client, with the errors of the store."""
     (tmp_path / "a").write_bytes(b"some bytes")
     with nk.Store.create(tmp_path / "store", "ssdeep") as store:
         service = FakeService(store)
@@ -698,8 +698,8 @@ def test_files_are_sent_as_digests_or_bytes(tmp_path: Path) -> None:
                     client.check(items, kind=kind)
 
 
-def test_vectors_are_sent_as_they_are_kept(tmp_path: Path) -> None:
-    """In single precision; what is none is refused here."""
+def test_vectors_are_sent_in_single_precision(tmp_path: Path) -> None:
+    """Vectors are sent in single precision; invalid ones are refused."""
     family = nk.families.Hyperplane(bits=16).fit(np.ones((1, 4)))
     vectors = np.arange(400, dtype=np.float64).reshape(100, 4) / 7 + 1
     with nk.Store.create(tmp_path / "store", family, threshold=0.9) as store:

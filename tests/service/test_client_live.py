@@ -1,4 +1,4 @@
-"""The client against a service that runs: what comes through unchanged, and what happens when answers are lost."""
+"""The client with a running service: exact round trips, and lost responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 from fake import same_answers
-from here import Here, here
+from threaded import ThreadedService, serve_in_thread
 
 import nearkin as nk
 from nearkin.errors import InputError, MismatchError, ParameterError, ServiceError
@@ -26,7 +26,7 @@ WORDS = [f"word{number}" for number in range(60)]
 
 
 def texts_of(count: int, seed: int, words: int = 30) -> list[str]:
-    """Texts that are unlike one another."""
+    """Return texts that do not match each other."""
     rng = np.random.default_rng(seed)
     return [" ".join(rng.choice(WORDS, words)) + f" {seed} {number}" for number in range(count)]
 
@@ -40,20 +40,20 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Iterator[nk.Store]:
-    """A store beside it that is asked the same."""
+    """A store that gets the same calls."""
     with nk.Store.create(tmp_path / "mirror", threshold=0.7) as store:
         yield store
 
 
 class Losing(httpx.BaseTransport):
-    """Loses the answers to some requests, after the service has done them."""
+    """A transport that loses responses after the service has executed the requests."""
 
     def __init__(self, *lost: int) -> None:
         self.lost, self.count = lost, 0
         self.inner = httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Sends it on."""
+        """Forward a request."""
         answer = self.inner.handle_request(request)
         if request.method != "POST":
             return answer
@@ -64,30 +64,30 @@ class Losing(httpx.BaseTransport):
         raise httpx.ReadError("lost", request=request)
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         self.inner.close()
 
 
 @pytest.mark.parametrize("count", [1, 3, 300])
 @pytest.mark.parametrize("conflicts", ["raise", "report"])
-def test_an_answer_that_was_lost_is_given_again(store: Path, mirror: nk.Store, count: int, conflicts: Any) -> None:
-    """The first answer, not that the documents are known; what was known before stays known."""
+def test_a_lost_response_is_repeated(store: Path, mirror: nk.Store, count: int, conflicts: Any) -> None:
+    """If a response is lost, the retry gets the first result instead of "known"."""
     texts = texts_of(count, 1)
     copies = [f"{text} {count}" for text in texts]
     ids = [f"d{number}" for number in range(count)]
     more = [f"e{number}" for number in range(count)]
-    with here(store) as service, nk.Client(service.url, transport=Losing(0, 2, 4)) as client:
-        for some, names in ((texts, ids), (copies, more), (texts, ids)):
+    with serve_in_thread(store) as service, nk.Client(service.url, transport=Losing(0, 2, 4)) as client:
+        for batch, names in ((texts, ids), (copies, more), (texts, ids)):
             columns = {"n": list(range(count))}
-            expected = mirror.check_and_add(some, names, columns=columns, conflicts=conflicts)
-            assert same_answers(expected, client.check_and_add(some, names, columns=columns, conflicts=conflicts))
+            expected = mirror.check_and_add(batch, names, columns=columns, conflicts=conflicts)
+            assert same_answers(expected, client.check_and_add(batch, names, columns=columns, conflicts=conflicts))
         assert repr(mirror.get(ids + more)) == repr(client.get(ids + more))
         assert 2 * count == len(client)
 
 
-def test_a_change_whose_answer_was_lost_is_not_made_twice(store: Path) -> None:
-    """Without ids, and to remove: an error that says that it is not known; it was made once."""
-    with here(store) as service, nk.Client(service.url, transport=Losing(0, 1)) as client:
+def test_a_change_is_not_applied_twice(store: Path) -> None:
+    """Without ids, and for `remove`, a lost response is an error, and the change was applied once."""
+    with serve_in_thread(store) as service, nk.Client(service.url, transport=Losing(0, 1)) as client:
         with pytest.raises(ServiceError, match="not known") as caught:
             client.add(["a text", "another one"])
         assert caught.value.unknown
@@ -97,16 +97,16 @@ def test_a_change_whose_answer_was_lost_is_not_made_twice(store: Path) -> None:
         assert [False, True] == [number in client for number in range(2)]
 
 
-def test_a_service_may_begin_again_under_load(store: Path) -> None:
-    """Each document is new once, and what was acknowledged is there."""
-    texts, service = texts_of(160, 3), Here(store)
-    found: dict[int, str] = {}
+def test_a_service_may_restart_under_load(store: Path) -> None:
+    """If the service restarts under load, each document is new once, and acknowledged documents are stored."""
+    texts, service = texts_of(160, 3), ThreadedService(store)
+    statuses: dict[int, str] = {}
     faults: list[Exception] = []
 
     def add(start: int) -> None:
         try:
             for number in range(start, start + 40):
-                found[number] = client.check_and_add([texts[number]], [f"d{number}"]).status[0]
+                statuses[number] = client.check_and_add([texts[number]], [f"d{number}"]).status[0]
         except Exception as error:
             faults.append(error)
 
@@ -116,29 +116,29 @@ def test_a_service_may_begin_again_under_load(store: Path) -> None:
             for thread in threads:
                 thread.start()
             for _ in range(3):
-                while len(found) < 20 and any(thread.is_alive() for thread in threads):
+                while len(statuses) < 20 and any(thread.is_alive() for thread in threads):
                     threads[0].join(0.01)
                 service.end()
-                service = Here(store, service.port)
+                service = ThreadedService(store, service.port)
             for thread in threads:
                 thread.join()
             assert [] == faults
-            assert {"new"} == set(found.values())
-            assert (160, 160) == (len(found), len(client))
+            assert {"new"} == set(statuses.values())
+            assert (160, 160) == (len(statuses), len(client))
     finally:
         service.end()
 
 
-def test_calls_are_cut_to_the_limits_of_the_service(store: Path, mirror: nk.Store) -> None:
-    """Small bodies, small batches; the answers are those of one call."""
+def test_calls_are_split_by_the_limits_of_the_service(store: Path, mirror: nk.Store) -> None:
+    """With small limits split calls have the result of one call."""
     texts = [*texts_of(150, 4), *texts_of(150, 4)]
     ids = [f"d{number}" for number in range(300)]
     for limits in (Limits(max_body=4096), Limits(max_batch=7), Limits(max_body=80_000)):
-        with here(store, limits=limits) as service, nk.Client(service.url) as client:
+        with serve_in_thread(store, limits=limits) as service, nk.Client(service.url) as client:
             for conflicts in ("raise", "report"):
                 expected = mirror.check_and_add(texts, ids, conflicts=conflicts)
-                found = client.check_and_add(texts, ids, conflicts=conflicts)
-                assert same_answers(expected, found)
+                result = client.check_and_add(texts, ids, conflicts=conflicts)
+                assert same_answers(expected, result)
             assert same_answers(mirror.check(texts, k=1), client.check(texts, k=1))
             assert same_answers(mirror.check(texts), client.check(texts))
             assert repr(mirror.get(ids)) == repr(client.get(ids))
@@ -150,10 +150,10 @@ def test_calls_are_cut_to_the_limits_of_the_service(store: Path, mirror: nk.Stor
             client.remove([f"x{limits.max_body}-{limits.max_batch}-{number}" for number in range(done)])
 
 
-def test_texts_are_asked_for_some_at_a_time(store: Path) -> None:
-    """A service holds an answer whole; the texts are those of the ids, in order."""
+def test_texts_are_requested_in_parts(store: Path) -> None:
+    """Texts are requested in parts, because the service buffers a response; their order is that of the ids."""
     transport = Losing()
-    with here(store) as service, nk.Client(service.url, transport=transport) as client:
+    with serve_in_thread(store) as service, nk.Client(service.url, transport=transport) as client:
         texts = texts_of(1100, 8)
         client.add(texts, range(1100))
         transport.count = 0
@@ -161,8 +161,8 @@ def test_texts_are_asked_for_some_at_a_time(store: Path) -> None:
         assert 3 == transport.count
 
 
-def test_what_is_unusual_comes_through(store: Path, mirror: nk.Store) -> None:
-    """Ids, texts and columns of all kinds."""
+def test_unusual_values_are_unchanged(store: Path, mirror: nk.Store) -> None:
+    """Unusual ids, texts and columns are returned unchanged."""
     ids = ["", "a/b", "a%2Fb", "?x=1#y", "ü\u0301", "\0", "..", "x" * 500]
     texts = ["a\0b", "ü" * 40, "一段短的文字", "🙂 " * 9, "", "!!", "line\nline\r\n", "\u2028 x"]
     columns: dict[str, Any] = {
@@ -171,7 +171,7 @@ def test_what_is_unusual_comes_through(store: Path, mirror: nk.Store) -> None:
         "numbers": [0.1, 1e300, 5e-324, -0.0, 1.0, 1e16, 123456789.123456789, 1 / 3],
         "mixed": [None, True, False, "", "\0", 1, 1.5, "x" * 999],
     }
-    with here(store) as service, nk.Client(service.url) as client:
+    with serve_in_thread(store) as service, nk.Client(service.url) as client:
         assert same_answers(
             mirror.check_and_add(texts, ids, columns=columns), client.check_and_add(texts, ids, columns=columns)
         )
@@ -185,76 +185,76 @@ def test_what_is_unusual_comes_through(store: Path, mirror: nk.Store) -> None:
 
 
 def test_columns_may_differ_between_documents(store: Path, mirror: nk.Store) -> None:
-    """A mapping for each; whatever they are sent as."""
+    """Documents may have different columns."""
     for count in (3, 300):
         columns: list[dict[str, Any]] = [
             {"n": number} if number % 3 else {"name": "x", "n": 1.5} for number in range(count)
         ]
         ids = [f"{count}-{number}" for number in range(count)]
-        with here(store) as service, nk.Client(service.url) as client:
+        with serve_in_thread(store) as service, nk.Client(service.url) as client:
             texts = texts_of(count, count)
             assert same_answers(mirror.add(texts, ids, columns=columns), client.add(texts, ids, columns=columns))
             assert repr(mirror.get(ids)) == repr(client.get(ids))
 
 
-def test_numbers_are_ids(store: Path, mirror: nk.Store) -> None:
-    """From one end of 64 bits to the other; row numbers are refused where one of them is taken."""
+def test_ids_may_be_any_integers(store: Path, mirror: nk.Store) -> None:
+    """Ids may be any 64-bit integers; row numbers are refused if one of them exists."""
     ids = [2**63 - 1, -(2**63), 0, 7]
-    with here(store) as service, nk.Client(service.url) as client:
+    with serve_in_thread(store) as service, nk.Client(service.url) as client:
         assert "" == client.id_kind
         assert same_answers(mirror.add(texts_of(4, 1), np.array(ids)), client.add(texts_of(4, 1), np.array(ids)))
-        held: list[Any] = [client, mirror]
-        for one in held:
+        handles: list[Any] = [client, mirror]
+        for handle in handles:
             with pytest.raises(ParameterError, match="is the id of another document"):
-                one.add(texts_of(4, 2))
+                handle.add(texts_of(4, 2))
         assert repr(mirror.get(ids)) == repr(client.get(ids))
         assert "int" == client.id_kind
-        for one in held:
+        for handle in handles:
             with pytest.raises(ParameterError, match="ids of the store's kind"):
-                one.add(["x"], ["x"])
+                handle.add(["x"], ["x"])
 
 
 @pytest.mark.parametrize(("text", "verify"), [("features", "jaccard"), ("none", "none")])
-def test_stores_without_texts_say_so(tmp_path: Path, text: Any, verify: Any) -> None:
-    """As they do here."""
+def test_stores_without_texts_raise_the_same_errors(tmp_path: Path, text: Any, verify: Any) -> None:
+    """A store without texts raises the same errors through the client."""
     with nk.Store.create(tmp_path / "store", text=text, verify=verify) as own:
         own.add(["a text"], ["a"])
-        with here(tmp_path / "store") as service, nk.Client(service.url) as client:
-            for held in (own, client):
+        with serve_in_thread(tmp_path / "store") as service, nk.Client(service.url) as client:
+            for handle in (own, client):
                 with pytest.raises(MismatchError, match="texts differs"):
-                    held.texts(["a"])
+                    handle.texts(["a"])
             assert same_answers(own.check(["a text"]), client.check(["a text"]))
             assert own.recipe == client.recipe
 
 
-def _ask_in_child(client: nk.Client, found: Any) -> None:
-    found.put(client.check_and_add(["a text of the child"], [f"child{os.getpid()}"]).status)
+def _ask_in_child(client: nk.Client, results: Any) -> None:
+    results.put(client.check_and_add(["a text of the child"], [f"child{os.getpid()}"]).status)
 
 
-def test_a_forked_child_has_connections_of_its_own(store: Path) -> None:
-    """The client of the parent works in both, at the same time."""
+def test_a_forked_child_opens_its_own_connections(store: Path) -> None:
+    """After a fork the client works in parent and child at the same time."""
     context = multiprocessing.get_context("fork")
-    with here(store) as service, nk.Client(service.url) as client:
+    with serve_in_thread(store) as service, nk.Client(service.url) as client:
         client.check(["a text"])
-        found: Any = context.Queue()
-        child = context.Process(target=_ask_in_child, args=(client, found))
+        results: Any = context.Queue()
+        child = context.Process(target=_ask_in_child, args=(client, results))
         child.start()
         for number in range(20):
             client.check_and_add([f"text {number} of the parent"], [number_name(number)])
-        assert ["new"] == found.get(timeout=60)
+        assert ["new"] == results.get(timeout=60)
         child.join(60)
         assert 0 == child.exitcode
         assert 21 == len(client)
 
 
 def number_name(number: int) -> str:
-    """An id."""
+    """Return an id."""
     return f"parent{number}"
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="the program openssl is not installed")
 def test_a_certificate_is_verified(tmp_path: Path, store: Path) -> None:
-    """By an authority of ours, or by none."""
+    """A certificate is verified by the given authority, or not at all."""
     names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
     files = ("-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem"))
     subprocess.run(
@@ -262,7 +262,7 @@ def test_a_certificate_is_verified(tmp_path: Path, store: Path) -> None:
         check=True,
         capture_output=True,
     )
-    with here(store, certificate=tmp_path / "cert.pem", key=tmp_path / "key.pem") as service:
+    with serve_in_thread(store, certificate=tmp_path / "cert.pem", key=tmp_path / "key.pem") as service:
         with nk.Client(service.url, verify=tmp_path / "cert.pem") as client:
             assert ["new"] == client.check(["a text"]).status
         context = ssl.create_default_context(cafile=tmp_path / "cert.pem")

@@ -1,4 +1,4 @@
-"""The client answers what the models of the store answer: the store's own property tests, through HTTP."""
+"""The property tests of the store, through HTTP: the client returns the results of the models."""
 
 from __future__ import annotations
 
@@ -7,86 +7,86 @@ from typing import Any, cast
 
 import hypothesis.strategies as st
 from fake import same_answers
-from here import Here
 from hypothesis.stateful import invariant, precondition, rule
-from nearkin.store.kinds import StoreSettings
 from test_store import TextMachine
 from test_store_of_files import FileMachine
 from test_store_of_vectors import POOL, VectorMachine
+from threaded import ThreadedService
 
 import nearkin as nk
 from nearkin.service.client import without_key
+from nearkin.store.kinds import StoreSettings
 from nearkin.store.results import StoredDocument
 from store_model import HANDLES, StoreMachine, case_of
 
 
-def without_keys(found: list[Any]) -> list[Any]:
-    """Documents or matches as they were added, without the idempotency key that the service remembers beside them."""
-    return [replace(one, columns=without_key(one.columns)) for one in found]
+def without_keys(items: list[Any]) -> list[Any]:
+    """Return documents or matches without the idempotency key that the service has added."""
+    return [replace(item, columns=without_key(item.columns)) for item in items]
 
 
 class ThroughHTTP(StoreMachine):
-    """Two clients of one service in the place of two handles."""
+    """Two clients of one service instead of two handles."""
 
-    service: Here
+    service: ThreadedService
 
     def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
-        """Make the store, begin its service, and two clients."""
+        """Create the store, its service, and two clients."""
         with nk.Store.create(self.path, *arguments, **options) as store:
             settings = store.settings
-        self.service = Here(self.path)
+        self.service = ThreadedService(self.path)
         self.handles = [self.client(), self.client()]
         return settings
 
     def client(self) -> nk.Store:
-        """A client, in the place of a store."""
+        """Return a client, typed as a store."""
         return cast("nk.Store", nk.Client(self.service.url, retries=0))
 
     def teardown(self) -> None:
-        """The service ends before its store is looked at."""
+        """Stop the service before its store is checked."""
         if self.handles:
             self.service.end()
         super().teardown()
 
     def finish_merges(self) -> None:
-        """The service does."""
+        """Do nothing: the service finishes merges."""
 
     @rule(which=HANDLES)
     def reopen(self, which: int) -> None:
-        """The service begins again, or a client does."""
+        """Restart the service, or a client."""
         if which:
             self.handles[1].close()
         else:
             port = self.service.port
             self.service.end()
-            self.service = Here(self.path, port)
+            self.service = ThreadedService(self.path, port)
             self.handles[0].close()
         self.handles[which] = self.client()
 
     @invariant()
     def holds_the_same(self) -> None:
-        """Both clients find what the model holds, and nothing of what is gone."""
-        names = [one.id for one in self.model.documents]
-        absent = [one.id for one in self.gone if one.id not in names]
+        """Check that both clients find the documents of the model, and no removed ones."""
+        names = [document.id for document in self.model.documents]
+        absent = [document.id for document in self.gone if document.id not in names]
         for client in self.handles:
             assert len(names) == len(client)
-            found = [one for one in client.get(names) if one is not None]
-            rows = [one.row for one in found]
+            documents = [document for document in client.get(names) if document is not None]
+            rows = [document.row for document in documents]
             assert sorted(rows) == rows
-            assert names == [one.id for one in found]
+            assert names == [document.id for document in documents]
             assert [None] * len(absent) == client.get(absent, missing_ok=True)
-            for known, one in zip(self.model.documents, found, strict=True):
-                answer = (one.status, one.match, one.distance, one.similarity)
-                assert self.same(self.model.answer(known), answer)
-            self.check_contents(client, found)
+            for expected, document in zip(self.model.documents, documents, strict=True):
+                answer = (document.status, document.match, document.distance, document.similarity)
+                assert self.same(self.model.answer(expected), answer)
+            self.check_contents(client, documents)
 
     @precondition(lambda self: self.model.documents)
     @rule(data=st.data(), which=HANDLES, k=st.sampled_from([None, 2]))
     def ask_both(self, data: st.DataObject, which: int, k: int | None) -> None:
-        """The client answers what the store does, bit for bit."""
-        known = data.draw(st.lists(st.sampled_from([*self.model.documents, *self.gone]), min_size=1, max_size=5))
-        items, options = self.items_of([one.content for one in known])
-        names = [one.id for one in self.model.documents][:3]
+        """Check that the results of the client equal those of the store, bit for bit."""
+        documents = data.draw(st.lists(st.sampled_from([*self.model.documents, *self.gone]), min_size=1, max_size=5))
+        items, options = self.items_of([document.content for document in documents])
+        names = [document.id for document in self.model.documents][:3]
         with nk.Store.open(self.path, "r") as store:
             client = self.handles[which]
             expected = store.check(items, k=k, **options)
@@ -97,22 +97,22 @@ class ThroughHTTP(StoreMachine):
             assert repr(without_keys(store.get(names))) == repr(client.get(names))
 
     def items_of(self, contents: list[Any]) -> tuple[Any, dict[str, Any]]:
-        """Documents of contents, as a call takes them, and its options."""
+        """Return contents as arguments of a call, and its options."""
         return contents, {}
 
 
 class TextsThroughHTTP(ThroughHTTP, TextMachine):
-    """Texts, and what is kept of them."""
+    """Texts, with every rule for keeping them."""
 
-    # A document that comes alone is refused in words of the service.
+    # A single document is refused with the message of the service.
     noun = "(text|content)"
 
 
 class StoredValues(ThroughHTTP):
-    """What the client does not give of documents is compared in the store."""
+    """Values, which the client lacks, are compared in the store."""
 
     def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
-        """Values, by a handle of this process."""
+        """Compare values through a handle of this process."""
         if store is self.handles[0]:
             with nk.Store.open(self.path, "r") as own:
                 super().check_contents(own, found)
@@ -124,7 +124,7 @@ class FilesThroughHTTP(StoredValues, FileMachine):
     noun = "(file|content)"
 
     def items_of(self, contents: list[Any]) -> tuple[Any, dict[str, Any]]:
-        """Those that are of the kind of the first."""
+        """Return the contents of the same kind as the first."""
         kind = "digests" if contents[0][0] == "digest" else "bytes"
         return [value for name, value in contents if name == contents[0][0]], {"kind": kind}
 
@@ -135,7 +135,7 @@ class VectorsThroughHTTP(StoredValues, VectorMachine):
     noun = "(vector|content)"
 
     def items_of(self, contents: list[Any]) -> tuple[Any, dict[str, Any]]:
-        """Of the pool."""
+        """Return vectors of the pool."""
         return POOL[contents], {}
 
 

@@ -1,10 +1,10 @@
-"""The filter of `examples/datatrove` with a service in the place of a store."""
+"""The filter of `examples/datatrove` with a service instead of a store."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from here import here
+from threaded import serve_in_thread
 
 import nearkin as nk
 from command import near_texts, write_jsonl
@@ -14,7 +14,7 @@ __all__ = ["pytestmark"]
 
 
 def test_tasks_may_share_a_service(tmp_path: Path) -> None:
-    """By its URL, with a token; what stays is what `nk.dedup` keeps, and again if the task runs again."""
+    """Tasks share a service by URL and token; they keep the documents that `nk.dedup` keeps, even if repeated."""
     texts = near_texts()
     tokens = tmp_path / "tokens"
     tokens.write_text("write a-token-that-writes\n")
@@ -23,7 +23,7 @@ def test_tasks_may_share_a_service(tmp_path: Path) -> None:
     corpus.mkdir()
     write_jsonl(corpus / "0.jsonl", {f"d{i}": text for i, text in enumerate(texts)})
     nk.Store.create(tmp_path / "pages.store").close()
-    with here(tmp_path / "pages.store", token_file=tokens) as service:
+    with serve_in_thread(tmp_path / "pages.store", token_file=tokens) as service:
         options = {"store": service.url, "token": "a-token-that-writes", "threshold": 0.8}
         first = pipeline(tmp_path / "first", corpus, filter=options)
         again = pipeline(tmp_path / "again", corpus, filter=options)

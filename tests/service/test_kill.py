@@ -1,4 +1,4 @@
-"""A service that is killed under load: nothing acknowledged is lost, and what is sent again is told the same."""
+"""A service that is killed under load: nothing acknowledged is lost, and a repeated request gets the same result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NDJSON = "application/x-ndjson"
 
 
 def member(family: int, client: int) -> dict[str, Any]:
-    """The document that a client offers of a family: any two of one family match."""
+    """Return the document of a family that a client adds; any two of a family match."""
     choose = random.Random(family)
     words = [f"{choose.getrandbits(24):x}" for _ in range(40)]
     words[client] = f"client{client}"
@@ -32,7 +32,7 @@ def member(family: int, client: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sends, and sends again until it is answered."""
+    """A request that a client repeats until it has the response."""
 
     key: str
     families: list[int]
@@ -42,12 +42,12 @@ class Request:
 
 @dataclass
 class Client:
-    """One of those that offer their member of each family, in an order of their own."""
+    """A client that adds its document of each family, in its own order."""
 
     number: int
     families: int
     acknowledged: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What was said of each document, by its id."""
+    """First result of each document, by id."""
     sent_again: int = 0
     faults: list[str] = field(default_factory=list)
 
@@ -60,18 +60,18 @@ class Client:
         while order:
             form = choose.choice(["one", "one", "batch", "lines"])
             count = 1 if form == "one" else 5
-            some, order = order[:count], order[count:]
-            self.waiting.append(Request(f"{self.number}-{len(self.waiting)}", some, form))
+            batch, order = order[:count], order[count:]
+            self.waiting.append(Request(f"{self.number}-{len(self.waiting)}", batch, form))
         self.waiting.reverse()
 
-    def send(self, connection: http.client.HTTPConnection, one: Request) -> list[dict[str, Any]]:
-        """The answers to a request, in order; fewer where the connection ended between two of them."""
-        documents = [member(family, self.number) for family in one.families]
-        content: Any = documents[0] if one.form == "one" else {"documents": documents}
+    def send(self, connection: http.client.HTTPConnection, request: Request) -> list[dict[str, Any]]:
+        """Return the results of a request, in order; fewer if the connection was lost between two of them."""
+        documents = [member(family, self.number) for family in request.families]
+        content: Any = documents[0] if request.form == "one" else {"documents": documents}
         lines = "".join(json.dumps(document) + "\n" for document in documents)
-        body = lines if one.form == "lines" else json.dumps(content)
-        kind = NDJSON if one.form == "lines" else "application/json"
-        headers = {"Content-Type": kind, "Idempotency-Key": one.key}
+        body = lines if request.form == "lines" else json.dumps(content)
+        kind = NDJSON if request.form == "lines" else "application/json"
+        headers = {"Content-Type": kind, "Idempotency-Key": request.key}
         connection.request("POST", "/v1/check-and-add", body.encode(), headers)
         answer = connection.getresponse()
         try:
@@ -81,31 +81,31 @@ class Client:
         if answer.status in (429, 503):
             raise ConnectionError(answer.status)
         assert 200 == answer.status, told
-        if one.form == "lines":
-            # What came is acknowledged, but for a line that is cut.
-            found = [json.loads(line) for line in told.splitlines(keepends=True) if line.endswith(b"\n")]
+        if request.form == "lines":
+            # Complete lines are acknowledged.
+            rows = [json.loads(line) for line in told.splitlines(keepends=True) if line.endswith(b"\n")]
         else:
-            found = [json.loads(told)] if one.form == "one" else json.loads(told)["answers"]
-        assert [document["id"] for document in documents][: len(found)] == [row.get("id") for row in found], found
-        assert not any("error" in row for row in found), found
-        return found
+            rows = [json.loads(told)] if request.form == "one" else json.loads(told)["answers"]
+        assert [document["id"] for document in documents][: len(rows)] == [row.get("id") for row in rows], rows
+        assert not any("error" in row for row in rows), rows
+        return rows
 
     def run(self, service: Service) -> None:
-        """Send until all is answered or the service is gone."""
+        """Send requests until all have responses, or the service is gone."""
         connection = service.connect()
         try:
             while self.waiting:
-                one = self.waiting[-1]
-                rows = self.send(connection, one)
+                request = self.waiting[-1]
+                rows = self.send(connection, request)
                 for row in rows:
-                    told = {name: row[name] for name in DECIDED}
-                    first = self.acknowledged.setdefault(row["id"], told)
-                    assert first == told, row["id"]
-                if len(rows) < len(one.families):
+                    result = {name: row[name] for name in DECIDED}
+                    first = self.acknowledged.setdefault(row["id"], result)
+                    assert first == result, row["id"]
+                if len(rows) < len(request.families):
                     raise ConnectionError("cut short")
                 self.answered.append(self.waiting.pop())
         except (OSError, http.client.HTTPException, ValueError):
-            # It may have been done or not: it is sent again, by the same key.
+            # The request may have been executed: repeat it with the same key.
             self.sent_again += 1
         except Exception as fault:
             self.faults.append(repr(fault))
@@ -114,19 +114,19 @@ class Client:
             connection.close()
 
     def ask_again(self, service: Service, count: int) -> list[tuple[Any, Any]]:
-        """Requests that were answered before, sent once more by their key: first and second answers that differ."""
+        """Repeat completed requests with their keys, and return pairs of first and second results that differ."""
         connection = service.connect()
         try:
             again = random.Random(self.number).sample(self.answered, min(count, len(self.answered)))
-            rows = [row for one in again for row in self.send(connection, one)]
+            rows = [row for request in again for row in self.send(connection, request)]
         finally:
             connection.close()
-        told = [(self.acknowledged[row["id"]], {name: row[name] for name in DECIDED}) for row in rows]
-        return [(first, second) for first, second in told if first != second]
+        pairs = [(self.acknowledged[row["id"]], {name: row[name] for name in DECIDED}) for row in rows]
+        return [(first, second) for first, second in pairs if first != second]
 
 
 def run_all(clients: list[Client], service: Service) -> list[threading.Thread]:
-    """A thread per client."""
+    """Start a thread per client."""
     threads = [threading.Thread(target=client.run, args=(service,)) for client in clients]
     for thread in threads:
         thread.start()
@@ -134,26 +134,26 @@ def run_all(clients: list[Client], service: Service) -> list[threading.Thread]:
 
 
 def check_answers(store: Path, clients: list[Client], families: int) -> None:
-    """What was acknowledged is there, as it was told; of each family exactly one document is new."""
+    """Check that acknowledged documents are stored with their results, and that each family has one new document."""
     with nk.Store.open(store) as opened:
         opened.verify()
-        found = {one.id: one for some in opened.iter_documents() for one in some}
-    told = {name: answer for client in clients for name, answer in client.acknowledged.items()}
-    assert CLIENTS * families == len(told) == len(found)
-    for name, answer in told.items():
-        one = found[name]
-        assert (answer["status"], answer["match"]) == (one.status, one.match), name
-        assert answer["distance"] == one.distance
-        assert int(name.split("-")[1]) == one.columns["client"]
-    new = Counter(str(name).split("-")[0] for name, one in found.items() if one.status == "new")
+        stored = {document.id: document for batch in opened.iter_documents() for document in batch}
+    acknowledged = {name: answer for client in clients for name, answer in client.acknowledged.items()}
+    assert CLIENTS * families == len(acknowledged) == len(stored)
+    for name, answer in acknowledged.items():
+        document = stored[name]
+        assert (answer["status"], answer["match"]) == (document.status, document.match), name
+        assert answer["distance"] == document.distance
+        assert int(name.split("-")[1]) == document.columns["client"]
+    new = Counter(str(name).split("-")[0] for name, document in stored.items() if document.status == "new")
     assert {str(family): 1 for family in range(families)} == new
 
 
 def kill_under_load(path: Path, kills: int, families: int, longest: float) -> None:
-    """Kill the service at random moments, start it again on the same store, and send again what was not answered.
+    """Kill the service at random times, restart it on the same store, and repeat requests without a response.
 
-    Families are so many that clients are not done before the last kill, and the radius so wide that no two members of
-    one are beyond: a word of forty is other, which are 12 bits of 128 on average.
+    The families outlast the last kill. The radius covers any two members of a family: one word of forty differs, which
+    changes 12 of 128 bits on average.
     """
     choose = random.Random(kills)
     nk.Store.create(path, threshold=0.5, radius=40).close()
@@ -184,11 +184,11 @@ def kill_under_load(path: Path, kills: int, families: int, longest: float) -> No
 
 
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
-    """And after sending again no family has two that were told "new"."""
+    """After retries no acknowledged document is lost, and no family has two new documents."""
     kill_under_load(tmp_path / "pages.store", 3, 600, 0.25)
 
 
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_in_a_hundred_kills(tmp_path: Path) -> None:
-    """The same for long."""
+    """The same with a hundred kills."""
     kill_under_load(tmp_path / "pages.store", 100, 12_000, 0.25)

@@ -1,4 +1,4 @@
-"""The service answers concurrent clients as a store does that gets one call after the other."""
+"""Results of concurrent clients are those of a store that executes one call at a time."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ NEAR_A, EXACT_A = Answer("near", "f-1", 7, 0.9), Answer("exact", "f-1", 0, 1.0)
 def op(
     client: int, call: str, name: str, content: str, times: tuple[int, int | None], seen: Answer | str | None = None
 ) -> Operation:
-    """An operation on one document; without an end nothing was seen."""
+    """Return an operation on one document; without an end it has no result."""
     begin, end = times
     return Operation(client, call, ((name, content),), begin, end or FOREVER, None if seen is None else (seen,))
 
 
 def add(client: int, name: str, content: str, times: tuple[int, int | None], seen: Answer | str | None) -> Operation:
-    """A `check-and-add`."""
+    """Return a `check-and-add`."""
     return op(client, "check-and-add", name, content, times, seen)
 
 
 def fault(*history: Operation) -> linearizable.Violation | None:
-    """What the checker finds in one family."""
+    """Return the violation in a history of one family."""
     return violation_of(history, LIKE, named_family)
 
 
-def test_what_one_client_sees_of_a_store_is_linearizable() -> None:
-    """Every kind of call and answer, one after the other."""
+def test_a_sequential_history_is_linearizable() -> None:
+    """A sequential history with every kind of call and result is linearizable."""
     assert None is fault(
         op(0, "check", "", "f a", (0, 1), NEW),
         op(0, "get", "f-1", "", (2, 3), "absent"),
@@ -73,53 +73,53 @@ def test_what_one_client_sees_of_a_store_is_linearizable() -> None:
         op(0, "get", "f-2", "", (14, 15), NEAR_A),
         op(0, "remove", "f-1", "", (16, 17), "removed"),
         op(0, "remove", "f-1", "", (18, 19), "absent"),
-        # The one that decided is gone; what was said of it stays.
+        # The match was removed; the result keeps its other members.
         op(0, "get", "f-2", "", (20, 21), NEAR_A._replace(match=None)),
         op(0, "check", "", "f b", (22, 23), NEW),
     )
 
 
-def test_two_that_are_both_told_new_are_a_fault() -> None:
-    """Near one another and at once: only one of them can be the first."""
+def test_two_new_near_duplicates_are_a_violation() -> None:
+    """Of two concurrent near-duplicates only one can be new."""
     assert None is fault(add(0, "f-1", "f a", (0, 10), NEW), add(1, "f-2", "f b", (0, 10), NEAR_A))
-    found = fault(add(0, "f-1", "f a", (0, 10), NEW), add(1, "f-2", "f b", (0, 10), NEW))
-    assert found is not None
-    assert "must be near f-" in str(found)
+    violation = fault(add(0, "f-1", "f a", (0, 10), NEW), add(1, "f-2", "f b", (0, 10), NEW))
+    assert violation is not None
+    assert "must be near f-" in str(violation)
 
 
-def test_an_answer_that_forgets_what_was_acknowledged_is_a_fault() -> None:
-    """A read may be old only while the change is under way."""
+def test_a_stale_read_is_a_violation() -> None:
+    """A read may miss a change only while the change is in progress."""
     write = add(0, "f-1", "f a", (10, 20), NEW)
     assert None is fault(write, op(1, "get", "f-1", "", (15, 30), "absent"))
     assert None is fault(write, op(1, "get", "f-1", "", (20, 30), "absent"))
     assert None is not fault(write, op(1, "get", "f-1", "", (21, 30), "absent"))
 
 
-def test_what_is_seen_once_is_not_unseen_later() -> None:
-    """A second reader, called after the first one's answer, sees no older state, though the change goes on."""
+def test_reads_do_not_go_back() -> None:
+    """A read after another read does not return an older state, even while the change is in progress."""
     write = add(0, "f-1", "f a", (0, 100), NEW)
     first, second = op(1, "check", "", "f a", (10, 20), EXACT_A), op(2, "check", "", "f a", (30, 40), NEW)
     assert None is not fault(write, first, second)
     assert None is fault(write, first._replace(begin=30, end=40), second._replace(begin=10, end=20))
 
 
-def test_an_answer_from_the_future_is_a_fault() -> None:
-    """Nothing is seen before it was asked for."""
+def test_a_result_from_the_future_is_a_violation() -> None:
+    """A result can't depend on a later call."""
     early = op(1, "check", "", "f a", (0, 5), EXACT_A)
     assert None is not fault(early, add(0, "f-1", "f a", (6, 9), NEW))
     assert None is fault(early, add(0, "f-1", "f a", (5, 9), NEW))
 
 
-def test_a_lost_update_is_a_fault() -> None:
-    """Of two removals at once one finds the document."""
+def test_a_lost_update_is_a_violation() -> None:
+    """Of two concurrent removals only one finds the document."""
     write = add(0, "f-1", "f a", (0, 1), NEW)
     removals = [op(client, "remove", "f-1", "", (2, 9), "removed") for client in (1, 2)]
     assert None is not fault(write, *removals)
     assert None is fault(write, removals[0], removals[1]._replace(seen=("absent",)))
 
 
-def test_wrong_match_distance_and_similarity_are_faults() -> None:
-    """Answers are compared whole."""
+def test_wrong_match_distance_and_similarity_are_violations() -> None:
+    """Match, distance and similarity are compared as well."""
     write = add(0, "f-1", "f a", (0, 1), NEW)
     assert None is fault(write, op(1, "check", "", "f b", (2, 3), NEAR_A))
     for wrong in (
@@ -131,22 +131,22 @@ def test_wrong_match_distance_and_similarity_are_faults() -> None:
         assert None is not fault(write, op(1, "check", "", "f b", (2, 3), wrong))
 
 
-def test_a_batch_that_is_seen_in_part_is_a_fault() -> None:
-    """A batch takes effect at one moment."""
+def test_a_partially_visible_batch_is_a_violation() -> None:
+    """A batch takes effect at one time."""
     documents = (("f-1", "f a"), ("f-2", "f b"))
     write = Operation(0, "check-and-add", documents, 0, 100, (NEW, NEAR_A))
     first, second = op(1, "get", "f-1", "", (10, 20), NEW), op(1, "get", "f-2", "", (30, 40), "absent")
     assert None is not fault(write, first, second)
     assert None is fault(write, first._replace(seen=("absent",)), second)
-    # All or none: one bad document, and nothing of the batch is there.
+    # One bad document refuses the batch.
     before = add(1, "f-2", "f a", (-9, -8), NEW)
     refused = write._replace(seen=("other-content",) * 2)
     assert None is fault(before, refused, op(1, "get", "f-1", "", (101, 102), "absent"))
     assert None is not fault(before, refused, op(1, "get", "f-1", "", (101, 102), NEW))
 
 
-def test_what_was_never_answered_may_have_happened_at_any_time_or_never() -> None:
-    """But not before its call."""
+def test_operations_without_a_response_are_optional() -> None:
+    """An operation without a response may take effect at any time after its call, or never."""
     lost = add(0, "f-1", "f a", (10, None), None)
     seen, unseen = op(1, "check", "", "f a", (20, 30), EXACT_A), op(1, "check", "", "f a", (20, 30), NEW)
     assert None is fault(lost)
@@ -157,17 +157,17 @@ def test_what_was_never_answered_may_have_happened_at_any_time_or_never() -> Non
     assert None is not fault(lost, seen._replace(begin=0, end=9))
 
 
-def test_a_fault_in_one_family_of_many_is_found(tmp_path: Path) -> None:
-    """And named, also by the program."""
+def test_a_violation_in_one_family_is_found(tmp_path: Path) -> None:
+    """A violation in one family of many is found and named, also by the command line."""
     history = [add(0, f"f{i}-1", f"f{i} a", (i, i + 1), NEW) for i in range(50)]
     assert None is violation_of(history, {}, named_family)
     wrong = [*history, op(1, "get", "f7-1", "", (60, 61), "absent")]
-    found = violation_of(wrong, {}, named_family)
-    assert found is not None
-    assert "f7" == found.family
-    for name, some, code in (("right", history, 0), ("wrong", wrong, 1)):
-        write_history(tmp_path / name, some, LIKE)
-        assert (some, LIKE) == read_history(tmp_path / name)
+    violation = violation_of(wrong, {}, named_family)
+    assert violation is not None
+    assert "f7" == violation.family
+    for name, batch, code in (("right", history, 0), ("wrong", wrong, 1)):
+        write_history(tmp_path / name, batch, LIKE)
+        assert (batch, LIKE) == read_history(tmp_path / name)
         done = subprocess.run(
             [sys.executable, linearizable.__file__, str(tmp_path / name)], capture_output=True, text=True, check=False
         )
@@ -176,59 +176,59 @@ def test_a_fault_in_one_family_of_many_is_found(tmp_path: Path) -> None:
 
 
 def by_brute_force(history: Sequence[Operation], likeness: Likeness) -> bool:
-    """Whether any order of all operations fits: every one is tried. Unanswered ones may be left out."""
+    """Return True if any order of the operations is valid; those without a response are optional."""
     model = Model(likeness)
-    answered = [one for one in history if one.seen is not None]
-    unanswered = [one for one in history if one.seen is None]
+    answered = [operation for operation in history if operation.seen is not None]
+    unanswered = [operation for operation in history if operation.seen is None]
     for count in range(len(unanswered) + 1):
-        for some in itertools.combinations(unanswered, count):
-            if any(fits(order, model) for order in itertools.permutations([*answered, *some])):
+        for optional in itertools.combinations(unanswered, count):
+            if any(fits(order, model) for order in itertools.permutations([*answered, *optional])):
                 return True
     return False
 
 
 def fits(order: Sequence[Operation], model: Model) -> bool:
-    """Whether one order keeps real time and is what the model answers."""
-    if any(later.end < one.begin for one, later in itertools.combinations(order, 2)):
+    """Return True if an order respects real time and the model."""
+    if any(later.end < operation.begin for operation, later in itertools.combinations(order, 2)):
         return False
     state: State = ()
-    for one in order:
-        state, seen = model.step(state, one)
-        if one.seen is not None and one.seen != seen:
+    for operation in order:
+        state, seen = model.step(state, operation)
+        if operation.seen is not None and operation.seen != seen:
             return False
     return True
 
 
 def random_history(choose: random.Random, count: int) -> list[Operation]:
-    """Operations at random times, answered by the model at a moment between; mostly one is falsified."""
+    """Return random operations with results of the model; most histories have one false result."""
     model = Model(LIKE)
     timed = []
     for client in range(count):
         moment, name = choose.randrange(40), f"f-{choose.randrange(2)}"
         content = choose.choice(["f a", "f b"])
         call = choose.choice(["check", "check-and-add", "check-and-add", "remove", "get"])
-        asked = {"check": ("", content), "check-and-add": (name, content)}.get(call, (name, ""))
+        document = {"check": ("", content), "check-and-add": (name, content)}.get(call, (name, ""))
         begin, end = moment - choose.randrange(12), moment + choose.randrange(12)
-        timed.append((moment, Operation(client, call, (asked,), begin, end, None)))
+        timed.append((moment, Operation(client, call, (document,), begin, end, None)))
     state: State = ()
     history = []
-    for _, one in sorted(timed, key=lambda pair: pair[0]):
-        state, seen = model.step(state, one)
-        history.append(one._replace(end=FOREVER) if choose.random() < 0.1 else one._replace(seen=seen))
+    for _, operation in sorted(timed, key=lambda pair: pair[0]):
+        state, seen = model.step(state, operation)
+        history.append(operation._replace(end=FOREVER) if choose.random() < 0.1 else operation._replace(seen=seen))
     if choose.random() < 0.6:
         number = choose.randrange(count)
-        other = choose.choice([one.seen for one in history])
+        other = choose.choice([operation.seen for operation in history])
         history[number] = history[number]._replace(seen=other, end=min(history[number].end, 60))
     return history
 
 
 def test_the_checker_equals_brute_force() -> None:
-    """Over random histories of up to six operations, right ones and wrong ones."""
+    """The checker agrees with brute force on random histories of up to six operations."""
     choose = random.Random(5)
     verdicts = []
     for _ in range(600):
         history = random_history(choose, choose.randrange(1, 7))
-        if any(one.seen is None and one.end != FOREVER for one in history):
+        if any(operation.seen is None and operation.end != FOREVER for operation in history):
             continue
         expected = by_brute_force(history, LIKE)
         assert expected == (fault(*history) is None), history
@@ -239,23 +239,23 @@ def test_the_checker_equals_brute_force() -> None:
 
 @pytest.mark.parametrize("clients", [4, 16])
 def test_long_histories_with_much_overlap_are_checked_in_linear_time(clients: int) -> None:
-    """A right history of 3,000 operations on one family; with a stale read at its end it is wrong."""
+    """A history of 3,000 operations on one family is checked in linear time; a stale read at its end is found."""
     choose = random.Random(clients)
     model, history = Model(LIKE), []
     state: State = ()
     free = [0] * clients
     for moment in range(3000):
-        # Each client's call ends before its next one begins.
+        # A client has one call at a time.
         client = moment % clients
         name = f"f-{choose.randrange(4)}"
         call = choose.choice(["check", "check-and-add", "check-and-add", "remove", "get"])
         content = choose.choice(["f a", "f b"])
-        asked = {"check": ("", content), "check-and-add": (name, content)}.get(call, (name, ""))
+        document = {"check": ("", content), "check-and-add": (name, content)}.get(call, (name, ""))
         begin = max(free[client] + 1, 10 * moment - choose.randrange(5 * clients))
         end = 10 * moment + choose.randrange(5 * clients)
-        one = Operation(client, call, (asked,), begin, end, None)
-        state, seen = model.step(state, one)
-        history.append(one._replace(seen=seen))
+        operation = Operation(client, call, (document,), begin, end, None)
+        state, seen = model.step(state, operation)
+        history.append(operation._replace(seen=seen))
         free[client] = end
     assert None is fault(*history)
     name = state[0].id if state else "f-0"
@@ -265,15 +265,15 @@ def test_long_histories_with_much_overlap_are_checked_in_linear_time(clients: in
 
 CLIENTS = 16
 VARIANTS = 4
-"""Contents of a family: three near one another, one like none of them."""
+"""Contents of a family: three near-duplicates, and one that matches none."""
 NAMES = 5
-"""Ids of a family."""
+"""Ids per family."""
 LENGTH = 60
-"""Operations of a family, before another one takes its place."""
+"""Operations of a family before it is replaced by another one."""
 
 
 def text_of(content: str) -> str:
-    """The text of a content: forty words of its family, of which one is the variant's; all other ones of the last."""
+    """Return forty words of a family with one of the variant; the last variant has other words."""
     family, variant = content.split(" ")
     choose = random.Random(content if int(variant) == VARIANTS - 1 else family)
     words = [f"w{choose.randrange(1 << 30):x}" for _ in range(40)]
@@ -282,29 +282,29 @@ def text_of(content: str) -> str:
 
 
 def likeness_of(families: int, settings: StoreSettings) -> Likeness:
-    """Which contents match, by definition: fingerprints within the radius, Jaccard similarity at the threshold."""
+    """Return the pairs of contents that match: fingerprints within the radius, Jaccard similarity at the threshold."""
     assert isinstance(settings, TextSettings)
     assert isinstance(settings.source, SimHashCandidates)
     contents = [f"f{family} {variant}" for family in range(families) for variant in range(VARIANTS)]
     texts = [text_of(content) for content in contents]
     pairs = [
-        (VARIANTS * family + one, VARIANTS * family + other)
+        (VARIANTS * family + first, VARIANTS * family + other)
         for family in range(families)
-        for one, other in itertools.permutations(range(VARIANTS), 2)
+        for first, other in itertools.permutations(range(VARIANTS), 2)
     ]
     left, right = (np.array(side, np.int64) for side in zip(*pairs, strict=True))
     values = nk.fingerprint(texts, settings.recipe)
     distances = np.asarray(nk.hamming(values[left], values[right])).tolist()
     similarities = nk.similarity(texts, left, right, recipe=settings.recipe).tolist()
     return {
-        (contents[one], contents[other]): (distance, similarity)
-        for one, other, distance, similarity in zip(left, right, distances, similarities, strict=True)
+        (contents[first], contents[other]): (distance, similarity)
+        for first, other, distance, similarity in zip(left, right, distances, similarities, strict=True)
         if distance <= settings.source.radius and similarity >= settings.threshold
     }
 
 
 class Script:
-    """What clients ask, at random: a few families at once, so that calls on each of them overlap."""
+    """Random calls on a few families at a time, so that calls on a family overlap."""
 
     def __init__(self, seed: int, count: int) -> None:
         self._choose = random.Random(seed)
@@ -315,78 +315,78 @@ class Script:
 
     @staticmethod
     def families(count: int) -> int:
-        """How many families a script of `count` operations may need."""
+        """Return the number of families that a script of `count` operations may need."""
         return count // LENGTH + 5
 
     def __bool__(self) -> bool:
         return self._left > 0
 
     def operation(self, client: int) -> Operation:
-        """The next call, without times and answer."""
+        """Return the next call, without times and result."""
         self._left -= 1
         choose = self._choose
-        # One family gets half of the calls.
-        place = choose.choice([0, 0, 0, 1, 2, 3])
-        family = self._hot[place]
-        self._asked[place] += 1
-        if self._asked[place] >= LENGTH:
-            self._hot[place], self._asked[place], self._next = self._next, 0, self._next + 1
+        # Half of the calls are on one family.
+        position = choose.choice([0, 0, 0, 1, 2, 3])
+        family = self._hot[position]
+        self._asked[position] += 1
+        if self._asked[position] >= LENGTH:
+            self._hot[position], self._asked[position], self._next = self._next, 0, self._next + 1
         call = choose.choice(["check", "check-and-add", "check-and-add", "check-and-add", "remove", "get"])
         names = choose.sample(range(NAMES), choose.choice([1, 1, 1, 2, 3]) if call != "get" else 1)
         documents = []
         for name in names:
-            # Sometimes the content of another id: an error, and of a batch nothing is done.
+            # Sometimes use the content of another id: an error that refuses the batch.
             variant = choose.randrange(VARIANTS) if call == "check" or choose.random() < 0.05 else name % VARIANTS
-            asked = "" if call == "check" else f"f{family}-{name}"
-            documents.append((asked, f"f{family} {variant}" if call in ("check", "check-and-add") else ""))
+            id = "" if call == "check" else f"f{family}-{name}"
+            documents.append((id, f"f{family} {variant}" if call in ("check", "check-and-add") else ""))
         return Operation(client, call, tuple(documents), 0, FOREVER, None)
 
 
-def request_of(one: Operation) -> bytes:
-    """The HTTP request of an operation."""
-    names = [name for name, _ in one.documents]
-    if one.call == "get":
+def request_of(operation: Operation) -> bytes:
+    """Return the HTTP request of an operation."""
+    names = [name for name, _ in operation.documents]
+    if operation.call == "get":
         return request("GET", f"/v1/documents/{names[0]}")
-    if one.call == "remove":
+    if operation.call == "remove":
         return request("POST", "/v1/remove", {"id": names[0]} if len(names) == 1 else {"ids": names})
-    documents = [{**({"id": name} if name else {}), "text": text_of(content)} for name, content in one.documents]
-    return request("POST", f"/v1/{one.call}", documents[0] if len(documents) == 1 else {"documents": documents})
+    documents = [{**({"id": name} if name else {}), "text": text_of(content)} for name, content in operation.documents]
+    return request("POST", f"/v1/{operation.call}", documents[0] if len(documents) == 1 else {"documents": documents})
 
 
-def seen_in(one: Operation, reply: Reply) -> tuple[Answer | str, ...]:
-    """What an answer says of each document."""
-    count = len(one.documents)
-    if reply.status == 409 and one.call == "check-and-add":
+def results_of_response(operation: Operation, reply: Reply) -> tuple[Answer | str, ...]:
+    """Return the result of each document in a response."""
+    count = len(operation.documents)
+    if reply.status == 409 and operation.call == "check-and-add":
         assert reply.json()["type"].endswith(":other-content")
         return ("other-content",) * count
-    if reply.status == 404 and one.call in ("get", "remove"):
+    if reply.status == 404 and operation.call in ("get", "remove"):
         assert reply.json()["type"].endswith(":no-such-document")
         return ("absent",) * count
-    assert 200 == reply.status, (one, reply)
-    found = reply.json()
-    if one.call == "remove":
-        assert {"removed": count} == found
+    assert 200 == reply.status, (operation, reply)
+    results = reply.json()
+    if operation.call == "remove":
+        assert {"removed": count} == results
         return ("removed",) * count
-    answers = found.get("answers", [found])
+    answers = results.get("answers", [results])
     assert count == len(answers)
     return tuple(Answer(row["status"], row["match"], row["distance"], row["similarity"]) for row in answers)
 
 
 async def history_of(service: Service, script: Script) -> list[Operation]:
-    """What sixteen clients saw, each on a connection of its own."""
+    """Return the history of sixteen clients, each with its own connection."""
     history: list[Operation] = []
 
     async def client(number: int) -> None:
         connection = await Connection.open(service)
         while script:
-            one = script.operation(number)
-            content = request_of(one)
+            operation = script.operation(number)
+            content = request_of(operation)
             begin = time.monotonic_ns()
             reply = await connection.exchange(content)
             end = time.monotonic_ns()
-            # A request that was refused did nothing.
+            # A refused request has no effect.
             if reply.status != 429:
-                history.append(one._replace(begin=begin, end=end, seen=seen_in(one, reply)))
+                history.append(operation._replace(begin=begin, end=end, seen=results_of_response(operation, reply)))
         await connection.close()
 
     await asyncio.gather(*(client(number) for number in range(CLIENTS)))
@@ -394,65 +394,76 @@ async def history_of(service: Service, script: Script) -> list[Operation]:
 
 
 def overlap_of(history: list[Operation]) -> float:
-    """How many calls on its family, its own not counted, were under way when an operation was called; the mean."""
+    """Return the mean number of other calls on the same family in progress at the time of a call."""
     families: dict[str, list[Operation]] = defaultdict(list)
-    for one in history:
-        families[named_family(one)].append(one)
+    for operation in history:
+        families[named_family(operation)].append(operation)
     others = sum(
-        sum(other.begin <= one.begin < other.end for other in some) - 1 for some in families.values() for one in some
+        sum(other.begin <= operation.begin < other.end for other in operations) - 1
+        for operations in families.values()
+        for operation in operations
     )
     return others / len(history)
 
 
-def answered_by(store: nk.Store, one: Operation) -> tuple[Answer | str, ...]:
-    """What a store in this process answers."""
-    names, texts = [name for name, _ in one.documents], [text_of(content) for _, content in one.documents if content]
-    if one.call in ("get", "remove") and not all(name in store for name in names):
+def results_of_store(store: nk.Store, operation: Operation) -> tuple[Answer | str, ...]:
+    """Return the result of a store in this process."""
+    names, texts = (
+        [name for name, _ in operation.documents],
+        [text_of(content) for _, content in operation.documents if content],
+    )
+    if operation.call in ("get", "remove") and not all(name in store for name in names):
         return ("absent",) * len(names)
-    if one.call == "remove":
+    if operation.call == "remove":
         store.remove(names)
         return ("removed",) * len(names)
     rows: list[Any]
-    if one.call == "get":
-        rows = [(known.status, known.match, known.distance, known.similarity) for known in store.get(names) if known]
+    if operation.call == "get":
+        rows = [
+            (existing.status, existing.match, existing.distance, existing.similarity)
+            for existing in store.get(names)
+            if existing
+        ]
     else:
         try:
-            answers = store.check(texts) if one.call == "check" else store.check_and_add(texts, names)
+            answers = store.check(texts) if operation.call == "check" else store.check_and_add(texts, names)
         except InputError:
             return ("other-content",) * len(names)
         rows = list(zip(*answers.columns.values(), strict=True))
     return tuple(Answer(name, match, far, None if np.isnan(like) else like) for name, match, far, like in rows)
 
 
-def test_the_model_answers_as_a_store_does(tmp_path: Path) -> None:
-    """The same script, one call after the other."""
-    script = Script(2, 2000)
+def test_the_model_equals_a_store(tmp_path: Path) -> None:
+    """The model and a store have equal results for a sequential script."""
+    script = Script(2, 1000)
     state: State = ()
-    with nk.Store.create(tmp_path / "pages.store", threshold=0.7, max_pending=200) as store:
-        model = Model(likeness_of(Script.families(2000), store.settings))
+    with nk.Store.create(tmp_path / "pages.store", threshold=0.7, max_pending=100) as store:
+        model = Model(likeness_of(Script.families(1000), store.settings))
         while script:
-            one = script.operation(0)
-            state, expected = model.step(state, one)
-            assert expected == answered_by(store, one), one
+            operation = script.operation(0)
+            state, expected = model.step(state, operation)
+            assert expected == results_of_store(store, operation), operation
 
 
 @pytest.mark.parametrize("count", [5_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
-def test_what_sixteen_clients_see_of_the_service_is_linearizable(tmp_path: Path, count: int) -> None:
-    """Checks, additions, removals and questions, single and in batches, on families that few documents share."""
+def test_histories_of_sixteen_clients_are_linearizable(tmp_path: Path, count: int) -> None:
+    """Checks, additions, removals and reads by sixteen clients, single and in batches, are linearizable."""
     path, script = tmp_path / "pages.store", Script(1, count)
     with nk.Store.create(path, threshold=0.7) as store:
         likeness = likeness_of(Script.families(count), store.settings)
     assert likeness
-    # A machine that sleeps for a while closes no connection.
+    # A paused machine must not close connections.
     with serving(path, "--timeout", "3600") as service:
         history = asyncio.run(history_of(service, script))
         assert 0 == service.end()
     assert count == len(history)
     assert 1 < overlap_of(history)
-    found = violation_of(history, likeness, named_family)
-    if found is not None:
+    violation = violation_of(history, likeness, named_family)
+    if violation is not None:
         write_history(tmp_path / "history.jsonl", history, likeness)
-    assert found is None, f"{found}\n{tmp_path / 'history.jsonl'}"
-    # All that can be said was said.
-    told = {one if isinstance(one, str) else one.status for operation in history for one in operation.seen or ()}
-    assert {"new", "exact", "near", "known", "other-content", "absent", "removed"} == told
+    assert violation is None, f"{violation}\n{tmp_path / 'history.jsonl'}"
+    # Every possible result occurred.
+    statuses = {
+        seen if isinstance(seen, str) else seen.status for operation in history for seen in operation.seen or ()
+    }
+    assert {"new", "exact", "near", "known", "other-content", "absent", "removed"} == statuses

@@ -1,4 +1,4 @@
-"""How a service is run: who may ask, what is too much, what happens when the disk is full or the process ends."""
+"""Operation of a service: access, limits, full disks, and shutdown."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from inside import NDJSON, Asked, inside
+from asgi import NDJSON, AsgiClient, asgi_client
 from live import SECONDS, serving, start
+from threaded import serve_in_thread
 
 import nearkin as nk
+from command import call, run
 from nearkin.errors import InputError, OutputError, ParameterError
 from nearkin.service.auth import read_tokens
 from nearkin.service.errors import PROBLEMS, Problem, problem_from
@@ -37,7 +39,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-# Who may ask
+# Access
 
 
 def test_tokens(tmp_path: Path) -> None:
@@ -46,7 +48,7 @@ def test_tokens(tmp_path: Path) -> None:
     file.chmod(0o600)
 
     async def main() -> None:
-        async with inside(tmp_path / "s", ServiceSettings(host="0.0.0.0", token_file=file)) as service:  # noqa: S104
+        async with asgi_client(tmp_path / "s", ServiceSettings(host="0.0.0.0", token_file=file)) as service:  # noqa: S104
             reply = await service.post("/v1/check", {"text": "x"})
             assert (401, "no-token") == (reply.status, reply.slug)
             assert reply.headers["www-authenticate"].startswith("Bearer")
@@ -61,7 +63,7 @@ def test_tokens(tmp_path: Path) -> None:
             for path in ("/metrics", "/v1/info", "/v1/documents/0"):
                 assert 401 == (await service.get(path)).status, path
                 assert 200 == (await service.get(path, bearer(READ))).status, path
-            # Behind tokens a name of its own is no matter.
+            # With tokens any Host is accepted.
             assert 200 == (await service.get("/healthz", {"Host": "nearkin.example"})).status
 
     asyncio.run(main())
@@ -76,13 +78,13 @@ def test_tokens(tmp_path: Path) -> None:
         (f"read {READ} more", "is not a token"),
     ],
 )
-def test_bad_files_of_tokens(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_token_files(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "tokens").write_text(text, "utf-8")
     with pytest.raises(InputError, match=said):
         read_tokens(tmp_path / "tokens")
 
 
-def test_no_host_beyond_this_machine_without_tokens() -> None:
+def test_other_hosts_need_tokens() -> None:
     with pytest.raises(ParameterError, match="--token-file"):
         ServiceSettings(host="0.0.0.0")  # noqa: S104
     with pytest.raises(ParameterError, match="both, in PEM"):
@@ -91,10 +93,10 @@ def test_no_host_beyond_this_machine_without_tokens() -> None:
 
 
 def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
-    """A page of another site can make a browser send requests to loopback; their names tell."""
+    """Requests that another website sends through a browser are refused by their Host or Origin."""
 
     async def main() -> None:
-        async with inside(tmp_path / "s", ServiceSettings(allowed_hosts=("lsh.example",))) as service:
+        async with asgi_client(tmp_path / "s", ServiceSettings(allowed_hosts=("lsh.example",))) as service:
             for host in ("127.0.0.1:8470", "localhost", "[::1]:99", "LSH.example:80"):
                 assert 200 == (await service.get("/v1/info", {"Host": host})).status, host
             for host in ("evil.example", "127.0.0.1.evil.example", "[::2]"):
@@ -102,9 +104,9 @@ def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
             own = {"Host": "localhost:8470", "Origin": "http://localhost:8470"}
             assert 200 == (await service.get("/v1/info", own)).status
             for origin in ("http://evil.example", "null", "http://localhost:1", ""):
-                found = await service.post("/v1/add", {"text": "x"}, {**own, "Origin": origin})
-                assert "not-allowed" == found.slug, origin
-            # What a form can send without asking is refused, too.
+                reply = await service.post("/v1/add", {"text": "x"}, {**own, "Origin": origin})
+                assert "not-allowed" == reply.slug, origin
+            # Media types that a form can send are refused.
             assert "media-type" == (await service.post("/v1/add", {"text": "x"}, type="text/plain")).slug
 
     asyncio.run(main())
@@ -112,7 +114,7 @@ def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
 
 def test_readonly(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s", ServiceSettings(readonly=True)) as service:
+        async with asgi_client(tmp_path / "s", ServiceSettings(readonly=True)) as service:
             assert 200 == (await service.post("/v1/check", {"text": "x"})).status
             for path, body in (("add", {"text": "x"}), ("check-and-add", {"text": "x"}), ("remove", {"id": "a"})):
                 assert "read-only" == (await service.post(f"/v1/{path}", body)).slug
@@ -122,14 +124,14 @@ def test_readonly(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-# What is too much
+# Limits
 
 
 def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
     limits = Limits(max_body=20_000, max_batch=5, max_pending=40_000, max_line=3000, max_documents=50)
 
     async def main() -> None:
-        async with inside(tmp_path / "s", ServiceSettings(limits=limits)) as service:
+        async with asgi_client(tmp_path / "s", ServiceSettings(limits=limits)) as service:
             large = {"text": "word " * 5000}
             reply = await service.post("/v1/check", large)
             assert (413, "close") == (reply.status, reply.headers["connection"])
@@ -158,10 +160,10 @@ def _zstd(data: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(data, asbytes=True))
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_missing_body_times_out(tmp_path: Path) -> None:
     async def main() -> None:
         settings = ServiceSettings(limits=Limits(timeout=0.5))
-        async with inside(tmp_path / "s", settings) as service:
+        async with asgi_client(tmp_path / "s", settings) as service:
 
             async def silent() -> Any:
                 await asyncio.sleep(60)
@@ -181,13 +183,13 @@ def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_more_than_can_wait_is_sent_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the store held up, requests wait up to the limit, and the others get 429 at once; nothing is lost."""
-    held = asyncio.Event()
+def test_overload_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the store is blocked, requests are queued up to the limit; others get 429 at once, and none is lost."""
+    released = asyncio.Event()
     original = Store.check_and_add
 
     def slow(self: Store, *arguments: Any, **options: Any) -> Any:
-        while not held.is_set():
+        while not released.is_set():
             time.sleep(0.005)
         return original(self, *arguments, **options)
 
@@ -195,34 +197,35 @@ def test_more_than_can_wait_is_sent_back(tmp_path: Path, monkeypatch: pytest.Mon
 
     async def main() -> None:
         limits = Limits(max_body=2000, max_pending=6000, max_documents=20)
-        async with inside(tmp_path / "s", ServiceSettings(limits=limits)) as service:
+        async with asgi_client(tmp_path / "s", ServiceSettings(limits=limits)) as service:
             calls = [
                 asyncio.ensure_future(service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at} " * 20}))
                 for at in range(60)
             ]
             while not any(call.done() for call in calls):
                 await asyncio.sleep(0.01)
-            # What was sent back did not wait for the store, which is still held up.
+            # A refused request does not wait for the store, which is still blocked.
             assert 429 == next(call for call in calls if call.done()).result().status
             hall = service.state
             assert hall.admission.documents <= 20
             assert hall.admission.bytes <= 6000
-            held.set()
+            released.set()
             replies = await asyncio.gather(*calls)
-            told = [reply.status for reply in replies]
-            assert {200, 429} == set(told)
+            statuses = [reply.status for reply in replies]
+            assert {200, 429} == set(statuses)
             busy = next(reply for reply in replies if reply.status == 429)
             assert ("busy", "1") == (busy.slug, busy.headers["retry-after"])
-            assert told.count(200) == (await service.get("/v1/info")).json()["documents"]
+            assert statuses.count(200) == (await service.get("/v1/info")).json()["documents"]
 
     asyncio.run(main())
 
 
-def test_a_stream_is_answered_while_it_comes(tmp_path: Path) -> None:
-    """The first answer is there before the second line is sent; all of a stream may be sent before any is read."""
-    with serving(tmp_path / "s") as service:
+def test_results_are_streamed(tmp_path: Path) -> None:
+    """Results arrive while the stream is sent, and an entire stream may be sent before any result is read."""
+    nk.Store.create(tmp_path / "s").close()
+    with serve_in_thread(tmp_path / "s") as service:
         head = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\n"
-        with socket.create_connection((service.host, service.port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
             connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
             seen = b""
             for number in range(3):
@@ -233,7 +236,7 @@ def test_a_stream_is_answered_while_it_comes(tmp_path: Path) -> None:
             connection.sendall(b"0\r\n\r\n")
         count = 120_000
         body = b"".join(b'{"text": "%d"}\n' % number for number in range(count))
-        with socket.create_connection((service.host, service.port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
             connection.sendall(head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             answer = bytearray()
             while piece := connection.recv(1 << 16):
@@ -241,10 +244,10 @@ def test_a_stream_is_answered_while_it_comes(tmp_path: Path) -> None:
         assert count == answer.count(b'"status"')
 
 
-# When something fails
+# Failures
 
 
-def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_refuses_changes_until_space_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = Store.check_and_add
     full, free = True, 0
 
@@ -263,7 +266,7 @@ def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path, monkeyp
 
     async def main() -> None:
         nonlocal full, free
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             replies = await asyncio.gather(
                 *[service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at}"}) for at in range(5)]
             )
@@ -296,13 +299,13 @@ def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path, monkeyp
 def test_errors_of_the_store_are_problems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, slug: str
 ) -> None:
-    """Each has its status; what is internal says nothing of the inside, and the service goes on."""
+    """Each error has a status; internal ones disclose nothing, and the service keeps working."""
 
     def failing(self: Store, *arguments: Any, **options: Any) -> Any:
         raise error
 
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             with monkeypatch.context() as patch:
                 patch.setattr(Store, "check", failing)
                 reply = await service.post("/v1/check", {"text": "x"})
@@ -313,7 +316,7 @@ def test_errors_of_the_store_are_problems(
     asyncio.run(main())
 
 
-def test_every_problem_is_a_status_and_a_title() -> None:
+def test_every_problem_has_a_status_and_a_title() -> None:
     for slug, (status, title) in PROBLEMS.items():
         members = Problem(slug, "detail", found=1).details("7")
         assert (status, title, "detail", "7", 1) == tuple(
@@ -326,7 +329,7 @@ def test_backups_and_merges(tmp_path: Path) -> None:
     (tmp_path / "backups").mkdir()
 
     async def main() -> None:
-        async with inside(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
+        async with asgi_client(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
             await service.post("/v1/add", {"documents": [{"id": f"d{n}", "text": f"words {n}"} for n in range(9)]})
             assert 1 == (await service.call("POST", "/v1/merge")).json()["segments"]
             reply = await service.post("/v1/backup", {"name": "monday"})
@@ -337,17 +340,17 @@ def test_backups_and_merges(tmp_path: Path) -> None:
             with nk.Store.open(tmp_path / "backups" / "monday", "r") as copy:
                 copy.verify()
                 assert 9 == len(copy)
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             assert "no-backups" == (await service.post("/v1/backup", {"name": "x"})).slug
 
     asyncio.run(main())
 
 
-# Its life
+# Lifecycle
 
 
-def test_what_was_taken_is_answered_when_it_ends(tmp_path: Path) -> None:
-    """SIGTERM while requests run: each gets an answer or no connection, and all that was acknowledged is there."""
+def test_shutdown_finishes_requests_in_flight(tmp_path: Path) -> None:
+    """After SIGTERM each request gets a response or no connection, and acknowledged documents are stored."""
     import threading
 
     store, said, refused = tmp_path / "s", [], []
@@ -374,7 +377,7 @@ def test_what_was_taken_is_answered_when_it_ends(tmp_path: Path) -> None:
         assert 0 == service.end()
         for thread in threads:
             thread.join()
-        events = [one["event"] for one in service.log]
+        events = [entry["event"] for entry in service.log]
         assert ["ending", "closed"] == events[-2:], events
         assert not service.rest
     with nk.Store.open(store, "r") as there:
@@ -383,21 +386,23 @@ def test_what_was_taken_is_answered_when_it_ends(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
-    with serving(tmp_path / "s") as service:
+    nk.Store.create(tmp_path / "s").close()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         with pytest.raises(OutputError, match="use another --port"):
-            free_port("127.0.0.1", service.port)
-        run = _run("serve", str(tmp_path / "s"), "--port", str(service.port))
-        assert (1, True) == (run.returncode, "can't listen on 127.0.0.1" in run.stderr), run.stderr
+            free_port("127.0.0.1", port)
+        done = call("serve", tmp_path / "s", "--port", str(port))
+        assert (1, True) == (done.code, "can't listen on 127.0.0.1" in done.message), done.err
 
 
 def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
-    run = _run("serve", str(tmp_path / "nothing"))
-    assert (1, True) == (run.returncode, "no store is here" in run.stderr), run.stderr
+    done = call("serve", tmp_path / "nothing", "--port", "0")
+    assert (1, True) == (done.code, "no store is here" in done.message), done.err
     store = tmp_path / "s"
     nk.Store.create(store).close()
     (store / "log.sqlite").write_bytes(b"no database" * 1000)
-    run = _run("serve", str(store), "--port", "0")
-    assert (1, True) == (run.returncode, "log.sqlite" in run.stderr), run.stderr
+    done = run("serve", store, "--port", "0")
+    assert (1, True) == (done.returncode, b"log.sqlite" in done.stderr), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -419,22 +424,17 @@ def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
         (["--readonyl"], "--readonly"),
     ],
 )
-def test_bad_options(tmp_path: Path, options: list[str], said: str) -> None:
+def test_bad_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str) -> None:
     nk.Store.create(tmp_path / "s").close()
     (tmp_path / "cert.pem").write_text("", "utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "nearkin", "serve", "s", *options],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=300,
-    )
-    assert run.returncode in (1, 2)
-    assert said in run.stderr, run.stderr
-    assert "Traceback" not in run.stderr
+    monkeypatch.chdir(tmp_path)
+    done = call("serve", "s", *options)
+    assert done.code in (1, 2)
+    assert said in done.message, done.err
+    assert "Traceback" not in done.err
 
 
-def test_uvicorn_serves_it_too(tmp_path: Path) -> None:
+def test_uvicorn_serves_the_application(tmp_path: Path) -> None:
     uvicorn = pytest.importorskip("uvicorn")
     store = tmp_path / "s"
     nk.Store.create(store).close()
@@ -479,9 +479,9 @@ def test_tls(tmp_path: Path) -> None:
         end = time.monotonic() + SECONDS
         while not service.url and time.monotonic() < end:
             time.sleep(0.02)
-        assert service.url.startswith("https://"), service.told()
+        assert service.url.startswith("https://"), service.output()
         context = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
-        # It listens before its store is open.
+        # The service listens before its store is open.
         while time.monotonic() < end:
             with contextlib.suppress(urllib.error.HTTPError):
                 urllib.request.urlopen(f"{service.url}/readyz", timeout=SECONDS, context=context).close()  # noqa: S310
@@ -493,83 +493,87 @@ def test_tls(tmp_path: Path) -> None:
             assert "new" == json.load(reply)["status"]
 
 
-def test_questions_before_the_store_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process lives, and says that it is not ready."""
+def test_requests_before_the_store_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the store is open the process runs, and requests get not-ready."""
     from nearkin.service.app import Service
 
     async def main() -> None:
         nk.Store.create(tmp_path / "s").close()
-        asked = Asked(Service(tmp_path / "s", ServiceSettings()))
-        assert 200 == (await asked.get("/healthz")).status
+        client = AsgiClient(Service(tmp_path / "s", ServiceSettings()))
+        assert 200 == (await client.get("/healthz")).status
         for path in ("/readyz", "/v1/info", "/metrics"):
-            reply = await asked.get(path)
+            reply = await client.get(path)
             assert ("not-ready", "1") == (reply.slug, reply.headers["retry-after"])
-        asked.state.start()
-        assert asked.state.opening is not None
-        await asked.state.opening
-        assert 200 == (await asked.get("/readyz")).status
-        await asked.state.close()
-        assert "shutting down" in (await asked.get("/readyz")).json()["detail"]
+        await client.state.start()
+        assert 200 == (await client.get("/readyz")).status
+        await client.state.close()
+        assert "shutting down" in (await client.get("/readyz")).json()["detail"]
 
     asyncio.run(main())
 
 
-def test_the_log_says_each_request_when_asked(tmp_path: Path) -> None:
-    with serving(tmp_path / "s", "--access-log") as service:
-        reply = service.post("/v1/check", {"text": "x"})
-    (line,) = [one for one in service.log if one.get("id") == reply.headers["x-request-id"]]
-    assert ("request", "/v1/check", 200) == (line["event"], line["route"], line["status"])
+def test_the_access_log_has_each_request(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    async def main() -> None:
+        async with asgi_client(tmp_path / "s", ServiceSettings(access_log=True)) as service:
+            reply = await service.post("/v1/check", {"text": "x"})
+            (line,) = [entry for entry in read_log(capfdbinary) if entry.get("id") == reply.headers["x-request-id"]]
+            assert ("request", "/v1/check", 200) == (line["event"], line["route"], line["status"])
+
+    asyncio.run(main())
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "nearkin", *arguments], capture_output=True, text=True, timeout=300)
+def read_log(capture: pytest.CaptureFixture[bytes]) -> list[dict[str, Any]]:
+    """Return the objects of the log since the last call."""
+    return [json.loads(line) for line in capture.readouterr().err.splitlines()]
 
 
-def test_what_can_fail_does_so_before_a_store_is_made(tmp_path: Path) -> None:
+def test_errors_precede_the_creation_of_a_store(tmp_path: Path) -> None:
     with serving(tmp_path / "s", "--backups", str(tmp_path / "new" / "backups")) as service:
         assert 201 == service.post("/v1/backup", {"name": "one"}).status
         for options in (["--port", str(service.port)], ["--port", "0", "--sync", "sometimes"]):
-            run = _run("serve", str(tmp_path / "never"), "--create", *options)
-            assert run.returncode in (1, 2)
+            assert call("serve", tmp_path / "never", "--create", *options).code in (1, 2)
             assert not (tmp_path / "never").exists()
 
 
-def test_a_failure_that_is_nobodys_fault_is_in_the_log(tmp_path: Path) -> None:
-    with serving(tmp_path / "s", "--backups", str(tmp_path / "backups")) as service:
-        (tmp_path / "backups").rmdir()
-        (tmp_path / "backups").write_text("no folder", "utf-8")
-        assert 500 == service.post("/v1/backup", {"name": "one"}).status
-    assert ["failed"] == [one["event"] for one in service.log if one["level"] == "error"]
+def test_internal_errors_are_logged(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    (tmp_path / "backups").write_text("no folder", "utf-8")
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
+            assert 500 == (await service.post("/v1/backup", {"name": "one"})).status
+        assert ["failed"] == [entry["event"] for entry in read_log(capfdbinary) if entry["level"] == "error"]
+
+    asyncio.run(main())
 
 
 def test_a_deduplication_into_a_service_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("some words", "utf-8")
-    run = _run("dedup", str(tmp_path / "a.txt"), "--store", "http://127.0.0.1:8470", "--out", str(tmp_path / "out"))
-    assert (2, True) == (run.returncode, "nearkin store add URL" in run.stderr), run.stderr
+    done = call("dedup", tmp_path / "a.txt", "--store", "http://127.0.0.1:8470", "--out", tmp_path / "out")
+    assert (2, True) == (done.code, "nearkin store add URL" in done.message), done.err
 
 
-def test_of_requests_done_one_by_one_each_has_its_own_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bad digest makes a piece of a stream go one by one: keys hold there, too, and a full disk refuses one alone."""
+def test_requests_of_a_failed_group_are_executed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a bad digest splits a group, keys still work, and a full disk refuses a single document."""
     data = [b"".join(b"line %d of file %d\n" % (line * at, at) for line in range(200)) for at in range(1, 4)]
-    digests = [nk.ssdeep.hash(one) for one in data]
+    digests = [nk.ssdeep.hash(content) for content in data]
     items = [{"id": "a", "digest": digests[0]}, {"id": "b", "digest": "no digest"}, {"id": "c", "digest": digests[1]}]
     body = b"".join(json.dumps(item).encode() + b"\n" for item in items)
     original = Store.check_and_add
 
-    def failing(self: Store, given: Any, ids: Any, **options: Any) -> Any:
+    def failing(self: Store, items: Any, ids: Any, **options: Any) -> Any:
         if ids == ["c"]:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return original(self, given, ids, **options)
+        return original(self, items, ids, **options)
 
     async def main() -> None:
-        async with inside(tmp_path / "s", recipe="ssdeep", threshold=60) as service:
+        async with asgi_client(tmp_path / "s", recipe="ssdeep", threshold=60) as service:
             key = {"Idempotency-Key": "k"}
             with monkeypatch.context() as patch:
                 patch.setattr(Store, "check_and_add", failing)
-                found = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
-            assert ["new", 400, 507] == [one.get("status") or one["error"]["status"] for one in found]
+                results = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
+            assert ["new", 400, 507] == [item.get("status") or item["error"]["status"] for item in results]
             assert 1 == (await service.get("/v1/info")).json()["documents"]
             again = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
-            assert ["new", 400, "new"] == [one.get("status") or one["error"]["status"] for one in again]
+            assert ["new", 400, "new"] == [item.get("status") or item["error"]["status"] for item in again]
 
     asyncio.run(main())

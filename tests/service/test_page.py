@@ -1,4 +1,4 @@
-"""The page of the service in a real browser, over a service whose every answer is known."""
+"""The page in a real browser, with a service whose results are fixed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """A store of texts with two documents."""
+    """A service with two texts."""
     made = Service()
     made.put("http://a/fox", FOX, {"source": "web", "n": 7})
     made.put("http://b/sea", "ships sail on the wide blue sea at night")
@@ -52,20 +52,20 @@ def visit(browser: Browser, service: Service) -> Iterator[Visit]:
 
 
 def verdict(visit: Visit, word: str) -> None:
-    """Waits until the verdict on what stands in the field is a word."""
+    """Wait until the verdict on the current text is a word."""
     visit.page.wait_for_function(
         "word => document.querySelector('#verdict:not(.stale) #verdict-word')?.textContent === word", arg=word
     )
 
 
 def ask(visit: Visit, text: str, word: str) -> None:
-    """Asks for a text until the verdict is a word."""
+    """Check a text, and wait until the verdict is a word."""
     visit.page.fill("#subject", text)
     visit.page.click("#check")
     verdict(visit, word)
 
 
-def test_a_text_that_is_like_nothing_is_new(visit: Visit) -> None:
+def test_a_text_without_matches_is_new(visit: Visit) -> None:
     ask(visit, "an entirely unheard tale", "New")
     assert "Like nothing in the store" in visit.text("#verdict-why")
     assert visit.page.locator("#matches").is_hidden()
@@ -90,7 +90,7 @@ def test_differences_of_a_near_duplicate_are_marked_by_words(visit: Visit) -> No
     assert "0.846" in visit.text("#matches .figures")
 
 
-def test_what_is_typed_is_checked_without_a_button(visit: Visit, service: Service) -> None:
+def test_typed_text_is_checked_automatically(visit: Visit, service: Service) -> None:
     visit.page.locator("#subject").press_sequentially("words of my own")
     verdict(visit, "New")
     assert {"text": "words of my own"} == service.sent("/v1/check")[-1]
@@ -124,7 +124,7 @@ def test_a_verdict_of_an_older_text_says_so(visit: Visit) -> None:
 
 
 def test_an_answer_to_an_older_question_is_not_shown(visit: Visit) -> None:
-    """Of two checks at once the later one is shown."""
+    """Of two concurrent checks the result of the later one is shown."""
     visit.page.fill("#subject", NEAR)
     visit.page.keyboard.press("Control+Enter")
     ask(visit, "quite another thing", "New")
@@ -163,7 +163,7 @@ def test_an_adding_that_failed_is_sent_again_with_its_key(visit: Visit, service:
 
 
 def test_why_an_adding_failed_stays_on_the_page(visit: Visit, service: Service) -> None:
-    """An id that was typed just before is not compared any more: that would take the words away."""
+    """An id typed just before is no longer compared, because that would remove the message."""
     ask(visit, "an entirely unheard tale", "New")
     service.refusal = Refusal(429, "busy", "Busy", "The queue is full.")
     visit.page.evaluate(
@@ -175,7 +175,7 @@ def test_why_an_adding_failed_stays_on_the_page(visit: Visit, service: Service) 
     )
     visit.wait("#add-problem", "The queue is full.")
     service.refusal = None
-    # Longer than the page waits for more of an id.
+    # Longer than the page waits for the rest of an id.
     visit.page.wait_for_timeout(1000)
     assert "The queue is full." in visit.text("#add-problem")
     assert [] == service.sent("/v1/documents")
@@ -246,14 +246,14 @@ def test_large_integers_stay_exact_ids(browser: Browser) -> None:
 
 
 def drop(visit: Visit, name: str, content: bytes) -> None:
-    """Drops a file onto the page as a hand does."""
+    """Drop a file onto the page."""
     script = """([name, bytes]) => {
         const carried = new DataTransfer();
-        carried.items.add(new File([new Uint8Array(bytes)], name));
+        carried.items.add(new File([Uint8Array.from(bytes, (sign) => sign.charCodeAt(0))], name));
         for (const kind of ["dragenter", "dragover", "drop"])
             document.body.dispatchEvent(new DragEvent(kind, {dataTransfer: carried, bubbles: true, cancelable: true}));
     }"""
-    visit.page.evaluate(script, [name, list(content)])
+    visit.page.evaluate(script, [name, content.decode("latin-1")])
 
 
 def test_a_file_is_dropped_or_chosen(visit: Visit, service: Service) -> None:
@@ -307,8 +307,8 @@ def test_a_store_of_vectors_gets_numbers(browser: Browser) -> None:
         visit.wait("#subject-problem", "This is not a vector")
 
 
-def test_all_is_done_by_keyboard_alone(visit: Visit, service: Service) -> None:
-    """From the address to a document that is added, looked at and removed, without a pointer."""
+def test_everything_works_by_keyboard(visit: Visit, service: Service) -> None:
+    """A document is added, viewed and removed without a pointer."""
     keys = visit.page.keyboard
 
     def go_to(name: str) -> None:
@@ -374,10 +374,10 @@ def test_a_token_is_asked_for_and_kept_in_the_tab_alone(browser: Browser) -> Non
 
 
 def test_hostile_documents_are_text_and_nothing_else(browser: Browser) -> None:
-    """Ids, texts and columns that hold markup, or turn the order of letters, are shown and named as they are."""
+    """Ids, texts and columns with markup or direction marks are shown as text."""
     made = Service()
-    for place, name in enumerate(HOSTILE):
-        made.put(name, f"{FOX} {name} {place}", {"<b>bold</b>": name, "style": "</style><script>1</script>"})
+    for position, name in enumerate(HOSTILE):
+        made.put(name, f"{FOX} {name} {position}", {"<b>bold</b>": name, "style": "</style><script>1</script>"})
     with serving(made) as service, visiting(browser, service.url, width=320) as visit:
         visit.wait("#about", "documents")
         visit.page.select_option("#best", "50")
@@ -435,7 +435,7 @@ def test_a_problem_is_shown_beside_what_caused_it_and_announced(visit: Visit, se
 
 
 def silent(visit: Visit, service: Service) -> bool:
-    """Whether nothing is asked for longer than between two readings, once a reading under way has ended."""
+    """Return True if the page sends nothing for longer than its interval, after a request in progress."""
     for _ in range(5):
         count = len(service.seen)
         visit.page.wait_for_timeout(2500)
@@ -456,7 +456,7 @@ def test_the_state_is_drawn_live_and_pauses(visit: Visit, service: Service) -> N
     visit.wait("#live", "Live")
 
 
-def test_a_tab_that_is_hidden_asks_nothing(visit: Visit, service: Service) -> None:
+def test_a_hidden_tab_sends_nothing(visit: Visit, service: Service) -> None:
     visit.wait("#live", "Live")
     script = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true}); " + (
         "document.dispatchEvent(new Event('visibilitychange'))"
@@ -468,7 +468,7 @@ def test_a_tab_that_is_hidden_asks_nothing(visit: Visit, service: Service) -> No
     visit.wait("#live", "Live")
 
 
-def test_a_service_that_stops_is_told(browser: Browser) -> None:
+def test_a_stopped_service_is_reported(browser: Browser) -> None:
     with serving(Service()) as service:
         context = browser.new_context()
         try:
@@ -508,16 +508,16 @@ def test_no_width_scrolls_sideways_and_axe_finds_no_fault(
 
 
 def compare(visit: Visit, stored: str, yours: str) -> dict[str, object]:
-    """The differences of two texts, as the page's own module finds them."""
-    found: str = visit.page.evaluate(
+    """Return the differences of two texts, as the module of the page finds them."""
+    text: str = visit.page.evaluate(
         "async ([a, b]) => JSON.stringify((await import('/page/differences.js')).differences(a, b))", [stored, yours]
     )
-    result: dict[str, object] = json.loads(found)
+    result: dict[str, object] = json.loads(text)
     return result
 
 
 def test_differences_give_both_texts_back_and_are_fewest(visit: Visit) -> None:
-    """Random texts: both sides are whole, and as many tokens are marked as the longest common subsequence leaves."""
+    """For random texts both sides are complete, and the unmarked tokens are a longest common subsequence."""
     script = """async () => {
         const {changed} = await import('/page/differences.js');
         let state = 7;
@@ -564,11 +564,11 @@ def test_differences_give_both_texts_back_and_are_fewest(visit: Visit) -> None:
     ids=range(10),
 )
 def test_differences_hold_both_texts(visit: Visit, stored: str, yours: str, by: str) -> None:
-    found = compare(visit, stored, yours)
-    runs = found["runs"]
+    differences = compare(visit, stored, yours)
+    runs = differences["runs"]
     assert isinstance(runs, list)
     assert (by, stored, yours) == (
-        found["by"],
+        differences["by"],
         "".join(run.get("same", run.get("gone")) for run in runs),
         "".join(run.get("same", run.get("come")) for run in runs),
     )
@@ -602,7 +602,7 @@ def test_long_stretches_that_are_equal_are_folded(visit: Visit, service: Service
 
 
 def test_the_page_has_no_inline_code_and_no_markup_from_strings() -> None:
-    """What the content policy would refuse, and what could turn a document into markup, is in no file."""
+    """No file has code that the content policy refuses, or that turns a document into markup."""
     html = (PAGE / "index.html").read_text("utf-8")
     assert [] == re.findall(r"<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\ssrc=)", html)
     for path in PAGE.glob("*.js"):

@@ -1,4 +1,4 @@
-"""The page over the service itself: `nearkin serve` in a process of its own, asked by a real browser."""
+"""The page with `nearkin serve` in a process, in a real browser."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def texts(tmp_path: Path) -> Path:
 
 
 def verdict(visit: Visit, word: str) -> None:
-    """Waits until the answer is a word."""
+    """Wait until the verdict is a word."""
     visit.page.wait_for_function(
         "word => document.querySelector('#verdict:not(.stale) #verdict-word')?.textContent === word", arg=word
     )
 
 
-def test_a_text_is_checked_added_looked_at_and_removed(browser: Browser, texts: Path) -> None:
-    """The walk of a person, and what the store has after it."""
+def test_a_text_is_checked_added_viewed_and_removed(browser: Browser, texts: Path) -> None:
+    """A text is checked, added, viewed and removed on the page, and in the store."""
     with serving(texts) as service, visiting(browser, service.url) as visit:
         visit.wait("#about", "A store of texts with 2 documents")
         visit.page.fill("#subject", NEAR)
@@ -103,7 +103,7 @@ def test_a_token_opens_the_page_and_a_read_token_changes_nothing(browser: Browse
         visit.wait("#added", "Added: near is near.")
 
 
-def test_a_readonly_service_is_said_to_be_one(browser: Browser, texts: Path) -> None:
+def test_a_readonly_service_is_reported(browser: Browser, texts: Path) -> None:
     with serving(texts, "--readonly") as service, visiting(browser, service.url) as visit:
         visit.wait("#readonly", "This service is read-only. Checks go on; nothing can be added or removed.")
         visit.page.fill("#subject", FOX)

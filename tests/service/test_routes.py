@@ -1,4 +1,4 @@
-"""What each route answers: what the store answers, bit for bit; and what it refuses."""
+"""Results of the routes, which equal those of the store bit for bit, and their errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from inside import ARROW, NDJSON, Asked, inside
+from asgi import ARROW, NDJSON, AsgiClient, asgi_client
 
 import nearkin as nk
 from nearkin.index.fingerprints import to_hex
@@ -29,22 +29,22 @@ IDS = ["a", "b", "http://c/d?e=%2F", "é", " "]
 
 
 def rows_of(answers: nk.CheckResult) -> list[dict[str, Any]]:
-    """Answers of a store as the service writes them."""
-    found = []
+    """Return results of a store as the service encodes them."""
+    rows = []
     for number, row in enumerate(answers.rows()):
         similarity = None if math.isnan(row["similarity"]) else row["similarity"]
         own = {} if answers.own_ids is None else {"id": answers.own_ids[number]}
-        found.append(own | {**row, "similarity": similarity})
-    return found
+        rows.append(own | {**row, "similarity": similarity})
+    return rows
 
 
 def lines_of(values: list[Any]) -> bytes:
-    """NDJSON."""
+    """Return values as NDJSON."""
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
 def arrow_of(**columns: Any) -> bytes:
-    """An Arrow stream."""
+    """Return columns as an Arrow stream."""
     sink = pa.BufferOutputStream()
     table = pa.table(columns)
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -52,8 +52,10 @@ def arrow_of(**columns: Any) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-async def answers_in(form: str, service: Asked, route: str, ids: list[Any] | None, texts: list[str]) -> list[Any]:
-    """What a route says of documents that are sent in one of the forms."""
+async def send_documents(
+    form: str, service: AsgiClient, route: str, ids: list[Any] | None, texts: list[str]
+) -> list[Any]:
+    """Send documents to a route in one of the formats, and return the results."""
     items = [{"text": text} | ({} if ids is None else {"id": ids[at]}) for at, text in enumerate(texts)]
     if form == "one":
         return [(await service.post(route, item)).json() for item in items]
@@ -65,46 +67,46 @@ async def answers_in(form: str, service: Asked, route: str, ids: list[Any] | Non
         return (await service.post(f"{route}?strict=1", lines_of(items), type=NDJSON)).lines()
     reply = await service.post(route, arrow_of(text=texts, **({} if ids is None else {"id": ids})), type=ARROW)
     with pa.ipc.open_stream(reply.body) as reader:
-        found = reader.read_all().to_pylist()
-    return [row | {"similarity": None if math.isnan(row["similarity"]) else row["similarity"]} for row in found]
+        rows = reader.read_all().to_pylist()
+    return [row | {"similarity": None if math.isnan(row["similarity"]) else row["similarity"]} for row in rows]
 
 
 @pytest.mark.parametrize("form", ["one", "batch", "lines", "strict", "arrow"])
 @pytest.mark.parametrize("ids", [IDS, [1, 2, -3, 1 << 62, 9], None], ids=["strings", "integers", "none"])
-def test_answers_are_those_of_the_store(tmp_path: Path, form: str, ids: list[Any] | None) -> None:
+def test_results_are_those_of_the_store(tmp_path: Path, form: str, ids: list[Any] | None) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "service.store", threshold=0.7) as service:
+        async with asgi_client(tmp_path / "service.store", threshold=0.7) as service:
             with nk.Store.create(tmp_path / "own.store", threshold=0.7) as store:
                 for texts in (TEXTS, ["The quick brown fox jumps over the lazy dogs."]):
-                    asked = await answers_in(form, service, "/v1/check", None, texts)
-                    assert rows_of(store.check(texts)) == asked
+                    checked = await send_documents(form, service, "/v1/check", None, texts)
+                    assert rows_of(store.check(texts)) == checked
                     again = None if ids is None else ids[: len(texts)]
                     if texts is not TEXTS and ids is not None:
                         again = ["z"] if isinstance(ids[0], str) else [77]
-                    found = await answers_in(form, service, "/v1/check-and-add", again, texts)
-                    assert rows_of(store.check_and_add(texts, again)) == found
+                    results = await send_documents(form, service, "/v1/check-and-add", again, texts)
+                    assert rows_of(store.check_and_add(texts, again)) == results
                 if ids is not None:
-                    found = await answers_in(form, service, "/v1/check-and-add", ids, TEXTS)
-                    assert rows_of(store.check_and_add(TEXTS, ids)) == found
-                    assert {"known"} == {row["status"] for row in found}
-                wanted = list(store.iter_documents())
+                    results = await send_documents(form, service, "/v1/check-and-add", ids, TEXTS)
+                    assert rows_of(store.check_and_add(TEXTS, ids)) == results
+                    assert {"known"} == {row["status"] for row in results}
+                expected = list(store.iter_documents())
         with nk.Store.open(tmp_path / "service.store") as made:
-            assert str(wanted) == str(list(made.iter_documents()))
+            assert str(expected) == str(list(made.iter_documents()))
 
     asyncio.run(main())
 
 
 def test_best_matches_and_documents(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s", threshold=0.7) as service:
+        async with asgi_client(tmp_path / "s", threshold=0.7) as service:
             items = [{"id": name, "text": text, "columns": {"n": 1.5}} for name, text in zip(IDS, TEXTS, strict=True)]
             items[2].pop("columns")
             assert 200 == (await service.post("/v1/check-and-add", {"documents": items})).status
             (best,) = [(await service.post("/v1/check?k=2", {"text": TEXTS[1]})).json()["matches"]]
             with nk.Store.open(tmp_path / "s", "r") as store:
-                (wanted,) = store.check([TEXTS[1]], k=2).matches or []
-                assert [(one.id, one.distance, one.similarity, one.columns) for one in wanted] == [
-                    (one["id"], one["distance"], one["similarity"], one["columns"]) for one in best
+                (expected,) = store.check([TEXTS[1]], k=2).matches or []
+                assert [(match.id, match.distance, match.similarity, match.columns) for match in expected] == [
+                    (match["id"], match["distance"], match["similarity"], match["columns"]) for match in best
                 ]
                 value = store.values(["a"])
                 hexadecimal = "".join(f"{int(word):016x}" for word in reversed(value[0]))
@@ -114,13 +116,13 @@ def test_best_matches_and_documents(tmp_path: Path) -> None:
                 assert (hit["id"], hit["distance"], hit["similarity"]) == ("a", 0, None)
                 for name in IDS:
                     quoted = "".join(f"%{byte:02X}" for byte in name.encode())
-                    one = (await service.get(f"/v1/documents/{quoted}?text=1")).json()
-                    (known,) = store.get([name])
-                    assert known is not None
-                    assert (one["id"], one["status"], one["columns"]) == (name, known.status, known.columns)
-                    assert store.texts([name]) == [one["text"]]
+                    match = (await service.get(f"/v1/documents/{quoted}?text=1")).json()
+                    (document,) = store.get([name])
+                    assert document is not None
+                    assert (match["id"], match["status"], match["columns"]) == (name, document.status, document.columns)
+                    assert store.texts([name]) == [match["text"]]
                 several = await service.post("/v1/documents?missing_ok=1", {"ids": ["b", "nobody", "a"]})
-                assert ["b", None, "a"] == [one and one["id"] for one in several.json()["documents"]]
+                assert ["b", None, "a"] == [match and match["id"] for match in several.json()["documents"]]
             assert "no-such-document" == (await service.get("/v1/documents/nobody")).slug
 
     asyncio.run(main())
@@ -128,7 +130,7 @@ def test_best_matches_and_documents(tmp_path: Path) -> None:
 
 def test_integer_ids_in_paths(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             await service.post("/v1/add", {"id": -5, "text": "some words"})
             assert -5 == (await service.get("/v1/documents/-5")).json()["id"]
             for wrong in ("x", "5.0", "99999999999999999999", "%C2%B2"):
@@ -138,9 +140,9 @@ def test_integer_ids_in_paths(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_batch_is_whole_or_nothing(tmp_path: Path) -> None:
+def test_a_batch_is_all_or_nothing(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             await service.post("/v1/add", {"id": "a", "text": TEXTS[0]})
             batch = [{"id": "b", "text": TEXTS[2]}, {"id": "a", "text": TEXTS[1]}]
             for body, form in (({"documents": batch}, "application/json"), (lines_of(batch), NDJSON)):
@@ -148,14 +150,14 @@ def test_a_batch_is_whole_or_nothing(tmp_path: Path) -> None:
                 reply = await service.post(path, body, type=form)
                 assert (409, "other-content", "a") == (reply.status, reply.slug, reply.json()["id"])
                 assert 1 == (await service.get("/v1/info")).json()["documents"]
-            found = (await service.post("/v1/check-and-add", lines_of(batch), type=NDJSON)).lines()
-            assert ("new", "b") == (found[0]["status"], found[0]["id"])
-            assert (2, 409, "a") == (found[1]["line"], found[1]["error"]["status"], found[1]["id"])
+            results = (await service.post("/v1/check-and-add", lines_of(batch), type=NDJSON)).lines()
+            assert ("new", "b") == (results[0]["status"], results[0]["id"])
+            assert (2, 409, "a") == (results[1]["line"], results[1]["error"]["status"], results[1]["id"])
 
     asyncio.run(main())
 
 
-def test_lines_answer_for_themselves(tmp_path: Path) -> None:
+def test_bad_lines_do_not_affect_others(tmp_path: Path) -> None:
     lines = [
         b'{"id": "a", "text": "one two three"}',
         b"",
@@ -171,18 +173,18 @@ def test_lines_answer_for_themselves(tmp_path: Path) -> None:
     ]
 
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             body = b"\n".join(lines)
             for pieces in ([body], [body[at : at + 7] for at in range(0, len(body), 7)]):
                 reply = await service.call("POST", "/v1/check-and-add", pieces, {"content-type": NDJSON})
-                found = reply.lines()
-                assert len(lines) == len(found)
-                good = [at for at, row in enumerate(found) if "status" in row]
-                assert [0, 10] == good, found
-                for at, row in enumerate(found):
+                results = reply.lines()
+                assert len(lines) == len(results)
+                good = [at for at, row in enumerate(results) if "status" in row]
+                assert [0, 10] == good, results
+                for at, row in enumerate(results):
                     if at not in good:
                         assert (at + 1, 4) == (row["line"], row["error"]["status"] // 100)
-            assert ["known", "known"] == [found[at]["status"] for at in good]
+            assert ["known", "known"] == [results[at]["status"] for at in good]
             packed = await service.post(
                 "/v1/check",
                 gzip.compress(b'{"text": "one two three"}\n{"text": 1}\n'),
@@ -195,11 +197,11 @@ def test_lines_answer_for_themselves(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_many_requests_at_once_each_have_their_own_answer(tmp_path: Path) -> None:
-    """Groups of requests are given to the store together; conflicts and bad documents stay with their own request."""
+def test_concurrent_requests_have_their_own_results(tmp_path: Path) -> None:
+    """Requests share calls of the store; conflicts and bad documents affect only their own request."""
 
     async def main() -> None:
-        async with inside(tmp_path / "s", threshold=0.7) as service:
+        async with asgi_client(tmp_path / "s", threshold=0.7) as service:
             await service.post("/v1/add", {"id": "taken", "text": "something that was there before"})
             calls: list[Any] = []
             for number in range(40):
@@ -212,7 +214,7 @@ def test_many_requests_at_once_each_have_their_own_answer(tmp_path: Path) -> Non
                     )
                     calls.append({"id": number, "text": "an id of another kind"})
                     calls.append({"id": f"c{number}", "text": text, "columns": {"x": number}})
-            replies = await asyncio.gather(*[service.post("/v1/check-and-add", one) for one in calls])
+            replies = await asyncio.gather(*[service.post("/v1/check-and-add", item) for item in calls])
             for call, reply in zip(calls, replies, strict=True):
                 if "documents" in call or call["id"] == "taken":
                     assert "other-content" == reply.slug
@@ -223,21 +225,21 @@ def test_many_requests_at_once_each_have_their_own_answer(tmp_path: Path) -> Non
                     assert ("exact" if call["id"].startswith("c") else "new") == reply.json()["status"]
             info = (await service.get("/v1/info")).json()
             assert 1 + 40 + 8 == info["documents"]
-            one = (await service.get("/v1/documents/c5")).json()
-            assert {"x": 5} == one["columns"]
+            item = (await service.get("/v1/documents/c5")).json()
+            assert {"x": 5} == item["columns"]
 
     asyncio.run(main())
 
 
-def test_a_request_that_is_sent_again_gets_its_first_answer(tmp_path: Path) -> None:
+def test_a_repeated_request_gets_its_first_result(tmp_path: Path) -> None:
     async def main() -> None:
         batch = {"documents": [{"id": name, "text": text} for name, text in zip(IDS, TEXTS, strict=True)]}
         batch["documents"].append(batch["documents"][0])
         key = {"Idempotency-Key": "k1"}
-        async with inside(tmp_path / "s", threshold=0.7) as service:
+        async with asgi_client(tmp_path / "s", threshold=0.7) as service:
             first = (await service.post("/v1/check-and-add", batch, key)).json()
             assert first == (await service.post("/v1/check-and-add", batch, key)).json()
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             assert first == (await service.post("/v1/check-and-add", batch, key)).json()
             other = (await service.post("/v1/check-and-add", batch, {"Idempotency-Key": "k2"})).json()
             assert {"known"} == {row["status"] for row in other["answers"]}
@@ -250,9 +252,9 @@ def test_a_request_that_is_sent_again_gets_its_first_answer(tmp_path: Path) -> N
     asyncio.run(main())
 
 
-def test_removed_documents_are_gone(tmp_path: Path) -> None:
+def test_removed_documents_are_hidden(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             batch = [{"id": name, "text": f"words of document {name} " * 3} for name in "abcd"]
             await service.post("/v1/add", {"documents": batch})
             assert {"removed": 1} == (await service.post("/v1/remove", {"id": "a"})).json()
@@ -261,7 +263,9 @@ def test_removed_documents_are_gone(tmp_path: Path) -> None:
             lines = (
                 await service.post("/v1/remove", lines_of([{"id": "c"}, {"id": "c"}, {"ids": []}]), type=NDJSON)
             ).lines()
-            assert [{"removed": 1}, 404, {"removed": 0}] == [one.get("error", {}).get("status") or one for one in lines]
+            assert [{"removed": 1}, 404, {"removed": 0}] == [
+                item.get("error", {}).get("status") or item for item in lines
+            ]
             assert {"removed": 1} == (await service.post("/v1/remove?erase=1", {"id": "d"})).json()
             info = (await service.get("/v1/info")).json()
             assert (0, 0) == (info["documents"], info["removed"])
@@ -273,11 +277,11 @@ def test_stores_of_files_and_vectors(tmp_path: Path) -> None:
     async def main() -> None:
         data = b"".join(b"line %d of a file that changes\n" % line for line in range(300))
         other = data.replace(b"line 100 ", b"LINE 100 ")
-        async with inside(tmp_path / "files", recipe="ssdeep", threshold=60) as service:
+        async with asgi_client(tmp_path / "files", recipe="ssdeep", threshold=60) as service:
             items = [{"id": name, "bytes": base64.b64encode(raw).decode()} for name, raw in (("a", data), ("b", other))]
-            found = (await service.post("/v1/check-and-add", {"documents": items})).json()["answers"]
+            results = (await service.post("/v1/check-and-add", {"documents": items})).json()["answers"]
             with nk.Store.create(tmp_path / "own", "ssdeep", threshold=60) as store:
-                assert rows_of(store.check_and_add([data, other], ["a", "b"], kind="bytes")) == found
+                assert rows_of(store.check_and_add([data, other], ["a", "b"], kind="bytes")) == results
             (digest,) = [nk.ssdeep.hash(other)]
             assert "near" == (await service.post("/v1/check", {"digest": digest})).json()["status"]
             hits = (await service.post("/v1/search", {"digest": digest})).json()["matches"]
@@ -290,11 +294,11 @@ def test_stores_of_files_and_vectors(tmp_path: Path) -> None:
             assert [1, "near"] == [answers[0]["line"], answers[1]["status"]]
         vectors = np.random.default_rng(0).standard_normal((20, 8)).astype(np.float32)
         family = nk.families.Hyperplane(bits=64, seed=1).fit(vectors)
-        async with inside(tmp_path / "vectors", recipe=family, threshold=0.9) as service:
+        async with asgi_client(tmp_path / "vectors", recipe=family, threshold=0.9) as service:
             rows: list[Any] = [{"id": at, "vector": row.tolist()} for at, row in enumerate(vectors)]
-            found = (await service.post("/v1/check-and-add", {"documents": rows})).json()["answers"]
+            results = (await service.post("/v1/check-and-add", {"documents": rows})).json()["answers"]
             with nk.Store.create(tmp_path / "own.vectors", family, threshold=0.9) as store:
-                assert rows_of(store.check_and_add(vectors, range(20))) == found
+                assert rows_of(store.check_and_add(vectors, range(20))) == results
             flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 8)
             reply = await service.post("/v1/check", arrow_of(vector=flat), type=ARROW)
             with pa.ipc.open_stream(reply.body) as reader:
@@ -305,9 +309,9 @@ def test_stores_of_files_and_vectors(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_recipe_that_is_not_the_stores_is_refused(tmp_path: Path) -> None:
+def test_another_recipe_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             assert "other-recipe" == (await service.post("/v1/check?recipe=minhash", {"text": "x"})).slug
             assert "bad-request" == (await service.post("/v1/check?recipe=nonsense", {"text": "x"})).slug
             recipe = (await service.get("/v1/info")).json()["settings"]["recipe"].replace("|", "%7C")
@@ -335,7 +339,7 @@ def test_a_recipe_that_is_not_the_stores_is_refused(tmp_path: Path) -> None:
 )
 def test_query_parameters_are_checked(tmp_path: Path, path: str, said: str) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             if path.startswith("/v1/documents"):
                 reply = await service.get(path)
             else:
@@ -346,28 +350,28 @@ def test_query_parameters_are_checked(tmp_path: Path, path: str, said: str) -> N
     asyncio.run(main())
 
 
-def test_arrow_batches_that_come_together(tmp_path: Path) -> None:
-    """Several batches are given to the store in one call; the answers are those of one after another."""
+def test_concurrent_arrow_batches(tmp_path: Path) -> None:
+    """Batches that share a call of the store have the results of separate calls."""
 
     async def main() -> None:
         batches = [
             ([f"{n}-{at}" for at in range(20)], [f"words {at % 15} of batch {n % 3}" for at in range(20)])
             for n in range(9)
         ]
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             bodies = [arrow_of(id=ids, text=texts, n=list(range(20))) for ids, texts in batches]
             replies = await asyncio.gather(*[service.post("/v1/check-and-add", body, type=ARROW) for body in bodies])
-            found = []
+            results = []
             for reply in replies:
                 with pa.ipc.open_stream(reply.body) as reader:
-                    found.append(reader.read_all().to_pydict())
+                    results.append(reader.read_all().to_pydict())
         with nk.Store.create(tmp_path / "own") as store, nk.Store.open(tmp_path / "s", "r") as made:
-            order = dict.fromkeys(str(one.id).partition("-")[0] for batch in made.iter_documents() for one in batch)
+            order = dict.fromkeys(str(item.id).partition("-")[0] for batch in made.iter_documents() for item in batch)
             for name in order:
                 ids, texts = batches[int(name)]
-                wanted = store.check_and_add(texts, ids, columns={"n": list(range(20))})
-                assert wanted.status == found[int(name)]["status"]
-                assert wanted.ids == found[int(name)]["match"]
+                expected = store.check_and_add(texts, ids, columns={"n": list(range(20))})
+                assert expected.status == results[int(name)]["status"]
+                assert expected.ids == results[int(name)]["match"]
             assert str(list(store.iter_documents())) == str(list(made.iter_documents()))
 
     asyncio.run(main())
@@ -379,14 +383,14 @@ def _table(reply: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("recipe", [None, "minhash"])
-def test_search_and_ids_in_every_form(tmp_path: Path, recipe: str | None) -> None:
+def test_search_and_ids_in_every_format(tmp_path: Path, recipe: str | None) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s", recipe=recipe, threshold=0.6) as service:
+        async with asgi_client(tmp_path / "s", recipe=recipe, threshold=0.6) as service:
             items = [{"id": f"d{at}", "text": text, "columns": {"n": at}} for at, text in enumerate(TEXTS[:3])]
             await service.post("/v1/add", {"documents": items})
             with nk.Store.open(tmp_path / "s", "r") as store:
                 values = store.values(["d0", "d2"])
-                wanted = store.search(values, k=2)
+                expected = store.search(values, k=2)
                 checked = store.check(TEXTS[:2], k=2).matches or []
             if recipe is None:
                 name, written = "fingerprint", to_hex(values, 128)
@@ -394,26 +398,26 @@ def test_search_and_ids_in_every_form(tmp_path: Path, recipe: str | None) -> Non
             else:
                 name, written = "signature", values.tolist()
                 column = pa.array(written, pa.list_(pa.uint32()))
-            hits = [[(one.id, one.distance) for one in matches] for matches in wanted]
-            batch = (await service.post("/v1/search?k=2", {"queries": [{name: one} for one in written]})).json()[
+            hits = [[(item.id, item.distance) for item in matches] for matches in expected]
+            batch = (await service.post("/v1/search?k=2", {"queries": [{name: item} for item in written]})).json()[
                 "results"
             ]
-            assert hits == [[(one["id"], one["distance"]) for one in found["matches"]] for found in batch]
+            assert hits == [[(item["id"], item["distance"]) for item in results["matches"]] for results in batch]
             lines = (
-                await service.post("/v1/search?k=2", lines_of([{name: one} for one in written]), type=NDJSON)
+                await service.post("/v1/search?k=2", lines_of([{name: item} for item in written]), type=NDJSON)
             ).lines()
             assert batch == lines
             rows = _table(await service.post("/v1/search?k=2", arrow_of(**{name: column}), type=ARROW))
             assert hits == [[(row["id"], row["distance"]) for row in rows if row["query"] == at] for at in range(2)]
             assert json.loads(rows[0]["columns"]) == {"n": 0}
             rows = _table(await service.post("/v1/search?k=2", arrow_of(text=TEXTS[:2]), type=ARROW))
-            assert [[one.id for one in matches] for matches in checked] == [
+            assert [[item.id for item in matches] for matches in checked] == [
                 [row["id"] for row in rows if row["query"] == at] for at in range(2)
             ]
-            found = (
+            results = (
                 await service.post("/v1/documents", lines_of([{"id": "d1"}, {"id": "x"}, {"ids": []}]), type=NDJSON)
             ).lines()
-            assert ["d1", 404, 400] == [row.get("id") or row["error"]["status"] for row in found]
+            assert ["d1", 404, 400] == [row.get("id") or row["error"]["status"] for row in results]
             several = (await service.post("/v1/documents", arrow_of(id=["d2", "d0"]), type=ARROW)).json()["documents"]
             assert ["d2", "d0"] == [row["id"] for row in several]
             assert {"removed": 2} == (await service.post("/v1/remove", arrow_of(id=["d2", "d0"]), type=ARROW)).json()
@@ -434,9 +438,9 @@ def test_search_and_ids_in_every_form(tmp_path: Path, recipe: str | None) -> Non
         {},
     ],
 )
-def test_arrow_columns_that_no_store_takes(tmp_path: Path, columns: dict[str, Any]) -> None:
+def test_invalid_arrow_columns_are_refused(tmp_path: Path, columns: dict[str, Any]) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             for route in ("add", "search", "remove", "documents"):
                 reply = await service.post(f"/v1/{route}", arrow_of(**columns), type=ARROW)
                 assert "bad-request" == reply.slug, (route, reply)
@@ -447,7 +451,7 @@ def test_arrow_columns_that_no_store_takes(tmp_path: Path, columns: dict[str, An
 
 def test_ids_of_requests(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             ids = [(await service.get("/healthz")).headers["x-request-id"] for _ in range(3)]
             assert 3 == len(set(ids))
             named = await service.get("/nowhere", {"X-Request-ID": "crawl-7/12"})
@@ -458,17 +462,17 @@ def test_ids_of_requests(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_an_arrow_body_may_be(tmp_path: Path) -> None:
-    """Views of strings are taken, within the limit; two streams, or one without its end, are not."""
+def test_accepted_arrow_bodies(tmp_path: Path) -> None:
+    """String views are accepted within the limit; two streams, or a truncated one, are refused."""
 
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             texts = pa.array(["x y z", "a much longer text, surely"]).cast(pa.string_view())
             views = arrow_of(id=pa.array(["a", "b"]).cast(pa.string_view()), text=texts)
             assert 200 == (await service.post("/v1/check-and-add", views, type=ARROW)).status
             with nk.Store.open(tmp_path / "s", "r") as store:
                 assert ["x y z", "a much longer text, surely"] == store.texts(["a", "b"])
-            # Two thousand views of one value of a million bytes.
+            # Two thousand views share one value of a million bytes.
             view = np.array([1_000_000, int.from_bytes(b"aaaa", "little"), 0, 0], "<i4")
             buffers = [None, pa.py_buffer(np.tile(view, 2000).tobytes()), pa.py_buffer(b"a" * 1_000_000)]
             once = pa.Array.from_buffers(pa.string_view(), 2000, buffers)
@@ -484,7 +488,7 @@ def test_what_an_arrow_body_may_be(tmp_path: Path) -> None:
 
 def test_messages_say_what_to_do(tmp_path: Path) -> None:
     async def main() -> None:
-        async with inside(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s") as service:
             await service.post("/v1/add", {"id": 1, "text": "some words"})
             wrong: list[tuple[str, Any, str, str]] = [
                 ("check", {"txt": "x"}, "bad-request", "use id, text, columns"),

@@ -1,7 +1,7 @@
-"""What /openapi.json says is what the service does: schemathesis sends what it describes, and what it does not.
+"""The service conforms to /openapi.json: schemathesis sends valid and invalid requests.
 
-Requests are made from the examples and the schemas, right ones and wrong ones. An answer must have a status, headers, a
-content type and a body that are described; none may be a fault of the service.
+Requests are generated from examples and schemas. Status, headers, content type and body of each response must be
+described, and none may be a fault of the service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import requests
 from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
 from live import Service, serving
-from problems import unharmed
+from problems import still_healthy
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed; it is in the `peers` group")
 from schemathesis import GenerationMode  # noqa: E402 - after the check
@@ -55,32 +55,32 @@ OPERATIONS = [
     "GET /metrics",
 ]
 PLAIN = ("GET /v1/info", "POST /v1/merge", "GET /healthz", "GET /readyz", "GET /metrics")
-"""Those that take nothing."""
+"""Operations without a body."""
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that may do everything."""
+    """A service with all features enabled."""
     folder = tmp_path_factory.mktemp("schema")
     (folder / "backups").mkdir()
     options = ("--backups", str(folder / "backups"), "--max-body", "1M", "--max-batch", "1000")
-    with serving(folder / "pages.store", *options) as found, unharmed(found):
-        # Ids that are likely to be asked for.
+    with serving(folder / "pages.store", *options) as running, still_healthy(running):
+        # Ids that are likely to be generated.
         documents = [
-            {"id": one, "text": f"the text of {one} and no other"} for one in [*string.printable[:62], "http://a"]
+            {"id": id, "text": f"the text of {id} and no other"} for id in [*string.printable[:62], "http://a"]
         ]
-        assert 200 == found.post("/v1/add", {"documents": documents}).status
-        yield found
+        assert 200 == running.post("/v1/add", {"documents": documents}).status
+        yield running
 
 
 @pytest.fixture(scope="module")
 def schema(service: Service) -> Any:
-    """What the service says of itself."""
+    """The OpenAPI document of the service."""
     return schemathesis.openapi.from_url(f"{service.url}/openapi.json")
 
 
 def lines(value: Any) -> bytes:
-    """A body of NDJSON: what was generated, a value per line."""
+    """Return a generated value as a body of NDJSON."""
     if isinstance(value, bytes):
         return value
     return value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode() + b"\n"
@@ -93,7 +93,7 @@ def as_lines(context: Any, value: Any) -> bytes:
 
 @schemathesis.serializer("application/vnd.apache.arrow.stream")
 def as_arrow(context: Any, value: Any) -> bytes:
-    """Half of the time a right stream."""
+    """Return a valid stream for half of the values."""
     content = lines(value)
     if len(content) % 2:
         return content
@@ -105,7 +105,7 @@ def as_arrow(context: Any, value: Any) -> bytes:
 
 
 def attack(schema: Any, name: str, examples: int) -> Counter[int]:
-    """Right and wrong requests of one operation, each of whose answers must be described; how many had each status."""
+    """Send valid and invalid requests to an operation, and return the number of responses by status."""
     method, path = name.split(" ")
     operation = schema[path][method]
     session, statuses = requests.Session(), Counter[int]()
@@ -129,57 +129,57 @@ def attack(schema: Any, name: str, examples: int) -> Counter[int]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_answer_is_described(schema: Any, name: str) -> None:
-    """Statuses, headers, content types and bodies."""
+def test_every_response_is_described(schema: Any, name: str) -> None:
+    """Status, headers, content type and body of every response are described."""
     statuses = attack(schema, name, 60)
-    # Right ones were among them, and, where there is something to be wrong, wrong ones.
+    # Some requests were valid, and some invalid unless the operation takes nothing.
     assert min(statuses) < 300, statuses
     assert (max(statuses) >= 400) == (name not in PLAIN), statuses
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_answer_is_described_for_long(schema: Any, name: str) -> None:
-    """The same, more often."""
+def test_every_response_is_described_for_long(schema: Any, name: str) -> None:
+    """The same with more requests."""
     attack(schema, name, 3000)
 
 
 def test_every_route_is_described(service: Service) -> None:
-    """Under the names that this file has."""
+    """Every route is described."""
     paths = service.call("GET", "/openapi.json").json()["paths"]
-    assert set(OPERATIONS) == {f"{method.upper()} {path}" for path, some in paths.items() for method in some}
+    assert set(OPERATIONS) == {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
 
 
 def contents(described: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is described of bodies, of requests and of answers, with its place."""
-    for path, some in described["paths"].items():
-        for method, one in some.items():
-            bodies = [("body", one.get("requestBody", {})), *one["responses"].items()]
-            for place, body in bodies:
+    """Yield the described bodies of requests and responses, with their place in the document."""
+    for path, methods in described["paths"].items():
+        for method, route in methods.items():
+            bodies = [("body", route.get("requestBody", {})), *route["responses"].items()]
+            for part, body in bodies:
                 for kind, content in body.get("content", {}).items():
-                    yield f"{method} {path} {place} {kind}", content
+                    yield f"{method} {path} {part} {kind}", content
 
 
-def test_examples_are_what_their_schemas_say(service: Service) -> None:
-    """Those of requests and of answers, of every problem."""
+def test_examples_conform_to_their_schemas(service: Service) -> None:
+    """Examples of requests, responses and problems conform to their schemas."""
     described = service.call("GET", "/openapi.json").json()
     count = 0
-    for place, content in contents(described):
+    for location, content in contents(described):
         whole = {**content.get("schema", {}), "components": described["components"]}
         validator = Draft202012Validator(whole)
         for name, example in content.get("examples", {}).items():
             faults = [fault.message for fault in validator.iter_errors(example["value"])]
-            assert [] == faults, (place, name)
+            assert [] == faults, (location, name)
             count += 1
     assert count > 50
 
 
-def test_examples_of_requests_are_taken(service: Service) -> None:
-    """As they stand."""
+def test_examples_of_requests_are_accepted(service: Service) -> None:
+    """The service accepts the examples of requests."""
     described = service.call("GET", "/openapi.json").json()
-    for path, some in described["paths"].items():
+    for path, methods in described["paths"].items():
         for name, example in (
-            some.get("post", {})
+            methods.get("post", {})
             .get("requestBody", {})
             .get("content", {})
             .get("application/json", {})

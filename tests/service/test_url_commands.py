@@ -1,4 +1,4 @@
-"""`nearkin check --url`, and `nearkin store` with a URL in the place of the folder: the output is the same."""
+"""`nearkin check --url`, and `nearkin store` with a URL instead of the folder: the output is the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live import Service, serving
+from threaded import ThreadedService, serve_in_thread
 
 import nearkin as nk
 from command import call as run
@@ -21,17 +21,17 @@ BY_ID = ("--id-column", "id")
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Path, Path]]:
-    """A service of an empty store of texts, a store beside it that is asked the same, and a corpus."""
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ThreadedService, Path, Path]]:
+    """A service with an empty store of texts, a store that gets the same calls, and a corpus."""
     folder = tmp_path_factory.mktemp("pages")
     for name in ("served", "mirror"):
         nk.Store.create(folder / name, threshold=0.7).close()
-    with serving(folder / "served", "--backups", str(folder)) as service:
+    with serve_in_thread(folder / "served", backups=folder) as service:
         yield service, folder / "mirror", write_jsonl(folder / "corpus.jsonl", ROWS)
 
 
-def test_texts_are_answered_alike(pages: tuple[Service, Path, Path]) -> None:
-    """Adding, checking, looking, removing, merging: the same lines and exit codes."""
+def test_commands_on_texts_equal_those_of_a_store(pages: tuple[ThreadedService, Path, Path]) -> None:
+    """Commands on a service and on a store print the same lines and exit codes."""
     service, mirror, corpus = pages
     calls: list[tuple[str, ...]] = [
         ("check", str(corpus), *BY_ID),
@@ -45,7 +45,7 @@ def test_texts_are_answered_alike(pages: tuple[Service, Path, Path]) -> None:
         ("merge", "--quiet"),
     ]
     for command, *words in calls:
-        here, there = (run("store", command, place, *words) for place in (mirror, service.url))
+        here, there = (run("store", command, target, *words) for target in (mirror, service.url))
         assert (here.code, here.data) == (there.code, there.data), (command, there.err)
         if command == "check":
             by_url = run("check", "--url", service.url, *words)
@@ -59,8 +59,8 @@ def test_texts_are_answered_alike(pages: tuple[Service, Path, Path]) -> None:
     }
 
 
-def test_a_backup_is_made_beside_the_service(pages: tuple[Service, Path, Path]) -> None:
-    """And printed where."""
+def test_a_backup_is_created_by_the_service(pages: tuple[ThreadedService, Path, Path]) -> None:
+    """A backup is created on the service's machine, and its path is printed."""
     service, mirror, _ = pages
     done = run("store", "backup", service.url, "copy")
     assert (0, str(mirror.parent / "copy")) == (done.code, done.out.strip())
@@ -71,8 +71,8 @@ def test_a_backup_is_made_beside_the_service(pages: tuple[Service, Path, Path]) 
     assert "copy" in again.message
 
 
-def test_files_are_answered_alike(tmp_path: Path) -> None:
-    """Their bytes are sent; what can't be read is left out, and told by the exit code."""
+def test_commands_on_files_equal_those_of_a_store(tmp_path: Path) -> None:
+    """Bytes of files are sent; unreadable files are skipped and reported by the exit code."""
     text = b"".join(b"line %d of a file that will change a little\n" % number for number in range(400))
     folder = tmp_path / "files"
     folder.mkdir()
@@ -81,17 +81,17 @@ def test_files_are_answered_alike(tmp_path: Path) -> None:
     (folder / "c").write_bytes(text)
     for name in ("served", "mirror"):
         nk.Store.create(tmp_path / name, "ssdeep", threshold=70).close()
-    with serving(tmp_path / "served") as service:
+    with serve_in_thread(tmp_path / "served") as service:
         for command, *words in (("check", folder), ("add", folder, "--json"), ("check", folder / "b", folder / "none")):
-            here, there = (run("store", command, place, *words) for place in (tmp_path / "mirror", service.url))
+            here, there = (run("store", command, target, *words) for target in (tmp_path / "mirror", service.url))
             assert (here.code, here.data) == (there.code, there.data), (command, there.err)
         by_url = run("check", "--url", service.url, folder)
         assert 3 == len(by_url.lines)
         assert 2 == run("check", "--url", service.url, folder, "--id-column", "x").code
 
 
-def test_what_is_no_service_is_said(tmp_path: Path) -> None:
-    """Commands that are for a folder, options that are for the other, a URL that is none."""
+def test_invalid_urls_and_options_are_refused(tmp_path: Path) -> None:
+    """Commands that need a folder, wrong options and invalid URLs are refused."""
     nk.Store.create(tmp_path / "store").close()
     corpus = write_jsonl(tmp_path / "corpus.jsonl", {"a": FOX})
     (tmp_path / "token").write_text("a-token-of-ours\n")
@@ -114,7 +114,7 @@ def test_what_is_no_service_is_said(tmp_path: Path) -> None:
 
 
 def test_a_token_is_read_from_a_file(tmp_path: Path) -> None:
-    """Alone, or the service's own file; a change takes one that may write."""
+    """The token is read from a file of its own, or from that of the service; changes need a write token."""
     path = tmp_path / "tokens"
     for text, reads, writes in (
         ("alone\n", "alone", "alone"),
@@ -129,15 +129,16 @@ def test_a_token_is_read_from_a_file(tmp_path: Path) -> None:
             read_token(path, "w")
 
 
-def test_tokens_are_asked_for(tmp_path: Path) -> None:
-    """By a service that has some; one that may read answers questions alone."""
+def test_tokens_are_required(tmp_path: Path) -> None:
+    """A service with tokens requires one; a read token can't change the store."""
     tokens = tmp_path / "tokens"
     tokens.write_text("read a-token-that-reads\nwrite a-token-that-writes\n")
     tokens.chmod(0o600)
     reader = tmp_path / "reader"
     reader.write_text("a-token-that-reads\n")
     corpus = write_jsonl(tmp_path / "corpus.jsonl", {"a": FOX})
-    with serving(tmp_path / "store", "--token-file", str(tokens)) as service:
+    nk.Store.create(tmp_path / "store").close()
+    with serve_in_thread(tmp_path / "store", token_file=tokens) as service:
         done = run("check", "--url", service.url, corpus)
         assert (1, True) == (done.code, "give the client token=" in done.message), done.err
         assert 0 == run("check", "--url", service.url, corpus, "--token-file", reader).code

@@ -1,4 +1,4 @@
-"""HTTP/1.1 by hand: many connections of one thread (asyncio), and requests that no client library would send."""
+"""Raw HTTP/1.1: many connections in one thread (asyncio), and requests that no client library would send."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from live import JSON, SECONDS, Reply, Service
 def request(
     method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, type: str = JSON
 ) -> bytes:
-    """The bytes of a request. A body that is neither bytes nor None is sent as JSON."""
+    """Return the bytes of a request. A body that is neither bytes nor None is sent as JSON."""
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    given = {"Host": "127.0.0.1"}
+    sent_headers = {"Host": "127.0.0.1"}
     if body is not None:
-        given |= {"Content-Type": type, "Content-Length": str(len(content))}
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in {**given, **(headers or {})}.items())]
+        sent_headers |= {"Content-Type": type, "Content-Length": str(len(content))}
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        *(f"{name}: {value}" for name, value in {**sent_headers, **(headers or {})}.items()),
+    ]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + content
 
 
 def head_of(head: bytes) -> tuple[int, dict[str, str]]:
-    """Status and headers, names in lower case."""
+    """Return status and headers; header names are in lower case."""
     first, *lines = head.decode("latin-1").split("\r\n")
     pairs = (line.partition(":") for line in lines if line)
     return int(first.split(" ")[1]), {name.lower(): value.strip() for name, _, value in pairs}
 
 
 class Connection:
-    """A connection that is kept, for one request after the other."""
+    """A persistent connection for consecutive requests."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -44,18 +47,18 @@ class Connection:
         return cls(*await asyncio.open_connection(service.host, service.port, limit=1 << 24))
 
     async def exchange(self, content: bytes) -> Reply:
-        """Send a request and read its answer.
+        """Send a request and return its response.
 
         Raises
         ------
         OSError, EOFError
-            The service has closed the connection before the answer was whole.
+            The service has closed the connection before the response was complete.
         """
         self._writer.write(content)
         return await self.answer()
 
     async def answer(self) -> Reply:
-        """The next answer."""
+        """Return the next response."""
         head = await self._reader.readuntil(b"\r\n\r\n")
         status, headers = head_of(head[:-4])
         if headers.get("transfer-encoding", "").lower() != "chunked":
@@ -74,14 +77,14 @@ class Connection:
 
 
 @contextmanager
-def plug(service: Service, seconds: float = SECONDS) -> Iterator[socket.socket]:
-    """A socket that is connected to a service."""
-    with socket.create_connection((service.host, service.port), timeout=seconds) as found:
-        yield found
+def open_socket(service: Service, seconds: float = SECONDS) -> Iterator[socket.socket]:
+    """Open a socket that is connected to a service."""
+    with socket.create_connection((service.host, service.port), timeout=seconds) as connection:
+        yield connection
 
 
-def received(connection: socket.socket) -> bytes:
-    """All that comes until the other side closes; a reset is an end, too."""
+def read_all(connection: socket.socket) -> bytes:
+    """Return everything that is received until the other side closes or resets the connection."""
     parts = []
     try:
         while part := connection.recv(1 << 16):
@@ -91,13 +94,13 @@ def received(connection: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def spoken(connection: socket.socket, seconds: float, quiet: float = 0.3) -> list[Reply]:
-    """The answers that come until the other side closes, or is quiet after one.
+def read_responses(connection: socket.socket, seconds: float, quiet: float = 0.3) -> list[Reply]:
+    """Return the responses until the other side closes the connection, or is silent after one.
 
     Raises
     ------
     TimeoutError
-        No answer, and not closed either.
+        No response, and the connection is still open.
     """
     content, end = b"", time.monotonic() + seconds
     connection.settimeout(quiet)
@@ -105,21 +108,21 @@ def spoken(connection: socket.socket, seconds: float, quiet: float = 0.3) -> lis
         try:
             part = connection.recv(1 << 16)
         except TimeoutError:
-            if found := replies_of(content):
-                return found
+            if replies := parse_responses(content):
+                return replies
             if time.monotonic() > end:
                 raise
             continue
         except ConnectionError:
             part = b""
         if not part:
-            return replies_of(content)
+            return parse_responses(content)
         content += part
 
 
-def replies_of(content: bytes) -> list[Reply]:
-    """The answers in what was received, chunked bodies joined; a rest that is not whole is left out."""
-    found = []
+def parse_responses(content: bytes) -> list[Reply]:
+    """Return the complete responses in received bytes, with chunked bodies joined."""
+    replies = []
     while b"\r\n\r\n" in content:
         head, _, content = content.partition(b"\r\n\r\n")
         status, headers = head_of(head)
@@ -128,12 +131,12 @@ def replies_of(content: bytes) -> list[Reply]:
         else:
             length = int(headers.get("content-length", 0))
             body, content = content[:length], content[length:]
-        found.append(Reply(status, headers, body))
-    return found
+        replies.append(Reply(status, headers, body))
+    return replies
 
 
 def unchunked(content: bytes) -> tuple[bytes, bytes]:
-    """A chunked body, and what follows it."""
+    """Return a chunked body, and the bytes after it."""
     body = b""
     while content:
         line, _, content = content.partition(b"\r\n")

@@ -80,7 +80,7 @@ class Service(FastAPI):
             (method, route.path): (route.endpoint, dependency.call.check)
             for route in store_router.routes
             if isinstance(route, APIRoute) and not route.dependant.path_params
-            for method in route.methods
+            for method in route.methods or ()
             for dependency in route.dependant.dependencies
             if isinstance(dependency.call, Authorization)
         }

@@ -179,15 +179,12 @@ def _documents_from_items(
     columns = None
     if any(item.columns is not UNSET for item in items):
         columns = [{} if item.columns is UNSET else item.columns for item in items]
-    ids: list[Id] | None = [item.id for item in items if item.id is not UNSET]
+    ids: list[Id] = [item.id for item in items if item.id is not UNSET]
     if ids and len(ids) < len(items):
         place = next(place for item, place in zip(items, places, strict=True) if item.id is UNSET)
         raise bad_request("some documents without an id", "send an id with every document, or with none", place=place)
-    if ids or not items:
-        check_ids(ids)
-    else:
-        ids = None
-    return DocumentBatch(values, ids, columns, _KINDS.get(field))
+    check_ids(ids)
+    return DocumentBatch(values, ids if ids or not items else None, columns, _KINDS.get(field))
 
 
 def _content_field(item: DocumentInput, settings: StoreSettings, place: str | None) -> str:

@@ -94,7 +94,9 @@ except ImportError as missing:
     if missing.name not in ("httpx", "msgspec"):
         raise
     # The class can be imported without them; creating a client raises MissingExtraError.
-    httpx = None  # type: ignore[assignment]
+    _HAS_EXTRA = False
+else:
+    _HAS_EXTRA = True
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -192,7 +194,7 @@ class Client:
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _MAX_TIMEOUT:
             raise bad_parameter("timeout", repr(timeout), "seconds, above 0 and up to 86,400")
         check_count("retries", retries, 0, 100, "0 to 100")
-        if httpx is None:
+        if not _HAS_EXTRA:
             message = "nearkin.Client needs httpx and msgspec; `pip install nearkin[client]`"
             raise MissingExtraError(message, extra="client", package="httpx")
         self._token, self._timeout, self._retries = token, float(timeout), int(retries)
@@ -579,7 +581,8 @@ class Client:
             batch = self._decode(response, BatchOutput)
             rows, verified = batch.answers, batch.verified
         try:
-            distances = np.array([row.distance for row in rows], np.float64 if self.kind == "vectors" else np.int64)
+            distance_type: Any = np.float64 if self.kind == "vectors" else np.int64
+            distances: Any = np.array([row.distance for row in rows], distance_type)
         except OverflowError as error:
             raise self._unexpected(error) from error
         similarities = np.array([_similarity(row.similarity) for row in rows], np.float64)
@@ -1033,14 +1036,15 @@ def _make_upload(
         raise bad_parameter(store, "documents that were hashed before", "the documents themselves")
     allowed = (*get_args(FileKind), None) if store == "files" else (store, None)
     if kind not in allowed:
-        names = " or ".join(f'"{name}"' if name else "None" for name in allowed)
-        raise bad_parameter("kind", repr(kind), f"{names} for a store of {store}")
+        kinds = " or ".join(f'"{name}"' if name else "None" for name in allowed)
+        raise bad_parameter("kind", repr(kind), f"{kinds} for a store of {store}")
     contents: Any
     if kind == "paths":
         names = path_names(items, "paths")
         for name in names:
             check_regular(name, "a regular file")
-        id_list, contents = _id_list(names) if id_list is None else id_list, list(map(Path, names))
+        contents = list(map(Path, names))
+        id_list = _id_list(names) if id_list is None else id_list
     elif store == "files":
         contents = _read_files(items, kind or "digests")
     else:

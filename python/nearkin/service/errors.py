@@ -112,8 +112,8 @@ def problem_from(error: BaseException) -> Problem:
 
 def _translate(slug: str, error: NearkinError) -> Problem:
     """Return a problem with the message of an error, and its context as far as JSON can hold it."""
-    values = {name: error.context.get(name) for name in ("found", "allowed", "place", "id", "left", "right")}
-    context = {
-        name: value if isinstance(value, (int, str, type(None))) else str(value) for name, value in values.items()
-    }
+    context: dict[str, Any] = {}
+    for name in ("found", "allowed", "place", "id", "left", "right"):
+        value = error.context.get(name)
+        context[name] = value if value is None or isinstance(value, (int, str)) else str(value)
     return Problem(slug, error.message, **context)

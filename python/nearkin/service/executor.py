@@ -40,7 +40,7 @@ LINGER = 0.002
 MIN_FREE = 16 << 20
 """Bytes that must be free before changes are tried again after the disk was full."""
 _LARGE = 256
-"""Documents from which a request waits for no others."""
+"""Documents from which a request is passed on without waiting for others."""
 _MAX_AHEAD = 2
 """Groups of large requests that are handed to the thread at once."""
 _SMALL_GROUP = 3
@@ -381,8 +381,8 @@ def _join_documents(group: Sequence[Request]) -> DocumentBatch:
     columns = [request.column_rows() for request in group]
     rows = None
     if any(part is not None for part in columns):
-        empty = [[{}] * len(request.documents) for request in group]
-        rows = [row for part, default in zip(columns, empty, strict=True) for row in part or default]
+        pairs = zip(columns, group, strict=True)
+        rows = [row for part, request in pairs for row in part or [{}] * len(request.documents)]
     return DocumentBatch(items, ids, rows, first.kind)
 
 
@@ -390,11 +390,12 @@ def _split_result(result: CheckResult, group: Sequence[Request]) -> list[CheckRe
     """Split a result into those of the requests."""
     if len(group) == 1:
         return [result]
-    lists = (result.status, result.ids, result.distances, result.similarities, result.matches, result.own_ids)
+    names = ("status", "ids", "distances", "similarities", "matches", "own_ids")
+    columns = [(name, getattr(result, name)) for name in names if getattr(result, name) is not None]
     parts, start = [], 0
     for request in group:
         rows = slice(start, start + len(request.documents))
         start = rows.stop
-        part: list[Any] = [None if values is None else values[rows] for values in lists]
-        parts.append(CheckResult(*part[:5], result.verified, part[5]))
+        part: dict[str, Any] = {name: values[rows] for name, values in columns}
+        parts.append(CheckResult(verified=result.verified, **part))
     return parts

@@ -166,9 +166,10 @@ class _Deadline:
         self._detail, self._expired = detail, False
         self._timer = asyncio.get_running_loop().call_later(timeout, self._cancel, asyncio.current_task())
 
-    def _cancel(self, task: asyncio.Task[Any]) -> None:
+    def _cancel(self, task: asyncio.Task[Any] | None) -> None:
         self._expired = True
-        task.cancel()
+        if task is not None:
+            task.cancel()
 
     def __enter__(self) -> None:
         pass

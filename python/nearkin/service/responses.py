@@ -68,7 +68,7 @@ class NdjsonStream(Response):
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Process the request and send the response."""
         with tempfile.SpooledTemporaryFile(max_size=_MEMORY) as file:
-            spool = _Spool(file)
+            spool = _ResponseSpool(file)
             sender = asyncio.ensure_future(self._send_lines(send, spool))
             try:
                 await self._process_lines(spool)
@@ -76,7 +76,7 @@ class NdjsonStream(Response):
                 spool.end()
                 await sender
 
-    async def _process_lines(self, spool: _Spool) -> None:
+    async def _process_lines(self, spool: _ResponseSpool) -> None:
         number = 1
         try:
             async for lines in self._request.lines():
@@ -87,14 +87,14 @@ class NdjsonStream(Response):
         except Problem as problem:
             await spool.write(encode_lines([{"line": number, "error": problem.details(self._request.id)}]))
 
-    async def _send_lines(self, send: Send, spool: _Spool) -> None:
+    async def _send_lines(self, send: Send, spool: _ResponseSpool) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         while data := await spool.read():
             await send({"type": "http.response.body", "body": data, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
 
-class _Spool:
+class _ResponseSpool:
     """A queue of bytes in a file, which is in memory up to a limit."""
 
     def __init__(self, file: Any) -> None:

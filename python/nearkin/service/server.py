@@ -95,16 +95,16 @@ async def _serve(folder: Path, settings: ServiceSettings) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stopped.set)
-    state.start()
+    opening = state.start()
     running = asyncio.ensure_future(server.serve())
     await wait_listening(settings.host, port, running)
     _freeze()
-    state.opening.add_done_callback(_freeze)
+    opening.add_done_callback(_freeze)
     scheme = "https" if settings.certificate is not None else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     log("info", "listening", url=f"{scheme}://{host}:{port}", store=str(folder), readonly=settings.readonly)
     try:
-        await _wait(stopped, running, state.opening)
+        await _wait(stopped, running, opening)
     finally:
         log("info", "ending")
         await state.close()

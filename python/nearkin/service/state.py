@@ -40,8 +40,6 @@ class AppState:
         self.is_ready = self.is_closing = False
         self.num_requests = 0
         """Number of requests in flight."""
-        self.opening: asyncio.Task[None] | None = None
-        """Done when the store is open; has the error if it can't be opened."""
         self._changes = ChangeExecutor(folder)
         self._reader = StoreWorker("reader", self._open_reader, execute_checks, self.metrics)
         self._writer: StoreWorker | None = None
@@ -64,10 +62,10 @@ class AppState:
 
     # Lifecycle
 
-    def start(self) -> None:
-        """Open the store in the background. A second call does nothing."""
-        if self.opening is None:
-            self.opening = asyncio.ensure_future(self._open())
+    def start(self) -> asyncio.Task[None]:
+        """Open the store in the background; the task is done when the store is open, or has the error."""
+        self._opening = asyncio.create_task(self._open())
+        return self._opening
 
     async def _open(self) -> None:
         """Open the store, which recovers it; then the service is ready."""
@@ -165,7 +163,7 @@ class AppState:
         return request.future
 
     async def merge(self) -> None:
-        """Merge the segments of the store; requests are served meanwhile."""
+        """Merge the segments of the store, while requests are served."""
         self._changes.check_space()
         if self._merge_lock.locked():
             raise Problem("locked", "a merge is running; wait for it", headers=retry_after(5))

@@ -1,6 +1,6 @@
-"""What pages of several doors share: the page of the service and the page of a report.
+"""JavaScript shared by the page of the service and the page of a report.
 
-`nodes.js` makes elements, `differences.js` finds and draws the differences of two texts.
+`nodes.js` creates elements; `differences.js` computes and renders the differences of two texts.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ FOLDER = Path(__file__).parent
 
 
 def assets() -> dict[str, Path]:
-    """The shared files by name."""
+    """Return the shared files by name."""
     return {path.name: path for path in sorted(FOLDER.glob("*.js"))}
 
 
 def asset(name: str) -> str:
-    """The text of a shared file.
+    """Return the text of a shared file.
 
     Parameters
     ----------
     name : str
-        Such as "differences.js".
+        File name, such as "differences.js".
 
     Raises
     ------
     ParameterError
-        There is no such file.
+        No file has this name.
 
     Examples
     --------
     >>> from nearkin.web_assets import asset
     >>> asset("differences.js").splitlines()[0]
-    '// The differences of two texts, by words; by characters where a script has no spaces between words, or if asked.'
+    '// Differences of two texts by words, or by characters in scripts without spaces between words.'
     """
-    known = assets()
-    if name not in known:
-        raise bad_parameter("name", name, f"one of {', '.join(known)}")
-    return known[name].read_text(encoding="utf-8")
+    files = assets()
+    if name not in files:
+        raise bad_parameter("name", name, f"one of {', '.join(files)}")
+    return files[name].read_text(encoding="utf-8")
 
 
 __all__ = ["FOLDER", "asset", "assets"]

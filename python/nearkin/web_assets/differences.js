@@ -1,4 +1,4 @@
-// The differences of two texts, by words; by characters where a script has no spaces between words, or if asked.
+// Differences of two texts by words, or by characters in scripts without spaces between words.
 //
 // Myers, An O(ND) Difference Algorithm and Its Variations (1986): the fewest tokens that one text has and the other has
 // not. With n and m tokens and d differences it takes O((n + m) d) time and O(d^2) memory, after what both begin and end

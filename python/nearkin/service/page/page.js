@@ -1,7 +1,7 @@
 // The page of the service: which store it is, the token, and the state that is asked for every two seconds.
 
-import { check, KINDS, showKind, startAsking } from "./asking.js";
-import { documentOf, look, lookAtAddress, showRights, startLooking } from "./looking.js";
+import { check, KINDS, showKind, startCheck } from "./check.js";
+import { documentOf, look, lookAtAddress, showRights, startLookup } from "./lookup.js";
 import { shape } from "./nodes.js";
 import { at, clear, field, inLine, node, showProblem } from "./parts.js";
 import { ask, Problem, token } from "./service.js";
@@ -270,8 +270,8 @@ function startWatching() {
 }
 
 async function start() {
-  startAsking(page);
-  startLooking(page);
+  startCheck(page);
+  startLookup(page);
   startToken();
   startWatching();
   try {

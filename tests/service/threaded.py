@@ -1,9 +1,9 @@
-"""A service in a thread of this process, on a free port of the loopback interface: begun and ended in milliseconds.
+"""A service in a thread of this process, on a free port of loopback: it starts and stops in milliseconds.
 
-    with here(tmp_path / "pages.store") as service, nk.Client(service.url) as client:
+    with serve_in_thread(tmp_path / "pages.store") as service, nk.Client(service.url) as client:
         client.check(["a text"])
 
-What needs signals, a log or its own memory runs in a process of its own: `live.py`.
+Tests that need signals, the log or the memory of the service run it in a process: `live.py`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from nearkin.service.server import free_port, make_server, wait_listening
 from nearkin.service.settings import ServiceSettings
 
 SECONDS = 120
-"""For the service to begin, and to end, on a machine that is busy."""
+"""Timeout for starting and stopping the service on a busy machine."""
 
 
-class Here:
-    """One service; the store has to be there.
+class ThreadedService:
+    """A service of an existing store.
 
     Parameters
     ----------
     folder : Path
         The store.
     port : int, default 0
-        0 for any that is free.
+        0 selects a free port.
     **options
-        Of `ServiceSettings`.
+        Options of `ServiceSettings`.
     """
 
     def __init__(self, folder: Path, port: int = 0, **options: Any) -> None:
@@ -60,8 +60,7 @@ class Here:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         app = Service(self._folder, self._settings)
         state, server = app.app_state, make_server(app, self.port, self._settings)
-        state.start()
-        await state.opening
+        await state.start()
         running = asyncio.ensure_future(server.serve())
         await wait_listening("127.0.0.1", self.port, running)
         self._begun.set()
@@ -71,7 +70,7 @@ class Here:
         await running
 
     def end(self) -> None:
-        """End it: what was taken is answered, the store is closed. A second call does nothing."""
+        """Drain requests in flight and close the store. A second call does nothing."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(SECONDS)
@@ -81,9 +80,9 @@ class Here:
 
 
 @contextmanager
-def here(folder: Path, **options: Any) -> Iterator[Here]:
-    """A service that is ready; ended afterwards."""
-    service = Here(folder, **options)
+def serve_in_thread(folder: Path, **options: Any) -> Iterator[ThreadedService]:
+    """Start a service, wait until it is ready, and stop it afterwards."""
+    service = ThreadedService(folder, **options)
     try:
         yield service
     finally:

@@ -1,6 +1,6 @@
-"""A service in this process, asked as a server asks it (ASGI), so that faults can be put into it.
+"""A service in this process, called through ASGI, so that tests can inject faults.
 
-async with inside(tmp_path / "pages.store") as service:
+async with asgi_client(tmp_path / "pages.store") as service:
     reply = await service.post("/v1/check", {"text": "some words"})
 """
 
@@ -26,29 +26,29 @@ ARROW = "application/vnd.apache.arrow.stream"
 
 @dataclass(frozen=True)
 class Reply:
-    """Status, headers in lower case, and body of an answer."""
+    """A response; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return json.loads(self.body)
 
     def lines(self) -> list[Any]:
-        """The body as NDJSON."""
+        """Return the body as NDJSON."""
         return [json.loads(line) for line in self.body.splitlines()]
 
     @property
     def slug(self) -> str:
-        """The last part of the type of a problem."""
+        """Last part of the type of a problem."""
         assert self.headers["content-type"] == "application/problem+json", self
         return str(self.json()["type"]).rpartition(":")[2]
 
 
-class Asked:
-    """A service that is asked directly."""
+class AsgiClient:
+    """An ASGI client of a service."""
 
     def __init__(self, app: Service) -> None:
         self.app, self.state = app, app.app_state
@@ -60,7 +60,7 @@ class Asked:
         body: bytes | Sequence[bytes] = b"",
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """One request; a sequence is a body that comes in pieces."""
+        """Send a request; a sequence is a body in several chunks."""
         pieces = [body] if isinstance(body, bytes) else list(body)
         waiting = [
             {"type": "http.request", "body": piece, "more_body": number < len(pieces)}
@@ -74,45 +74,46 @@ class Asked:
         return await self.ask(method, path, receive, headers)
 
     async def ask(self, method: str, path: str, receive: Any, headers: Mapping[str, str] | None = None) -> Reply:
-        """One request whose body a function gives."""
+        """Send a request whose body a function provides."""
         sent: list[Any] = []
 
         async def send(message: Any) -> None:
             sent.append(message)
 
         bare, _, query = path.partition("?")
-        given = {"host": "127.0.0.1", **{name.lower(): value for name, value in (headers or {}).items()}}
+        sent_headers = {"host": "127.0.0.1", **{name.lower(): value for name, value in (headers or {}).items()}}
         scope = {
             "type": "http",
             "method": method,
             "path": unquote(bare),
             "raw_path": bare.encode(),
             "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+            "headers": [(name.encode(), value.encode()) for name, value in sent_headers.items()],
             "client": ("127.0.0.1", 1),
         }
         await self.app(scope, receive, send)
         start = sent[0]
-        found = {name.decode(): value.decode() for name, value in start["headers"]}
-        return Reply(start["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))
+        results = {name.decode(): value.decode() for name, value in start["headers"]}
+        return Reply(start["status"], results, b"".join(message.get("body", b"") for message in sent[1:]))
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Reply:
-        """`call` with GET."""
+        """Call with GET."""
         return await self.call("GET", path, b"", headers)
 
     async def post(self, path: str, value: Any, headers: Mapping[str, str] | None = None, *, type: str = JSON) -> Reply:
-        """`call` with POST; what is not bytes is sent as JSON."""
+        """Call with POST; values other than bytes are sent as JSON."""
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
         return await self.call("POST", path, body, {"content-type": type, **(headers or {})})
 
 
 @asynccontextmanager
-async def inside(store: Path, settings: ServiceSettings | None = None, **create: Any) -> AsyncIterator[Asked]:
-    """A service that is ready, on a store that is made if it is not there; ended afterwards."""
+async def asgi_client(store: Path, settings: ServiceSettings | None = None, **create: Any) -> AsyncIterator[AsgiClient]:
+    """Start a service, create its store if it does not exist, and stop it afterwards."""
     if not store.exists():
         nk.Store.create(store, **create).close()
     app = Service(store, settings or ServiceSettings())
-    async with app.router.lifespan_context(app):
-        assert app.app_state.opening is not None
-        await app.app_state.opening
-        yield Asked(app)
+    await app.app_state.start()
+    try:
+        yield AsgiClient(app)
+    finally:
+        await app.app_state.close()

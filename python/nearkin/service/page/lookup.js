@@ -1,6 +1,6 @@
 // The second part of the page: a document by its id, and removing it.
 
-import { askFor } from "./asking.js";
+import { askFor } from "./check.js";
 import { folded } from "./differences.js";
 import {
   at, clear, columnsOf, field, idButton, idNode, node, readId, sentence, showProblem, similarityOf,
@@ -14,7 +14,7 @@ const EDGE = 10_000;
 let page;
 let shown = null;
 
-export function startLooking(given) {
+export function startLookup(given) {
   page = given;
   at("look").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -43,7 +43,7 @@ const SIGNS = {
 const asked = { file: null, sent: null, stop: null, timer: 0, idTimer: 0, comparing: 0, key: "" };
 let page;
 
-export function startAsking(given) {
+export function startCheck(given) {
   page = given;
   at("ask").addEventListener("submit", (event) => {
     event.preventDefault();
