@@ -401,8 +401,8 @@ def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
     store = tmp_path / "s"
     nk.Store.create(store).close()
     (store / "log.sqlite").write_bytes(b"no database" * 1000)
-    done = run("serve", store, "--port", "0")
-    assert (1, True) == (done.returncode, b"log.sqlite" in done.stderr), done.stderr
+    completed = run("serve", store, "--port", "0")
+    assert (1, True) == (completed.returncode, b"log.sqlite" in completed.stderr), completed.stderr
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from jsonschema import Draft202012Validator
 from live import Service, serving
 from problems import still_healthy
 
-schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed; it is in the `peers` group")
-from schemathesis import GenerationMode  # noqa: E402 - after the check
-from schemathesis.checks import not_a_server_error  # noqa: E402
-from schemathesis.specs.openapi.checks import (  # noqa: E402
+pytest.importorskip("schemathesis", reason="schemathesis is not installed; it is in the `peers` group")
+import schemathesis
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
     response_schema_conformance,

@@ -398,7 +398,7 @@ mod tests {
             let key = mix(layout.key(Hashes::Ints(&hashes), 0, *table));
             let mut each_bucket: Vec<u32> = Vec::new();
             run.look_up(&[(*table as u32, key), (*table as u32, key ^ 1)], &mut Vec::new(), |rows| {
-                each_bucket.extend(rows)
+                each_bucket.extend(rows);
             });
             assert_eq!(rows, &each_bucket);
             buckets += 1;
