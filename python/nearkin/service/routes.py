@@ -386,6 +386,21 @@ def line_stream(
         Processes several lines at once, or raises an error and changes nothing.
     """
 
+    def try_start(line: bytes) -> tuple[Any, DocumentBatch | None]:
+        try:
+            return start(line)
+        except (Problem, NearkinError) as error:
+            return error, None
+
+    async def finish(number: int, future: Any, document: DocumentBatch | None) -> Row:
+        try:
+            if isinstance(future, Exception):
+                raise future
+            return to_row(await future, document)
+        except (Problem, NearkinError) as error:
+            row = {"line": number, "error": problem_from(error).details()}
+            return row if document is None or document.ids is None else {**row, "id": document.ids[0]}
+
     async def process_lines(lines: list[bytes], first: int) -> list[Row]:
         while not request.state.admission.can_reserve(len(lines)):
             await asyncio.sleep(_POLL_SECONDS)
@@ -393,22 +408,8 @@ def line_stream(
             # The common case is that all lines are valid.
             with suppress(Problem, NearkinError):
                 return await process(lines)
-        started: list[Any] = []
-        for line in lines:
-            try:
-                started.append(start(line))
-            except (Problem, NearkinError) as error:
-                started.append((error, None))
-        rows: list[Row] = []
-        for number, (future, document) in enumerate(started, first):
-            try:
-                if isinstance(future, Exception):
-                    raise future
-                rows.append(to_row(await future, document))
-            except (Problem, NearkinError) as error:
-                row = {"line": number, "error": problem_from(error).details()}
-                rows.append(row if document is None or document.ids is None else {**row, "id": document.ids[0]})
-        return rows
+        started = list(map(try_start, lines))
+        return [await finish(number, *pair) for number, pair in enumerate(started, first)]
 
     return NdjsonStream(request, process_lines)
 
