@@ -60,6 +60,7 @@ def pytest_configure() -> None:
 
 LONGEST = (
     "spark/test_equal.py",
+    "faults/test_injected_faults.py",
     "report/test_browsing.py",
     "spark/test_bad_jobs.py",
     "service/test_linearizable.py",

@@ -338,3 +338,28 @@ def test_a_folder_whose_disk_fails_is_an_error(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         sync_folder(tmp_path)
+
+
+def test_a_hidden_folder_that_vanishes_before_it_is_locked_is_created_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may take an unlocked folder for an abandoned one. A missing parent is still an error."""
+    acquire, removed = atomic_write.locks.acquire_or_none, []
+
+    def remove_first(path: Path) -> object:
+        if not removed:
+            path.parent.rmdir()
+            removed.append(path.parent)
+            raise FileNotFoundError(path)
+        return acquire(path)
+
+    monkeypatch.setattr(atomic_write.locks, "acquire_or_none", remove_first)
+    staged = atomic_write.StagedOutput(tmp_path / "out")
+    staged.begin()
+    assert removed[0] != staged.new.parent
+    assert staged.new.parent.is_dir()
+    staged.end()
+    assert [] == list(tmp_path.iterdir())
+    missing = atomic_write.StagedOutput(tmp_path / "missing" / "out")
+    with pytest.raises(FileNotFoundError):
+        missing.begin()

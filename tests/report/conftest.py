@@ -1,4 +1,7 @@
-"""The browser of the tests of reports: Chromium, started once."""
+"""The browser of the tests of reports: Chromium, started once per module.
+
+Playwright runs an event loop in its thread as long as it is open, which tests of other folders must not meet.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium; tests are skipped if it or Jinja2 is not installed."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")

@@ -185,6 +185,10 @@ class StagedOutput:
                     self._folder, self._lock = folder, lock
             except FileExistsError:
                 continue
+            except FileNotFoundError:
+                # The other process removed it between `mkdir` and the lock: take another name.
+                if folder.exists() or not self.target.parent.is_dir():
+                    raise
             except BaseException:
                 # An interrupt may arrive after the folder or the lock file was created.
                 shutil.rmtree(folder, ignore_errors=True)

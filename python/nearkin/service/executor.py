@@ -352,7 +352,7 @@ def _finish_change(store: Store, request: Request, result: CheckResult) -> Check
     ids = request.documents.ids or []
     if "conflict" in result.status:
         id = ids[result.status.index("conflict")]
-        message = f"id {id!r} belongs to other content; remove the old document first, or use another id"
+        message = f"id {id!r} is that of another content; remove the old document first, or use another id"
         return Problem("other-content", message, id=id)
     if request.key is not None and "known" in result.status:
         # Only the first occurrence of an id can have added the document.
