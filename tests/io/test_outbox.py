@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nearkin.errors import NearkinError, OutputError
-from nearkin.io import OutputDir, atomic_write
+from nearkin.io import OutputDir, atomic_write, locks
 from nearkin.io.atomic_write import (
     PREPARED,
     SUMMARY,
@@ -344,7 +344,8 @@ def test_a_hidden_folder_that_vanishes_before_it_is_locked_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process may take an unlocked folder for an abandoned one. A missing parent is still an error."""
-    acquire, removed = atomic_write.locks.acquire_or_none, []
+    acquire = locks.acquire_or_none
+    removed: list[Path] = []
 
     def remove_first(path: Path) -> object:
         if not removed:
@@ -353,7 +354,7 @@ def test_a_hidden_folder_that_vanishes_before_it_is_locked_is_created_again(
             raise FileNotFoundError(path)
         return acquire(path)
 
-    monkeypatch.setattr(atomic_write.locks, "acquire_or_none", remove_first)
+    monkeypatch.setattr(locks, "acquire_or_none", remove_first)
     staged = atomic_write.StagedOutput(tmp_path / "out")
     staged.begin()
     assert removed[0] != staged.new.parent
