@@ -331,9 +331,12 @@ pub(super) fn summed<Q: Real>(all: &[Q; LANES]) -> Q {
     for i in 0..16 {
         half[i] = all[i] + all[i + 16];
     }
+    // Barriers keep the compiler from folding pairs of sums instead of whole registers.
+    let half = std::hint::black_box(half);
     for i in 0..8 {
         quarter[i] = half[i] + half[i + 8];
     }
+    let quarter = std::hint::black_box(quarter);
     for i in 0..4 {
         eighth[i] = quarter[i] + quarter[i + 4];
     }
