@@ -435,10 +435,10 @@ def results_of_store(store: nk.Store, operation: Operation) -> tuple[Answer | st
 
 def test_the_model_equals_a_store(tmp_path: Path) -> None:
     """The model and a store have equal results for a sequential script."""
-    script = Script(2, 1000)
+    script = Script(2, 2000)
     state: State = ()
     with nk.Store.create(tmp_path / "pages.store", threshold=0.7, max_pending=100) as store:
-        model = Model(likeness_of(Script.families(1000), store.settings))
+        model = Model(likeness_of(Script.families(2000), store.settings))
         while script:
             operation = script.operation(0)
             state, expected = model.step(state, operation)
