@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -310,6 +311,19 @@ def test_a_forked_child_must_open_the_store_itself(tmp_path: Path) -> None:
                 os._exit(1)
         assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert ["exact"] == store.check(["a text"]).status
+
+
+def test_a_transaction_abandoned_by_an_interrupt_ends_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt may leave a transaction to the garbage collector, which ends it after the store is closed."""
+    store = nk.Store.create(tmp_path / "store")
+    abandoned = store._reading()
+    abandoned.__enter__()
+    store.close()
+    errors: list[BaseException | None] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: errors.append(error.exc_value))
+    del abandoned
+    gc.collect()
+    assert [] == errors
 
 
 def test_an_interrupt_leaves_a_complete_batch_or_none(tmp_path: Path) -> None:

@@ -448,9 +448,14 @@ class Log:
             self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 
     def _rollback(self) -> None:
-        """Roll back an open transaction, such as one that an interrupt left open."""
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        """Roll back an open transaction, such as one that an interrupt left open.
+
+        An interrupt between entering a `with` block and its body leaves the context manager to the garbage collector,
+        which may run after the connection is closed. Closing has rolled back already.
+        """
+        with suppress(sqlite3.ProgrammingError):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
     # State
 
