@@ -88,13 +88,11 @@ class FrozenRecipe:
 
     def to_json(self) -> str:
         """Return slots and versions as JSON with sorted keys; slots added later are omitted at their default."""
+        omitted = {name: self._defaults[name] for name in self._omitted}
         slots = {name: self._slot(name) for name in self._names()}
-        for name in self._omitted:
-            if slots[name] == self._defaults[name]:
-                del slots[name]
-        return json.dumps(
-            {**slots, "versions": self.versions}, sort_keys=True, ensure_ascii=False, separators=(",", ":")
-        )
+        form = {name: slot for name, slot in slots.items() if name not in omitted or slot != omitted[name]}
+        form["versions"] = self.versions
+        return json.dumps(form, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
     @cached_property
     def digest(self) -> str:
@@ -113,9 +111,7 @@ class FrozenRecipe:
     def check_same(self: _R, other: _R) -> None:
         """Raise MismatchError with the first slot in which `other` differs."""
         for name in sorted((*self._names(), "versions"), key=lambda name: name != "family"):
-            left, right = (
-                (self.versions, other.versions) if name == "versions" else (self._slot(name), other._slot(name))
-            )
+            left, right = (each.versions if name == "versions" else each._slot(name) for each in (self, other))
             if left != right:
                 raise mismatch(f"recipe slot {name}", left, right)
 

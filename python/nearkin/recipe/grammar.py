@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol, TypedDict, cast, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from nearkin._core import IdfCore, RecipeCore, feature_hash_names
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import bad_parameter, check_count, mismatch
 
 Norm = Literal["nfkc", "nfc", "none"]
 Case = Literal["fold", "lower", "keep"]
@@ -81,41 +81,10 @@ class IdfTable(Protocol):
         """Compiled form."""
 
 
-class TextSlots(TypedDict):
-    """Checked slots of every text recipe."""
+Slots = dict[str, Any]
+"""Checked slots of a recipe and its family."""
 
-    norm: Norm
-    fold: tuple[str, ...]
-    case: Case
-    letters: Letters
-    numbers: Numbers
-    cut: Cut
-    user_words: str
-    stop: tuple[str, ...]
-    stop_words: tuple[str, ...]
-    min_length: int
-    tags: tuple[str, ...]
-    features: Features
-    n: int
-    min_n: int
-    weight: Weight
-    idf: IdfTable | str | None
-    top: str
-    hash: str
-    seed: int
-    family: Family
-
-
-class Slots(TextSlots, total=False):
-    """Checked slots of a recipe and its family."""
-
-    bits: int
-    num_perm: int
-    scheme: Scheme
-    value_bits: Literal[32, 64]
-
-
-DEFAULTS: TextSlots = {
+DEFAULTS: Slots = {
     "norm": "nfkc",
     "fold": (),
     "case": "fold",
@@ -161,11 +130,8 @@ CHOICES: dict[str, tuple[int | str, ...]] = {"scheme": get_args(Scheme), "value_
 """Values of the slots of a family that are enumerations."""
 
 NAMED = {
-    "norm": get_args(Norm),
-    "case": get_args(Case),
-    "letters": get_args(Letters),
-    "numbers": get_args(Numbers),
-    "cut": get_args(Cut),
+    name: get_args(choices)
+    for name, choices in (("norm", Norm), ("case", Case), ("letters", Letters), ("numbers", Numbers), ("cut", Cut))
 }
 """Values of the enumeration slots that the text form names, as in `norm:nfc`."""
 
@@ -195,11 +161,8 @@ def parse(text: str) -> dict[str, object]:
     values: dict[str, object] = {}
     for segment in text.split("|"):
         name, _, argument = segment.strip().partition(":")
-        pairs = (
-            _parse_word_segment(name, argument)
-            or _parse_feature_segment(name, argument)
-            or _parse_hash_segment(name, argument)
-        )
+        parsers = (_parse_word_segment, _parse_feature_segment, _parse_hash_segment)
+        pairs = next(filter(None, (parser(name, argument) for parser in parsers)), None)
         if pairs is None:
             raise bad_parameter("recipe", text, ALLOWED + f"; {segment!r} is not one of them")
         for slot, value in pairs:
@@ -283,8 +246,7 @@ def _parse_minhash_segment(argument: str) -> _Pairs:
         elif part in map(str, CHOICES["value_bits"]):
             pairs.append(("value_bits", int(part)))
         else:
-            allowed = "minhash:NUM_PERM, then one, fast or classic, then 32 or 64"
-            raise bad_parameter("minhash", repr(part), allowed)
+            raise bad_parameter("minhash", repr(part), "minhash:NUM_PERM, then one, fast or classic, then 32 or 64")
     return pairs
 
 
@@ -302,11 +264,9 @@ def digest_words(words: Iterable[str]) -> str:
 
 def sort_words(slot: str, names: object) -> tuple[str, ...]:
     """Return a set of words, sorted."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise bad_parameter(slot, repr(names), "an iterable of words, such as a list of str")
-    words = list(names)
+    words = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
     if not all(isinstance(name, str) for name in words):
-        raise bad_parameter(slot, repr(words), "an iterable of words, such as a list of str")
+        raise bad_parameter(slot, repr(names), "an iterable of words, such as a list of str")
     return tuple(sorted(set(words)))
 
 
@@ -321,12 +281,10 @@ def parse_folds(names: object) -> tuple[str, ...]:
 
 def normalize_lines(words: object) -> str:
     """Return dictionary entries, one per line, without empty lines, in order: later entries replace earlier ones."""
-    if not isinstance(words, Iterable):
-        raise bad_parameter("user_words", repr(words), "lines such as 'word 3 n'")
-    lines = words.split("\n") if isinstance(words, str) else list(words)
+    lines = words.split("\n") if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [words]
     if not all(isinstance(line, str) for line in lines):
-        raise bad_parameter("user_words", repr(lines), "lines such as 'word 3 n'")
-    return "\n".join(line for line in (line.strip() for line in lines) if line)
+        raise bad_parameter("user_words", repr(words), "lines such as 'word 3 n'")
+    return "\n".join(filter(None, map(str.strip, lines)))
 
 
 def restore_external(
@@ -340,10 +298,9 @@ def restore_external(
         A value has another digest, or is missing.
     """
     lines = normalize_lines(user_words)
-    digest = slots.pop("user", None)
-    if digest is not None and digest != digest_words(lines.split("\n")):
-        actual = f"words with user:{digest_words(lines.split(chr(10)))}" if lines else "no words"
-        raise mismatch("user words", f"recipe with user:{digest}", actual)
+    digest, actual = slots.pop("user", None), digest_words(lines.split("\n"))
+    if digest not in (None, actual):
+        raise mismatch("user words", f"recipe with user:{digest}", f"words with user:{actual}" if lines else "no words")
     slots["user_words"] = lines
     named = slots.get("idf")
     if isinstance(named, str) and named not in IDF_TABLES:
@@ -367,54 +324,43 @@ def check_slots(values: Mapping[str, object]) -> Slots:
         The stop words do not have the digest `stop_digest`.
     """
     slots = _fill_defaults(values)
-    _check_stop_words(slots)
-    _check_word_sets(slots)
+    for name in ("stop_words", "stop", "tags"):
+        slots[name] = sort_words(name, slots[name])
+    digest, actual = slots.pop("stop_digest", None), digest_words(slots["stop_words"])
+    if digest not in (None, actual):
+        raise mismatch("stop words", f"recipe with stop:{digest}", f"words with stop:{actual}")
+    slots["fold"] = parse_folds(slots["fold"])
+    slots["user_words"] = normalize_lines(slots["user_words"])
     _check_numbers(slots)
-    _check_tags(slots)
-    _check_texts(slots)
-    _check_choices(slots)
+    for tag in slots["tags"]:
+        if not re.fullmatch("[a-z]+", tag):
+            raise bad_parameter("tags", repr(tag), "tags of small letters, such as n,ns,v,vn")
+    # The core checks the values of these names.
+    for name in (*NAMED, "features", "weight", "top", "hash"):
+        if not isinstance(slots[name], str):
+            raise bad_parameter(name, repr(slots[name]), ", ".join(NAMED.get(name, (ALLOWED,))))
+    for name, allowed in CHOICES.items():
+        if name in slots and slots[name] not in allowed:
+            raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))
     _check_idf(slots)
-    return cast("Slots", slots)
+    return slots
 
 
 def compile_slots(slots: Slots) -> RecipeCore:
-    """Compile check_slots slots.
+    """Compile checked slots.
 
     Raises
     ------
     ParameterError
         Slots contradict each other.
     """
+    arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in slots.items()}
     table = slots["idf"]
-    return RecipeCore(
-        norm=slots["norm"],
-        fold=list(slots["fold"]),
-        case=slots["case"],
-        letters=slots["letters"],
-        numbers=slots["numbers"],
-        cut=slots["cut"],
-        user_words=slots["user_words"],
-        stop=list(slots["stop"]),
-        stop_words=list(slots["stop_words"]),
-        min_length=slots["min_length"],
-        tags=list(slots["tags"]),
-        features=slots["features"],
-        n=slots["n"],
-        min_n=slots["min_n"],
-        weight=slots["weight"],
-        idf=IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core,
-        top=slots["top"],
-        hash=slots["hash"],
-        seed=slots["seed"],
-        family=slots["family"],
-        bits=slots.get("bits", 128),
-        num_perm=slots.get("num_perm", 128),
-        scheme=slots.get("scheme", "one"),
-        value_bits=slots.get("value_bits", 32),
-    )
+    arguments["idf"] = IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core
+    return RecipeCore(**arguments)
 
 
-def _fill_defaults(values: Mapping[str, object]) -> dict[str, object]:
+def _fill_defaults(values: Mapping[str, object]) -> Slots:
     """Fill in the defaults of a family; given features have no n."""
     family = values.get("family", DEFAULTS["family"])
     if not isinstance(family, str) or family not in FAMILIES:
@@ -425,56 +371,16 @@ def _fill_defaults(values: Mapping[str, object]) -> dict[str, object]:
     return slots
 
 
-def _check_stop_words(slots: dict[str, object]) -> None:
-    """Check that stop words are a set with the digest of the text form."""
-    words = slots["stop_words"] = sort_words("stop_words", slots["stop_words"])
-    digest = slots.pop("stop_digest", None)
-    if digest is not None and digest != digest_words(words):
-        raise mismatch("stop words", f"recipe with stop:{digest}", f"words with stop:{digest_words(words)}")
-
-
-def _check_word_sets(slots: dict[str, object]) -> None:
-    """Normalise sets of names and the lines of a dictionary."""
-    slots["fold"] = parse_folds(slots["fold"])
-    slots["stop"] = sort_words("stop", slots["stop"])
-    slots["tags"] = sort_words("tags", slots["tags"])
-    slots["user_words"] = normalize_lines(slots["user_words"])
-
-
-def _check_numbers(slots: dict[str, object]) -> None:
+def _check_numbers(slots: Slots) -> None:
     """Check the ranges of integers; n-grams of a single length have `min_n` 0."""
     for name, (minimum, maximum) in RANGES.items():
-        if name not in slots or (name == "n" and slots["features"] == "given"):
-            continue
-        value = slots[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
-            raise bad_parameter(name, repr(value), f"{minimum} to {maximum}")
+        if name in slots and (name != "n" or slots["features"] != "given"):
+            slots[name] = check_count(name, slots[name], minimum, maximum, f"{minimum} to {maximum}")
     if slots["min_n"] == slots["n"]:
         slots["min_n"] = 0
 
 
-def _check_tags(slots: dict[str, object]) -> None:
-    """Check that parts of speech are in lower case."""
-    for tag in cast("tuple[str, ...]", slots["tags"]):
-        if not re.fullmatch("[a-z]+", tag):
-            raise bad_parameter("tags", repr(tag), "tags of small letters, such as n,ns,v,vn")
-
-
-def _check_texts(slots: dict[str, object]) -> None:
-    """Check that names are strings; the core checks their values."""
-    for name in ("norm", "case", "letters", "numbers", "cut", "features", "weight", "top", "hash"):
-        if not isinstance(slots[name], str):
-            raise bad_parameter(name, repr(slots[name]), ", ".join(NAMED.get(name, (ALLOWED,))))
-
-
-def _check_choices(slots: dict[str, object]) -> None:
-    """Check the enumerations of a family."""
-    for name, allowed in CHOICES.items():
-        if name in slots and slots[name] not in allowed:
-            raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))
-
-
-def _check_idf(slots: dict[str, object]) -> None:
+def _check_idf(slots: Slots) -> None:
     """Check that the weight `idf` has a fitted or included table, and that other weights have none."""
     table = slots["idf"]
     if (table is not None) != (slots["weight"] == "idf"):

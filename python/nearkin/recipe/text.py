@@ -364,50 +364,46 @@ class Recipe(FrozenRecipe):
 
     def _repr_html_(self) -> str:
         """Return the active slots with their descriptions for a notebook, in the order in which they apply."""
-        slots = ((name, _format_slot(self._slot(name)), MEANINGS[name]) for name in self._names())
+        values = {name: self._slot(name) for name in self._names()}
+        slots = (
+            (name, ", ".join(map(str, value)) if isinstance(value, tuple) else str(value), MEANINGS[name])
+            for name, value in values.items()
+        )
         return html_facts([("recipe", str(self), self.digest), *(row for row in slots if row[1] not in ("", "None"))])
 
     def __str__(self) -> str:
-        return _text_form(self)
+        defaults = self._slots_for(self.family)
+        parts = [f"{name}:{getattr(self, name)}" for name in NAMED if getattr(self, name) != defaults[name]]
+        if self.fold:
+            parts.insert(int(self.norm != "nfkc"), "fold:" + ",".join(self.fold))
+        if self.user_words:
+            parts.append(f"user:{self._slot('user_words')}")
+        stop = [*self.stop, *([digest_words(self.stop_words)] if self.stop_words else [])]
+        if stop:
+            parts.append("stop:" + ",".join(stop))
+        if self.min_length != 1:
+            parts.append(f"min_length:{self.min_length}")
+        if self.tags:
+            parts.append("tags:" + ",".join(self.tags))
+        lengths = f"{self.min_n}-{self.n}" if self.min_n else self.n
+        parts.append("given" if self.features == "given" else f"{self.features}:{lengths}|{self.weight}")
+        if self.weight == "idf":
+            parts[-1] += f":{self._slot('idf')}"
+        if self.top != "all":
+            parts.append(f"top:{self.top}")
+        parts.append(f"{self.hash}:{self.seed}" if self.seed else self.hash)
+        family = FAMILIES[self.family]
+        first, *rest = ((name, getattr(self, name)) for name in family)
+        others = (f":{value}" for name, value in rest if value != family[name])
+        parts.append(f"{self.family}:{first[1]}" + "".join(others))
+        return "|".join(parts)
 
     def __reduce__(self) -> tuple[Callable[..., Recipe], tuple[object, ...]]:
         return (_restore_recipe, (self.to_json(), self.user_words, None if isinstance(self.idf, str) else self.idf))
 
 
-def _format_slot(slot: object) -> str:
-    return ", ".join(map(str, slot)) if isinstance(slot, (list, tuple)) else str(slot)
-
-
 def _restore_recipe(text: str, user_words: str, idf: IdfTable | None) -> Recipe:
     return Recipe.from_json(text, user_words=user_words, idf=idf)
-
-
-def _text_form(recipe: Recipe) -> str:
-    defaults = recipe._slots_for(recipe.family)
-    parts = [f"{name}:{getattr(recipe, name)}" for name in NAMED if getattr(recipe, name) != defaults[name]]
-    if recipe.fold:
-        parts.insert(int(recipe.norm != "nfkc"), "fold:" + ",".join(recipe.fold))
-    if recipe.user_words:
-        parts.append(f"user:{recipe._slot('user_words')}")
-    stop = [*recipe.stop, *([digest_words(recipe.stop_words)] if recipe.stop_words else [])]
-    if stop:
-        parts.append("stop:" + ",".join(stop))
-    if recipe.min_length != 1:
-        parts.append(f"min_length:{recipe.min_length}")
-    if recipe.tags:
-        parts.append("tags:" + ",".join(recipe.tags))
-    lengths = f"{recipe.min_n}-{recipe.n}" if recipe.min_n else recipe.n
-    parts.append("given" if recipe.features == "given" else f"{recipe.features}:{lengths}|{recipe.weight}")
-    if recipe.weight == "idf":
-        parts[-1] += f":{recipe._slot('idf')}"
-    if recipe.top != "all":
-        parts.append(f"top:{recipe.top}")
-    parts.append(f"{recipe.hash}:{recipe.seed}" if recipe.seed else recipe.hash)
-    family = FAMILIES[recipe.family]
-    first, *rest = ((name, getattr(recipe, name)) for name in family)
-    others = (f":{value}" for name, value in rest if value != family[name])
-    parts.append(f"{recipe.family}:{first[1]}" + "".join(others))
-    return "|".join(parts)
 
 
 __all__ = ["DEFAULT", "IDF_TABLES", "PRESETS", "STOP_LISTS", "IdfTable", "Recipe"]
