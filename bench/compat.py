@@ -13,7 +13,6 @@ import importlib
 import itertools
 import random
 import resource
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -152,7 +151,7 @@ def import_package(name: str) -> Any:
 
 
 def ssdeep(data: Path) -> dict[str, Job]:
-    """Return the jobs of digests, scores and the program: 593 releases of files, and digests of other files."""
+    """Return the jobs of digests and scores: 593 releases of files, and digests of other files."""
     theirs, pure = import_package("ssdeep"), import_package("ppdeep")
     from nearkin.compat import ssdeep as ours
 
@@ -165,9 +164,6 @@ def ssdeep(data: Path) -> dict[str, Job]:
     with gzip.open(data / "ssdeep_digests.txt.gz", "rt") as lines:
         digests = [line.split()[0].split(",")[0] for line in itertools.islice(lines, 0, 40_000, 10)]
     pairs = list(itertools.islice(itertools.product(digests[:100], digests), 100_000))
-    head = "ssdeep,1.1--blocksize:hash:hash,filename"
-    existing = folder / "known"
-    existing.write_text("\n".join([head, *(f'{digest},"{at}"' for at, digest in enumerate(digests))]) + "\n")
 
     def each(call: str, module: Any, items: list[Any]) -> list[Any]:
         return [getattr(module, call)(item) for item in items]
@@ -183,12 +179,6 @@ def ssdeep(data: Path) -> dict[str, Job]:
                 item.update(content[start : start + 4096])
             results.append(item.digest())
         return results
-
-    def run(*command: str) -> Callable[[], bytes]:
-        return lambda: subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
-
-    def command(*arguments: str) -> tuple[Callable[[], bytes], Callable[[], bytes]]:
-        return run("ssdeep", *arguments), run(sys.executable, "-m", "nearkin", "ssdeep", "compat", *arguments)
 
     paths = [str(path) for path in files]
     count, mean = len(contents), sum(map(len, contents)) // len(contents) // 1000
@@ -210,8 +200,6 @@ def ssdeep(data: Path) -> dict[str, Job]:
         ),
         "`Hash()`, `update` by 4 KB": (count, lambda: parts(theirs), lambda: parts(ours)),
         "`compare(a, b)`": (len(pairs), lambda: scores(theirs), lambda: scores(ours)),
-        f"program `-rl`, {len(files)} files": (1, *command("-rl", "js", "py", "so")),
-        f"program `-xt 60`, a list of {len(digests):,}": (1, *command("-xt", "60", "known")),
     }
 
 

@@ -62,7 +62,6 @@ COMMANDS = {
     "ssdeep compare": "nearkin ssdeep compare",
     "ssdeep search": "nearkin ssdeep search --known",
     "ssdeep cluster": "nearkin ssdeep cluster",
-    "ssdeep compat": "nearkin ssdeep compat -rl",
 }
 
 # Options of one name that do different things in different commands, each declared where it is used.
@@ -473,7 +472,6 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
         (["hash", "folder"], "folder/b.jsonl is jsonl; give inputs of one format, or --format files to take every"),
         (["search", "a.jsonl", "--text", "a"], "give an index, as `nearkin index build` writes it"),
         (["store", "info", "folder"], "no store is here"),
-        (["ssdeep", "hash", "a.xml", "--json", "--csv"], "--csv is not allowed; use one of --json and --csv"),
         (["search", "folder", "--text", "a", "--radius", "3"], "--radius: not with a store"),
         (["search", "c.nks", "--fingerprint", "xyz"], "text 'xyz' is not allowed; use a hexadecimal number"),
         (["search", "c.nks", "--text", "one", "-k", "0"], "--top-k 0 is not allowed; use 1 or more"),

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from command import standard_input
 from nearkin.cli.console import Failures
 from nearkin.cli.corpus import list_files
-from nearkin.errors import ParameterError
 
 
 @pytest.fixture
@@ -61,19 +59,3 @@ def test_a_folder_that_can_not_be_read_is_refused(tree: Path) -> None:
     assert [tree / "a", tree / "c"] == list_files([tree], failures, recursive=True)
     (tree / "b").chmod(0o700)
     assert failures.failed
-
-
-def test_names_end_with_nul(tree: Path) -> None:
-    """Names from a file or standard input follow the arguments; empty names are ignored."""
-    names = b"\0".join([os.fsencode(tree / "b" / "1"), b"", os.fsencode(tree / "a"), b""])
-    (tree / "names").write_bytes(names)
-    expected = [tree / "c", tree / "b" / "1", tree / "a"]
-    assert expected == list_files([tree / "c"], Failures(), names_from=tree / "names", recursive=False)
-    with standard_input(names):
-        assert expected == list_files([tree / "c"], Failures(), names_from=Path("-"), recursive=False)
-
-
-def test_a_list_of_names_that_is_not_there_is_wrong_usage(tree: Path) -> None:
-    """A missing list of names is a usage error."""
-    with pytest.raises(ParameterError, match=r"files0_from=.*none is not allowed; use a file that can be read"):
-        list_files([], Failures(), names_from=tree / "none", recursive=False)

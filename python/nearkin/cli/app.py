@@ -28,7 +28,6 @@ from nearkin.cli import (
     report,
     serve,
     ssdeep,
-    ssdeep_compat,
     store,
 )
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
@@ -60,9 +59,6 @@ for _module in (dedup, contains, patterns, fingerprints, index, store, serve, qu
 for _group in (fingerprints.idf, index.group, store.group, ssdeep.group):
     app.add_typer(_group)
 
-_AS_SSDEEP = ["ssdeep", "compat"]
-"""The command that stands in for the program ssdeep."""
-
 
 @lru_cache(maxsize=1)
 def root_command() -> Any:
@@ -70,11 +66,11 @@ def root_command() -> Any:
     return typer.main.get_command(app)
 
 
-def main(*, as_ssdeep: bool = False) -> None:
-    """Run the command line, or the replacement of the program ssdeep, and end the process with its exit code."""
+def main() -> None:
+    """Run the command line, and end the process with its exit code."""
     use_utf8()
     try:
-        code = run(as_ssdeep=as_ssdeep)
+        code = run()
     except Exception as error:
         show_traceback(error)
         code = FAILURE
@@ -83,19 +79,13 @@ def main(*, as_ssdeep: bool = False) -> None:
     sys.exit(code)
 
 
-def run(arguments: Sequence[str] | None = None, *, as_ssdeep: bool = False) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, or those of the process, and return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if not as_ssdeep and words[:2] == _AS_SSDEEP and words[2:] not in (["--help"], ["-h"]):
-        # The words that follow are flags of the program ssdeep, which Typer does not parse.
-        words, as_ssdeep = words[2:], True
-    debug = "--debug" in words and not as_ssdeep
+    debug = "--debug" in words
     try:
-        if as_ssdeep:
-            code: Any = ssdeep_compat.run(words)
-        else:
-            # Not standalone, so that errors reach the handlers below.
-            code = root_command()(args=words, standalone_mode=False, prog_name="nearkin")
+        # Not standalone, so that errors reach the handlers below.
+        code: Any = root_command()(args=words, standalone_mode=False, prog_name="nearkin")
         sys.stdout.flush()
         if INTERRUPTED == code:
             # Typer has turned the interrupt into its exit code without a message.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nearkin.cli.console import Failures, escape_surrogates, read_input, warn
+from nearkin.cli.console import Failures, escape_surrogates, warn
 from nearkin.cli.errors import format_error
 from nearkin.dedup.config import option
 from nearkin.errors import bad_parameter
@@ -176,7 +176,6 @@ def list_files(
     inputs: Iterable[Path],
     failures: Failures,
     *,
-    names_from: Path | None = None,
     recursive: bool,
     exclude: Iterable[Path] = (),
 ) -> list[Path]:
@@ -188,23 +187,16 @@ def list_files(
         Files and directories.
     failures : Failures
         Reports directories that are skipped or cannot be read.
-    names_from : Path, optional
-        A file with more names, each ended by NUL; - for standard input.
     recursive : bool
         List the files below a directory; otherwise a directory is a failure.
     exclude : iterable of Path
         Folders to skip, such as that of a store. The number of their files is reported.
-
-    Raises
-    ------
-    ParameterError
-        `names_from` cannot be read.
     """
     from nearkin.io.inputs import ExcludedFolders
 
     files: list[Path] = []
     left_out = ExcludedFolders(exclude)
-    for path in [*inputs, *(_read_names(names_from) if names_from is not None else ())]:
+    for path in inputs:
         if not path.is_dir():
             files.append(path)
         elif not recursive:
@@ -218,15 +210,6 @@ def list_files(
                 files += [file for name in sorted(names) if not (file := Path(folder, name)).is_symlink()]
     report_left_out(left_out.counts())
     return files
-
-
-def _read_names(names_from: Path) -> list[Path]:
-    """Return the names in a file, each ended by NUL."""
-    try:
-        content = read_input(str(names_from))
-    except OSError as error:
-        raise bad_parameter("files0_from", names_from, f"a file that can be read ({error.strerror})") from None
-    return [Path(os.fsdecode(name)) for name in content.split(b"\0") if name]
 
 
 def existing_parent(path: Path) -> Path:

@@ -6,18 +6,14 @@ could not be read (the others are processed); 2 wrong usage; 3 no score reached 
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearkin.cli import ssdeep_compat
-from nearkin.cli.commands import GENERAL, Commands
+from nearkin.cli.commands import Commands
 from nearkin.cli.console import (
     Failures,
     binary_stdout,
@@ -29,8 +25,7 @@ from nearkin.cli.console import (
     show_table,
 )
 from nearkin.cli.corpus import list_files
-from nearkin.cli.options import MATCHING, WRITING, Json, Quiet, opt
-from nearkin.dedup.config import option
+from nearkin.cli.options import MATCHING, Json, Quiet, opt
 from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -41,11 +36,12 @@ group = Commands("ssdeep", "Fuzzy digests: hash, compare, search and cluster fil
 
 _BATCH = 128
 """Number of files that are hashed in one parallel call; progress advances after each."""
-_NO_INPUTS = "files, directories with --recursive, --list or --files0-from"
+_NO_INPUTS = "files, directories with --recursive, or --list"
 
 FilePaths = Annotated[
     list[Path] | None, typer.Argument(help="Files, and directories with --recursive.", show_default=False)
 ]
+Recursive = Annotated[bool, opt("Include files below directories, but no links.", "--recursive", "-r")]
 DigestRecipeOption = Annotated[
     str | None,
     opt(
@@ -65,48 +61,11 @@ Lists = Annotated[
 ]
 
 
-class Form(str, Enum):
-    """Form of results."""
-
-    list = "list"
-    table = "table"
-    csv = "csv"
-    json = "json"
-
-
 class Linkage(str, Enum):
     """Rule of clusters."""
 
     centred = "centred"
     connected = "connected"
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """Options that name files."""
-
-    recursive: bool = option(False, help="Include files below directories, but no links.", group=GENERAL, flag="-r")
-    files0_from: Path | None = option(
-        None, help="Read names of inputs, NUL-separated, from this file or -.", group=GENERAL
-    )
-
-    def paths(self, inputs: Sequence[Path] | None, failures: Failures) -> list[Path]:
-        """Return the files that arguments and options name."""
-        return list_files(inputs or [], failures, names_from=self.files0_from, recursive=self.recursive)
-
-
-@dataclass(frozen=True)
-class ResultOptions:
-    """Options for the form of results."""
-
-    as_json: bool = option(False, help="Print JSON, one object per line.", group=WRITING, flag="--json")
-    as_csv: bool = option(False, help="Print comma-separated values with a header.", group=WRITING, flag="--csv")
-
-    def form(self, default: Form = Form.table) -> Form:
-        """Return the form that was requested."""
-        if self.as_json and self.as_csv:
-            raise bad_parameter("csv", "given", "one of --json and --csv")
-        return Form.json if self.as_json else Form.csv if self.as_csv else default
 
 
 class DigestRun:
@@ -198,33 +157,25 @@ class DigestRun:
         return self.recipe.hash(Path(text))
 
 
-def _print_rows(form: Form, columns: Sequence[str], rows: Iterable[Sequence[str | int]]) -> None:
-    """Print rows as a table, comma-separated values or JSON lines."""
-    if form is Form.table:
+def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str | int]], *, as_json: bool) -> None:
+    """Print rows as JSON lines, or as a table."""
+    if not as_json:
         show_table(columns, ([printable(str(value)) for value in row] for row in rows))
         return
-    plain = ([escape_surrogates(value) if isinstance(value, str) else value for value in row] for row in rows)
-    if form is Form.json:
-        for row in plain:
-            say_json(dict(zip(columns, row, strict=True)))
-        return
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([display(value) if isinstance(value, str) else value for value in row] for row in plain)
+    for row in rows:
+        values = (escape_surrogates(value) if isinstance(value, str) else value for value in row)
+        say_json(dict(zip(columns, values, strict=True)))
 
 
 @group.add("hash")
 def hash_(
-    files: FileOptions,
-    results: ResultOptions,
     inputs: FilePaths = None,
+    recursive: Recursive = False,
     recipe: DigestRecipeOption = None,
-    eliminate_runs: Annotated[bool, opt("Cut runs of a character to three.", "--eliminate-runs")] = False,
-    no_truncate: Annotated[bool, opt("Allow 64 characters in part 2.", "--no-truncate")] = False,
-    table: Annotated[bool, opt("Print a table instead of a list of ssdeep.", "--table")] = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the digests of files: as a list of the program ssdeep, unless another form is requested.
+    """Print the digests of files: as a list of the program ssdeep, or as JSON.
 
     Examples
     --------
@@ -232,19 +183,17 @@ def hash_(
     nearkin ssdeep hash --recipe 'html+space|ssdeep' --json page.html
     """
     from nearkin.digests import ssdeep
-    from nearkin.digests.ssdeep import DigestRecipe
 
-    form = results.form(Form.table if table else Form.list)
-    flags = {**({"eliminate_runs": True} if eliminate_runs else {}), **({"truncate": False} if no_truncate else {})}
-    run = DigestRun(DigestRecipe.of(recipe).with_(**flags))
-    if form is Form.list and run.recipe.normalize:
-        raise bad_parameter("recipe", run.recipe, "--json or --csv with it; a list of ssdeep cannot store it")
-    paths = files.paths(inputs, run.failures)
+    run = DigestRun(recipe)
+    if run.recipe.normalize and not as_json:
+        raise bad_parameter("recipe", run.recipe, "--json with it; a list of ssdeep cannot store it")
+    paths = list_files(inputs or [], run.failures, recursive=recursive)
     if not paths and not run.failures.failed:
-        raise bad_parameter("inputs", "none", "files, directories with --recursive, or --files0-from")
+        raise bad_parameter("inputs", "none", "files, or directories with --recursive")
     entries = run.hash_files(paths, quiet=quiet)
-    if form is not Form.list:
-        _print_rows(form, ["digest", "path", "recipe"], ([*entry, str(run.recipe)] for entry in entries))
+    if as_json:
+        rows = ([digest, path, str(run.recipe)] for digest, path in entries)
+        _print_rows(["digest", "path", "recipe"], rows, as_json=True)
     else:
         out = binary_stdout()
         head = ssdeep.write_list([])
@@ -294,13 +243,12 @@ def search(
     inputs: FilePaths = None,
     known: Annotated[list[Path] | None, opt("List, JSON lines or index to search; may be repeated.", "--known")] = None,
     lists: Lists = None,
-    *,
-    files: FileOptions,
-    results: ResultOptions,
+    recursive: Recursive = False,
     threshold: Score = 1,
     limit: Annotated[int | None, opt("Maximum matches per input.", "--limit", "-k", min=1)] = None,
     recipe: DigestRecipeOption = None,
     lenient: Lenient = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Search known digests for those similar to the inputs; exit code 3 without a match.
@@ -309,12 +257,11 @@ def search(
     --------
     nearkin ssdeep search --known known.txt --recursive Downloads --threshold 60
     """
-    form = results.form()
     run = DigestRun(recipe, lenient=lenient)
     if not known:
         raise bad_parameter("known", "none", "--known LIST, a file of `nearkin ssdeep hash`, to search in")
     index, names = run.build_index(run.read_lists(known))
-    paths = files.paths(inputs, run.failures)
+    paths = list_files(inputs or [], run.failures, recursive=recursive)
     queries = [*run.read_lists(lists), *run.hash_files(paths, quiet=quiet)]
     if not queries and not run.failures.failed:
         raise bad_parameter("inputs", "none", _NO_INPUTS)
@@ -326,7 +273,7 @@ def search(
             run.failures.report(error, path)
             continue
         rows += [[path, names[int(match.id)], match.score] for match in matches]
-    _print_rows(form, ["input", "known", "score"], rows)
+    _print_rows(["input", "known", "score"], rows, as_json=as_json)
     run.failures.exit(matched=bool(rows))
 
 
@@ -334,13 +281,12 @@ def search(
 def cluster(
     inputs: FilePaths = None,
     lists: Lists = None,
-    *,
-    files: FileOptions,
-    results: ResultOptions,
+    recursive: Recursive = False,
     threshold: Score = 50,
     linkage: Annotated[Linkage, opt("Members match the first member, or form chains.", "--linkage")] = Linkage.centred,
     recipe: DigestRecipeOption = None,
     lenient: Lenient = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Group files that are similar to one another; exit code 3 if there are none.
@@ -351,9 +297,8 @@ def cluster(
     """
     from nearkin.digests import ssdeep
 
-    form = results.form()
     run = DigestRun(recipe, lenient=lenient)
-    paths = files.paths(inputs, run.failures)
+    paths = list_files(inputs or [], run.failures, recursive=recursive)
     entries = [*run.read_lists(lists), *run.hash_files(paths, quiet=quiet)]
     if not entries and not run.failures.failed:
         raise bad_parameter("inputs", "none", _NO_INPUTS)
@@ -363,22 +308,5 @@ def cluster(
         first = index.digest(members[0])
         scores = ssdeep.compare_many(first, [index.digest(member) for member in members], strict=run.strict)
         rows += [[number, names[int(member)], int(score)] for member, score in zip(members, scores, strict=True)]
-    _print_rows(form, ["cluster", "path", "score with the first"], rows)
+    _print_rows(["cluster", "path", "score with the first"], rows, as_json=as_json)
     run.failures.exit(matched=bool(rows))
-
-
-@group.add(context_settings={"ignore_unknown_options": True})
-def compat(
-    arguments: Annotated[list[str] | None, typer.Argument(help="Flags of the program, and files.")] = None,
-) -> None:
-    """Run like the program ssdeep 2.14.1, with its flags: -m -k -d -p -x -g -t -a -c -r -l -b -s -v -V.
-
-    A symbolic link named ssdeep to this command accepts these flags directly. Its -h describes each of them.
-
-    Examples
-    --------
-    nearkin ssdeep compat -rl Documents > known.txt
-    nearkin ssdeep compat -t 60 -m known.txt Downloads/*
-    """
-    if code := ssdeep_compat.run(arguments or []):
-        raise typer.Exit(code)
