@@ -377,7 +377,7 @@ def test_fingerprints_above_a_memory_limit_are_told(many: Path, tmp_path: Path) 
 
 
 def test_a_page_of_the_plan(tmp_path: Path) -> None:
-    """The page has the stages of a query and the cost of each method."""
+    """The page has the plan of a query and the cost of each method."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("".join(f"this is the text of line {number}\n" for number in range(50)))
@@ -385,5 +385,5 @@ def test_a_page_of_the_plan(tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
     done = call("index", "info", tmp_path / "index.nks", "--radius", "4", "--report", page)
     assert 0 == done.code, done.err
-    assert "Stages" in page.read_text()
+    assert "methods: scan" in page.read_text()
     assert 2 == call("index", "info", tmp_path / "index.nks", "--report", tmp_path / "index.nks").code

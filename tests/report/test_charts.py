@@ -14,14 +14,11 @@ from hypothesis import strategies as st
 from nearkin.report.charts import (
     Curve,
     Point,
-    Stage,
-    draw_bars,
     draw_columns,
     draw_confusion,
     draw_curves,
     draw_intervals,
     draw_stacked_bars,
-    draw_stages,
 )
 from nearkin.report.model import Chart
 
@@ -141,39 +138,10 @@ def test_a_square_is_the_deeper_the_more() -> None:
     assert 4 == len(draw_confusion("", "", (0.0, 0.0, 0.0, 0.0)).rows)
 
 
-def test_taken_bars_stand_out() -> None:
-    chart = draw_bars(
-        "Time",
-        "",
-        "method",
-        "ns",
-        [("multi", 1e3, True), ("scan", 1e4, False), ("bits", 1e7, False), ("none", 0, False)],
-    )
-    found = list(parse_chart(chart).iter("rect"))
-    assert ["bar", "bar kept", "bar kept"] == [each.attrib["class"] for each in found]
-    widths = [float(each.attrib["width"]) for each in found]
-    # Decades have equal lengths.
-    assert widths[2] - widths[1] == pytest.approx(3 * (widths[1] - widths[0]), abs=0.5)
-    assert ("multi", "1,000", "chosen") == chart.rows[0]
-
-
 def test_columns_are_named() -> None:
     chart = draw_columns("Buckets", "", ("vectors", "buckets"), [("1", 10.0), ("2–3", 0.0), ("4–7", 3.0)])
     assert 2 == len(list(parse_chart(chart).iter("rect")))
     assert ("1", "10") == chart.rows[0]
-
-
-@given(st.lists(st.lists(st.text(alphabet="abc de,µ", max_size=60), min_size=3, max_size=3), min_size=1, max_size=6))
-def test_labels_fit_into_their_boxes(rows: list[list[str]]) -> None:
-    """Lines are wrapped at the width of a box, and boxes have the height of the largest."""
-    chart = draw_stages("Plan", "", [[Stage(*row) for row in rows]])
-    root = parse_chart(chart)
-    boxes = list(root.iter("rect"))
-    wide, bottom = float(boxes[0].attrib["width"]), float(boxes[0].attrib["y"]) + float(boxes[0].attrib["height"])
-    for each in root.iter("text"):
-        assert float(each.attrib["y"]) < bottom
-        assert 6.4 * len(each.text or "") <= max(wide, 6.4 * 8)
-    assert len(rows) == len(boxes) == len(list(root.iter("path"))) + 1
 
 
 def test_what_comes_from_outside_is_escaped() -> None:
@@ -181,9 +149,7 @@ def test_what_comes_from_outside_is_escaped() -> None:
         draw_curves(HOSTILE, "", [Curve(HOSTILE, [Point(1, 0.5)])] * 2, (HOSTILE, HOSTILE), mark=(1, HOSTILE)),
         draw_intervals(HOSTILE, "", [(HOSTILE, 0.5, 0.1, 0.9)]),
         draw_stacked_bars(HOSTILE, "", HOSTILE, (HOSTILE,), [(HOSTILE, (1.0,))]),
-        draw_bars(HOSTILE, "", HOSTILE, HOSTILE, [(HOSTILE, 1.0, True)]),
         draw_columns(HOSTILE, "", (HOSTILE, HOSTILE), [(HOSTILE, 1.0)]),
-        draw_stages(HOSTILE, "", [[Stage(HOSTILE, HOSTILE, HOSTILE)]]),
     ]
     for chart in charts:
         assert "<script" not in chart.svg

@@ -14,7 +14,6 @@ from test_charts import parse_chart
 import nearkin as nk
 from command import call
 from nearkin.dedup.result import ResultTable
-from nearkin.errors import ParameterError
 from nearkin.quality.intervals import WeightSums, wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
 from nearkin.report.evaluation import Step, build_evaluation, group_by_similarity
@@ -230,12 +229,12 @@ def test_unknown_recall_is_not_a_number(weight: list[float]) -> None:
     assert [f"{weight[0]:g}", f"{weight[1]:g}", "not known", "not known"] == cells
 
 
-@pytest.mark.parametrize(("weighted", "first", "width"), [(True, 20, 0.04), (False, 15, 0.06), (True, 0, 0.1)])
-def test_many_strata_are_joined(*, weighted: bool, first: int, width: float) -> None:
-    """Steps of 0.02 are joined to steps of a multiple that do not cut strata, and their weights are added."""
+@pytest.mark.parametrize("weighted", [True, False])
+def test_many_strata_are_steps(*, weighted: bool) -> None:
+    """Every stratum of the labels is a step, with its weights."""
     rng = np.random.default_rng(2)
     count = 400
-    lows = 0.02 * rng.integers(first, 50, count)
+    lows = 0.02 * rng.integers(20, 50, count)
     match = [bool(each) for each in rng.random(count) < lows]
     weight = (1 / (lows * 2 + 0.1)).round(2).tolist() if weighted else None
     labels = PairLabels(
@@ -246,19 +245,17 @@ def test_many_strata_are_joined(*, weighted: bool, first: int, width: float) -> 
         stratum=[f"{low:.2f}-{low + 0.02:.2f}" for low in lows],
     )
     found = nk.evaluate([(2 * at, 2 * at + 1) for at in range(count) if lows[at] > 0.79], labels)
-    assert len(found.strata) > 16
     part = section(check(build_evaluation(found)), "By similarity")
     names = [row[0] for row in part.charts[0].rows]
-    assert 8 <= len(names) <= 18
-    steps = [tuple(map(float, name.split("-"))) for name in names]
-    assert all(high - low == pytest.approx(min(width, 1 - low)) for low, high in steps)
+    assert sorted({f"{low:.2f}-{low + 0.02:.2f}" for low in lows}) == names
     weights = np.ones(count) if weight is None else np.array(weight)
     for name, row in zip(names, part.tables[0].rows, strict=True):
         low, high = map(float, name.split("-"))
         here = (lows >= low - 1e-9) & (lows < high - 1e-9)
         assert (f"{here.sum():,}", f"{weights[here].sum():,.0f}") == row[1:3]
         share = float((weights * np.array(match))[here].sum() / weights[here].sum())
-        assert f"{share:.3f}" == row[3]
+        # Three digits; a share of half a unit may be rounded either way.
+        assert float(row[3]) == pytest.approx(share, abs=5.001e-4)
     cells = sum(float(cell.replace(",", "")) for row in part.charts[0].rows for cell in row[1:])
     assert cells == pytest.approx(weights.sum(), rel=0.01)
     # Precision and recall of each threshold, and the best F1, by their definitions.
@@ -271,21 +268,6 @@ def test_many_strata_are_joined(*, weighted: bool, first: int, width: float) -> 
         assert (f"{recall:.4f}", f"{precision:.4f}") == (row[1], row[3])
         best = max(best, 2 * precision * recall / (precision + recall))
     assert part.sentences[0].startswith(f"F1 is highest, {best:.3f}, at a threshold of ")
-
-
-def test_strata_of_several_widths_are_not_joined() -> None:
-    """No step contains only complete strata; those of scores are joined like those of similarities."""
-    count = 20
-    for names, expected in (
-        ([f"{at * 0.03:.2f}-{at * 0.03 + 0.02:.2f}" for at in range(count)], 20),
-        ([f"{60 + 2 * at}-{62 + 2 * at}" for at in range(count)], 10),
-        (["other", *(f"{60 + 2 * at}-{62 + 2 * at}" for at in range(1, count))], 20),
-    ):
-        labels = PairLabels(list(range(count)), list(range(count, 2 * count)), [True] * count, stratum=names)
-        part = section(check(build_evaluation(nk.evaluate([(0, count)], labels))), "By similarity")
-        rows = part.charts[0].rows
-        assert expected == len(rows)
-        assert float(count) == sum(float(cell) for row in rows for cell in row[1:])
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +323,6 @@ def test_pairs_of_a_run_by_similarity(run: tuple[Run, list[str]]) -> None:
     for known, unlisted, truth in cases:
         steps = group_by_similarity(result_run, known, unlisted)  # type: ignore[arg-type]  # one of the three
         assert len(near_pairs(result_run)) == sum(step.pairs for step in steps)
-        assert len(steps) <= 16
         for step in steps:
             totals = [cell.total for cell in step.cells]
             assert totals == pytest.approx(count_pairs(result_run, step, truth))
@@ -370,47 +351,28 @@ def index(bits: int, radius: int) -> nk.HammingIndex:
     return hamming_index
 
 
-@pytest.mark.parametrize("radius", [3, 30])
-def test_a_plan_of_fingerprints(radius: int) -> None:
-    """The page has the stages of the selected method and the cost of the others."""
-    hamming_index = index(64, radius)
-    about = hamming_index.explain(radius)
+def test_plans_are_tables_of_what_explain_returns() -> None:
+    """Single values are rows of a table; mappings, also those of lists, have their own."""
+    about = index(64, 3).explain(3)
     contents = check(build_plan(about, "corpus.nks"))
-    part = next(part for part in about["parts"] if part["slots"])
-    assert f"corpus.nks: 60,000 fingerprints of 64 bits, radius {radius}" == contents.title
-    assert part["method"] in figures(contents)["method"]
-    rows = section(contents, "What a query does").charts[0].rows
-    assert (f"{part['tables']} tables" in {row[1] for row in rows}) == (part["tables"] > 0)
-    weighed = section(contents, "Alternatives").charts[0].rows
-    assert part["methods"].keys() == {row[0] for row in weighed}
-    assert [part["method"]] == [row[0] for row in weighed if row[2] == "chosen"]
-    assert [str(part["tables"])] == [row[2] for row in section(contents, "Parts").tables[0].rows][:1]
-
-
-def test_plans_of_other_indexes() -> None:
+    assert "Plan of corpus.nks" == contents.title
+    tables = {table.title: table.rows for table in section(contents, "Plan").tables}
+    assert ("fingerprints", "60,000") in tables["corpus.nks"]
+    part, methods = about["parts"][0], about["parts"][0]["methods"]
+    assert ("method", part["method"]) in tables["corpus.nks: parts, 1"]
+    assert {f"corpus.nks: parts, 1: methods: {name}" for name in methods} <= tables.keys()
     X = np.random.default_rng(0).standard_normal((500, 16)).astype(np.float32)
-    tables = nk.LSHIndex(nk.families.PStable(), num_tables=4, hashes_per_table=3).fit(X).explain()
-    contents = check(build_plan(tables))
-    assert sum(tables["bucket_sizes"]) == sum(
-        int(row[1].replace(",", "")) for row in section(contents, "Buckets").charts[0].rows
-    )
-    codes = nk.LSHIndex(nk.families.Hyperplane()).fit(X).explain()
-    assert ("compare codes", "500 codes", "by hamming distance") in section(
-        check(build_plan(codes)), "What a query does"
-    ).charts[0].rows
-    measured = nk.LSHIndex(nk.families.Hyperplane())
-    measured.tune(X, k=5, recall=0.8)
-    tuned = measured.explain()
-    assert f"{tuned['tuning']['measured_recall']:.3f}" == figures(check(build_plan(tuned)))["recall"]
-    bands = nk.BandIndex(128, threshold=0.8)
-    curve = section(check(build_plan(bands.explain())), "Recall of the bands").charts[0]
-    [at] = [row for row in curve.rows if row[0] == "0.8"]
-    assert float(at[1]) == pytest.approx(bands.recall, abs=1e-4)
     digests = nk.DigestIndex()
     digests.add(["a"], [nk.ssdeep.hash(bytes(range(256)) * 40)])
-    assert "1" == figures(check(build_plan(digests.explain())))["digests"]
-    with pytest.raises(ParameterError, match=r"plan=a mapping of one.*explain\(\) of HammingIndex"):
-        build_plan({"one": 1})
+    for explained in (
+        nk.LSHIndex(nk.families.PStable(), num_tables=4, hashes_per_table=3).fit(X).explain(),
+        nk.LSHIndex(nk.families.Hyperplane()).fit(X).explain(),
+        nk.BandIndex(128, threshold=0.8).explain(),
+        digests.explain(),
+    ):
+        rows = section(check(build_plan(explained)), "Plan").tables[0].rows
+        singles = [key for key, value in explained.items() if not isinstance(value, dict)]
+        assert [key.replace("_", " ") for key in singles] == [name for name, _ in rows]
 
 
 def test_a_plan_of_spark() -> None:
@@ -419,8 +381,8 @@ def test_a_plan_of_spark() -> None:
 
     for recipe in (None, "char:4|binary|xxh3|simhash:64"):
         about = explain(10**7, recipe)
-        contents = check(build_plan(about, "crawl"))
-        assert f"crawl: 10,000,000 documents by {about['method']}" == contents.title
+        rows = section(check(build_plan(about, "crawl")), "Plan").tables[0].rows
+        assert {("documents", "10,000,000"), ("method", about["method"])} <= {*rows}
 
 
 def test_labels_that_a_page_exports_are_read(tmp_path: Path) -> None:

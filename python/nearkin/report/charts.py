@@ -1,4 +1,4 @@
-"""Charts as SVG: curves with intervals, bars, columns, a confusion matrix, and the stages of a plan.
+"""Charts as SVG: curves with intervals, bars, columns and a confusion matrix.
 
 Every chart also has its figures as rows, for readers who do not see it. Colours are classes of the page's style sheet,
 so they follow light and dark mode.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -241,75 +240,6 @@ def draw_confusion(title: str, note: str, counts: Sequence[float | None]) -> Cha
     return Chart(title, note, _svg(title, parts, 220), ("pairs", "count", "share"), rows)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A stage of a plan.
-
-    Attributes
-    ----------
-    name, count, cost : str
-        The operation, the amount of data, and the cost or a detail.
-    """
-
-    name: str
-    count: str
-    cost: str
-
-
-def draw_stages(title: str, note: str, plans: Sequence[Sequence[Stage]]) -> Chart:
-    """Draw the stages of plans from left to right, joined by arrows, one plan per row."""
-    parts: list[str] = []
-    top, gap = 8.0, 22
-    for stages in plans:
-        width = (WIDTH - 4 - gap * (len(stages) - 1)) / len(stages)
-        letters = max(8, int((width - 14) / _LETTER))
-        boxes = [
-            [
-                *((line, "") for line in textwrap.wrap(stage.name, letters)),
-                *((line, "strong") for line in textwrap.wrap(stage.count, letters) or [""]),
-                *((line, "") for line in textwrap.wrap(stage.cost, letters)),
-            ]
-            for stage in stages
-        ]
-        height = 18 + 16 * max(map(len, boxes))
-        for i, lines in enumerate(boxes):
-            x = 2 + i * (width + gap)
-            parts.append(f'<rect class="box" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height}" rx="6"/>')
-            for number, (text, style) in enumerate(lines, 1):
-                parts.append(_text(x + width / 2, top + 6 + 16 * number, text, "middle", style))
-            if i:
-                arrow = f"M{x - gap + 3:.1f} {top + height / 2:.1f}H{x - 4:.1f}m-5 -4l5 4l-5 4"
-                parts.append(f'<path class="wire" d="{arrow}"/>')
-        top += height + 18
-    rows = [(stage.name, stage.count, stage.cost) for stages in plans for stage in stages]
-    return Chart(title, note, _svg(title, parts, round(top)), ("stage", "how much", "cost"), rows)
-
-
-def draw_bars(title: str, note: str, row_name: str, unit: str, rows: Sequence[tuple[str, float, bool]]) -> Chart:
-    """Draw numbers of different magnitudes as horizontal bars on a logarithmic scale.
-
-    Parameters
-    ----------
-    row_name, unit : str
-        Names of the columns.
-    rows : sequence of (name, number above 0, chosen)
-    """
-    values = [number for _, number, _ in rows if number > 0]
-    low = math.log10(min(values, default=1.0)) - 0.3
-    high = max(math.log10(max(values, default=1.0)), low + 0.6)
-    left, right, step = _name_width(rows) + 20, 96, 26
-    parts = []
-    for i, (name, number, chosen) in enumerate(rows):
-        y = 8 + step * i
-        share = (math.log10(number) - low) / (high - low) if number > 0 else 0.0
-        width = (WIDTH - left - right) * share
-        parts.append(_text(8, y + 15, name, "start", "strong" if chosen else ""))
-        parts.append(_bar("bar" if chosen else "bar kept", left, y + 3, width, 17, f"{name}: {short(number)} {unit}"))
-        parts.append(_text(left + width + 6, y + 15, short(number), "start"))
-    figures = [(name, short(number), "chosen" if chosen else "") for name, number, chosen in rows]
-    return Chart(title, note, _svg(title, parts, 12 + step * len(rows)), (row_name, unit, "choice"), figures)
-
-
 def draw_columns(title: str, note: str, axes: tuple[str, str], rows: Sequence[tuple[str, float]]) -> Chart:
     """Draw counts as columns on a logarithmic scale that starts below 1."""
     top = max((count for _, count in rows), default=1.0)
@@ -491,8 +421,6 @@ __all__ = [
     "CONFUSION",
     "Curve",
     "Point",
-    "Stage",
-    "draw_bars",
     "draw_columns",
     "draw_confusion",
     "draw_curves",
@@ -500,5 +428,4 @@ __all__ = [
     "draw_similarities",
     "draw_sizes",
     "draw_stacked_bars",
-    "draw_stages",
 ]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, groupby
 from operator import add
 
 import numpy as np
-import numpy.typing as npt
 
 from nearkin.quality.evaluation import Evaluation, PairScores, Ratio, StratumScores, Unlisted
 from nearkin.quality.intervals import WeightSums, wilson
@@ -27,14 +25,10 @@ from nearkin.report.charts import (
 from nearkin.report.model import Chart, Contents, Section, Table, format_fixed
 from nearkin.report.page import render
 from nearkin.report.run import Run
-from nearkin.report.sampling import near_pairs, stratum_name
+from nearkin.report.sampling import near_pairs, stratify
 
 _RANGE = re.compile(r"(\d*\.?\d+)\s?[-–]\s?(\d*\.?\d+)")
 """The name of a range of similarity, such as 0.80-0.82."""
-_WIDTHS, _MAX_STEPS = (0.02, 0.05, 0.1), 16
-"""Widths of a step, as fractions of the scale; maximum number of steps of a chart."""
-_MULTIPLES = (2, 3, 5, 10)
-"""Numbers of strata that are merged to one step; a stratum is never split."""
 
 
 @dataclass(frozen=True)
@@ -85,33 +79,22 @@ def group_by_similarity(
     unlisted : {"auto", "false", "unjudged"}, default "auto"
         As for `nearkin.evaluate`.
     """
-    pairs, scale = near_pairs(run), run.scale
+    pairs = near_pairs(run)
     labels = [_judge(truth, str(a), str(b), unlisted) for a, b in zip(pairs.left, pairs.right, strict=True)]
     match = np.array([label is True for label in labels])
     judged = np.array([label is not None for label in labels])
-    width, numbers = _assign_steps(pairs.similarity / scale)
     steps = []
-    for number in np.unique(numbers).tolist():
-        inside = numbers == number
+    for name, group in groupby(stratify(pairs, run.scale), key=lambda stratum: stratum.name):
+        strata = list(group)
+        rows = np.concatenate([stratum.rows for stratum in strata])
+        known = rows[judged[rows]]
         cells = tuple(
-            WeightSums.of(pairs.weight[inside & judged & (pairs.match == found) & (match == true)])
+            WeightSums.of(pairs.weight[known[(pairs.match[known] == found) & (match[known] == true)]])
             for found in (True, False)
             for true in (True, False)
         )
-        low, high = round(number * width * scale, 9), round((number + 1) * width * scale, 9)
-        name = stratum_name(low, high, scale)
-        steps.append(Step(name, low, high, cells, int((inside & judged).sum()), float(inside.sum())))
+        steps.append(Step(name, strata[0].low, strata[0].high, cells, len(known), float(len(rows))))
     return steps
-
-
-def _assign_steps(similarities: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.int64]]:
-    """Return the finest width with at most `_MAX_STEPS` non-empty steps, and the number of the step of each pair."""
-    for width in _WIDTHS:
-        last = round(1 / width) - 1
-        numbers = np.minimum(np.floor(similarities / width + 1e-9).astype(np.int64), last)
-        if len(np.unique(numbers)) <= _MAX_STEPS:
-            break
-    return width, numbers
 
 
 def _judge(truth: PairLabels | ClusterLabels | DedupRun, a: str, b: str, unlisted: Unlisted) -> bool | None:
@@ -189,7 +172,7 @@ def build_evaluation(
     ]
     if confusions:
         sections.append(Section("Found and true", charts=tuple(confusions)))
-    sections += _similarity_sections(_merge_strata(scores.strata) or steps or ())
+    sections += _similarity_sections(list(_strata_steps(scores.strata)) or steps or ())
     if scores.notes:
         sections.append(Section("Notes", tuple(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)))
     counts = [
@@ -219,38 +202,14 @@ def _draw_measures(scores: Evaluation) -> Chart:
     return draw_intervals("Precision and recall", note, rows)
 
 
-def _merge_strata(strata: Sequence[StratumScores]) -> list[Step]:
-    """Return the strata of labels as steps; many ranges of similarity are merged to wider ones."""
-    steps = []
+def _strata_steps(strata: Sequence[StratumScores]) -> Iterator[Step]:
+    """Yield the strata of labels as steps."""
     for stratum in strata:
         match = _RANGE.fullmatch(stratum.name)
         low, high = (None, None) if match is None else (float(match[1]), float(match[2]))
         cells = tuple(WeightSums(float(count or 0), float(count or 0)) for count in _counts(stratum.scores))
         cells = stratum.scores.weights or cells
-        steps.append(Step(stratum.name, low, high, cells, stratum.matching.total, stratum.pairs))
-    bounds = [(step.low, step.high) for step in steps if step.low is not None and step.high is not None]
-    scale = 100.0 if max((high for _, high in bounds), default=0.0) > 1 else 1.0
-    width = min((high - low for low, high in bounds), default=0.0)
-    if len(steps) <= _MAX_STEPS or len(bounds) < len(steps) or width <= 0:
-        return steps
-    starts = [low / width for low, _ in bounds]
-    if any(abs(start - round(start)) > 1e-6 for start in starts) or any(
-        abs(high - low - width) > 1e-6 * width for low, high in bounds
-    ):
-        return steps
-    numbers = [round(start) for start in starts]
-    multiple = next((n for n in _MULTIPLES if len({i // n for i in numbers}) <= _MAX_STEPS), _MULTIPLES[-1])
-    groups: dict[int, list[Step]] = {}
-    for number, step in zip(numbers, steps, strict=True):
-        groups.setdefault(number // multiple, []).append(step)
-    merged = []
-    for number, group in sorted(groups.items()):
-        low, high = (round(end * multiple * width, 9) for end in (number, number + 1))
-        high = min(high, scale)
-        sums = tuple(reduce(add, cell) for cell in zip(*(step.cells for step in group), strict=True))
-        judged, pairs = sum(step.judged for step in group), sum(step.pairs for step in group)
-        merged.append(Step(stratum_name(low, high, scale), low, high, sums, judged, pairs))
-    return merged
+        yield Step(stratum.name, low, high, cells, stratum.matching.total, stratum.pairs)
 
 
 def _similarity_sections(steps: Sequence[Step]) -> list[Section]:
