@@ -1,6 +1,6 @@
 """Accuracy of the defaults and of other packages on labelled corpora (docs/quality.md).
 
-    python bench/quality.py [default packages differ containment passages]
+    python bench/quality.py [default packages differ containment]
 
 - `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
   256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
@@ -13,9 +13,6 @@
 - `containment`: texts contained in others. The variants of a base text are: its first half; itself with a quarter of
   another text; itself between a menu and a footer; itself followed by another base; its sentences in another order. A
   pair is correct if one text was built from the other, or both from one base.
-- `passages`: copied passages in built variants of articles with nothing in common. Recall is the share of copied
-  characters inside a passage whose other document has them, precision the share of characters in passages that are
-  copies. White space is not counted.
 """
 
 from __future__ import annotations
@@ -30,7 +27,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -334,16 +330,12 @@ def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
         shared = share_band(
             nk.signature(corpus.texts, build_recipe(features, family="minhash:128")), left, right, banding
         )
-        for title, match in (("SimHash", near), ("MinHash", shared), ("MinHash, SimHash confirms", near & shared)):
+        for title, match in (("SimHash", near), ("MinHash", shared)):
             score = cut_score(count_pairs(corpus, left[match], right[match]), corpus.true)
             defaults[f"nearkin {title}, {name}"] = score
 
 
-JOBS = {
-    "SimHash": ("simhash", None),
-    "MinHash": ("minhash", None),
-    "MinHash, SimHash confirms": ("minhash", "simhash:128"),
-}
+JOBS = {"SimHash": "simhash", "MinHash": "minhash"}
 JOB_SETS = {
     "20 Newsgroups": "en_20news",
     "Old Testament": "en_bible_ot",
@@ -357,9 +349,9 @@ def jobs(data: Path) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for corpus, file in JOB_SETS.items():
         texts = common.texts(data, file)[:25_000]
-        for name, (family, confirm) in JOBS.items():
+        for name, family in JOBS.items():
             recipe = build_recipe("char:4", family=f"{family}:128")
-            job = functools.partial(nk.dedup, texts, recipe=recipe, confirm=confirm)
+            job = functools.partial(nk.dedup, texts, recipe=recipe)
             runs = [common.timed(job) for _ in range(5)]
             kept = len(runs[0][2].kept)
             results.setdefault(name, {})[corpus] = {"cpu": statistics.median(run[0] for run in runs), "kept": kept}
@@ -579,156 +571,6 @@ def containment_scores(
     }
 
 
-UNITS = ("paragraph", "line", "window:50", "window:100", "paragraph,window:50", "repeat:200", "repeat:50:words")
-PASSAGE_KINDS = ("furniture", "cut", "added", "merged", "digest", "reordered", "edited")
-
-
-@dataclass
-class BuiltDocument:
-    """A document: its text, and its pieces by begin, end and name."""
-
-    kind: str
-    text: str = ""
-    pieces: list[tuple[int, int, str]] = field(default_factory=list)
-
-    def add(self, name: str, piece: str, between: str) -> None:
-        """Append a named piece."""
-        self.text += between if self.text else ""
-        self.pieces.append((len(self.text), len(self.text) + len(piece), name))
-        self.text += piece
-
-
-def articles(data: Path, corpus: str, limit: int) -> list[list[str]]:
-    """Return paragraphs of articles that share no run of letters with an earlier one."""
-    chinese, seen, results = corpus.startswith("zh"), set[str](), []
-    for text in common.texts(data, corpus):
-        parts = text.split("\u3000\u3000") if chinese else text.split("\n\n")
-        parts = [" ".join(part.split()) for part in parts]
-        parts = [part for part in parts if len(part) >= (40 if chinese else 120) and ">" not in part]
-        run, step = (12, 1) if chinese else (30, 1)
-        runs = {part[at : at + run] for part in parts for at in range(0, max(len(part) - run, 1), step)}
-        if 4 <= len(parts) <= 20 and not runs & seen:
-            seen |= runs
-            results.append(parts)
-        if len(results) == limit:
-            break
-    return results
-
-
-def build(data: Path, corpus: str, count: int, seed: int) -> list[BuiltDocument]:
-    """Return `count` articles, and as many copies of them, each changed in one way."""
-    generator = np.random.default_rng(seed)
-    everything = articles(data, corpus, 2 * count)
-    base, new = everything[: len(everything) // 2], everything[len(everything) // 2 :]
-    between = "\n" if corpus.startswith("zh") else "\n\n"
-    originals = []
-    for number, parts in enumerate(base):
-        document = BuiltDocument("original")
-        for at, part in enumerate(parts):
-            document.add(f"{number}/{at}", part, between)
-        originals.append(document)
-    variants = [
-        variant(PASSAGE_KINDS[number % len(PASSAGE_KINDS)], number, base, new, between, generator)
-        for number in range(len(base))
-    ]
-    return [*originals, *variants]
-
-
-def variant(
-    kind: str, number: int, base: list[list[str]], new: list[list[str]], between: str, generator: Any
-) -> BuiltDocument:
-    """Copy an article in one way."""
-    mine = [(f"{number}/{at}", part) for at, part in enumerate(base[number])]
-    own = [(f"new {number}/{at}", part) for at, part in enumerate(new[number % len(new)])]
-    if kind == "furniture":
-        # Two paragraphs of a site before and behind, the same for all articles of the site.
-        site = new[-1 - number % 5]
-        mine = [(f"site {number % 5}/0", site[0]), *mine, (f"site {number % 5}/1", site[1])]
-    elif kind == "cut":
-        mine = mine[: max(len(mine) // 2, 1)]
-    elif kind == "added":
-        mine = [*mine[: len(mine) // 2], *own[: max(len(mine) // 4, 1)], *mine[len(mine) // 2 :]]
-    elif kind == "merged":
-        other = (number + 1) % len(base)
-        mine += [(f"{other}/{at}", part) for at, part in enumerate(base[other])]
-    elif kind == "digest":
-        picked = [(number + step) % len(base) for step in range(4)]
-        mine = [own[0], *((f"{item}/1", base[item][1]) for item in picked)]
-    elif kind == "reordered":
-        mine = [mine[at] for at in generator.permutation(len(mine))]
-    else:
-        mine = [(name, edited(part, generator)) for name, part in mine]
-    document = BuiltDocument(kind)
-    for name, part in mine:
-        document.add(name, part, between)
-    return document
-
-
-def edited(text: str, generator: Any) -> str:
-    """Replace one of 40 words, or of 40 Chinese characters."""
-    words, space = (text.split(" "), " ") if text.isascii() or " " in text[:60] else (list(text), "")
-    for at in generator.choice(len(words), max(len(words) // 40, 1), replace=False):
-        words[at] = "changed" if space else "改"
-    return space.join(words)
-
-
-def judge_passages(documents: list[BuiltDocument], results: Any) -> dict[str, Counter[str]]:
-    """Count by kind the copied characters, the found ones, and those found with the right other document."""
-    names: list[set[str]] = [{name for *_, name in item.pieces} for item in documents]
-    first: dict[str, int] = {}
-    for row, of_document in enumerate(names):
-        for name in of_document:
-            first.setdefault(name, row)
-    passages: dict[int, list[dict[str, Any]]] = {}
-    for row in results.passages.rows():
-        passages.setdefault(row["id"], []).append(row)
-    counts: dict[str, Counter[str]] = {kind: Counter() for kind in PASSAGE_KINDS}
-    for row, document in enumerate(documents):
-        if document.kind == "original":
-            continue
-        visible = np.array([not sign.isspace() for sign in document.text])
-        copied, hit, right = (np.zeros(len(document.text), bool) for _ in range(3))
-        for start, end, name in document.pieces:
-            copied[start:end] = first[name] < row
-        for passage in passages.get(row, []):
-            hit[passage["start"] : passage["end"]] = True
-            there = names[passage["other"]]
-            for start, end, name in document.pieces:
-                span = slice(max(start, passage["start"]), min(end, passage["end"]))
-                if span.start < span.stop and name in there:
-                    right[span] = True
-        of_kind = counts[document.kind]
-        of_kind["copied"] += int((copied & visible).sum())
-        of_kind["found"] += int((hit & visible).sum())
-        of_kind["right"] += int((copied & right & visible).sum())
-    return counts
-
-
-def measure_passages(data: Path, corpus: str) -> dict[str, Any]:
-    """Measure recall and precision by unit and kind."""
-    documents = build(data, corpus, 700, 11)
-    chinese = corpus.startswith("zh")
-    texts = [document.text for document in documents]
-    kinds = Counter(document.kind for document in documents)
-    result: dict[str, Any] = {"documents": len(texts), "mb": common.megabytes(texts), "kinds": kinds, "units": {}}
-    whole = nk.dedup(texts)
-    kept = set(whole.kept)
-    for kind in PASSAGE_KINDS:
-        rows = [row for row, document in enumerate(documents) if document.kind == kind]
-        gone = sum(row not in kept for row in rows)
-        result.setdefault("documents_removed", {})[kind] = gone / max(len(rows), 1)
-    for unit in UNITS:
-        if chinese and unit.startswith("paragraph"):
-            continue
-        counts = judge_passages(documents, nk.passages(texts, unit=unit, min_length=20 if chinese else 40))
-        total = sum(counts.values(), Counter())
-        result["units"][unit] = {
-            kind: {"recall": item["right"] / max(item["copied"], 1), "precision": item["right"] / max(item["found"], 1)}
-            for kind, item in {**counts, "all": total}.items()
-        }
-    return result
-
-
 def measure_default(texts: list[str]) -> dict[str, Any]:
     """Measure recall and cost of the default recipe at its radius."""
     recipe = nk.Recipe()
@@ -930,29 +772,11 @@ def report_containment(run: dict[str, Any]) -> None:
     common.splice("quality.md", "containment", "\n\n".join([*parts, common.source(run)]))
 
 
-def run_passages(data: Path) -> None:
-    results = {corpus: measure_passages(data, corpus) for corpus in ("en_20news", "zh_news_sogou")}
-    common.save("quality-passages", {"built": results}, versions=common.versions("numpy"))
-
-
-def report_passages(run: dict[str, Any]) -> None:
-    """Write the tables of passages."""
-    parts = []
-    for corpus, values in run["built"].items():
-        rows = []
-        for unit, kinds in values["units"].items():
-            recalls = [f"{kinds[kind]['recall']:.3f}" for kind in (*PASSAGE_KINDS, "all")]
-            rows.append([f"`{unit}`", *recalls, f"{kinds['all']['precision']:.3f}"])
-        parts.append(common.table([f"recall, {corpus}", *PASSAGE_KINDS, "all: recall", "precision"], rows))
-    common.splice("quality.md", "passages", "\n\n".join([*parts, common.source(run)]))
-
-
 PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], None]]] = {
     "default": ("quality", run_default, report_default),
     "packages": ("quality-table", run_packages, report_packages),
     "differ": ("quality-differ", run_differ, report_differ),
     "containment": ("quality-containment", run_containment, report_containment),
-    "passages": ("quality-passages", run_passages, report_passages),
 }
 
 

@@ -190,14 +190,6 @@ def test_recall_makes_bands_and_radius(corpus: Path, tmp_path: Path) -> None:
     assert (2, True) == (refused.code, "recall" in refused.err)
 
 
-def test_a_second_family_confirms_candidates(corpus: Path, tmp_path: Path) -> None:
-    """The summary contains the second family; an unknown one is an error."""
-    out = tmp_path / "out"
-    assert 0 == call("dedup", corpus, "-o", out, "--family", "minhash", "--confirm", "simhash:128").code
-    assert "simhash:128" in json.dumps(summary(out))
-    assert 2 == call("dedup", corpus, "-o", tmp_path / "x", "--family", "minhash", "--confirm", "magic").code
-
-
 @pytest.mark.parametrize("measure", ["jaccard", "containment", "indel", "none"])
 def test_candidates_are_verified_by_a_measure(corpus: Path, tmp_path: Path, measure: str) -> None:
     """Each measure removes the copy with other punctuation; the summary says if nothing verifies."""

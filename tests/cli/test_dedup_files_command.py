@@ -113,7 +113,6 @@ def test_older_files_come_as_paths_or_as_an_index(folder: Path, tmp_path: Path) 
         ("--bits", "64"),
         ("--radius", "3"),
         ("--recall", "0.9"),
-        ("--confirm", "simhash"),
         ("--verify", "jaccard"),
         ("--source-column", "x"),
     ],

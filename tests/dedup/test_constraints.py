@@ -183,7 +183,6 @@ def test_reference_documents_are_separated_from_new_ones(
         {},
         {"recipe": "word:1|binary|xxh3|minhash:64:fast", "radius": None},
         {"recipe": "word:1|binary|xxh3|minhash:64:fast", "radius": None, "verify": "signature"},
-        {"recipe": "word:1|binary|xxh3|simhash:64", "confirm": "minhash:64"},
         {"measure": "containment", "radius": None},
         {"measure": "containment", "radius": None, "cluster": "components"},
         {"cluster": "components"},

@@ -17,7 +17,7 @@ from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed_texts
 import nearkin as nk
 from nearkin.dedup.distributed.links import Verification
 from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
-from nearkin.spark import check, dedup, engine, explain, fingerprint, job, pairs, plans, signature
+from nearkin.spark import dedup, engine, explain, fingerprint, job, pairs, plans, signature
 from nearkin.spark.engine import Checkpoint, functions
 
 # Sail joins the thread of a function that raised from the same thread, which gives a warning in a destructor.
@@ -61,8 +61,6 @@ def test_a_frame_that_is_not_of_an_engine(sail: Any) -> None:
         assert "df" == error.name
     for reference in (other, ["a"], "s3://old"):
         refused(ParameterError, "against=", lambda reference=reference: dedup(good, against=reference))  # type: ignore[misc]
-        refused(ParameterError, "against=", lambda reference=reference: check(good, reference))  # type: ignore[misc]
-    refused(ParameterError, "against=builtins.NoneType is not allowed", lambda: check(good, None))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ def test_reference_documents_with_other_columns(sail: Any) -> None:
     refused(
         ParameterError,
         "against='id' is not allowed; use a column of the DataFrame: key, text",
-        lambda: check(documents, reference),
+        lambda: dedup(documents, against=reference),
     )
     reference = frame(sail, id=[1], text=[2])
     refused(
@@ -170,7 +168,6 @@ def test_ids_that_are_not_distinct(sail: Any) -> None:
     refused(InputError, "ids: column 'key' has 'x' 2 times; ids must differ", lambda: dedup(named, id="key"))
     reference = frame(sail, id=[5, 5], text=["a", "b"])
     refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: dedup(frame(sail), against=reference))
-    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: check(frame(sail), reference))
     # A new and a reference document may have the same id.
     assert 3 == dedup(frame(sail), against=frame(sail).limit(1)).kept.count() + 1
 
@@ -188,7 +185,7 @@ def test_ids_that_are_null(sail: Any, ids: pa.Array) -> None:
     refused(
         InputError,
         "column 'key': 1 of",
-        lambda: check(frame(sail, key=ids.drop_null(), text=["a"] * 2), documents, id="key"),
+        lambda: dedup(frame(sail, key=ids.drop_null(), text=["a"] * 2), against=documents, id="key"),
     )
 
 
@@ -355,7 +352,7 @@ def test_engines_that_are_too_old(sail: Any, version: str) -> None:
     message = f"Spark {version} is too old; nearkin.spark needs 4.0 or newer"
     for call in (dedup, pairs, fingerprint, signature, explain):
         refused(EngineError, message, lambda call=call: call(old))  # type: ignore[misc]
-    error = refused(EngineError, message, lambda: check(frame(sail), old))
+    error = refused(EngineError, message, lambda: dedup(frame(sail), against=old))
     assert f"Spark {version} is too old" == error.reason
 
 
@@ -423,7 +420,7 @@ def test_workers_that_do_not_answer() -> None:
 def test_errors_of_an_engine_are_converted(sail: Any) -> None:
     """The DataFrame itself can't be computed: its table does not exist, or a cast fails."""
     documents = frame(sail).selectExpr("id", "text", "raise_error('no such page') as page")
-    for call in (dedup, lambda df, **options: check(df, frame(sail), **options)):
+    for call in (dedup, lambda df: dedup(df, against=frame(sail))):
         with pytest.raises(EngineError, match=r"the engine ended the job: .*no such page") as raised:
             call(documents.selectExpr("id", "concat(text, page) as text"))
         assert "no such page" in raised.value.reason
@@ -522,36 +519,6 @@ def test_a_task_that_fails_is_reported_and_runs_again(
 
 
 # The other calls
-
-
-@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
-@pytest.mark.parametrize("strings", [False, True])
-def test_check_decides_each_document_alone(engine: Engine, recipe: str, *, strings: bool) -> None:
-    """The result is that of jobs of one document each, on one machine."""
-    texts = [text or "" for text in mixed_texts(90, seed=3)]
-    name = (lambda at: f"old{at:03}") if strings else int
-    reference = DocumentSet.of(texts[:50], [name(at) for at in range(50)])
-    new = DocumentSet.of([*texts[30:], texts[2]], [name(at) for at in range(100, 161)])
-    result = check(engine.frame(new, 3), engine.frame(reference), recipe=recipe)
-    assert ["id", "status", "match", "distance", "similarity"] == result.columns
-    rows = {row["id"]: row for row in result.toArrow().to_pylist()}
-    assert set(new.ids) == set(rows)
-    statuses = {"exact-old": "exact", "near-old": "near", "same-letters-old": "near"}
-    for text, id in zip(new.texts, new.ids, strict=True):
-        local = nk.dedup(
-            [text], [id], against=reference.texts, against_ids=reference.ids, recipe=recipe
-        ).clusters.to_arrow()
-        expected = {"id": id, "status": "new", "match": None, "distance": None, "similarity": None}
-        for row in local.to_pylist():
-            expected = {
-                "id": id,
-                "status": statuses[row["reason"]],
-                "match": row["representative"],
-                "distance": row["distance"],
-                "similarity": row["similarity"],
-            }
-        assert expected == rows[id]
-    assert {"new", "exact", "near"} == {row["status"] for row in rows.values()}
 
 
 def test_pairs_are_all_links(engine: Engine) -> None:

@@ -129,7 +129,7 @@ class Job:
         Options,
         OptionsOf(
             DedupConfig,
-            *("threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "max_comparisons"),
+            *("threshold", "radius", "recall", "measure", "verify", "differ", "max_comparisons"),
             *("differing", "featureless", "cluster", "keep", "links"),
         ),
     ]

@@ -20,8 +20,6 @@ from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from nearkin.dedup.candidates import (
-    RECALL,
-    ConfirmedCandidates,
     DigestCandidates,
     FileCandidates,
     MinHashCandidates,
@@ -67,9 +65,7 @@ BOILERPLATE_DOCUMENTS = 10
 BOILERPLATE_SHARE = 0.05
 """Default smallest share of documents with a frequent line, among all or among those of one source."""
 _MAX_COUNT = (1 << 63) - 1
-_FOLLOWING = frozenset(
-    ("recipe", "threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "featureless")
-)
+_FOLLOWING = frozenset(("recipe", "threshold", "radius", "recall", "measure", "verify", "differ", "featureless"))
 """Options that follow a store, or have their default, if they are None."""
 
 MODIFIED = "modification time"
@@ -260,9 +256,6 @@ class DedupConfig(_ClusterOptions):
         group=MATCHING,
         show_default="0.995 with simhash, 0.95 with minhash and containment",
     )
-    confirm: Recipe | str | None = option(
-        None, help="Second family, such as simhash:128, by which a candidate must be similar as well.", group=MATCHING
-    )
     measure: Measure | None = option(
         None,
         help="Similarity that the threshold bounds: jaccard, containment (in the smaller text) or indel.",
@@ -394,18 +387,17 @@ class DedupConfig(_ClusterOptions):
     def _resolve_measure(self) -> None:
         """Set `verify` and `candidates` from `measure`, or from one another."""
         if self.measure is None:
-            # A store has hashes of its own; a radius or a second family chooses candidates.
-            sketches = self.verify == "containment" and self.radius is None and self.confirm is None
+            # A store has hashes of its own; a radius chooses candidates.
+            sketches = self.verify == "containment" and self.radius is None
             self._set(verify="jaccard" if self.verify is None else self.verify)
         else:
             self._check_choices(measure=Measure)
             if self.verify not in (None, self.measure):
                 raise bad_parameter("verify", repr(self.verify), f"None with measure={self.measure!r}, which sets it")
             sketches = self.measure == "containment"
-            for name in ("radius", "confirm") if sketches else ():
-                if (value := getattr(self, name)) is not None:
-                    allowed = "None with measure='containment', which has candidates of its own"
-                    raise bad_parameter(name, repr(value), allowed)
+            if sketches and self.radius is not None:
+                allowed = "None with measure='containment', which has candidates of its own"
+                raise bad_parameter("radius", repr(self.radius), allowed)
             self._set(verify=self.measure)
         if self.candidates is None:
             self._set(candidates="containment" if sketches else "family")
@@ -416,32 +408,11 @@ class DedupConfig(_ClusterOptions):
             from nearkin.dedup.candidates.containment import ContainmentCandidates
 
             return ContainmentCandidates(self.recipe, self.threshold, self.recall)
-        by_share = self.verify == "signature"
-        if self.confirm is None:
-            return self._build_family(self.recipe, self.recall, by_share=by_share)
-        explicit = isinstance(self.confirm, Recipe)
-        second = self.confirm if isinstance(self.confirm, Recipe) else self.recipe.with_family(self.confirm)
-        if second.family == self.recipe.family and not explicit:
-            allowed = "the other family than the recipe's, such as minhash:128 with simhash, or a Recipe"
-            raise bad_parameter("confirm", repr(self.confirm), allowed)
-        # A pair is found if both families find it: each gets the root of the recall, or all of it with a radius.
-        recall = RECALL if self.recall is None else self.recall
-        shared = self.radius is None and isinstance(recall, (int, float)) and 0 < recall < 1
-        each = math.sqrt(recall) if shared else recall
-        first = self._build_family(self.recipe, each, by_share=by_share)
-        return ConfirmedCandidates(first, self._build_family(second, each, by_share=False))
-
-    def _build_family(
-        self, recipe: Recipe, recall: float | None, *, by_share: bool
-    ) -> SimHashCandidates | MinHashCandidates:
-        """Build the source of one family."""
-        if recipe.family == "simhash":
-            # With two families a radius is that of the fingerprints, and the recall that of the signatures.
-            by_radius = self.radius is not None and self.confirm is not None
-            return SimHashCandidates(recipe, self.threshold, self.radius, None if by_radius else recall)
-        if self.radius is not None and self.confirm is None:
+        if self.recipe.family == "simhash":
+            return SimHashCandidates(self.recipe, self.threshold, self.radius, self.recall)
+        if self.radius is not None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
-        return MinHashCandidates(recipe, self.threshold, recall, by_share=by_share)
+        return MinHashCandidates(self.recipe, self.threshold, self.recall, by_share=self.verify == "signature")
 
     def _count_near_misses(self) -> int:
         """Return the number of kept documents to search for near misses; "auto" becomes a number."""

@@ -65,8 +65,6 @@ class RunSummary(TypedDict, total=False):
     least_equal_values: int
     expected_recall: float | None
     expected_precision: float
-    confirm: str
-    confirm_distance: int
     verify: str
     keep: str
     documents: int
@@ -81,7 +79,7 @@ class RunSummary(TypedDict, total=False):
 class Summary(RunSummary, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
-    Keys from `radius` to `confirm_distance` depend on the families of the run. `sources` is present with sources, and
+    Keys from `radius` to `expected_precision` depend on the family of the run. `sources` is present with sources, and
     `warnings` with sources or with a warning. `unreadable` is present for files; `also` and `text_threshold` for files
     that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`, or for files look-ups of
     7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested, has the number of

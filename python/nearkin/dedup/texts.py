@@ -54,7 +54,6 @@ def dedup(
     threshold: float | None = None,
     radius: int | None = None,
     recall: float | None = None,
-    confirm: Recipe | str | None = None,
     measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
@@ -103,18 +102,15 @@ def dedup(
     recall : float, optional
         Requested probability of finding a pair at the threshold, above 0 and below 1. The default is 0.995 with
         simhash, whose radius follows from it, and 0.95 with minhash, whose bands do (`nearkin.theory.choose_bands`),
-        with `confirm`, for both families together, and with `measure="containment"`
-        (`nearkin.theory.containment_recall`). The law of fingerprints and signatures is that of the Jaccard similarity
-        of binary features: the summary's `expected_recall` is None for other weights, and for "indel".
-    confirm : Recipe or str, optional
-        A second recipe whose fingerprints or signatures must be similar as well before a candidate is verified. Fields
-        that its text form leaves out are those of `recipe`, so "simhash:128" is enough.
+        and with `measure="containment"` (`nearkin.theory.containment_recall`). The law of fingerprints and signatures
+        is that of the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights,
+        and for "indel".
     measure : {"jaccard", "containment", "indel"}, optional
         The similarity that the threshold bounds, which also verifies candidates; default "jaccard". "containment" is
         the share of the smaller text's features that the larger one has. It has candidates of its own, independent of
-        the recipe's family, so `radius` and `confirm` must be None.
+        the recipe's family, so `radius` must be None.
     verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
-        The names of `measure` have the same meaning here. With a `radius`, a `confirm` or a store, candidates for
+        The names of `measure` have the same meaning here. With a `radius` or a store, candidates for
         "containment" are those of the fingerprints, and no recall is promised. "signature", with minhash, takes the
         share of equal values of signatures as the similarity; "none" takes every candidate as a match.
     differ : str or iterable of str, optional
@@ -225,7 +221,6 @@ def dedup(
         threshold=threshold,
         radius=radius,
         recall=recall,
-        confirm=confirm,
         measure=measure,
         verify=verify,
         differ=differ,

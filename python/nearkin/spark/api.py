@@ -19,7 +19,7 @@ from nearkin.recipe import Recipe
 from nearkin.spark.engine import DataFrame, raise_engine_errors, spark_session
 from nearkin.spark.job import SparkJob
 from nearkin.spark.plans import explain_plan
-from nearkin.spark.results import SparkResult, collect_checks, collect_result
+from nearkin.spark.results import SparkResult, collect_result
 
 
 def dedup(
@@ -32,7 +32,6 @@ def dedup(
     threshold: float | None = None,
     radius: int | None = None,
     recall: float | None = None,
-    confirm: Recipe | str | None = None,
     measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
@@ -62,7 +61,7 @@ def dedup(
     recipe : Recipe, str or None
         None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
         with their pairs (`explain`).
-    threshold, radius, recall, confirm, measure, verify, differ, featureless, cluster, links
+    threshold, radius, recall, measure, verify, differ, featureless, cluster, links
         As for `nearkin.dedup`; `measure="containment"` is for one machine.
     keep : str, default "first"
         As for `nearkin.dedup`: "first" has the smallest id, "last" the largest.
@@ -96,7 +95,6 @@ def dedup(
         threshold=threshold,
         radius=radius,
         recall=recall,
-        confirm=confirm,
         measure=measure,
         verify=verify,
         differ=differ,
@@ -110,7 +108,7 @@ def dedup(
 
 
 _PAIR_OPTIONS = (
-    *("recipe", "threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "featureless"),
+    *("recipe", "threshold", "radius", "recall", "measure", "verify", "differ", "featureless"),
     *("against", "progress"),
 )
 """Parameters of `dedup` that `pairs` also has."""
@@ -126,7 +124,7 @@ def pairs(
     df, text, id, checkpoint
         As for `dedup`.
     **options
-        recipe, threshold, radius, recall, confirm, measure, verify, differ, featureless, against, progress of `dedup`.
+        recipe, threshold, radius, recall, measure, verify, differ, featureless, against, progress of `dedup`.
 
     Returns
     -------
@@ -136,54 +134,6 @@ def pairs(
     if unknown := [name for name in options if name not in _PAIR_OPTIONS]:
         raise TypeError(f"pairs() got an unexpected argument {unknown[0]!r}; it takes {', '.join(_PAIR_OPTIONS)}")
     return dedup(df, text, id, checkpoint=checkpoint, links="all", **options).pairs
-
-
-def check(
-    df: DataFrame,
-    against: DataFrame,
-    text: str = "text",
-    id: str = "id",
-    *,
-    checkpoint: str | PathLike[str] | None = None,
-    recipe: Recipe | str | None = None,
-    threshold: float | None = None,
-    radius: int | None = None,
-    recall: float | None = None,
-    confirm: Recipe | str | None = None,
-    verify: Verify | None = None,
-    differ: str | Iterable[str] | None = None,
-    featureless: Featureless | None = None,
-    progress: ShowProgress = None,
-) -> DataFrame:
-    """Compare each row with reference documents, but not with other rows.
-
-    Parameters
-    ----------
-    df : DataFrame
-        New documents.
-    against : DataFrame
-        Reference documents, with the same columns of text and id.
-    text, id, checkpoint, recipe, threshold, radius, recall, confirm, verify, differ, featureless, progress
-        As for `dedup`.
-
-    Returns
-    -------
-    DataFrame
-        id; status ("new"; "exact", a copy of a reference document; "near"); match, the id of the first matching
-        reference document, null for a new one; distance; similarity.
-    """
-    config = _build_config(
-        recipe,
-        threshold=threshold,
-        radius=radius,
-        recall=recall,
-        confirm=confirm,
-        verify=verify,
-        differ=differ,
-        featureless=featureless,
-    )
-    with raise_engine_errors(), reporting(progress) as report:
-        return collect_checks(SparkJob(df, text, id, config, against, None, checkpoint, report, reference_only=True))
 
 
 def explain(
@@ -226,7 +176,7 @@ def explain(
 def _build_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
     """Build the config of a job; the default recipe has MinHash."""
     containment = [name for name in ("measure", "verify") if args.get(name) == "containment"]
-    if containment and args.get("radius") is None and args.get("confirm") is None:
+    if containment and args.get("radius") is None:
         allowed = "jaccard or indel on an engine; nearkin.dedup has containment"
         raise bad_parameter(containment[0], "'containment'", allowed)
     recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)

@@ -76,12 +76,10 @@ class SparkJob:
         source: str | None,
         checkpoint: str | PathLike[str] | None,
         report: Progress,
-        *,
-        reference_only: bool = False,
     ) -> None:
         self.session = spark_session(df)
         self.df, self.against, self.text, self.id = df, against, text, id
-        self.config, self.source, self.reference_only = config, source, reference_only
+        self.config, self.source = config, source
         self.F = functions()
         self.equal = float(config.candidate_source.equal)
         self.id_type = self._check_columns()
@@ -92,7 +90,7 @@ class SparkJob:
             self.session, _checkpoint_folder(checkpoint), self._digest(), lambda stage: report(stage, 0, None)
         )
         self.checkpoint.check()
-        self.plans = Plans(self.checkpoint, config, reference_only)
+        self.plans = Plans(self.checkpoint, config)
 
     def run(self) -> None:
         """Run all stages up to the removed documents."""
@@ -130,7 +128,7 @@ class SparkJob:
                     raise bad_parameter("keep", f"the column {key.column!r} of {kind}", "numbers, dates or strings")
         if self.source is not None:
             column_type(self.df, self.source, "source")
-        if self.against is not None or self.reference_only:
+        if self.against is not None:
             spark_session(self.against, "against")
             check_text(self.against, self.text, "against")
             kinds.append(column_type(self.against, self.id, "against"))
@@ -152,7 +150,7 @@ class SparkJob:
             config.recipe.digest,
             repr(sorted(config.candidate_source.summary().items(), key=str)),
             repr(options),
-            repr((config.links, self.text, self.id, self.source, self.reference_only)),
+            repr((config.links, self.text, self.id, self.source)),
             repr(self.df.dtypes),
             repr(None if against is None else against.dtypes),
         ]

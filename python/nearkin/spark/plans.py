@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from nearkin.dedup.candidates import ConfirmedCandidates, MinHashCandidates, SimHashCandidates
+from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.distributed.documents import Hashing, Ranges, value_dtype
 from nearkin.dedup.distributed.links import COUNTS, Blocks, Verification
@@ -76,14 +76,9 @@ def num_tasks(rows: int, max_rows: int) -> int:
     return max(-(-rows // max_rows), 4)
 
 
-def proposing_family(source: Any) -> SimHashCandidates | MinHashCandidates:
-    """Return the family that proposes candidates."""
-    return source.first if isinstance(source, ConfirmedCandidates) else source
-
-
 def explain_plan(config: DedupConfig, documents: int) -> dict[str, Any]:
     """Describe how a run would find candidates, and its cost."""
-    first = proposing_family(config.candidate_source)
+    source: Any = config.candidate_source
 
     def plan(
         method: str, row_bytes: int, comparisons: int, tasks: int, seconds: float | None, why: str
@@ -99,12 +94,12 @@ def explain_plan(config: DedupConfig, documents: int) -> dict[str, Any]:
             "why": why,
         }
 
-    if isinstance(first, MinHashCandidates):
-        bands = first.banding.num_bands
+    if isinstance(source, MinHashCandidates):
+        bands = source.banding.num_bands
         why = f"signatures are equal in one of {bands} bands; the work grows with the documents"
         return plan("bands", _BAND_BYTES * bands, 0, num_tasks(documents * bands, TASK_ROWS), None, why)
-    bits, radius = first.recipe.bits, first.radius
-    row_bytes = _UNIT_BYTES + 8 * first.recipe.words
+    bits, radius = source.recipe.bits, source.radius
+    row_bytes = _UNIT_BYTES + 8 * source.recipe.words
     slices = num_slices(documents)
     slice_seconds = seconds_by_slices(bits, documents) * documents
     choice = choose_tables(bits, radius, documents)
@@ -134,13 +129,10 @@ class Plans:
     ----------
     checkpoint : Checkpoint
     config : DedupConfig
-    reference_only : bool
-        Compare documents with reference documents alone.
     """
 
     checkpoint: Checkpoint
     config: DedupConfig
-    reference_only: bool = False
     #: Numbers of documents and of rows so far.
     counts: dict[str, int] = field(default_factory=dict)
     #: The units of fingerprints, once `choose_units` has run.
@@ -150,8 +142,6 @@ class Plans:
         self.F = functions()
         self.source: Any = self.config.candidate_source
         self.dtype = value_dtype(self.source)
-        self.first = proposing_family(self.source)
-        self._field = "first" if self.first is not self.source else ""
 
     # Documents
 
@@ -211,7 +201,7 @@ class Plans:
     @property
     def by_bands(self) -> bool:
         """True if units are buckets of bands, False if they are tables or slices of fingerprints."""
-        return isinstance(self.first, MinHashCandidates)
+        return isinstance(self.source, MinHashCandidates)
 
     @property
     def max_earlier(self) -> int:
@@ -223,11 +213,11 @@ class Plans:
     def first_pairs(self, searched: DataFrame) -> DataFrame:
         """Return the pairs of the first round, and the members of units that have more."""
         count = self.counts["searched"]
-        if isinstance(self.first, MinHashCandidates):
-            bands = Bands(self.first, self.dtype, self._field)
+        if isinstance(self.source, MinHashCandidates):
+            bands = Bands(self.source, self.dtype)
             rows = searched.mapInArrow(bands.rows, "unit bigint, number bigint")
-            tasks = num_tasks(count * self.first.banding.num_bands, TASK_ROWS)
-            pairs = FirstPairs(self.max_earlier, self.reference_only)
+            tasks = num_tasks(count * self.source.banding.num_bands, TASK_ROWS)
+            pairs = FirstPairs(self.max_earlier)
             return rows.repartition(tasks, "unit").mapInArrow(pairs.rows, UNITS)
         # Reference documents are no queries; tables check that in their tasks.
         is_query = self.F.lit(True) if isinstance(self.units, Tables) else self.F.col("number") > 0
@@ -261,10 +251,8 @@ class Plans:
         return rows.repartition(tasks, "unit").mapInArrow(self._near_pairs(max_pairs).rows, UNITS)
 
     def _with_values(self, rows: DataFrame, searched: DataFrame) -> DataFrame:
-        """Add the values of the family that proposes, which come first in records of two families."""
-        F = self.F
-        values = F.substring("values", 1, self._proximity.dtype.itemsize) if self._field else F.col("values")
-        return rows.join(searched.select("number", values.alias("values")), "number")
+        """Add the values of documents."""
+        return rows.join(searched.select("number", "values"), "number")
 
     def choose_units(self, searched: DataFrame) -> None:
         """Choose the units of fingerprints: tables by blocks, or slices, whichever costs less.
@@ -273,12 +261,12 @@ class Plans:
         """
         import pyarrow as pa
 
-        first, count = self.first, self.counts["searched"]
-        if not isinstance(first, SimHashCandidates):
+        source, count = self.source, self.counts["searched"]
+        if not isinstance(source, SimHashCandidates):
             return
-        choice = choose_tables(first.recipe.bits, first.radius, count)
+        choice = choose_tables(source.recipe.bits, source.radius, count)
         if choice is not None:
-            self.units = Tables(first.recipe.bits, *choice, self.dtype, self._field)
+            self.units = Tables(source.recipe.bits, *choice, self.dtype)
             return
 
         def choose_splits() -> pa.Table:
@@ -289,7 +277,7 @@ class Plans:
             return pa.table({"split": pa.array(sorted(splits), pa.int64())})
 
         splits = self.checkpoint.table("splits", "split bigint", choose_splits).toArrow().column("split").to_pylist()
-        self.units = Slices(tuple(sorted(splits)), self.dtype, self._field)
+        self.units = Slices(tuple(sorted(splits)), self.dtype)
 
     @property
     def _num_unit_tasks(self) -> int:
@@ -304,14 +292,14 @@ class Plans:
     @cached_property
     def _proximity(self) -> Proximity:
         """The condition for a candidate pair."""
-        first = self.first
-        if isinstance(first, SimHashCandidates):
-            return WithinRadius(first.recipe.bits, first.radius)
-        return EqualValues(f"u{first.recipe.value_bits // 8}", first.recipe.num_perm, first.min_equal_values)
+        source = self.source
+        if isinstance(source, SimHashCandidates):
+            return WithinRadius(source.recipe.bits, source.radius)
+        return EqualValues(f"u{source.recipe.value_bits // 8}", source.recipe.num_perm, source.min_equal_values)
 
     def _near_pairs(self, max_earlier: int) -> ProximityPairs:
         sizes = () if isinstance(self._proximity, WithinRadius) else (MAX_SIGNATURES, MAX_SIGNATURES)
-        return ProximityPairs(self._proximity, max_earlier, self.reference_only, *sizes)
+        return ProximityPairs(self._proximity, max_earlier, *sizes)
 
     # Links
 

@@ -63,20 +63,6 @@ def collect_result(job: SparkJob) -> SparkResult:
     return SparkResult(kept, clusters, pairs, _summarize(job, clusters))
 
 
-def collect_checks(job: SparkJob) -> DataFrame:
-    """Run a job and return id, status, match, distance, similarity."""
-    F = job.F
-    job.run()
-    # Copies of a new document are new as well.
-    members = _removed_documents(job).where("rep < 0")
-    names = job.documents.select("number", "id")
-    matches = names.select(F.col("number").alias("rep"), F.col("id").alias("match"))
-    new = names.where("number > 0").join(members, "number", "left").join(matches, "rep", "left")
-    status = F.when(F.col("rep").isNull(), "new").when(F.col("exact"), "exact").otherwise("near")
-    columns = "id", status.alias("status"), "match", "distance", "similarity"
-    return job.checkpoint.frame("answers", lambda: new.select(*columns))
-
-
 def _removed_documents(job: SparkJob) -> DataFrame:
     """Return number, rep, similarity, distance, exact of every removed document."""
     F = job.F

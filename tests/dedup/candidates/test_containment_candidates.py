@@ -311,7 +311,6 @@ def test_verify_names_the_same_measure() -> None:
     ("options", "message"),
     [
         ({"radius": 3}, "radius='?3'? is not allowed; use None with measure='containment'"),
-        ({"confirm": "minhash:64"}, "confirm='minhash:64' is not allowed; use None with"),
         ({"verify": "jaccard"}, "verify='jaccard' is not allowed; use None with measure='containment'"),
         ({"recall": 1.0}, "recall=1.0 is not allowed; use a probability above 0 and below 1"),
         ({"recall": True}, "recall=True"),

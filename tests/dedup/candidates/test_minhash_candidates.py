@@ -1,10 +1,9 @@
-"""nearkin.dedup with MinHash, alone and confirmed: recall, precision, batches, errors."""
+"""nearkin.dedup with MinHash: recall, precision, batches, errors."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import math
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -116,11 +115,10 @@ def test_the_summary_has_the_expectations_of_the_bands() -> None:
 
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "signature", "none"])
-@pytest.mark.parametrize("confirm", [None, "simhash:128"])
-def test_batches_of_any_size_give_the_same_result(rule: Any, verify: Any, confirm: str | None) -> None:
+def test_batches_of_any_size_give_the_same_result(rule: Any, verify: Any) -> None:
     """Two different indexes find candidates in earlier batches and within a batch."""
     texts = near_duplicates()
-    options = {"recipe": RECIPE, "threshold": 0.5, "verify": verify, "cluster": rule, "confirm": confirm}
+    options = {"recipe": RECIPE, "threshold": 0.5, "verify": verify, "cluster": rule}
     full = nk.dedup(texts, **options)
     assert full.summary["removed"] > 0
     for batch in (1, 17, 599):
@@ -131,37 +129,16 @@ def test_batches_of_any_size_give_the_same_result(rule: Any, verify: Any, confir
 @pytest.mark.parametrize("recipe", [RECIPE, "word:1|binary|xxh3|simhash:128"])
 @pytest.mark.parametrize("links", ["representatives", "all"])
 def test_no_pair_is_below_the_threshold_and_a_second_run_removes_nothing(recipe: str, links: Any) -> None:
-    """For each family, alone and confirmed by the other."""
+    """For each family."""
     texts = [text for text in near_duplicates() if text]
-    other = "minhash:256" if "simhash" in recipe else "simhash:128"
-    for confirm in (None, other):
-        result = nk.dedup(texts, recipe=recipe, threshold=0.6, confirm=confirm, links=links)
-        assert len(result.pairs) > 0
-        assert min(result.pairs["similarity"]) >= 0.6
-        left, right = ("left", "right") if links == "all" else ("id", "representative")
-        true = nk.similarity(texts, result.pairs[left], result.pairs[right], recipe=recipe)
-        assert true.tolist() == result.pairs["similarity"]
-        again = nk.dedup([texts[row] for row in result.kept], recipe=recipe, threshold=0.6, confirm=confirm)
-        assert 0 == again.summary["removed"]
-
-
-def test_confirmed_links_are_those_of_both_families() -> None:
-    """Confirmed links are exactly the first family's links within the reach of the second."""
-    texts = near_duplicates()
-    options: dict[str, Any] = {"threshold": 0.6, "links": "all", "verify": "jaccard"}
-
-    def links(**more: Any) -> set[tuple[int, int]]:
-        pairs = nk.dedup(texts, **options, **more).pairs
-        return set(zip(pairs["left"], pairs["right"], strict=True))
-
-    both = links(recipe=RECIPE, confirm="simhash:64")
-    fingerprints = nk.fingerprint(texts, nk.Recipe(RECIPE).with_text("simhash:64"))
-    # Each family has its root of the recall of both.
-    each = math.sqrt(0.95)
-    item = links(recipe=RECIPE, recall=each)
-    radius = nk.theory.simhash_radius(0.6, 64, each)
-    expected = {pair for pair in item if int(nk.hamming(fingerprints[pair[0]], fingerprints[pair[1]])) <= radius}
-    assert expected == both
+    result = nk.dedup(texts, recipe=recipe, threshold=0.6, links=links)
+    assert len(result.pairs) > 0
+    assert min(result.pairs["similarity"]) >= 0.6
+    left, right = ("left", "right") if links == "all" else ("id", "representative")
+    true = nk.similarity(texts, result.pairs[left], result.pairs[right], recipe=recipe)
+    assert true.tolist() == result.pairs["similarity"]
+    again = nk.dedup([texts[row] for row in result.kept], recipe=recipe, threshold=0.6)
+    assert 0 == again.summary["removed"]
 
 
 def test_reference_texts_and_signatures_remove_new_texts() -> None:
@@ -185,11 +162,8 @@ def test_reference_texts_and_signatures_remove_new_texts() -> None:
         ({"recipe": "simhash:64", "recall": 1.5}, "probability"),
         ({"recipe": "simhash:64", "recall": 1.0}, "radius=64 compares every pair"),
         ({"recipe": "minhash:64", "radius": 3}, "recall"),
-        ({"recipe": "minhash:64", "confirm": "simhash:64", "recall": "0.9"}, "0.9"),
-        ({"recipe": "simhash:64", "confirm": "minhash:64", "recall": 1.0}, "below 1"),
+        ({"recipe": "minhash:64", "recall": "0.9"}, "0.9"),
         ({"recipe": "simhash:64", "verify": "signature"}, "simhash"),
-        ({"recipe": "minhash:64", "confirm": "minhash:32"}, "other family"),
-        ({"recipe": "minhash:64", "confirm": "nothing:3"}, "not one of them"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], message: str) -> None:

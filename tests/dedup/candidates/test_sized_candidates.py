@@ -47,7 +47,6 @@ def test_a_pair_at_the_threshold_is_found_whatever_its_sizes(monkeypatch: pytest
         {"recipe": "word:1|count|xxh3|simhash:64"},
         {"verify": "containment"},
         {"verify": "none"},
-        {"confirm": "minhash:64"},
     ],
 )
 def test_other_families_and_measures_have_no_classes(options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,6 @@ from nearkin.dedup.candidates.base import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.candidates.confirm import ConfirmedCandidates
 from nearkin.dedup.candidates.digests import DigestCandidates, FileCandidates
 from nearkin.dedup.candidates.minhash import RECALL, MinHashCandidates
 from nearkin.dedup.candidates.simhash import SimHashCandidates
@@ -35,7 +34,6 @@ __all__ = [
     "CandidatePairs",
     "CandidateSearch",
     "CandidateSource",
-    "ConfirmedCandidates",
     "DigestCandidates",
     "DocumentSearch",
     "FileCandidates",

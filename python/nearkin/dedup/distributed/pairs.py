@@ -102,11 +102,6 @@ def _more_row(unit: int, count: int) -> Iterator[pa.RecordBatch]:
     return to_batches(pair_rows(MORE, zero, zero, unit, count))
 
 
-def _select_field(values: Values, field: str) -> Values:
-    """Return one field of records; values of one family are unchanged."""
-    return np.ascontiguousarray(values[field]) if field else values
-
-
 # Buckets of bands
 
 
@@ -116,13 +111,12 @@ class Bands:
 
     source: MinHashCandidates
     dtype: np.dtype[Any]
-    field: str = ""
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Convert number and values to unit (the hash of a band) and number, a row for each band."""
         for batch in batches:
             values = unpack_values(batch.column("values"), self.dtype)
-            keys = self.source.band_keys(values[self.field] if self.field else values)
+            keys = self.source.band_keys(values)
             numbers = np.repeat(to_integers(batch.column("number")), keys.shape[1])
             yield from to_batches({"unit": keys.reshape(-1), "number": numbers})
 
@@ -135,12 +129,9 @@ class FirstPairs:
     ----------
     max_earlier : int
         Earlier documents that each one is paired with; 0 for all.
-    reference_only : bool
-        Pair new documents with reference documents alone.
     """
 
     max_earlier: int = MAX_FIRST
-    reference_only: bool = False
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Convert unit and number to pairs, and to members of buckets with more pairs."""
@@ -151,7 +142,7 @@ class FirstPairs:
         del table
         with task_slots:
             units, numbers = _shared_rows(units, numbers)
-        start, own, count = earlier_ranges(units, numbers, reference_only=self.reference_only)
+        start, own, count = earlier_ranges(units, numbers)
         paired = np.minimum(count, self.max_earlier) if self.max_earlier else count
         for earlier, later in range_pairs(start, own, paired):
             yield from to_batches(pair_rows(PAIR, numbers[earlier], numbers[later], 0, 0))
@@ -177,7 +168,7 @@ def _shared_rows(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
     return units[order], numbers[order]
 
 
-def earlier_ranges(units: Numbers, numbers: Numbers, *, reference_only: bool) -> tuple[Numbers, Numbers, Numbers]:
+def earlier_ranges(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """For rows in the order of units and numbers, return the range of rows that each may be paired with.
 
     Returns
@@ -190,9 +181,6 @@ def earlier_ranges(units: Numbers, numbers: Numbers, *, reference_only: bool) ->
     starts = own[first]
     start = np.repeat(starts, np.diff(np.append(starts, len(units))))
     count = own - start
-    if reference_only:
-        references = np.concatenate([[0], np.cumsum(numbers < 0)])
-        count = np.minimum(count, references[own] - references[start])
     count[numbers < 0] = 0
     return start, own, count
 
@@ -300,15 +288,14 @@ class Tables:
     ----------
     bits, blocks, agree : int
         `bits` are split into `blocks` blocks; `agree` blocks are equal in a table.
-    dtype, field : dtype, str
-        Type of a row of values, and its field with the fingerprint.
+    dtype : dtype
+        Type of a row of values.
     """
 
     bits: int
     blocks: int
     agree: int
     dtype: np.dtype[Any]
-    field: str = ""
 
     def masks(self) -> NDArray[np.uint64]:
         """Return for each table the bits that must be equal, (tables, words)."""
@@ -325,7 +312,7 @@ class Tables:
 
         masks = self.masks()
         for batch in batches:
-            values = _select_field(unpack_values(batch.column("values"), self.dtype), self.field)
+            values = unpack_values(batch.column("values"), self.dtype)
             if not len(values):
                 continue
             flags = [batch.column(name).to_numpy(zero_copy_only=False) for name in ("is_query", "is_indexed")]
@@ -345,7 +332,6 @@ class Slices:
 
     splits: tuple[int, ...]
     dtype: np.dtype[Any]
-    field: str = ""
 
     def __len__(self) -> int:
         return len(self.splits) + 1
@@ -360,7 +346,7 @@ class Slices:
 
         splits = np.array(self.splits, np.int64)
         for batch in batches:
-            values = _select_field(unpack_values(batch.column("values"), self.dtype), self.field)
+            values = unpack_values(batch.column("values"), self.dtype)
             numbers = to_integers(batch.column("number"))
             own = np.searchsorted(splits, numbers, side="right")
             flags = [batch.column(name).to_numpy(zero_copy_only=False) for name in ("is_query", "is_indexed")]
@@ -462,15 +448,12 @@ class ProximityPairs:
     proximity : Proximity
     max_earlier : int
         Earlier documents that each one is paired with in a task; 0 for all.
-    reference_only : bool
-        Pair new documents with reference documents alone.
     max_piece, max_queries : int
         Indexed documents and queries that are compared at once.
     """
 
     proximity: Proximity
     max_earlier: int = MAX_FIRST
-    reference_only: bool = False
     max_piece: int = MAX_PIECE
     max_queries: int = MAX_QUERIES
 
@@ -499,7 +482,7 @@ class ProximityPairs:
         for start, end in zip(bounds[:-1][~small].tolist(), bounds[1:][~small].tolist(), strict=True):
             rows = order[start:end]
             queries = rows[is_query[rows] & (numbers[rows] >= 0)]
-            indexed = rows[is_indexed[rows] & ((numbers[rows] < 0) | (not self.reference_only))]
+            indexed = rows[is_indexed[rows]]
             if len(queries) and len(indexed):
                 sides = _Side(numbers[indexed], values[indexed]), _Side(numbers[queries], values[queries])
                 yield from self._pair_unit(int(units[rows[0]]), *sides, last[queries], by[queries])
@@ -507,7 +490,7 @@ class ProximityPairs:
     def _pair_small(self, units: Numbers, numbers: Numbers, values: Values, order: Numbers) -> Iterator[pa.RecordBatch]:
         """Yield all near pairs of small units."""
         units, numbers = units[order], numbers[order]
-        for earlier, later in range_pairs(*earlier_ranges(units, numbers, reference_only=self.reference_only)):
+        for earlier, later in range_pairs(*earlier_ranges(units, numbers)):
             near = self.proximity.are_near(values[order[earlier]], values[order[later]])
             yield from to_batches(pair_rows(PAIR, numbers[earlier[near]], numbers[later[near]], 0, 0))
 
