@@ -22,6 +22,7 @@ import json
 import os
 import platform
 import re
+import resource
 import shlex
 import signal
 import statistics
@@ -29,7 +30,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ RUNS = ROOT / "bench" / "runs"
 DATA = ROOT / "bench" / "data"
 FILE = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)-(?P<name>.+)-(?P<time>\d{6})(?:-(?P<count>\d+))?\.json")
 
+Report = Callable[[dict[str, Any]], None]
 # Run files of this process by benchmark: a part that ends later is added to the file of the first part.
 _own: dict[str, Path] = {}
 # Parts that an earlier run measured, with the file that had them first.
@@ -99,11 +101,38 @@ def megabytes(documents: Iterable[str]) -> float:
 # Timing
 
 
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of the children it waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Return CPU and wall seconds of a call in this process, and its result."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    """Return CPU and wall seconds of a call, and its result."""
+    wall, cpu = time.perf_counter(), cpu_seconds()
     result = call()
-    return time.process_time() - cpu, time.perf_counter() - wall, result
+    return cpu_seconds() - cpu, time.perf_counter() - wall, result
+
+
+def timer(call: Callable[..., Any], *arguments: Any) -> Callable[[], tuple[float, float]]:
+    """Return a function that calls `call` and returns its CPU and wall seconds."""
+    return lambda: timed(lambda: call(*arguments))[:2]
+
+
+def time_each(call: Callable[[Any], object], items: Sequence[Any]) -> dict[str, float]:
+    """Call a function with each item; return calls per second, CPU milliseconds of one, percentiles of wall time."""
+    walls, cpu = [], time.process_time()
+    for item in items:
+        start = time.perf_counter()
+        call(item)
+        walls.append(1000 * (time.perf_counter() - start))
+    cpu = time.process_time() - cpu
+    return {
+        "per_second": 1000 * len(items) / sum(walls),
+        "cpu_ms": 1000 * cpu / len(items),
+        "median_ms": statistics.median(walls),
+        "p99_ms": sorted(walls)[round(0.99 * (len(walls) - 1))],
+    }
 
 
 def min_cpu(call: Callable[[], Any], rounds: int = 3, repeats: int = 1) -> float:
@@ -386,6 +415,20 @@ def latest(name: str, file: str = "") -> dict[str, Any]:
     return {**json.loads(path.read_text(encoding="utf-8")), "file": path.name}
 
 
+def run(
+    name: str, options: argparse.Namespace, measure: Callable[[], dict[str, Any]], report: Report, *packages: str
+) -> None:
+    """Measure and save a benchmark, unless only its report is requested; then write the report of that run."""
+    if options.report is None:
+        print(save(name, measure(), versions=versions(*packages)))
+    report(latest(name, options.report or ""))
+
+
+def measure_parts(parts: Mapping[str, Callable[[], Any]], chosen: Iterable[str] | None) -> dict[str, Any]:
+    """Measure the chosen parts (None: all)."""
+    return {name: measure() for name, measure in parts.items() if chosen is None or name in chosen}
+
+
 def merge_last(name: str, part: str, results: dict[str, Any]) -> dict[str, Any]:
     """Add what the last run has of other parts to the results of a partial run, in the order of the last run.
 
@@ -425,6 +468,12 @@ def table(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
     lines = ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def table_of(first: str, columns: Mapping[str, Callable[[Any], Any]], rows: Mapping[str, Any]) -> str:
+    """Build a table from rows by name: each column has a title and the function that formats its cell."""
+    lines = ([name, *(cell(row) for cell in columns.values())] for name, row in rows.items())
+    return table([first, *columns], lines)
 
 
 def splice(page: str | Path, marker: str, content: str) -> None:

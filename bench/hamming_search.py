@@ -1,6 +1,6 @@
 """Hamming search: queries per CPU second, build time, memory and recall, compared with other packages.
 
-    python bench/hamming_search.py [radius wide top pairs growth permutations]
+    python bench/hamming_search.py [radius wide top pairs growth]
 
 Without a name all sections run; `tables` writes the docs from the last run of each. `--scale 10` divides all sizes.
 
@@ -9,9 +9,6 @@ are planted (a stored fingerprint with 0 to radius bits flipped), half are rando
 returns, and for some queries the scan is checked against a comparison in NumPy with every fingerprint. Recall of a peer
 is the share of matches that it returns. Every peer has the settings that suit the task best; faiss's radius is
 exclusive, so it gets the radius plus one.
-
-`permutations` compares sorted permutations of bits with the exact methods, and the tables of Manku, Jain and Das Sarma
-(WWW 2007), built by `crates/nearkin-core/examples/manku_tables.rs`, with a directory.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import datetime
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -30,7 +26,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +35,6 @@ from numpy.typing import NDArray
 import common
 import nearkin as nk
 from nearkin.index.fingerprints import to_bytes
-from nearkin.index.permutations import PermutationIndex
 
 Row = dict[str, Any]
 
@@ -463,41 +457,6 @@ def stored(index: nk.HammingIndex, queries: Any, radius: int, hits: nk.SearchRes
     return {"bytes": size, "save": save, "open": open_, "first_search": first, "verify": verify, "equal": bool(same)}
 
 
-N, QUERIES, FEW, ROUNDS = 1_000_000, 2_000, 100, 3
-RADII = (3, 6, 10)
-LISTS = ((25, 100), (100, 100), (25, 1000))
-PAPER = (1 << 23, 20_000)
-
-
-def planted_queries(radius: int) -> tuple[Any, Any]:
-    """Return fingerprints, and queries at a distance of `radius` from some of them."""
-    rng = np.random.default_rng(radius)
-    fps = rng.integers(0, 2**64, N, dtype=np.uint64)
-    flips = np.array(
-        [sum(1 << int(bit) for bit in rng.choice(64, radius, replace=False)) for _ in range(QUERIES)], object
-    )
-    return fps, fps[rng.integers(0, N, QUERIES)] ^ flips.astype(np.uint64)
-
-
-def measure_index(make: Callable[[], Any], queries: Any, radius: int) -> dict[str, Any]:
-    """Return build seconds, microseconds per query, bytes per fingerprint and matches per query."""
-    begin = time.process_time()
-    index = make()
-    index.search(queries[:1], radius=radius)
-    build, best, result = time.process_time() - begin, float("inf"), 0
-    for _ in range(ROUNDS):
-        begin = time.process_time()
-        result = len(index.search(queries, radius=radius).ids)
-        best = min(best, time.process_time() - begin)
-    return {"build": build, "us": best / len(queries) * 1e6, "bytes": index.nbytes / N, "found": result / len(queries)}
-
-
-def build_exact(fps: Any, method: Any, radius: int) -> Any:
-    index = nk.HammingIndex(radius=radius, method=method)
-    index.add(None, fps)
-    return index
-
-
 FILE_TIMES = (("save", 1), ("open", 1000), ("first_search", 1000), ("verify", 1))
 
 
@@ -550,40 +509,6 @@ def table_pairs(rows: list[Row]) -> str:
     return task_table(rows, {"seconds": "CPU s", "pairs": "pairs"})
 
 
-def table_pages(rows: list[Row]) -> str:
-    """Extrapolate to eight billion pages from the costs of the largest index measured."""
-    best = max(
-        (row for row in rows if row["who"].startswith("auto,") and row["task"] != "file"), key=lambda row: row["n"]
-    )
-    million = max((row for row in rows if row["who"] == "auto" and row["n"] == 1_000_000), key=lambda row: row["qps"])
-    brute = max((row for row in rows if row["who"] == "scan"), key=lambda row: row["n"])
-    total = 8_000_000_000
-    parts = total / best["n"]
-    query = parts / best["qps"]
-    streamed = total / million["qps"]
-    lines = [
-        [
-            "memory",
-            "64 GB per table: 256 to 1,280 GB; half compressed",
-            f"{total * best['bytes_each'] / 1e9:,.0f} GB, tables included",
-        ],
-        ["a query", "within a few milliseconds", f"{1000 * query:.2g} ms of one core ({parts:.0f} indexes)"],
-        ["a million queries", "", f"{1e6 * query:,.0f} CPU s; {1e6 * query / 200:,.1f} s of 200 cores"],
-        [
-            "a million queries, streaming what is stored through tables of the queries",
-            "about 100 s of 200 mappers",
-            f"{streamed:,.0f} CPU s; {streamed / 200:,.0f} s of 200 cores, {64e3 / streamed:,.0f} MB per second each",
-        ],
-        ["build", "", f"{parts * best['build'] / 60:,.0f} CPU minutes"],
-        [
-            "a query by scan",
-            "",
-            f"{total / best['n'] * best['n'] / (brute['n'] * brute['qps']):.2g} s of one core, in batches",
-        ],
-    ]
-    return common.table(["8 billion fingerprints, radius 3 of 64", "the paper (2007)", "by measured costs"], lines)
-
-
 def table_summary(sections: dict[str, list[Row]]) -> str:
     """Summarise nearkin's figure of each task and its ratio to the others, for docs/hamming.md."""
     lines = []
@@ -621,23 +546,6 @@ print(json.dumps({"seconds": time.process_time() - start, "pairs": len(pairs)}))
 """
 
 
-def measure_permutations(section: Section) -> None:
-    """Measure sorted permutations and the exact methods, then the tables of the paper and a directory."""
-    for radius in RADII:
-        codes, queries = planted_queries(radius)
-        for method in ("scan", "multi", "auto"):
-            row = measure_index(partial(build_exact, codes, method, radius), queries, radius)
-            section.add(f"radius {radius}", method, radius=radius, **row)
-        for lists, beam in LISTS:
-            make = partial(PermutationIndex, codes, num_permutations=lists, beam=beam)
-            row = measure_index(make, queries[:FEW], radius)
-            section.add(f"radius {radius}", f"{lists} lists, beam {beam}", radius=radius, **row)
-    command = ["cargo", "run", "--release", "--quiet", "-p", "nearkin-core", "--example", "manku_tables", "--"]
-    done = subprocess.run([*command, *map(str, PAPER)], cwd=common.ROOT, check=True, capture_output=True, text=True)
-    for line in done.stdout.splitlines()[1:]:
-        section.add("paper", line.split("\t")[0], cells=line.split("\t"))
-
-
 def format_cells(row: Row, names: Iterable[str]) -> list[str]:
     return [format_number(row.get(name)) for name in names]
 
@@ -657,7 +565,6 @@ SECTIONS: dict[str, Callable[[Section], None]] = {
     "top": measure_top,
     "pairs": measure_pairs,
     "growth": measure_growth,
-    "permutations": measure_permutations,
 }
 TABLES: dict[str, Callable[[list[Row]], str]] = {
     "radius": table_radius,
@@ -669,31 +576,12 @@ TABLES: dict[str, Callable[[list[Row]], str]] = {
 
 
 def report(run: dict[str, Any]) -> None:
-    """Write the tables of docs/benchmarks.md, docs/hamming.md and docs/hamming-theory.md."""
+    """Write the tables of docs/benchmarks.md and docs/hamming.md."""
     sections = run["sections"]
     for name, make in TABLES.items():
         if sections.get(name):
             common.splice("benchmarks.md", f"hamming-{name}", make(sections[name]))
-    if sections.get("growth"):
-        common.splice("hamming-theory.md", "hamming-pages", table_pages(sections["growth"]))
     common.splice("hamming.md", "hamming-summary", table_summary(sections))
-    if rows := sections.get("permutations"):
-        heads = ["radius", "method", "µs per query", "matches per query", "bytes per fingerprint", "build, s"]
-        lines = [
-            [
-                r["radius"],
-                r["who"],
-                common.ratio(r["us"]),
-                f"{r['found']:.2f}",
-                f"{r['bytes']:.0f}",
-                f"{r['build']:.1f}",
-            ]
-            for r in rows
-            if r["task"] != "paper"
-        ]
-        common.splice("hamming.md", "permutations", f"{common.table(heads, lines)}\n\n{common.source(run)}")
-        heads, *lines = [row["cells"] for row in rows if row["task"] == "paper"]
-        common.splice("hamming-theory.md", "paper-tables", f"{common.table(heads, lines)}\n\n{common.source(run)}")
 
 
 def save_section(name: str, rows: list[Row], only: str) -> None:

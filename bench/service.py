@@ -1,6 +1,6 @@
-"""The service under load: request rates, latency and memory, compared with the store, FastAPI and Redis.
+"""The service under load: request rates and latency, compared with the store, FastAPI and Redis.
 
-    python bench/service.py --folder FOLDER [--parts check add batches overload backup]
+    python bench/service.py --folder FOLDER [--parts check add batches]
 
 `nearkin serve` runs a store of a million documents of about 1 KB with their texts on the loopback interface; the loader
 runs on the same machine, and the CPU seconds of both are reported. Every part starts from a copy of the merged store.
@@ -8,42 +8,35 @@ runs on the same machine, and the CPU seconds of both are reported. Every part s
 - *check*: half copies, a quarter with one word changed, a quarter new; 16 connections.
 - *add*: durable `check-and-add` of single new documents; 16 connections, so that commits are grouped.
 - *batches*: `check-and-add` of 1,000 new documents as JSON and Arrow, and the same documents through `Store`.
-- *overload*: batches of 200 at twice the rate that the service sustains, on 600 connections, and its memory growth.
-- *backup*: `check` and `add` while the store is copied.
 
 Alternatives: `bare` is a FastAPI application under granian with a fixed response. `redis` is what users build:
 `MinHashLSH` of datasketch with its tables in Redis (a Unix socket, nothing on disk), behind FastAPI and granian. It
 verifies nothing; its features are the distinct 4-grams of the folded text, as in our recipe.
 
-The loader keeps one request in flight per connection. Without `rate` a connection sends its next request after the
-response (closed loop). With `rate` requests are sent at even intervals on any free connection (open loop, like the
-clients of an overloaded service), and latency counts from the moment at which the request was due. Needs Linux.
+The loader keeps one request in flight per connection and sends the next one after the response. Needs Linux.
 
 Stores are kept in `--folder`, since building them takes minutes. The tables are in docs/service.md.
 """
 
 from __future__ import annotations
 
-import array
 import asyncio
 import io
 import itertools
 import json
 import os
 import random
-import select
+import selectors
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +49,9 @@ import common
 import nearkin as nk
 import store
 
-TICKS = 100
 
-
-def post_request(path: str, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n{headers}"
+def post_request(path: str, body: bytes, kind: str = "application/json") -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
@@ -69,211 +60,69 @@ def json_request(path: str, content: dict[str, object]) -> bytes:
 
 
 @dataclass
-class Load:
-    """Results of a load: statuses, latencies in nanoseconds of responses with status 200, lost connections."""
-
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    statuses: Counter[int] = field(default_factory=Counter)
-    latencies: array.array[int] = field(default_factory=lambda: array.array("q"))
-    lost: int = 0
-    bodies: list[bytes] = field(default_factory=list)
-
-    @property
-    def rate(self) -> float:
-        """Responses of status 200 per second."""
-        return self.statuses[200] / self.seconds
-
-    def figures(self) -> dict[str, object]:
-        """Return the figures of the run file."""
-        ms = np.frombuffer(self.latencies, np.int64) / 1e6 if self.latencies else np.full(1, np.nan)
-        return {
-            "seconds": self.seconds,
-            "per_second": self.rate,
-            "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
-            "lost": self.lost,
-            "loader_cpu_seconds": self.cpu_seconds,
-            **{f"p{q:g}_ms": float(np.percentile(ms, q)) for q in (50, 90, 99, 99.9)},
-            "max_ms": float(ms.max()),
-            **({"refused": [body.decode(errors="replace")[:500] for body in self.bodies]} if self.bodies else {}),
-        }
-
-
 class Connection:
-    """A socket with its unsent request and its partial response."""
+    """A connection with the start of its request and what arrived of the response."""
 
-    __slots__ = ("begin", "content", "found", "left", "need", "socket")
+    socket: socket.socket
+    begin: int = 0
+    response: bytes = b""
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.setblocking(False)
-        self.begin = 0
-        self.content: bytes | None = None
-        self.left: memoryview | None = None
-        self.found = b""
-        self.need = 0
+    def send(self, request: bytes) -> None:
+        """Send a request."""
+        self.begin, self.response = time.perf_counter_ns(), b""
+        self.socket.sendall(request)
 
-
-class Loader:
-    """Load generator for one address.
-
-    The load ends after `seconds`, or when there are no more requests, once those in flight are answered. `tick` is
-    called ten times per second with the elapsed time and the load; the load ends if it returns False.
-    """
-
-    def __init__(
-        self,
-        address: tuple[str, int],
-        requests: Iterator[bytes],
-        *,
-        connections: int = 16,
-        seconds: float = 10.0,
-        rate: float | None = None,
-        tick: Callable[[float, Load], bool] | None = None,
-    ) -> None:
-        self._address, self._requests, self._seconds, self._rate = address, requests, seconds, rate
-        self._tick = tick
-        self._poll = select.epoll()
-        self._by_number: dict[int, Connection] = {}
-        self._free: deque[Connection] = deque()
-        self._in_flight = 0
-        self._ended = False
-        self.load = Load()
-        for _ in range(connections):
-            self._connect()
-
-    def _connect(self) -> None:
-        item = Connection(self._address)
-        self._by_number[item.socket.fileno()] = item
-        self._poll.register(item.socket.fileno(), select.EPOLLIN)
-        self._free.append(item)
-
-    def _send(self, item: Connection, begin: int) -> bool:
-        content = next(self._requests, None)
-        if content is None:
-            self._ended = True
-            return False
-        item.begin, item.found, item.need = begin, b"", 0
-        self._in_flight += 1
-        try:
-            sent = item.socket.send(content)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self._lose(item)
-            return True
-        if sent < len(content):
-            item.left = memoryview(content)[sent:]
-            self._poll.modify(item.socket.fileno(), select.EPOLLIN | select.EPOLLOUT)
-        return True
-
-    def _send_rest(self, item: Connection) -> None:
-        assert item.left is not None
-        try:
-            item.left = item.left[item.socket.send(item.left) :]
-        except BlockingIOError:
-            return
-        except OSError:
-            self._lose(item)
-            return
-        if not item.left:
-            item.left = None
-            self._poll.modify(item.socket.fileno(), select.EPOLLIN)
-
-    def _lose(self, item: Connection) -> None:
-        """Replace a connection that ended."""
-        self._poll.unregister(item.socket.fileno())
-        del self._by_number[item.socket.fileno()]
-        item.socket.close()
-        self._in_flight -= 1
-        self.load.lost += 1
-        self._connect()
-
-    def _receive(self, item: Connection) -> bool:
-        """Read what arrived; return True if the response is complete."""
-        try:
-            part = item.socket.recv(1 << 18)
-        except BlockingIOError:
-            return False
-        except OSError:
-            part = b""
-        if not part:
-            if item in self._free:
-                # An idle connection that the service closed: no answer is lost.
-                self._free.remove(item)
-                self._in_flight += 1
-                self.load.lost -= 1
-            self._lose(item)
-            return False
-        result = item.found = item.found + part if item.found else part
-        if not item.need:
-            end = result.find(b"\r\n\r\n")
-            if end < 0:
-                return False
-            item.need = end + 4 + content_length(result[:end])
-        if len(result) < item.need:
-            return False
-        status = int(result[9:12])
-        load = self.load
-        load.statuses[status] += 1
-        if status == 200:
-            load.latencies.append(time.perf_counter_ns() - item.begin)
-        elif len(load.bodies) < 2:
-            load.bodies.append(result[result.find(b"\r\n\r\n") + 4 :])
-        self._in_flight -= 1
-        return True
-
-    def run(self) -> Load:
-        """Send requests to the end, and wait for those in flight."""
-        cpu, begin = time.process_time(), time.perf_counter_ns()
-        end = begin + int(self._seconds * 1e9)
-        due, step = float(begin), 1e9 / self._rate if self._rate else 0.0
-        next_tick = begin
-        while True:
-            now = time.perf_counter_ns()
-            if self._tick is not None and now >= next_tick:
-                next_tick = now + 100_000_000
-                self._ended |= not self._tick((now - begin) / 1e9, self.load)
-            over = self._ended or now >= end
-            if over and (not self._in_flight or now >= end + 30_000_000_000):
-                break
-            while not over and self._free and (not step or due <= now):
-                if not self._send(self._free.popleft(), int(due) if step else time.perf_counter_ns()):
-                    over = True
-                due += step
-            wait = max((due - now) / 1e9, 0) if step and not over and self._free else 0.1
-            for number, event in self._poll.poll(wait):
-                item = self._by_number.get(number)
-                if item is None:
-                    continue
-                if event & select.EPOLLOUT and item.left is not None:
-                    self._send_rest(item)
-                if event & ~select.EPOLLOUT and number in self._by_number and self._receive(item):
-                    now = time.perf_counter_ns()
-                    if step or self._ended or now >= end or not self._send(item, now):
-                        self._free.append(item)
-        self.load.seconds = (time.perf_counter_ns() - begin) / 1e9
-        self.load.cpu_seconds = time.process_time() - cpu
-        self.load.lost += self._in_flight
-        for item in self._by_number.values():
-            item.socket.close()
-        self._poll.close()
-        return self.load
+    def receive(self) -> int | None:
+        """Read what arrived; return the nanoseconds since the request if the response is complete."""
+        part = self.socket.recv(1 << 18)
+        self.response += part
+        head, end, body = self.response.partition(b"\r\n\r\n")
+        if not part or (end and not head.startswith(b"HTTP/1.1 200 ")):
+            raise SystemExit(f"the service answers {self.response[:500]!r}")
+        if not end or len(body) < content_length(head):
+            return None
+        return time.perf_counter_ns() - self.begin
 
 
 def content_length(head: bytes) -> int:
-    low = head.lower()
-    at = low.find(b"\r\ncontent-length:")
-    if at < 0:
-        raise ValueError(f"an answer without a length: {head!r}")
-    return int(low[at + 17 :].split(b"\r\n", 1)[0])
+    return int(head.lower().partition(b"\r\ncontent-length:")[2].split(b"\r\n", 1)[0])
+
+
+def load_service(
+    address: tuple[str, int], requests: Iterator[bytes], connections: int, seconds: float
+) -> dict[str, float]:
+    """Send requests until they or the seconds end, one at a time per connection; any status but 200 is an error."""
+    cpu, begin, latencies = time.process_time(), time.perf_counter(), []
+    with selectors.DefaultSelector() as poll, ExitStack() as stack:
+        for request in itertools.islice(requests, connections):
+            item = Connection(stack.enter_context(socket.create_connection(address)))
+            item.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            poll.register(item.socket, selectors.EVENT_READ, item)
+            item.send(request)
+        while poll.get_map():
+            for key, _ in poll.select():
+                if (latency := key.data.receive()) is not None:
+                    latencies.append(latency / 1e6)
+                    request = next(requests, b"") if time.perf_counter() < begin + seconds else b""
+                    if request:
+                        key.data.send(request)
+                    else:
+                        poll.unregister(key.fileobj)
+    wall = time.perf_counter() - begin
+    return {
+        "seconds": wall,
+        "requests": len(latencies),
+        "per_second": len(latencies) / wall,
+        "loader_cpu_seconds": time.process_time() - cpu,
+        **{f"p{q:g}_ms": float(np.percentile(latencies, q)) for q in (50, 90, 99, 99.9)},
+        "max_ms": max(latencies),
+    }
 
 
 def cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    own = sum(int(fields[at]) for at in (11, 12, 13, 14)) / TICKS
+    own = sum(int(fields[at]) for at in (11, 12, 13, 14)) / common.TICKS
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return own + sum(cpu_seconds(int(child)) for child in children)
 
@@ -282,12 +131,6 @@ def resident(pid: int) -> int:
     """Return the resident memory of a process in bytes."""
     text = Path(f"/proc/{pid}/status").read_text()
     return 1024 * int(text.split("VmRSS:")[1].split()[0])
-
-
-def private(pid: int) -> int:
-    """Return the private memory of a process in bytes, without mapped files."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    return 1024 * int(text.split("RssAnon:")[1].split()[0])
 
 
 PERMUTATIONS = 128
@@ -362,15 +205,6 @@ class Server:
     address: tuple[str, int]
     pids: tuple[int, ...]
 
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the JSON of a response, or its text."""
-        content = None if body is None else json.dumps(body).encode()
-        url = f"http://{self.address[0]}:{self.address[1]}{path}"
-        request = urllib.request.Request(url, content, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=600) as response:  # noqa: S310
-            message = response.read().decode()
-            return json.loads(message) if "json" in response.headers["content-type"] else message
-
 
 def wait_until(ready: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until a call succeeds without a connection error and returns no false value."""
@@ -405,7 +239,7 @@ def serve_store(path: Path, *options: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "nearkin", "serve", str(path), "--port", "0", *options]
     with log.open("wb") as file, run_process(command, stderr=file, stdout=subprocess.DEVNULL) as process:
         server = Server(find_address(log, process), (process.pid,))
-        wait_until(lambda: server.call("GET", "/readyz"))
+        wait_until(lambda: urllib.request.urlopen(f"http://127.0.0.1:{server.address[1]}/readyz").close())
         yield server
 
 
@@ -440,7 +274,7 @@ def run_rival(kind: str, redis: str) -> None:
 ARROW = "application/vnd.apache.arrow.stream"
 CONNECTIONS = 16
 BATCH = 1000
-PARTS = ("check", "add", "batches", "overload", "backup")
+PARTS = ("check", "add", "batches")
 
 
 def build_store(folder: Path, recipe: str, count: int, data: Path) -> Path:
@@ -484,50 +318,37 @@ def find_address(log: Path, process: subprocess.Popen[str]) -> tuple[str, int]:
     raise RuntimeError(log.read_text())
 
 
-def run_load(server: Server, requests: Iterable[bytes], **options: Any) -> dict[str, Any]:
+def run_load(
+    server: Server, requests: Iterable[bytes], connections: int = CONNECTIONS, seconds: float = 10.0
+) -> dict[str, Any]:
     """Run a load, and add the CPU time of the processes that answered."""
-    begin = [cpu_seconds(pid) for pid in server.pids]
-    load = Loader(server.address, iter(requests), **options).run()
-    cpu = [cpu_seconds(pid) - before for pid, before in zip(server.pids, begin, strict=True)]
-    count = max(load.statuses[200], 1)
-    more = {"service_cpu_seconds": sum(cpu), "service_cpu_ms": 1000 * sum(cpu) / count}
-    return {**load.figures(), **more, "loader_cpu_ms": 1000 * load.cpu_seconds / count}
+    begin = sum(map(cpu_seconds, server.pids))
+    load = load_service(server.address, iter(requests), connections, seconds)
+    cpu = sum(map(cpu_seconds, server.pids)) - begin
+    load |= {"service_cpu_seconds": cpu, "service_cpu_ms": 1000 * cpu / load["requests"]}
+    return {**load, "loader_cpu_ms": 1000 * load["loader_cpu_seconds"] / load["requests"]}
 
 
-@dataclass
 class Documents:
-    """The documents of a run: the same for all candidates."""
+    """The documents of a run, the same for all candidates: stored ones, and new ones without end."""
 
-    existing: list[str]
-    source: Iterator[str]
-    """New documents without end."""
+    def __init__(self, existing: list[str], data: Path) -> None:
+        self.existing = existing
+        self.source = store.replaced_texts(list(itertools.islice(store.documents(data), 30_000)), 29, "n")
 
     def mixed(self, count: int) -> list[str]:
         """Return half copies, a quarter near-duplicates and a quarter new documents."""
-        choose = random.Random(5)
-        kinds = choose.choices(["copy", "copy", "near", "new"], k=count)
         existing = itertools.cycle(self.existing)
-        return [
-            next(self.source)
-            if kind == "new"
-            else next(existing)
-            if kind == "copy"
-            else store.one_word_changed(next(existing))
-            for kind in kinds
-        ]
+        draws: dict[str, Callable[[], str]] = {
+            "copy": lambda: next(existing),
+            "near": lambda: store.one_word_changed(next(existing)),
+            "new": lambda: next(self.source),
+        }
+        return [draws[kind]() for kind in random.Random(5).choices(["copy", "copy", "near", "new"], k=count)]
 
     def new(self, count: int) -> list[str]:
         """Return new documents."""
         return list(itertools.islice(self.source, count))
-
-
-def new_documents(data: Path) -> Iterator[str]:
-    texts, choose = store.kilobyte_texts(data, 30_000), random.Random(29)
-    while True:
-        words = choose.choice(texts).split(" ")
-        for at in range(0, len(words), 4):
-            words[at] = f"n{choose.getrandbits(30):x}"
-        yield " ".join(words)
 
 
 def existing_texts(path: Path, count: int) -> list[str]:
@@ -566,34 +387,16 @@ def batch_requests(texts: list[str], name: str, form: str, size: int = BATCH) ->
     return results
 
 
-def timed_calls(call: Callable[[int], object], count: int) -> dict[str, float]:
-    times = []
-    cpu, begin = time.process_time(), time.perf_counter()
-    for number in range(count):
-        start = time.perf_counter()
-        call(number)
-        times.append(time.perf_counter() - start)
-    seconds = time.perf_counter() - begin
-    ms = 1000 * np.array(times)
-    return {
-        "seconds": seconds,
-        "per_second": count / seconds,
-        "cpu_ms": 1000 * (time.process_time() - cpu) / count,
-        "p50_ms": float(np.percentile(ms, 50)),
-        "p99_ms": float(np.percentile(ms, 99)),
-    }
-
-
 def measure_check(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
     texts = documents.mixed(int(10_000 * seconds))
     requests = check_requests(texts)
     with copy_store(base) as path:
         with serve_store(path) as service:
             run_load(service, itertools.islice(requests, 2000))
-            results = {"http": run_load(service, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)}
+            results = {"http": run_load(service, itertools.cycle(requests), seconds=seconds)}
         with nk.Store.open(path) as opened:
             opened.check(texts[:100])
-            results["store"] = timed_calls(lambda number: opened.check([texts[number]]), 3000)
+            results["store"] = common.time_each(lambda text: opened.check([text]), texts[:3000])
     return results
 
 
@@ -604,9 +407,9 @@ def measure_add(base: Path, documents: Documents, seconds: float) -> dict[str, A
         results: dict[str, Any] = {"sync_ms": 1000 * store.sync_time(path.parent)}
         with serve_store(path) as service:
             run_load(service, add_requests(documents.new(500), "warm"))
-            results["http"] = run_load(service, requests, connections=CONNECTIONS, seconds=seconds)
+            results["http"] = run_load(service, requests, seconds=seconds)
     with copy_store(base) as path, nk.Store.open(path) as opened:
-        results["store"] = timed_calls(lambda number: opened.check_and_add([texts[number]], [f"s{number}"]), len(texts))
+        results["store"] = common.time_each(lambda text: opened.check_and_add([text], [text[:30]]), texts)
     return results
 
 
@@ -620,7 +423,7 @@ def measure_batches(base: Path, documents: Documents, count: int) -> dict[str, A
             start, end = BATCH * number, BATCH * (number + 1)
             opened.check_and_add(texts[start:end], names[start:end])
 
-        results["store"] = timed_calls(add, count)
+        results["store"] = common.time_each(add, range(count))
     for form, connections in (("json", 2), ("arrow", 2), ("json", 4)):
         requests = batch_requests(texts, "batch", form)
         with copy_store(base) as path, serve_store(path) as service:
@@ -631,94 +434,19 @@ def measure_batches(base: Path, documents: Documents, count: int) -> dict[str, A
     return results
 
 
-def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
-    """Send batches of 200 on 4 connections, then twice that rate on 600: checks, then additions.
-
-    The memory of checks is that of the service alone; additions also make the store grow.
-    """
-    size = 200
-    texts = documents.mixed(200 * size)
-    questions = [
-        json_request("/v1/check", {"documents": [{"text": text} for text in texts[start : start + size]]})
-        for start in range(0, len(texts), size)
-    ]
-    results: dict[str, Any] = {"documents_per_request": size}
-    for name in ("check", "add"):
-        sizes: list[tuple[int, int]] = []
-        with copy_store(base) as path, serve_store(path) as service:
-
-            def tick(_: float, __: Load, sizes: list[tuple[int, int]] = sizes, pid: int = service.pids[0]) -> bool:
-                sizes.append((resident(pid), private(pid)))
-                return True
-
-            requests = itertools.cycle(questions) if name == "check" else endless(documents, size)
-            carrying = run_load(service, requests, connections=4, seconds=seconds, tick=tick)
-            before = [max(column) for column in zip(*sizes, strict=True)]
-            rate = 2 * carrying["per_second"]
-            if name == "add":
-                requests = iter(list(itertools.islice(requests, int(rate * seconds))))
-            over = run_load(service, requests, connections=600, seconds=seconds, rate=rate, tick=tick)
-        grown = [max(column) - limit for column, limit in zip(zip(*sizes, strict=True), before, strict=True)]
-        memory = {"before_private_mb": before[1] / 1e6, "grown_mb": grown[0] / 1e6, "grown_private_mb": grown[1] / 1e6}
-        results[name] = {**over, **memory, "offered_per_second": rate, "carrying": carrying}
-    return results
-
-
-def endless(documents: Documents, size: int) -> Iterator[bytes]:
-    for number in itertools.count():
-        yield from batch_requests(documents.new(50 * size), f"over{number}", "json", size)
-
-
-def measure_backup(base: Path, documents: Documents) -> dict[str, Any]:
-    """Send checks and single additions, three to one, before and during a backup."""
-    questions, changes = check_requests(documents.mixed(180_000)), add_requests(documents.new(60_000), "backup")
-    requests = [item for start in range(60_000) for item in (*questions[3 * start : 3 * start + 3], changes[start])]
-    marks: list[tuple[float, int]] = []
-    span: dict[str, float] = {}
-    with copy_store(base) as path, serve_store(path, "--backups", str(path.parent / "backups")) as service:
-        (path.parent / "backups").mkdir(exist_ok=True)
-
-        def back_up() -> None:
-            span["begin"] = time.perf_counter()
-            service.call("POST", "/v1/backup", {"name": "while"})
-            span["end"] = time.perf_counter()
-
-        thread = threading.Thread(target=back_up)
-
-        def tick(seconds: float, load: Load) -> bool:
-            marks.append((time.perf_counter(), load.statuses[200]))
-            if seconds > 8 and thread.ident is None:
-                thread.start()
-            return "end" not in span or time.perf_counter() < span["end"] + 4
-
-        run_load(service, requests[:2000])
-        result = run_load(service, itertools.islice(requests, 2000, None), seconds=120, tick=tick)
-        thread.join()
-    during = rate_between(marks, span["begin"], span["end"])
-    other = rate_between(marks, marks[0][0] + 2, span["begin"])
-    more = {"backup_seconds": span["end"] - span["begin"], "rate_during": during, "rate_before": other}
-    return {**result, **more, "cost": 1 - during / other}
-
-
-def rate_between(marks: list[tuple[float, int]], begin: float, end: float) -> float:
-    times, counts = (np.array(column, float) for column in zip(*marks, strict=True))
-    first, last = np.interp([begin, end], times, counts)
-    return float((last - first) / (end - begin))
-
-
 def measure_rivals(documents: Documents, seconds: float, redis_documents: int) -> dict[str, Any]:
     """Measure the bare framework, and datasketch on Redis with a smaller collection."""
     results: dict[str, Any] = {}
     requests = check_requests(documents.mixed(20_000))
     with serve_rival("bare") as item:
         run_load(item, requests[:2000])
-        results["bare"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
+        results["bare"] = run_load(item, itertools.cycle(requests), seconds=seconds)
     texts = documents.new(redis_documents)
-    smaller = Documents(texts, documents.source)
+    documents.existing = texts
     with serve_rival("redis") as item:
-        added = run_load(item, add_requests(texts, "r"), connections=CONNECTIONS, seconds=3600)
-        requests = check_requests(smaller.mixed(5000))
-        results["redis"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
+        added = run_load(item, add_requests(texts, "r"), seconds=3600)
+        requests = check_requests(documents.mixed(5000))
+        results["redis"] = run_load(item, itertools.cycle(requests), seconds=seconds)
         results["redis"] |= {"documents": redis_documents, "add": added, "redis_mb": resident(item.pids[1]) / 1e6}
     return results
 
@@ -727,39 +455,24 @@ def rate_and_time(results: dict[str, Any]) -> str:
     return f"{common.ratio(results['per_second'])}, {results['p99_ms']:.1f} ms"
 
 
-def main_rows(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
-
-    def row(name: str, goal: str, text: Callable[[dict[str, Any]], str], part: str) -> list[str]:
-        return [name, *(("–" if result.get(part) is None else text(result[part])) for result in results.values()), goal]
-
-    yield row("`check`: requests per second, 99%", "8,000, 5 ms", lambda row: rate_and_time(row["http"]), "check")
-    yield row("CPU per `check`, service and loader", "", lambda row: cpu_per_request(row["http"]), "check")
-    yield row("durable `check-and-add`, 99%", "4,000, 10 ms", lambda row: rate_and_time(row["http"]), "add")
-    yield row("one sync of the disk", "", lambda row: f"{row['sync_ms']:.2f} ms", "add")
-    for form, name in (("json-2", "JSON"), ("arrow-2", "Arrow")):
-
-        def batch(item: dict[str, Any], form: str = form) -> str:
-            chunk = item[form]
-            rate = common.ratio(chunk["documents_per_second"])
-            return f"{rate} documents, {100 * chunk['of_store']:.0f}% of the store, {chunk['p99_ms']:.0f} ms"
-
-        yield row(f"batches of 1,000, {name}: per second, 99%", "60%, 200 ms", batch, "batches")
-    for name, said in (("check", "checks"), ("add", "additions")):
-        yield row(f"twice the {said} it carries", "200 and 429", lambda row, name=name: refusals(row[name]), "overload")
-    yield row("memory that twice the checks take", "200 MB", lambda row: memory_growth(row["check"]), "overload")
-    yield row("backup under load: cost", "20%", lambda row: f"{100 * row['cost']:.0f}%", "backup")
+def format_batch(item: dict[str, Any]) -> str:
+    rate = common.ratio(item["documents_per_second"])
+    return f"{rate} documents, {100 * item['of_store']:.0f}% of the store, {item['p99_ms']:.0f} ms"
 
 
-def cpu_per_request(item: dict[str, Any]) -> str:
-    return f"{1000 * item['service_cpu_ms']:.0f} µs, {1000 * item['loader_cpu_ms']:.0f} µs"
-
-
-def refusals(item: dict[str, Any]) -> str:
-    return ", ".join(f"{count:,} of {status}" for status, count in item["statuses"].items())
-
-
-def memory_growth(item: dict[str, Any]) -> str:
-    return f"{item['grown_private_mb']:.0f} MB"
+MAIN_ROWS: dict[str, tuple[str, str, Callable[[Any], str]]] = {
+    "`check`: requests per second, 99%": ("8,000, 5 ms", "check", lambda part: rate_and_time(part["http"])),
+    "CPU per `check`, service and loader": (
+        "",
+        "check",
+        lambda part: ", ".join(f"{1000 * part['http'][f'{side}_cpu_ms']:.0f} µs" for side in ("service", "loader")),
+    ),
+    "durable `check-and-add`, 99%": ("4,000, 10 ms", "add", lambda part: rate_and_time(part["http"])),
+    "one sync of the disk": ("", "add", lambda part: f"{part['sync_ms']:.2f} ms"),
+    "batches of 1,000, JSON: per second, 99%": ("60%, 200 ms", "batches", lambda part: format_batch(part["json-2"])),
+    "batches of 1,000, Arrow: per second, 99%": ("60%, 200 ms", "batches", lambda part: format_batch(part["arrow-2"])),
+}
+"""Rows of the main table: the goal, the part, and its cell."""
 
 
 def rival_rows(run: dict[str, Any]) -> Iterator[list[str]]:
@@ -787,7 +500,11 @@ def rival_rows(run: dict[str, Any]) -> Iterator[list[str]]:
 
 def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/service.md."""
-    text = common.table([f"{run['documents']:,} documents", *run["results"], "goal"], main_rows(run["results"]))
+    rows = [
+        [name, *(cell(result[part]) if part in result else "–" for result in run["results"].values()), goal]
+        for name, (goal, part, cell) in MAIN_ROWS.items()
+    ]
+    text = common.table([f"{run['documents']:,} documents", *run["results"], "goal"], rows)
     rivals = common.table(["`check`", "per second", "99%", "the service is"], rival_rows(run))
     common.splice("service.md", "service", f"{text}\n\n{rivals}\n\n{common.source(run)}")
 
@@ -795,13 +512,11 @@ def report(run: dict[str, Any]) -> None:
 def measure(options: Any, recipe: str) -> dict[str, Any]:
     """Run the chosen parts on a store of one recipe."""
     base = build_store(options.folder, recipe, options.documents, options.data)
-    documents = Documents(existing_texts(base, 40_000), new_documents(options.data))
+    documents = Documents(existing_texts(base, 40_000), options.data)
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "check": lambda: measure_check(base, documents, options.seconds),
         "add": lambda: measure_add(base, documents, options.seconds),
         "batches": lambda: measure_batches(base, documents, options.batches),
-        "overload": lambda: measure_overload(base, documents, options.seconds),
-        "backup": lambda: measure_backup(base, documents),
     }
     return {name: parts[name]() for name in options.parts}
 
@@ -833,7 +548,7 @@ def main() -> None:
         common.save("service", run, versions=versions)
     if options.redis:
         base = build_store(options.folder, options.recipes[0], options.documents, options.data)
-        documents = Documents(existing_texts(base, 20_000), new_documents(options.data))
+        documents = Documents(existing_texts(base, 20_000), options.data)
         run["rivals"] = measure_rivals(documents, options.seconds, options.redis)
         common.save("service", run, versions=versions)
     report(common.latest("service"))

@@ -20,7 +20,6 @@ import json
 import os
 import random
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -90,22 +89,12 @@ def fingerprints_in_duckdb(path: Path, texts: list[str], ids: list[str], thresho
         columns = list(near.values())
         first = dict(zip(columns[0].tolist(), columns[1].tolist(), strict=True))
         matches += [ids[first[position]] if position in first else None for position in range(len(chunk))]
-        new = [
-            (start + position, int(low), int(high), names[position], chunk[position])
-            for position, (low, high) in enumerate(words.tolist())
-            if position not in first
-        ]
-        connection.register(
-            "fresh",
-            {
-                "number": np.array([row[0] for row in new], np.int64),
-                "low": np.array([row[1] for row in new], np.uint64),
-                "high": np.array([row[2] for row in new], np.uint64),
-                "id": np.array([row[3] for row in new], object),
-                "text": np.array([row[4] for row in new], object),
-            },
-        )
-        connection.execute("INSERT INTO documents SELECT * FROM fresh")
+        new = [position for position in range(len(chunk)) if position not in first]
+        fresh = {name: values[new] for name, values in batch.items() if name != "place"}
+        fresh |= {"number": start + np.array(new, np.int64)}
+        fresh |= {name: np.array(values, object)[new] for name, values in (("id", names), ("text", chunk))}
+        connection.register("fresh", fresh)
+        connection.execute("INSERT INTO documents BY NAME SELECT * FROM fresh")
         connection.execute("COMMIT")
     connection.close()
     return matches
@@ -121,68 +110,44 @@ RIVALS: dict[str, tuple[Rival, int]] = {
 THRESHOLD = 0.8
 
 
-def kilobyte_texts(data: Path, count: int) -> list[str]:
-    """Return documents of about 1 KB; the later ones have a quarter of their words replaced."""
-    texts: list[str] = []
-    for text in common.texts(data, "en_20news"):
-        texts += [text[at : at + 1000] for at in range(0, max(len(text) - 500, 1), 1000)]
-    result = texts[:count]
-    choose = random.Random(7)
-    while len(result) < count:
+def replaced_texts(texts: list[str], seed: int, mark: str = "w") -> Iterator[str]:
+    """Yield texts without end, each with a quarter of its words replaced by words that begin with `mark`."""
+    choose = random.Random(seed)
+    while True:
         words = choose.choice(texts).split(" ")
         for at in range(0, len(words), 4):
-            words[at] = f"w{choose.randrange(1 << 30):x}"
-        result.append(" ".join(words))
-    return result
+            words[at] = f"{mark}{choose.getrandbits(30):x}"
+        yield " ".join(words)
+
+
+def documents(data: Path) -> Iterator[str]:
+    """Yield documents of about 1 KB without end: pieces of the corpus, then pieces with other words."""
+    bodies = common.texts(data, "en_20news")
+    texts = [text[at : at + 1000] for text in bodies for at in range(0, max(len(text) - 500, 1), 1000)]
+    yield from texts
+    yield from replaced_texts(texts, 11)
 
 
 def sync_time(folder: Path) -> float:
     """Return the median seconds to write and sync 4 KB."""
-    path, seconds = folder / "sync", []
-    with path.open("wb") as file:
-        for _ in range(50):
-            start = time.perf_counter()
-            file.write(b"x" * 4096)
-            file.flush()
-            os.fsync(file.fileno())
-            seconds.append(time.perf_counter() - start)
-    path.unlink()
-    return statistics.median(seconds)
+
+    def sync(file: Any) -> None:
+        file.write(b"x" * 4096)
+        file.flush()
+        os.fsync(file.fileno())
+
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return common.time_each(sync, [file] * 50)["median_ms"] / 1000
 
 
 def measure_rival(run: Rival, path: Path, texts: list[str], ids: list[str]) -> dict[str, float]:
     """Measure an alternative, and the share of its matches that are near-duplicates."""
-    matches: list[str | None] = []
-    cpu, wall = cpu_wall(lambda: matches.extend(run(path, texts, ids, THRESHOLD)))
+    cpu, wall, matches = common.timed(lambda: run(path, texts, ids, THRESHOLD))
     named = [(number, int(str(match).rsplit("/", 1)[1])) for number, match in enumerate(matches) if match is not None]
     left, right = (np.array([pair[side] for pair in named], np.int64) for side in (0, 1))
     true = nk.similarity(texts, left, right) >= THRESHOLD
     precision = {"precision": float(true.mean())} if len(true) else {}
     return {"documents": len(texts), **rates(len(texts), cpu, wall), "matches": len(true), **precision}
-
-
-def first_check(path: Path, text: str) -> float:
-    """Return the wall seconds from opening to the first result."""
-    start = time.perf_counter()
-    with nk.Store.open(path, "r") as store:
-        store.check([text])
-        return time.perf_counter() - start
-
-
-def time_each(call: Callable[[str], object], texts: list[str]) -> dict[str, float]:
-    """Return CPU milliseconds per call, and percentiles of wall time."""
-    seconds = []
-    cpu = time.process_time()
-    for text in texts:
-        start = time.perf_counter()
-        call(text)
-        seconds.append(time.perf_counter() - start)
-    cpu = time.process_time() - cpu
-    return {
-        "cpu_ms": 1000 * cpu / len(texts),
-        "median_ms": 1000 * statistics.median(seconds),
-        "p99_ms": 1000 * float(np.quantile(seconds, 0.99)),
-    }
 
 
 def rates(count: int, cpu: float, wall: float) -> dict[str, float]:
@@ -191,18 +156,6 @@ def rates(count: int, cpu: float, wall: float) -> dict[str, float]:
 
 SIZES = (100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000)
 QUERIES = 300
-
-
-def documents(data: Path) -> Iterator[str]:
-    """Yield texts without end: the corpus, then its texts with a quarter of their words replaced."""
-    texts = kilobyte_texts(data, 30_000)
-    yield from texts
-    choose = random.Random(11)
-    while True:
-        words = choose.choice(texts).split(" ")
-        for at in range(0, len(words), 4):
-            words[at] = f"w{choose.getrandbits(30):x}"
-        yield " ".join(words)
 
 
 def one_word_changed(text: str) -> str:
@@ -230,11 +183,10 @@ def measure_size(store: nk.Store, path: Path, existing: list[str]) -> dict[str, 
     new = [" ".join(f"x{number}y{at}" for at in range(150)) for number in range(QUERIES)]
     near = [one_word_changed(text) for text in existing]
     queries = {"copies": existing, "near": near, "new": new}
-    stats = store.stats()
     return {
-        "check": {name: time_each(lambda text: store.check([text]), texts) for name, texts in queries.items()},
+        "check": {name: common.time_each(lambda text: store.check([text]), texts) for name, texts in queries.items()},
         "open": first_check_in_process(path, existing[0]),
-        "bytes": dict(stats.bytes),
+        "bytes": dict(store.stats().bytes),
         "segments": len(store._snapshot.segments),
     }
 
@@ -269,67 +221,59 @@ def measure_growth(recipe: str | None, sizes: list[int], data: Path, folder: Pat
 
 def report(run: dict[str, Any]) -> None:
     """Write the table and the picture of docs/store.md."""
-    rows = [
-        [
-            f"{name}, {row['documents']:,}",
-            f"{row['cpu_us_per_document']:.0f} µs",
-            *(f"{row['check'][kind]['median_ms']:.2f} ms" for kind in ("copies", "near", "new")),
-            f"{1000 * row['open']['seconds']:.0f} ms",
-            f"{row['open']['peak_mb']:.0f} MB",
-            f"{row['bytes']['total'] / row['documents']:,.0f}",
-        ]
-        for name, result in run["results"].items()
-        for row in result
-    ]
-    queries = ["check of a copy", "of a near one", "of a new one"]
-    head = ["documents", "check_and_add", *queries, "open and check", "memory", "bytes per document"]
-    table = common.table(head, rows)
+    columns: dict[str, Callable[[Any], str]] = {
+        "check_and_add": lambda row: f"{row['cpu_us_per_document']:.0f} µs",
+        "check of a copy": lambda row: f"{row['check']['copies']['median_ms']:.2f} ms",
+        "of a near one": lambda row: f"{row['check']['near']['median_ms']:.2f} ms",
+        "of a new one": lambda row: f"{row['check']['new']['median_ms']:.2f} ms",
+        "open and check": lambda row: f"{1000 * row['open']['seconds']:.0f} ms",
+        "memory": lambda row: f"{row['open']['peak_mb']:.0f} MB",
+        "bytes per document": lambda row: f"{row['bytes']['total'] / row['documents']:,.0f}",
+    }
+    rows = {f"{name}, {row['documents']:,}": row for name, result in run["results"].items() for row in result}
+    table = common.table_of("documents", columns, rows)
     common.splice("store.md", "store-growth", f"{table}\n\n{common.source(run)}")
     picture = common.ROOT / "docs" / "img" / "store.svg"
     subprocess.run([sys.executable, common.ROOT / "tools" / "plot_store.py", picture, run["file"]], check=True)
 
 
-def cpu_wall(work: Callable[[], object]) -> tuple[float, float]:
-    return common.timed(work)[:2]
+def feed(path: Path, call: str, texts: list[str], ids: list[str]) -> list[str]:
+    """Add documents to a new store in batches; return their statuses."""
+    status: list[str] = []
+    with nk.Store.create(path, threshold=THRESHOLD) as store:
+        for start in range(0, len(texts), BATCH):
+            status += getattr(store, call)(texts[start : start + BATCH], ids[start : start + BATCH]).status
+    return status
 
 
 def measure_base(options: argparse.Namespace) -> None:
     """Measure feeding, checking, opening and disk, then the alternatives."""
-    texts = kilobyte_texts(options.data, options.documents)
+    texts = list(islice(documents(options.data), options.documents))
     ids = [f"http://example.org/news/{number:08d}" for number in range(len(texts))]
     results: dict[str, object] = {"documents": len(texts), "bytes": sum(len(text.encode()) for text in texts)}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         results["sync_seconds"] = sync_time(folder)
-        kept: list[object] = []
-        cpu, wall = cpu_wall(lambda: kept.extend(nk.dedup(texts, ids, threshold=THRESHOLD).kept))
+        cpu, wall, result = common.timed(lambda: nk.dedup(texts, ids, threshold=THRESHOLD))
         results["dedup"] = rates(len(texts), cpu, wall)
         for call in ("check_and_add", "add"):
-            store = nk.Store.create(folder / call, threshold=THRESHOLD)
-            status: list[str] = []
-
-            def feed(store: nk.Store = store, call: str = call, status: list[str] = status) -> None:
-                for start in range(0, len(texts), BATCH):
-                    end = start + BATCH
-                    status += getattr(store, call)(texts[start:end], ids[start:end]).status
-                store.close()
-
-            results[call] = rates(len(texts), *cpu_wall(feed))
+            cpu, wall, status = common.timed(lambda call=call: feed(folder / call, call, texts, ids))
+            results[call] = rates(len(texts), cpu, wall)
             if call == "check_and_add":
                 new = [name for name, word in zip(ids, status, strict=True) if word == "new"]
-                results["same_survivors"] = kept == new
+                results["same_survivors"] = list(result.kept) == new
         path = folder / "check_and_add"
-        cpu, wall = cpu_wall(lambda: nk.Store.open(path).close())
+        cpu, wall, _ = common.timed(lambda: nk.Store.open(path).close())
         results["open"] = {"cpu_seconds": cpu, "wall_seconds": wall}
         with nk.Store.open(path) as store:
-            results["open_and_first_check_seconds"] = first_check(path, texts[5])
-            results["check"] = time_each(lambda text: store.check([text]), texts[:2000])
+            results["open_and_first_check_seconds"] = first_check_in_process(path, texts[5])["seconds"]
+            results["check"] = common.time_each(lambda text: store.check([text]), texts[:2000])
             fresh = [" ".join(f"x{number}y{at}" for at in range(150)) for number in range(300)]
-            results["durable_single"] = time_each(lambda text: store.check_and_add([text], [text[:30]]), fresh)
+            results["durable_single"] = common.time_each(lambda text: store.check_and_add([text], [text[:30]]), fresh)
             store.merge()
             stats = store.stats()
             results["disk"] = {**stats.bytes, "per_document": stats.bytes["total"] / stats.documents}
-            results["check_merged"] = time_each(lambda text: store.check([text]), texts[:2000])
+            results["check_merged"] = common.time_each(lambda text: store.check([text]), texts[:2000])
         for name, (run, count) in RIVALS.items():
             count = min(count, len(texts))
             results[name] = measure_rival(run, folder / f"rival.{name}", texts[:count], ids[:count])

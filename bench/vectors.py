@@ -1,6 +1,6 @@
 """Nearest neighbours of real vectors: recall against time, compared with graphs, quantized codes and brute force.
 
-    python bench/vectors.py --data ../shared/data [--part PART] [--quick] [--report]
+    python bench/vectors.py --data ../shared/data [--part curves|million|queries] [--quick] [--report]
 
 - `curves` is what users get: recall against wall time, single queries from Python and batches, all peers in one run, as
   installed and with one thread. Each set and thread setting runs in a child process, which builds all indexes and then
@@ -12,9 +12,6 @@
   scikit-learn; needs opencv-python-headless.
 - `queries` uses queries that are rows, near rows, new, and far from rows. Each index is set for recall 0.95 without
   them.
-- `sparse` compares codes of bags of words with exact products by SciPy.
-- `growth` uses SIFT rows plus noise, 10,000 to 1,000,000 x 128; one thread, CPU time.
-- `crossover` measures from how many vectors on tables are faster than a scan of codes (docs/theory/tables-or-codes.md).
 
 Recall@k counts a row whose distance is at most the true k-th one. Each part is saved when it ends, with what the last
 run has of the others. `--quick` uses small parts of the data and saves nothing.
@@ -44,73 +41,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix
 
 import common
 import nearkin as nk
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
-GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
-GRAPH = 100_000
-
-
-def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
-    gc.collect()
-    start = time.process_time()
-    result = call()
-    return time.process_time() - start, result
-
-
-def measure_index(
-    name: str, build: float, size: float | None, ask: Callable[[Any], Any], Q: Any, X: Any, true: Any
-) -> Any:
-    """Return one row: recall, microseconds one by one and in a batch, queries per second."""
-    ask(Q[:1])
-    once = max(seconds(lambda: ask(Q[1:2]))[0], 1e-6)
-    count = int(min(len(Q), 200, max(20, 1 / once)))
-    best = min(seconds(lambda: [ask(Q[i : i + 1]) for i in range(count)])[0] for _ in range(3)) / count
-    batch, result = min((seconds(lambda: ask(Q)) for _ in range(2)), key=lambda item: item[0])
-    line = {
-        "name": name,
-        "recall": round(recall_at(result, Q, X, true, K), 4),
-        "single_us": round(best * 1e6, 1),
-        "batch_us": round(batch / len(Q) * 1e6, 1),
-        "qps_single": round(1 / best),
-        "build_s": round(build, 3),
-        "mb": None if size is None else round(size / 1e6, 2),
-    }
-    print(line, flush=True)
-    return line
-
-
-def brute(X: Any) -> Callable[[Any], Any]:
-    norms = np.einsum("ij,ij->i", X, X)
-
-    def ask(Q: Any) -> Any:
-        if len(Q) == 1:
-            far = norms - 2 * (X @ Q[0])
-            near = np.argpartition(far, K)[:K]
-            return near[np.argsort(far[near])][None]
-        out = []
-        step = max(1, 4_000_000 // len(X))
-        for at in range(0, len(Q), step):
-            far = norms - 2 * (Q[at : at + step] @ X.T)
-            out.append(np.argpartition(far, K, axis=1)[:, :K])
-        return np.concatenate(out)
-
-    return ask
-
-
-def exponents(growth: list[Any]) -> str:
-    rows = []
-    for name in dict.fromkeys(line["name"] for results in growth for line in results["lines"]):
-        points = [
-            (results["n"], line["single_us"]) for results in growth for line in results["lines"] if line["name"] == name
-        ]
-        if len(points) > 2:
-            sizes, times = np.log(np.array(points)).T
-            rows.append([name, f"{np.polyfit(sizes, times, 1)[0]:.2f}", f"{min(points)[0]:,} to {max(points)[0]:,}"])
-    return "The exponent b of n; one query takes about n^b:\n\n" + common.table(["", "b", "rows"], rows)
 
 
 K = 10
@@ -191,15 +126,12 @@ def at(points: list[dict[str, Any]], target: float, key: str, k: int = 10) -> fl
     return math.exp((1 - share) * math.log(quick) + share * math.log(slow))
 
 
-def measure_set(
-    data: Path, name: str, rounds: int, queries: int, threads: list[str], only: list[str], quick: bool
-) -> dict[str, Any]:
+def measure_set(options: Any, name: str) -> dict[str, Any]:
     """Measure a set with each number of threads, in child processes."""
     environment = {name: value for name, value in os.environ.items() if name not in ONE}
+    command = [sys.executable, __file__, "--child", name, *sys.argv[1:]]
     out: dict[str, Any] = {}
-    for each in threads:
-        command = [sys.executable, __file__, "--child", name, "--data", str(data), "--rounds", str(rounds)]
-        command += ["--queries", str(queries), *(["--only", *only] if only else []), *["--quick"] * quick]
+    for each in options.threads:
         done = subprocess.run(command, env={**environment, **THREADS[each]}, stdout=subprocess.PIPE, check=True)
         result = json.loads(done.stdout)
         out |= {"n": result["n"], "d": result["d"], "queries": result["queries"], each: result["lines"]}
@@ -577,113 +509,6 @@ def query_indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
     raise SystemExit(f"{name} does not reach recall {TARGET}")
 
 
-BITS = 1024
-CANDIDATES = (500, 1000, 2000)
-
-
-def bag_of_words(data: Path) -> tuple[Any, Any, Any]:
-    """Return unit rows, the row numbers of the queries, and their true neighbours among all others."""
-    z = np.load(data / "sparse_20news_bow.npz")
-    X = csr_matrix((z["counts"].astype(np.float64), z["indices"], z["indptr"]), shape=tuple(z["shape"]))
-    rows, terms = X.shape
-    weights = np.log(rows / np.bincount(X.indices, minlength=terms))
-    X.data = (1 + np.log(X.data)) * weights[X.indices]
-    X.data /= np.repeat(np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1])), np.diff(X.indptr))
-    X.sort_indices()
-    return X, z["query_rows"], z["cos_neighbors"][:, :K]
-
-
-def largest(values: Any, ids: Any = None) -> Any:
-    near = np.argpartition(values, -K - 1)[-K - 1 :]
-    near = near[np.argsort(-values[near])]
-    return near if ids is None else ids[near]
-
-
-def products(X: Any, requested: Any) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
-    """Yield SciPy's forms of the exact search: one query at a time, and as a batch."""
-    for kind in (csr_matrix, csr_array):
-        for dtype in (np.float64, np.float32):
-            rows = kind(X, dtype=dtype)
-            across = kind(rows.T)
-            batch = rows[requested]
-            queries = [batch[[i]] for i in range(len(requested))]
-
-            def ask(queries: Any = queries, across: Any = across) -> Any:
-                return [largest((query @ across).toarray().ravel()) for query in queries]
-
-            def ask_sparse(queries: Any = queries, across: Any = across) -> Any:
-                result = [query @ across for query in queries]
-                return [largest(item.data, item.indices) for item in result]
-
-            def ask_all(batch: Any = batch, across: Any = across) -> Any:
-                result = batch @ across
-                parts = [slice(*ends) for ends in zip(result.indptr, result.indptr[1:], strict=False)]
-                return [largest(result.data[part], result.indices[part]) for part in parts]
-
-            name = f"{kind.__name__}, {np.dtype(dtype).name}"
-            yield f"{name}, dense sums", ask, ask_all
-            yield f"{name}, sparse sums", ask_sparse, ask_all
-
-
-def codes(X: Any, requested: Any) -> Iterator[tuple[str, float, Callable[[], Any], Callable[[], Any]]]:
-    index = nk.LSHIndex(nk.families.SparseSimHash(BITS), filter="codes")
-    build = clock(lambda: index.fit(X))
-    batch = X[requested]
-    queries = [batch[[i]] for i in range(len(requested))]
-    index.tune(X, recall=0.9)
-    for count in sorted((*CANDIDATES, index.settings_.num_candidates)):
-        name = f"{count} candidates" if count in CANDIDATES else f"{count} candidates (`tune`, recall=0.9)"
-
-        def ask(count: int = count) -> Any:
-            return [index.nearest(query, K + 1, num_candidates=count).ids for query in queries]
-
-        def ask_all(count: int = count) -> Any:
-            hits = index.nearest(batch, K + 1, num_candidates=count)
-            return np.split(hits.ids, hits.offsets[1:-1])
-
-        yield f"nearkin, {BITS} bits, {name}", build, ask, ask_all
-
-
-def twins(n: int, share: float) -> tuple[Any, Any]:
-    """Return vectors with twins, and queries. Random vectors have a distance of sqrt(2 d), twins a `share` of it."""
-    rng = np.random.default_rng(n)
-    half = rng.standard_normal((n // 2, 64)).astype(np.float32)
-    noise = share * np.sqrt(2, dtype=np.float32)
-    twins = half + noise * rng.standard_normal(half.shape).astype(np.float32)
-    picked = half[rng.integers(0, n // 2, 1000)]
-    return np.concatenate([half, twins]), picked + noise * rng.standard_normal(picked.shape).astype(np.float32)
-
-
-def nearest_row(X: Any, Q: Any) -> Any:
-    norms = (X * X).sum(1)
-    return np.concatenate([(norms - 2 * Q[at : at + 50] @ X.T).argmin(1) for at in range(0, len(Q), 50)])
-
-
-def measure_crossover(n: int, share: float) -> dict[str, Any]:
-    """Measure one size and one share of the distance of random pairs."""
-    X, Q = twins(n, share)
-    truth = nearest_row(X, Q)
-    results: dict[str, Any] = {"n": n, "share": share, "all": {"us": query_us(lambda: nearest_row(X, Q))}}
-    ways: dict[str, dict[str, Any]] = {"tables": {"num_probes": 8}, "codes": {"filter": "codes"}}
-    for way, options in ways.items():
-        family = nk.families.Hyperplane(bits=256, seed=1, orthogonal=True)
-        index = nk.LSHIndex(family, metric="l2", **options)
-        settings = index.tune(X, recall=0.9, k=1)
-        hits = index.nearest(Q, k=1)
-        first = np.full(1000, -1)
-        there = np.diff(hits.offsets) > 0
-        first[there] = hits.ids[hits.offsets[:-1][there]]
-        results[way] = {
-            "us": query_us(lambda index=index: index.nearest(Q, k=1)),
-            "recall": float((first == truth).mean()),
-            "bytes": index.explain()["bytes_filter"] / n,
-            "num_tables": settings.num_tables,
-            "hashes_per_table": settings.hashes_per_table,
-        }
-    print(results, flush=True)
-    return results
-
-
 MAKERS: dict[str, Callable[[Any], Maker]] = {
     "faiss-cpu": graphs,
     "hnswlib": hnswlibs,
@@ -703,10 +528,6 @@ def all_indexes(X: Any, own: str) -> Maker:
 
 
 TARGET = 0.95
-
-
-def query_us(call: Callable[[], Any]) -> float:
-    return 1e6 * common.min_cpu(call) / 1000
 
 
 def measure_queries(data: Path, quick: bool) -> list[dict[str, Any]]:
@@ -729,109 +550,18 @@ def measure_queries(data: Path, quick: bool) -> list[dict[str, Any]]:
     return lines
 
 
-def measure_sparse(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """Measure SciPy's fastest form, then nearkin: recall, and microseconds of wall time per query."""
-    X, queries, true = bag_of_words(data)
-    count = 50 if quick else len(queries)
-    queries, true = queries[:count], true[:count]
-
-    def recall(hits: Any) -> float:
-        own = [[int(row) for row in ids if row != self][:K] for self, ids in zip(queries, hits, strict=True)]
-        return float(np.mean([len(set(ids) & set(near)) / K for ids, near in zip(own, true.tolist(), strict=True)]))
-
-    def line(name: str, build: float, ask: Callable[[], Any], ask_all: Callable[[], Any]) -> dict[str, Any]:
-        single, batch = (min(clock(call) for _ in range(5)) for call in (ask, ask_all))
-        row = {"name": name, "recall": round(recall(ask()), 4), "recall_batch": round(recall(ask_all()), 4)}
-        row |= {"single_us": round(1e6 * single / count, 1), "batch_us": round(1e6 * batch / count, 1)}
-        return {**row, "build_s": round(build, 3)}
-
-    # The transposed rows are built once, which is not measured.
-    exact = [line(f"SciPy, {name}", 0.0, ask, ask_all) for name, ask, ask_all in products(X, queries)]
-    best = min(exact, key=lambda row: row["single_us"])
-    best["batch_us"] = min(row["batch_us"] for row in exact)
-    best["name"] = "SciPy, exact products, fastest form"
-    return [best, *(line(*row) for row in codes(X, queries))]
-
-
-def faiss_lsh(X: Any) -> Callable[[Any], Any]:
-    """Build IndexLSH of faiss with 256 bits on centred vectors, 100 candidates ranked."""
-    import faiss
-
-    mean = X.mean(axis=0)
-    index = faiss.IndexRefineFlat(faiss.IndexLSH(X.shape[1], 256, True))
-    index.train(X - mean)
-    index.add(X - mean)
-    index.k_factor = 10
-    return lambda Q: index.search(Q - mean, K)[1]
-
-
-def measure_growth(data: Path, quick: bool) -> list[Any]:
-    """Measure SIFT rows plus noise of deviation 4 per coordinate, so that each of 1,000,000 rows has neighbours."""
-    base = np.load(data / f"{SETS['sift']}.npz")["base"].astype(np.float32)
-    rng = np.random.default_rng(0)
-    sizes = GROWTH[:2] if quick else GROWTH
-    X = base[rng.integers(0, len(base), sizes[-1])]
-    X += rng.normal(0, 4, X.shape).astype(np.float32)
-    Q = base[rng.integers(0, len(base), 200)] + rng.normal(0, 4, (200, 128)).astype(np.float32)
-    out = []
-    for n in sizes:
-        part = X[:n]
-        true = nearest_distances(part, Q, K)
-        lines = [measure_index("BLAS brute force", 0, 0, brute(part), Q, part, true)]
-        plane, wide, whole = (
-            nk.families.Hyperplane(center=True, orthogonal=True),
-            nk.families.Hyperplane(256, center=True, orthogonal=True),
-            nk.families.Hyperplane(None, orthogonal="hadamard"),
-        )
-        for label, index in (
-            ("nearkin tables", nk.LSHIndex(plane, 2, hashes_per_table=24, num_probes=8, metric="l2")),
-            ("nearkin codes", nk.LSHIndex(wide, metric="l2", num_candidates=100, filter="codes")),
-            ("nearkin partitions", nk.LSHIndex(whole, rank="estimate", filter="partitions", metric="l2")),
-        ):
-            build, _ = seconds(lambda index=index, part=part: index.fit(part))
-            if label == "nearkin partitions":
-                index.tune(part, recall=0.95)
-            ask = lambda q, index=index: ids_by_query(index.nearest(q, K))  # noqa: E731
-            lines.append(measure_index(label, build, index.explain()["bytes_filter"], ask, Q, part, true))
-        build, ask = seconds(lambda part=part: faiss_lsh(part))
-        lines.append(measure_index("faiss IndexLSH", build, n * 32.0, ask, Q, part, true))
-        if n <= GRAPH:
-            build, graph = seconds(lambda part=part: next(graphs(part))[1]())
-            ask = lambda q, graph=graph: graph.ask(48, q, K)  # noqa: E731
-            lines.append(measure_index("faiss HNSW", build, n * 16 * 2 * 4.0, ask, Q, part, true))
-        out.append({"n": n, "lines": lines})
-    return out
-
-
-def crossover(data: Path, quick: bool) -> list[Any]:
-    """Measure all sizes and shares."""
-    sizes = (3_000, 10_000) if quick else (3_000, 10_000, 30_000, 100_000, 300_000)
-    return [measure_crossover(n, share) for share in (0.2, 0.4, 0.6) for n in sizes]
-
-
-PARTS: dict[str, Callable[[Path, bool], Any]] = {
-    "queries": measure_queries,
-    "sparse": measure_sparse,
-    "growth": measure_growth,
-    "crossover": crossover,
-}
-
-
 def save_part(part: str, results: Any) -> None:
     """Save a part with what the last run has of the others, and write the pages."""
-    versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scikit-learn", "scipy")
+    versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scikit-learn")
     merged = common.merge_last("vectors", "results", {part: results})
     print(common.save("vectors", {"results": merged}, versions=versions))
     report(common.latest("vectors"))
 
 
-def draw(tool: str, *arguments: str) -> None:
-    subprocess.run([sys.executable, common.ROOT / "tools" / tool, *arguments], cwd=common.ROOT, check=True)
-
-
 def report_curves(results: dict[str, Any], file: str) -> None:
     """Draw the pictures, and write a table for each set and each number of threads."""
-    draw("plot_vectors_curves.py", "docs/img", file)
+    tool = common.ROOT / "tools" / "plot_vectors_curves.py"
+    subprocess.run([sys.executable, tool, common.ROOT / "docs" / "img", file], check=True)
     parts = []
     for name, run in results.items():
         title = "descriptors of pictures" if name.isdigit() else name
@@ -843,28 +573,11 @@ def report_curves(results: dict[str, Any], file: str) -> None:
     common.splice("benchmarks.md", "vectors-curves", "\n\n".join(parts))
 
 
-def report_growth(results: list[Any], file: str) -> None:
-    """Draw the picture, and write a table of microseconds of one query and recall by size."""
-    draw("plot_vectors.py", "docs/img/vectors.svg", file)
-    names = [line["name"] for line in results[0]["lines"]]
-    rows = []
-    for name in names:
-        lines = [next((line for line in size["lines"] if line["name"] == name), None) for size in results]
-        rows.append(
-            [name, *("" if line is None else f"{line['single_us']:,.0f} ({line['recall']:.3f})" for line in lines)]
-        )
-    head = ["µs, one query (recall@10)", *(f"{size['n']:,}" for size in results)]
-    parts = ["![Time of a query as the number of vectors grows](img/vectors.svg)", common.table(head, rows)]
-    common.splice("benchmarks.md", "vectors-growth", "\n\n".join([*parts, exponents(results)]))
-
-
 def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/benchmarks.md and docs/theory/tables-or-codes.md."""
     results = run["results"]
     if many := {**results.get("curves", {}), **results.get("million", {})}:
         report_curves(many, run["file"])
-    if "growth" in results:
-        report_growth(results["growth"], run["file"])
     if "queries" in results:
         cells: dict[tuple[str, str], list[str]] = {}
         for row in results["queries"]:
@@ -872,30 +585,6 @@ def report(run: dict[str, Any]) -> None:
         header = ["recall@10 (µs, one query)", "index", *dict.fromkeys(row["queries"] for row in results["queries"])]
         rows = [[*key, *values] for key, values in cells.items()]
         common.splice("benchmarks.md", "vectors-queries", common.table(header, rows))
-    if "sparse" in results:
-        rows = [
-            [row["name"], f"{row['recall']:.3f}", f"{row['single_us']:,.0f}", f"{row['batch_us']:,.0f}"]
-            for row in results["sparse"]
-        ]
-        header = ["", "recall@10", "µs, one query", "µs, batch"]
-        common.splice("benchmarks.md", "vectors-sparse", common.table(header, rows))
-
-
-def report_crossover(run: dict[str, Any]) -> None:
-    """Write the table of docs/theory/tables-or-codes.md."""
-    heads = ["share", "vectors", "all, µs", "codes, µs", "tables, µs", "recall of codes", "of tables"]
-    rows = [
-        [
-            row["share"],
-            f"{row['n']:,}",
-            *(common.ratio(row[way]["us"]) for way in ("all", "codes", "tables")),
-            *(f"{row[way]['recall']:.2f}" for way in ("codes", "tables")),
-            f"{row['tables']['num_tables']} of {row['tables']['hashes_per_table']}",
-        ]
-        for row in run["rows"]
-    ]
-    text = common.table([*heads, "tables of hashes"], rows)
-    common.splice("theory/tables-or-codes.md", "crossover", f"{text}\n\n{common.source(run)}")
 
 
 def run_child(options: Any) -> None:
@@ -911,7 +600,7 @@ def run_child(options: Any) -> None:
 def main() -> None:
     options = common.arguments(
         __doc__,
-        ("--part", {"choices": ["curves", "million", *PARTS], "default": None}),
+        ("--part", {"choices": ["curves", "million", "queries"], "help": "default: curves and queries"}),
         ("--quick", {"action": "store_true"}),
         ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "sets of the curves"}),
         ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
@@ -927,26 +616,18 @@ def main() -> None:
     if options.child:
         run_child(options)
         return
-    names = [str(options.rows)] if options.part == "million" else options.sets
-    if options.part in (None, "curves", "million"):
-        part = "million" if options.part == "million" else "curves"
-        results = dict(common.latest("vectors")["results"].get(part, {})) if common.runs("vectors") else {}
-        for name in names:
-            arguments = (options.data, name, options.rounds, options.queries, options.threads, options.only or [])
-            results[name] = measure_set(*arguments, options.quick)
+    if options.part != "queries":
+        part = options.part or "curves"
+        results: Any = dict(common.latest("vectors")["results"].get(part, {})) if common.runs("vectors") else {}
+        for name in [str(options.rows)] if part == "million" else options.sets:
+            results[name] = measure_set(options, name)
             if not options.quick:
                 save_part(part, results)
-    nk.set_num_threads(1)
-    for name, measure in PARTS.items():
-        if options.part in (None, name):
-            results = measure(options.data, options.quick)
-            if options.quick:
-                continue
-            if name == "crossover":
-                common.save("crossover", {"rows": results}, versions=common.versions("numpy"))
-                report_crossover(common.latest("crossover"))
-            else:
-                save_part(name, results)
+    if options.part in (None, "queries"):
+        nk.set_num_threads(1)
+        results = measure_queries(options.data, options.quick)
+        if not options.quick:
+            save_part("queries", results)
 
 
 if __name__ == "__main__":
