@@ -11,22 +11,38 @@ use nearkin_core::dedup::verify::{self, Cache, Measure};
 use nearkin_core::text::contents;
 use nearkin_core::text::distinguishers::Distinguishers;
 use nearkin_core::text::tokenizer::TextSource;
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::convert::Array;
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
-use crate::convert::{check_length, check_offsets, check_places};
+use crate::convert::{Array, Slice, check_length, check_offsets, check_places};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
-use crate::threads::{detached, detached_unless, detached_with};
+use crate::threads::{detached, detached_unless, reading, reading_unless, writing};
 
 /// A cache of a recipe's texts prepared for comparison, by row number.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct TextCache {
     recipe: Py<RecipeCore>,
     cache: Lock<Cache>,
+}
+
+impl TextCache {
+    /// Call `work` with a cache that has these rows; the calling thread runs it if their texts are few.
+    fn compare<T: Send>(
+        &self,
+        py: Python<'_>,
+        left: &[u32],
+        right: &[u32],
+        work: impl FnOnce(&Cache) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        let few = |cache: &Cache| {
+            check_added(cache, left)?;
+            check_added(cache, right)?;
+            Ok(cache.are_few(left) && cache.are_few(right))
+        };
+        reading_unless(py, &self.cache, few, work)
+    }
 }
 
 #[pymethods]
@@ -47,54 +63,33 @@ impl TextCache {
     }
 
     /// Return whether rows `left[i]` and `right[i]` differ in their distinguishers.
-    fn which_differ(
-        &self,
-        py: Python<'_>,
-        left: PyReadonlyArray1<'_, u32>,
-        right: PyReadonlyArray1<'_, u32>,
-    ) -> PyResult<Array<bool>> {
-        let (left, right) = (left.as_slice()?, right.as_slice()?);
+    fn which_differ(&self, py: Python<'_>, left: Slice<u32>, right: Slice<u32>) -> PyResult<Array<bool>> {
         check_length("right", right.len(), left.len())?;
         let result = py.detach(|| {
             let cache = self.cache.read()?;
-            check_added(&cache, left)?;
-            check_added(&cache, right)?;
-            cache.which_differ(left, right)
+            check_added(&cache, &left)?;
+            check_added(&cache, &right)?;
+            cache.which_differ(&left, &right)
         });
         Ok(Array(result.into_python()?))
     }
 
     /// Return the rows whose texts must be added before they can be compared.
-    fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
-        let rows = rows.as_slice()?;
-        py.detach(|| self.cache.write()?.missing(rows)).into_python().map(Array)
+    fn missing(&self, py: Python<'_>, rows: Slice<u32>) -> PyResult<Array<u32>> {
+        py.detach(|| self.cache.write()?.missing(&rows)).into_python().map(Array)
     }
 
     /// Prepare text i as row `rows[i]`.
-    fn add(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (rows, texts) = (rows.as_slice()?, Texts::new(texts)?);
+    fn add(&self, py: Python<'_>, rows: Slice<u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let texts = Texts::new(texts)?;
         check_length("texts", texts.len(), rows.len())?;
         let tokenizer = self.recipe.get().tokenizer()?;
-        detached_with(
-            py,
-            || self.cache.write(),
-            |pool, mut cache| {
-                let cache: &mut Cache = &mut cache;
-                pool.install_unless(texts.are_few(), || cache.add(tokenizer, rows, &texts))
-            },
-        )
+        writing(py, &self.cache, texts.are_few(), |cache| cache.add(tokenizer, &rows, &texts))
     }
 
     /// Prepare the features `hashes[offsets[i]..offsets[i + 1]]` as row `rows[i]`.
-    fn add_sets(
-        &self,
-        py: Python<'_>,
-        rows: PyReadonlyArray1<'_, u32>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        hashes: PyReadonlyArray1<'_, u64>,
-    ) -> PyResult<()> {
-        let (rows, offsets, hashes) = (rows.as_slice()?, offsets.as_slice()?, hashes.as_slice()?);
-        py.detach(|| self.cache.write()?.add_sets(rows, offsets, hashes)).into_python()
+    fn add_sets(&self, py: Python<'_>, rows: Slice<u32>, offsets: Slice<i64>, hashes: Slice<u64>) -> PyResult<()> {
+        py.detach(|| self.cache.write()?.add_sets(&rows, &offsets, &hashes)).into_python()
     }
 
     /// Evict the least recently used texts until the cache is within its budget.
@@ -108,24 +103,12 @@ impl TextCache {
     fn similarities(
         &self,
         py: Python<'_>,
-        left: PyReadonlyArray1<'_, u32>,
-        right: PyReadonlyArray1<'_, u32>,
+        left: Slice<u32>,
+        right: Slice<u32>,
         left_out: bool,
     ) -> PyResult<Array<f64>> {
-        let (left, right) = (left.as_slice()?, right.as_slice()?);
         check_length("right", right.len(), left.len())?;
-        let result = detached_with(
-            py,
-            || self.cache.read(),
-            |pool, cache| {
-                let cache: &Cache = &cache;
-                check_added(cache, left)?;
-                check_added(cache, right)?;
-                let few = cache.are_few(left) && cache.are_few(right);
-                pool.install_unless(few, || cache.similarities(left, right, left_out))
-            },
-        )?;
-        Ok(Array(result))
+        self.compare(py, &left, &right, |cache| cache.similarities(&left, &right, left_out)).map(Array)
     }
 
     /// Return the first match of each document among its candidates: see `first_matches` in the core.
@@ -133,29 +116,16 @@ impl TextCache {
     fn first_matches(
         &self,
         py: Python<'_>,
-        documents: PyReadonlyArray1<'_, u32>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        candidates: PyReadonlyArray1<'_, u32>,
+        documents: Slice<u32>,
+        offsets: Slice<i64>,
+        candidates: Slice<u32>,
         threshold: f64,
         most: usize,
     ) -> PyResult<Decision> {
-        let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
         check_length("offsets", offsets.len(), documents.len() + 1)?;
-        check_offsets(offsets, candidates.len())?;
-        let result = detached_with(
-            py,
-            || self.cache.read(),
-            |pool, cache| {
-                let cache: &Cache = &cache;
-                check_added(cache, documents)?;
-                check_added(cache, candidates)?;
-                let few = cache.are_few(documents) && cache.are_few(candidates);
-                pool.install_unless(few, || {
-                    absorb::first_matches(cache, threshold, documents, offsets, candidates, most)
-                })
-            },
-        )?;
-        Ok(decision(result))
+        check_offsets(&offsets, candidates.len())?;
+        let work = |cache: &Cache| absorb::first_matches(cache, threshold, &documents, &offsets, &candidates, most);
+        self.compare(py, &documents, &candidates, work).map(decision)
     }
 }
 
@@ -167,6 +137,23 @@ fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
     }
 }
 
+/// Call `work` in the pool with read access to a cache that has the texts of these documents, or without a cache.
+fn with_cache(
+    py: Python<'_>,
+    texts: Option<Py<TextCache>>,
+    documents: &[u32],
+    work: impl FnOnce(Option<&Cache>) -> nearkin_core::Result<absorb::Matches> + Send,
+) -> PyResult<Decision> {
+    let matches = match texts {
+        None => detached(py, || work(None)),
+        Some(texts) => reading(py, &texts.get().cache, |cache| {
+            check_added(cache, documents)?;
+            work(Some(cache))
+        }),
+    };
+    matches.map(decision)
+}
+
 /// Keep or absorb documents in keep order: see `absorb` in the core. Without texts distance decides.
 #[pyfunction]
 #[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold, most))]
@@ -174,28 +161,18 @@ fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
 fn absorb_in_order(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
-    documents: PyReadonlyArray1<'_, u32>,
-    fingerprints: PyReadonlyArray1<'_, u64>,
+    documents: Slice<u32>,
+    fingerprints: Slice<u64>,
     words: usize,
     radius: u32,
     threshold: f64,
     most: usize,
 ) -> PyResult<Decision> {
-    let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
+    let (rows, words) = (&fingerprints, words.max(1));
     check_length("fingerprints", rows.len(), documents.len() * words)?;
-    let result = detached_with(
-        py,
-        || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
-        |pool, cache| {
-            let cache: Option<&Cache> = cache.as_deref();
-            if let Some(cache) = cache {
-                check_added(cache, documents)?;
-            }
-            let rows = Fingerprints::new(rows, words)?;
-            pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents, most))
-        },
-    )?;
-    Ok(decision(result))
+    with_cache(py, texts, &documents, |cache| {
+        absorb::absorb(cache, threshold, &Fingerprints::new(rows, words)?, radius, &documents, most)
+    })
 }
 
 /// Keep or absorb documents with precomputed candidates: see `absorb_listed` in the core.
@@ -205,31 +182,21 @@ fn absorb_in_order(
 fn absorb_listed(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
-    documents: PyReadonlyArray1<'_, u32>,
-    offsets: PyReadonlyArray1<'_, i64>,
-    later: PyReadonlyArray1<'_, u32>,
-    similarity: Option<PyReadonlyArray1<'_, f64>>,
+    documents: Slice<u32>,
+    offsets: Slice<i64>,
+    later: Slice<u32>,
+    similarity: Option<Slice<f64>>,
     threshold: f64,
     most: usize,
 ) -> PyResult<Decision> {
-    let (documents, offsets, later) = (documents.as_slice()?, offsets.as_slice()?, later.as_slice()?);
-    let similarity = similarity.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let similarity = similarity.as_deref();
     check_length("offsets", offsets.len(), documents.len() + 1)?;
-    check_offsets(offsets, later.len())?;
-    check_places("later", later, documents.len())?;
+    check_offsets(&offsets, later.len())?;
+    check_places("later", &later, documents.len())?;
     check_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
-    let result = detached_with(
-        py,
-        || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
-        |pool, cache| {
-            let cache: Option<&Cache> = cache.as_deref();
-            if let Some(cache) = cache {
-                check_added(cache, documents)?;
-            }
-            pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity, most))
-        },
-    )?;
-    Ok(decision(result))
+    with_cache(py, texts, &documents, |cache| {
+        absorb::absorb_listed(cache, threshold, &documents, &offsets, &later, similarity, most)
+    })
 }
 
 /// `by`, similarity, number of verified pairs, of candidate pairs, and of skipped pairs.
@@ -242,16 +209,10 @@ fn decision(result: absorb::Matches) -> Decision {
 
 /// Return for each fingerprint whether it is within `radius` of another one.
 #[pyfunction]
-fn near_in_batch(
-    py: Python<'_>,
-    fingerprints: PyReadonlyArray1<'_, u64>,
-    words: usize,
-    radius: u32,
-) -> PyResult<Array<bool>> {
-    let rows = fingerprints.as_slice()?;
-    check_length("fingerprints", rows.len() % words.max(1), 0)?;
-    let few = rows.len() <= FEW * words.max(1);
-    detached_unless(py, few, || absorb::near(rows, words.max(1), radius)).map(Array)
+fn near_in_batch(py: Python<'_>, fingerprints: Slice<u64>, words: usize, radius: u32) -> PyResult<Array<bool>> {
+    check_length("fingerprints", fingerprints.len() % words.max(1), 0)?;
+    let few = fingerprints.len() <= FEW * words.max(1);
+    detached_unless(py, few, || absorb::near(&fingerprints, words.max(1), radius)).map(Array)
 }
 
 /// Return the XXH3-128 of each text as two 64-bit words, and its length in characters; a null counts as the empty text.
@@ -264,10 +225,9 @@ fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u
 
 /// Return the XXH3-128 of each piece of `width` bytes as two 64-bit words.
 #[pyfunction]
-fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> PyResult<Array<u64>> {
-    let bytes = data.as_slice()?;
-    let few = bytes.len() <= FEW_BYTES;
-    let hashes = detached_unless(py, few, || contents::byte_hashes(bytes, width))?;
+fn byte_hashes(py: Python<'_>, data: Slice<u8>, width: usize) -> PyResult<Array<u64>> {
+    let few = data.len() <= FEW_BYTES;
+    let hashes = detached_unless(py, few, || contents::byte_hashes(&data, width))?;
     Ok(Array(hashes.into_flattened()))
 }
 
@@ -308,14 +268,13 @@ fn contained_texts(
     recipe: &Bound<'_, RecipeCore>,
     queries: &Bound<'_, PyAny>,
     known: &Bound<'_, PyAny>,
-    offsets: PyReadonlyArray1<'_, i64>,
-    candidates: PyReadonlyArray1<'_, u32>,
+    offsets: Slice<i64>,
+    candidates: Slice<u32>,
     threshold: f64,
 ) -> PyResult<Contained> {
     let (queries, known) = (Texts::new(queries)?, Texts::new(known)?);
-    let (offsets, candidates) = (offsets.as_slice()?, candidates.as_slice()?);
     let tokenizer = recipe.get().tokenizer()?;
-    let work = || contained::contained(tokenizer, &queries, &known, offsets, candidates, threshold)?.columns();
+    let work = || contained::contained(tokenizer, &queries, &known, &offsets, &candidates, threshold)?.columns();
     let result = detached(py, work)?;
     Ok((
         Array(result.offsets),
@@ -333,18 +292,16 @@ fn contained_texts(
 fn find_repeats(
     py: Python<'_>,
     symbols: &Bound<'_, PyAny>,
-    texts: PyReadonlyArray1<'_, u64>,
+    texts: Slice<u64>,
     least: usize,
     most: usize,
 ) -> PyResult<(Array<u64>, u64, u64)> {
-    let (texts, _) = texts.as_slice()?.as_chunks::<2>();
-    let result = if let Ok(bytes) = symbols.extract::<PyReadonlyArray1<'_, u8>>() {
-        let bytes = bytes.as_slice()?;
-        detached(py, || repeats::repeats(bytes, texts, least, most))?
+    let (texts, _) = texts.as_chunks::<2>();
+    let result = if let Ok(bytes) = symbols.extract::<Slice<u8>>() {
+        detached(py, || repeats::repeats(&bytes, texts, least, most))?
     } else {
-        let words: PyReadonlyArray1<'_, u64> = symbols.extract()?;
-        let words = words.as_slice()?;
-        detached(py, || repeats::repeats(words, texts, least, most))?
+        let words: Slice<u64> = symbols.extract()?;
+        detached(py, || repeats::repeats(&words, texts, least, most))?
     };
     Ok((Array(result.positions.into_flattened()), result.skipped, result.stored))
 }

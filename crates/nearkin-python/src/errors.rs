@@ -17,20 +17,15 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
     let context = PyDict::new(py);
     let class = match error {
         Error::Parameter { name, found, allowed } => {
-            context.set_item("name", name)?;
-            context.set_item("found", found)?;
-            context.set_item("allowed", allowed)?;
+            set_items!(context, name, found, allowed);
             "ParameterError"
         }
         Error::Mismatch { what, left, right } => {
-            context.set_item("what", what)?;
-            context.set_item("left", left)?;
-            context.set_item("right", right)?;
+            set_items!(context, what, left, right);
             "MismatchError"
         }
         Error::Input { place, reason } => {
-            context.set_item("place", place)?;
-            context.set_item("reason", reason)?;
+            set_items!(context, place, reason);
             "InputError"
         }
         Error::Digest { place, reason } => {
@@ -40,13 +35,11 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             "InputError"
         }
         Error::Corrupt { place, reason } => {
-            context.set_item("place", place)?;
-            context.set_item("reason", reason)?;
+            set_items!(context, place, reason);
             "CorruptStoreError"
         }
         Error::FormatVersion { found, newest } => {
-            context.set_item("found", found)?;
-            context.set_item("newest", newest)?;
+            set_items!(context, found, newest);
             "FormatVersionError"
         }
         Error::Forked => "ForkError",
@@ -59,8 +52,7 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         Error::Io { action, source } if source.kind() == ErrorKind::InvalidInput && source.raw_os_error().is_none() => {
             let (place, reason) = (action.replace('\0', "\\x00"), format!("{source}; give the path of a file"));
             message = format!("{place}: {reason}");
-            context.set_item("place", place)?;
-            context.set_item("reason", reason)?;
+            set_items!(context, place, reason);
             "InputError"
         }
         Error::Io { action, source } => {

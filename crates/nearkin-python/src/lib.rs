@@ -17,6 +17,13 @@ macro_rules! register {
     };
 }
 
+/// Set the items of a dictionary named like these variables.
+macro_rules! set_items {
+    ($dict:expr, $($name:ident),+) => {
+        $($dict.set_item(stringify!($name), $name)?;)+
+    };
+}
+
 mod convert;
 mod dedup;
 mod digests;

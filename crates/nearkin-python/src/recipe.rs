@@ -11,17 +11,17 @@ use nearkin_core::hash::FeatureHash;
 use nearkin_core::text::idf::DocumentFrequencies;
 use nearkin_core::text::tokenizer::Tokenizer;
 use nearkin_core::text::words::{Words, joined};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::convert::Array;
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
+use crate::convert::{Array, Slice};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::text::idf::IdfCore;
 use crate::text::words::StringCache;
-use crate::threads::{detached, detached_if, detached_unless, detached_with};
+use crate::threads::{detached, detached_if, detached_unless, writing};
 
 /// Maximum number of features of a document hashed without releasing the GIL: a few microseconds of work.
 const FEW_FEATURES: usize = 1000;
@@ -63,11 +63,11 @@ fn array_of(py: Python<'_>, values: Signatures) -> Py<PyAny> {
 
 /// Convert a flat NumPy array of either type to signatures.
 fn signatures_of(values: &Bound<'_, PyAny>) -> PyResult<Signatures> {
-    if let Ok(values) = values.extract::<PyReadonlyArray1<'_, u32>>() {
-        return Ok(Signatures::Narrow(alloc::try_copy(values.as_slice()?).into_python()?));
+    if let Ok(values) = values.extract::<Slice<u32>>() {
+        return Ok(Signatures::Narrow(alloc::try_copy(&values).into_python()?));
     }
-    let values: PyReadonlyArray1<'_, u64> = values.extract()?;
-    Ok(Signatures::Wide(alloc::try_copy(values.as_slice()?).into_python()?))
+    let values: Slice<u64> = values.extract()?;
+    Ok(Signatures::Wide(alloc::try_copy(&values).into_python()?))
 }
 
 #[pymethods]
@@ -139,18 +139,17 @@ impl RecipeCore {
     fn fingerprints_given(
         &self,
         py: Python<'_>,
-        offsets: PyReadonlyArray1<'_, i64>,
+        offsets: Slice<i64>,
         features: Vec<Vec<u8>>,
         weights: &Bound<'_, PyAny>,
     ) -> PyResult<Array<u64>> {
-        let offsets = offsets.as_slice()?;
         let worth = offsets.len() > 2 || features.len() > FEW_FEATURES;
-        let hashed = |weights| detached_if(py, worth, || self.recipe.fingerprints_given(offsets, &features, weights));
-        let result = if let Ok(weights) = weights.extract::<PyReadonlyArray1<'_, i64>>() {
-            hashed(Weights::Integers(weights.as_slice()?))
+        let hashed = |weights| detached_if(py, worth, || self.recipe.fingerprints_given(&offsets, &features, weights));
+        let result = if let Ok(weights) = weights.extract::<Slice<i64>>() {
+            hashed(Weights::Integers(&weights))
         } else {
-            let weights: PyReadonlyArray1<'_, f64> = weights.extract()?;
-            hashed(Weights::Floats(weights.as_slice()?))
+            let weights: Slice<f64> = weights.extract()?;
+            hashed(Weights::Floats(&weights))
         };
         result.map(Array)
     }
@@ -159,12 +158,11 @@ impl RecipeCore {
     fn fingerprints_csr(
         &self,
         py: Python<'_>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        columns: PyReadonlyArray1<'_, i64>,
-        weights: PyReadonlyArray1<'_, f64>,
+        offsets: Slice<i64>,
+        columns: Slice<i64>,
+        weights: Slice<f64>,
     ) -> PyResult<Array<u64>> {
-        let (offsets, columns, weights) = (offsets.as_slice()?, columns.as_slice()?, weights.as_slice()?);
-        detached(py, || self.recipe.fingerprints_csr(offsets, columns, weights)).map(Array)
+        detached(py, || self.recipe.fingerprints_csr(&offsets, &columns, &weights)).map(Array)
     }
 
     /// Return signatures, one array of values, and feature counts.
@@ -174,26 +172,14 @@ impl RecipeCore {
     }
 
     /// Return the signatures of documents from their features.
-    fn signatures_given(
-        &self,
-        py: Python<'_>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        features: Vec<Vec<u8>>,
-    ) -> PyResult<Py<PyAny>> {
-        let offsets = offsets.as_slice()?;
-        let result = detached(py, || self.recipe.signatures_given(offsets, &features))?;
+    fn signatures_given(&self, py: Python<'_>, offsets: Slice<i64>, features: Vec<Vec<u8>>) -> PyResult<Py<PyAny>> {
+        let result = detached(py, || self.recipe.signatures_given(&offsets, &features))?;
         Ok(array_of(py, result))
     }
 
     /// Return the signatures of sets of hashes.
-    fn signatures_hashed(
-        &self,
-        py: Python<'_>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        hashes: PyReadonlyArray1<'_, u64>,
-    ) -> PyResult<Py<PyAny>> {
-        let (offsets, hashes) = (offsets.as_slice()?, hashes.as_slice()?);
-        let result = detached(py, || self.recipe.signatures_hashed(offsets, hashes))?;
+    fn signatures_hashed(&self, py: Python<'_>, offsets: Slice<i64>, hashes: Slice<u64>) -> PyResult<Py<PyAny>> {
+        let result = detached(py, || self.recipe.signatures_hashed(&offsets, &hashes))?;
         Ok(array_of(py, result))
     }
 
@@ -276,14 +262,7 @@ impl IdfCounter {
     fn add(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
         let texts = Texts::new(texts)?;
         let recipe = &self.recipe.get().recipe;
-        detached_with(
-            py,
-            || self.counted.write(),
-            |pool, mut counted| {
-                let counted: &mut DocumentFrequencies = &mut counted;
-                pool.install(|| recipe.count_documents(counted, &texts))
-            },
-        )
+        writing(py, &self.counted, false, |counted| recipe.count_documents(counted, &texts))
     }
 
     /// Return the number of documents, the features of at least `min_df` of them sorted by their bytes, and their

@@ -8,10 +8,11 @@ use nearkin_core::records::csv;
 use nearkin_core::records::jsonl;
 use nearkin_core::records::{self, Column};
 use nearkin_core::{Error, alloc};
-use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
+use crate::convert::Slice;
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
@@ -83,19 +84,18 @@ fn run(py: Python<'_>, read: impl FnOnce() -> nearkin_core::Result<records::Reco
 #[pyo3(signature = (block, text, id=None, extra=Vec::new(), *, end=true, lengths=None))]
 fn read_jsonl(
     py: Python<'_>,
-    block: PyReadonlyArray1<'_, u8>,
+    block: Slice<u8>,
     text: String,
     id: Option<String>,
     extra: Vec<String>,
     end: bool,
-    lengths: Option<PyReadonlyArray1<'_, u32>>,
+    lengths: Option<Slice<u32>>,
 ) -> PyResult<Records> {
     let columns = jsonl::JsonColumns { text, id, extra };
-    let block = block.as_slice()?;
-    let lengths = lengths.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let lengths = lengths.as_deref();
     run(py, || match lengths {
-        None => jsonl::read(block, end, &columns),
-        Some(lengths) => jsonl::read_spans(block, lengths, &columns),
+        None => jsonl::read(&block, end, &columns),
+        Some(lengths) => jsonl::read_spans(&block, lengths, &columns),
     })
 }
 
@@ -105,60 +105,44 @@ fn read_jsonl(
 #[allow(clippy::too_many_arguments, reason = "the layout of a record, spelled out")]
 fn read_csv(
     py: Python<'_>,
-    block: PyReadonlyArray1<'_, u8>,
+    block: Slice<u8>,
     delimiter: u8,
     fields: usize,
     text: usize,
     scalars: Vec<usize>,
     end: bool,
-    lengths: Option<PyReadonlyArray1<'_, u32>>,
+    lengths: Option<Slice<u32>>,
 ) -> PyResult<Records> {
     let layout = csv::RecordLayout { delimiter, fields, text, scalars };
-    let block = block.as_slice()?;
-    let lengths = lengths.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let lengths = lengths.as_deref();
     run(py, || match lengths {
-        None => csv::read(block, end, &layout),
-        Some(lengths) => csv::read_spans(block, lengths, &layout),
+        None => csv::read(&block, end, &layout),
+        Some(lengths) => csv::read_spans(&block, lengths, &layout),
     })
 }
 
 /// Return the names in a CSV header and its length in bytes, or None if the block contains only a part of it.
 #[pyfunction]
 #[pyo3(signature = (block, delimiter, *, end=true))]
-fn read_csv_header(
-    block: PyReadonlyArray1<'_, u8>,
-    delimiter: u8,
-    end: bool,
-) -> PyResult<Option<(Vec<String>, usize)>> {
-    csv::read_header(block.as_slice()?, end, delimiter).into_python()
+fn read_csv_header(block: Slice<u8>, delimiter: u8, end: bool) -> PyResult<Option<(Vec<String>, usize)>> {
+    csv::read_header(&block, end, delimiter).into_python()
 }
 
 /// Read plain lines, a document per line. With `lengths` as in `read_jsonl`.
 #[pyfunction]
 #[pyo3(signature = (block, *, end=true, lengths=None))]
-fn read_lines(
-    py: Python<'_>,
-    block: PyReadonlyArray1<'_, u8>,
-    end: bool,
-    lengths: Option<PyReadonlyArray1<'_, u32>>,
-) -> PyResult<Records> {
-    let block = block.as_slice()?;
-    let lengths = lengths.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+fn read_lines(py: Python<'_>, block: Slice<u8>, end: bool, lengths: Option<Slice<u32>>) -> PyResult<Records> {
+    let lengths = lengths.as_deref();
     run(py, || match lengths {
-        None => records::read_lines(block, end),
-        Some(lengths) => records::read_line_spans(block, lengths),
+        None => records::read_lines(&block, end),
+        Some(lengths) => records::read_line_spans(&block, lengths),
     })
 }
 
 /// Return the rows of `(offsets, data)` whose bytes are not UTF-8, ascending.
 #[pyfunction]
-fn invalid_utf8(
-    py: Python<'_>,
-    offsets: PyReadonlyArray1<'_, i64>,
-    data: PyReadonlyArray1<'_, u8>,
-) -> PyResult<Py<PyArray1<u32>>> {
-    let (offsets, data) = (offsets.as_slice()?, data.as_slice()?);
-    let rows = detached(py, || records::invalid_utf8(offsets, data))?;
+fn invalid_utf8(py: Python<'_>, offsets: Slice<i64>, data: Slice<u8>) -> PyResult<Py<PyArray1<u32>>> {
+    let rows = detached(py, || records::invalid_utf8(&offsets, &data))?;
     Ok(rows.into_pyarray(py).unbind())
 }
 
@@ -167,13 +151,7 @@ fn invalid_utf8(
 /// The file is passed as its descriptor, on Windows as its handle. Its position does not change, except on Windows,
 /// where every read moves it. A file that ends before a span does is an `Input` error.
 #[pyfunction]
-fn read_spans(
-    py: Python<'_>,
-    descriptor: i64,
-    starts: PyReadonlyArray1<'_, i64>,
-    lengths: PyReadonlyArray1<'_, u32>,
-) -> PyResult<Py<PyArray1<u8>>> {
-    let (starts, lengths) = (starts.as_slice()?, lengths.as_slice()?);
+fn read_spans(py: Python<'_>, descriptor: i64, starts: Slice<i64>, lengths: Slice<u32>) -> PyResult<Py<PyArray1<u8>>> {
     if descriptor < 0 || starts.len() != lengths.len() || starts.iter().any(|&start| start < 0) {
         let error = Error::parameter("spans", "a negative or missing number", "an open file, a start and length each");
         return Err(crate::errors::to_python(error));
@@ -184,7 +162,7 @@ fn read_spans(
         _ => Error::Io { action: "reading records again".to_owned(), source },
     };
     let file = duplicated(descriptor).map_err(failed).into_python()?;
-    let bytes = detached(py, || gather(&file, starts, lengths).map_err(failed))?;
+    let bytes = detached(py, || gather(&file, &starts, &lengths).map_err(failed))?;
     Ok(fixed(bytes.into_pyarray(py)))
 }
 

@@ -11,13 +11,13 @@ use nearkin_core::alloc;
 use nearkin_core::hash::xxh3;
 use nearkin_core::segment::with_sigbus_guard;
 use nearkin_core::store::{self, BlockSource, Documents, Id, IdColumn, Packed, PackedTexts, TextColumn};
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::convert::Array;
 use crate::convert::texts::Texts;
+use crate::convert::{Array, Slice};
 use crate::errors::IntoPython;
 use crate::threads::{detached, detached_unless};
 
@@ -29,7 +29,7 @@ const FEW_TEXTS: usize = 4;
 /// Ids from Python.
 #[derive(FromPyObject)]
 enum Ids<'py> {
-    Ints(PyReadonlyArray1<'py, i64>),
+    Ints(Slice<'py, i64>),
     Names(Vec<PyBackedStr>),
     Mixed(Vec<Key>),
 }
@@ -50,7 +50,7 @@ enum IdView<'a> {
 impl Ids<'_> {
     fn view(&self) -> PyResult<IdView<'_>> {
         Ok(match self {
-            Self::Ints(ids) => IdView::Ints(ids.as_slice()?),
+            Self::Ints(ids) => IdView::Ints(&ids),
             Self::Names(ids) => IdView::Names(ids.iter().map(|id| &**id).collect()),
             Self::Mixed(ids) => IdView::Mixed(
                 ids.iter()
@@ -128,10 +128,10 @@ impl StoreSegment {
     fn write(
         py: Python<'_>,
         path: PathBuf,
-        rows: PyReadonlyArray1<'_, i64>,
+        rows: Slice<i64>,
         ids: Ids<'_>,
-        contents: PyReadonlyArray1<'_, u64>,
-        records: PyReadonlyArray1<'_, u8>,
+        contents: Slice<u64>,
+        records: Slice<u8>,
         width: usize,
         extras: Option<Vec<PyBackedBytes>>,
         texts: Option<&Bound<'_, PyAny>>,
@@ -148,10 +148,10 @@ impl StoreSegment {
         });
         let plain = texts.as_ref().map(|texts| TextColumn::Plain(texts));
         let documents = Documents {
-            rows: rows.as_slice()?,
+            rows: &rows,
             ids: ids.column(),
-            contents: contents.as_slice()?,
-            records: records.as_slice()?,
+            contents: &contents,
+            records: &records,
             width,
             extras: extras.as_deref(),
             texts: packed.as_ref().map(TextColumn::Packed).or(plain),
@@ -192,15 +192,13 @@ impl StoreSegment {
     }
 
     /// Return the position of each row, or -1.
-    fn places(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Array<i64>> {
-        let rows = rows.as_slice()?;
-        self.read(py, false, |segment| segment.positions(rows)).map(Array)
+    fn places(&self, py: Python<'_>, rows: Slice<i64>) -> PyResult<Array<i64>> {
+        self.read(py, false, |segment| segment.positions(&rows)).map(Array)
     }
 
     /// Return offsets, and the rows that have each content.
-    fn find_contents(&self, py: Python<'_>, contents: PyReadonlyArray1<'_, u64>) -> PyResult<(Array<i64>, Array<i64>)> {
-        let contents = contents.as_slice()?;
-        let (offsets, rows) = self.read(py, contents.len() > 2 * FEW, |segment| segment.find_contents(contents))?;
+    fn find_contents(&self, py: Python<'_>, contents: Slice<u64>) -> PyResult<(Array<i64>, Array<i64>)> {
+        let (offsets, rows) = self.read(py, contents.len() > 2 * FEW, |segment| segment.find_contents(&contents))?;
         Ok((Array(offsets), Array(rows)))
     }
 
@@ -218,13 +216,12 @@ impl StoreSegment {
     fn find_contents_in(
         py: Python<'_>,
         files: Vec<Py<Self>>,
-        contents: PyReadonlyArray1<'_, u64>,
+        contents: Slice<u64>,
     ) -> PyResult<(Array<i64>, Array<i64>, Array<u8>)> {
-        let contents = contents.as_slice()?;
         let (mut owners, mut rows, mut records) = (Vec::new(), Vec::new(), Vec::new());
         for file in &files {
             let (offsets, result, bytes) = file.get().read(py, contents.len() > 2 * FEW, |segment| {
-                let (offsets, result) = segment.find_contents(contents)?;
+                let (offsets, result) = segment.find_contents(&contents)?;
                 let bytes = segment.records(&segment.positions(&result)?)?;
                 Ok((offsets, result, bytes))
             })?;
@@ -251,26 +248,23 @@ impl StoreSegment {
     }
 
     /// Return the records at positions.
-    fn records(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u8>> {
-        let places = places.as_slice()?;
-        self.read(py, false, |segment| segment.records(places)).map(Array)
+    fn records(&self, py: Python<'_>, places: Slice<i64>) -> PyResult<Array<u8>> {
+        self.read(py, false, |segment| segment.records(&places)).map(Array)
     }
 
     /// Return the contents at positions.
-    fn contents(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u64>> {
-        let places = places.as_slice()?;
-        self.read(py, false, |segment| segment.contents(places)).map(Array)
+    fn contents(&self, py: Python<'_>, places: Slice<i64>) -> PyResult<Array<u64>> {
+        self.read(py, false, |segment| segment.contents(&places)).map(Array)
     }
 
     /// Return the ids at positions: an array of integers, or of objects.
-    fn ids(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyAny>> {
-        let places = places.as_slice()?;
+    fn ids(&self, py: Python<'_>, places: Slice<i64>) -> PyResult<Py<PyAny>> {
         let ids: Vec<PyId> = self.read(py, false, |segment| {
             let convert = |id| match id {
                 Id::Int(id) => PyId::Int(id),
                 Id::Name(id) => PyId::Name(id.to_owned()),
             };
-            alloc::try_collect(segment.ids(places)?.into_iter().map(convert))
+            alloc::try_collect(segment.ids(&places)?.into_iter().map(convert))
         })?;
         if self.0.has_int_ids() {
             let mut ints = alloc::try_with_capacity(ids.len()).into_python()?;
@@ -285,17 +279,15 @@ impl StoreSegment {
     }
 
     /// Return the byte strings at positions.
-    fn extras(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
-        let places = places.as_slice()?;
+    fn extras(&self, py: Python<'_>, places: Slice<i64>) -> PyResult<Py<PyList>> {
         let extras: Vec<Vec<u8>> =
-            self.read(py, false, |segment| alloc::try_map(segment.extras(places)?.into_iter().map(alloc::try_copy)))?;
+            self.read(py, false, |segment| alloc::try_map(segment.extras(&places)?.into_iter().map(alloc::try_copy)))?;
         Ok(PyList::new(py, extras.iter().map(|extra| PyBytes::new(py, extra)))?.unbind())
     }
 
     /// Return the texts at positions.
-    fn texts(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
-        let places = places.as_slice()?;
-        let texts = self.read(py, places.len() > FEW_TEXTS, |segment| segment.texts(places))?;
+    fn texts(&self, py: Python<'_>, places: Slice<i64>) -> PyResult<Py<PyList>> {
+        let texts = self.read(py, places.len() > FEW_TEXTS, |segment| segment.texts(&places))?;
         list(py, &texts)
     }
 

@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use nearkin_core::cancel::CancelToken;
@@ -29,6 +29,7 @@ use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{IntoPython, to_python};
+use crate::locks::Lock;
 
 struct Pool {
     process: u32,
@@ -248,6 +249,43 @@ impl Released<'_> {
             work(released.0)
         })
     }
+}
+
+/// Run `work` in the pool with read access to the value of `lock`.
+pub(crate) fn reading<V: Send + Sync, T: Send>(
+    py: Python<'_>,
+    lock: &Lock<V>,
+    work: impl FnOnce(&V) -> Result<T> + Send,
+) -> PyResult<T> {
+    reading_unless(py, lock, |_| Ok(false), work)
+}
+
+/// Run `work` with read access to the value of `lock`; the calling thread runs it if `few` returns true.
+pub(crate) fn reading_unless<V: Send + Sync, T: Send>(
+    py: Python<'_>,
+    lock: &Lock<V>,
+    few: impl FnOnce(&V) -> Result<bool> + Send,
+    work: impl FnOnce(&V) -> Result<T> + Send,
+) -> PyResult<T> {
+    let work = |pool: &Workers, value: RwLockReadGuard<'_, V>| {
+        let value: &V = &value;
+        pool.install_unless(few(value)?, || work(value))
+    };
+    detached_with(py, || lock.read(), work)
+}
+
+/// Run `work` with write access to the value of `lock`, in the pool unless it is `few`.
+pub(crate) fn writing<V: Send + Sync, T: Send>(
+    py: Python<'_>,
+    lock: &Lock<V>,
+    few: bool,
+    work: impl FnOnce(&mut V) -> Result<T> + Send,
+) -> PyResult<T> {
+    let work = |pool: &Workers, mut value: RwLockWriteGuard<'_, V>| {
+        let value: &mut V = &mut value;
+        pool.install_unless(few, || work(value))
+    };
+    detached_with(py, || lock.write(), work)
 }
 
 /// Set the number of threads of this process's batch calls: 1 or more, or None for one per core.

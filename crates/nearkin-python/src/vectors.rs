@@ -10,12 +10,12 @@ use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
 use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse, Unsure};
 use nearkin_core::vectors::{random, rotation};
-use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use numpy::{IntoPyArray, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Array, check_length};
+use crate::convert::{Array, Slice, check_length, read_arrays, write_arrays};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::{detached, detached_if, detached_unless};
 
@@ -121,15 +121,15 @@ impl Rotations {
     }
 
     /// Return words of the signs of x - mean, flat.
-    fn codes(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<u64>> {
-        let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
-        dispatch!(x, |x| detached_if(py, many, || self.0.codes(x, mean))).map(Array)
+    fn codes(&self, py: Python<'_>, x: Matrix<'_>, mean: Slice<f64>) -> PyResult<Array<u64>> {
+        let many = x.shape().0 > 1;
+        dispatch!(x, |x| detached_if(py, many, || self.0.codes(x, &mean))).map(Array)
     }
 
     /// Return the coordinates of x - mean, flat.
-    fn products(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<f64>> {
-        let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
-        dispatch!(x, |x| detached_if(py, many, || self.0.products(x, mean))).map(Array)
+    fn products(&self, py: Python<'_>, x: Matrix<'_>, mean: Slice<f64>) -> PyResult<Array<f64>> {
+        let many = x.shape().0 > 1;
+        dispatch!(x, |x| detached_if(py, many, || self.0.products(x, &mean))).map(Array)
     }
 }
 
@@ -153,14 +153,13 @@ fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Arra
 #[pyfunction]
 fn row_norms_csr(
     py: Python<'_>,
-    indptr: PyReadonlyArray1<'_, i64>,
-    indices: PyReadonlyArray1<'_, i64>,
-    data: PyReadonlyArray1<'_, f64>,
+    indptr: Slice<i64>,
+    indices: Slice<i64>,
+    data: Slice<f64>,
     columns: usize,
     first: usize,
 ) -> PyResult<Array<f64>> {
-    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    detached(py, || projection::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first)).map(Array)
+    detached(py, || projection::norms_sparse(&Sparse::new(&indptr, &indices, &data, columns)?, first)).map(Array)
 }
 
 /// Return the mean of each column, summed row by row.
@@ -174,13 +173,12 @@ fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
 #[pyfunction]
 fn column_means_csr(
     py: Python<'_>,
-    indptr: PyReadonlyArray1<'_, i64>,
-    indices: PyReadonlyArray1<'_, i64>,
-    data: PyReadonlyArray1<'_, f64>,
+    indptr: Slice<i64>,
+    indices: Slice<i64>,
+    data: Slice<f64>,
     columns: usize,
 ) -> PyResult<Array<f64>> {
-    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    detached(py, || Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::means_sparse(&sparse)))
+    detached(py, || Sparse::new(&indptr, &indices, &data, columns).and_then(|sparse| projection::means_sparse(&sparse)))
         .map(Array)
 }
 
@@ -195,9 +193,9 @@ fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<
 
 /// Offsets, norms and slacks of the rows of a matrix.
 struct FewFunctions<'py> {
-    offset: PyReadonlyArray1<'py, f64>,
-    norms: PyReadonlyArray1<'py, f64>,
-    slack: PyReadonlyArray1<'py, f64>,
+    offset: Slice<'py, f64>,
+    norms: Slice<'py, f64>,
+    slack: Slice<'py, f64>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for FewFunctions<'py> {
@@ -211,8 +209,7 @@ impl<'py> FromPyObject<'_, 'py> for FewFunctions<'py> {
 
 impl FewFunctions<'_> {
     fn check(&self, count: usize) -> PyResult<Functions<'_>> {
-        let functions =
-            Functions { offset: self.offset.as_slice()?, norms: self.norms.as_slice()?, slack: self.slack.as_slice()? };
+        let functions = Functions { offset: &self.offset, norms: &self.norms, slack: &self.slack };
         check_length("offset", functions.offset.len(), count)?;
         check_length("norms", functions.norms.len(), count)?;
         check_length("slack", functions.slack.len(), count)?;
@@ -253,16 +250,16 @@ fn few_band_codes(
     first: usize,
     a: Matrix<'_>,
     functions: FewFunctions<'_>,
-    half: PyReadonlyArray1<'_, f64>,
+    half: Slice<f64>,
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (functions, half, out) = (functions.check(m)?, half.as_slice()?, out.as_slice_mut()?);
+    let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
     dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
-        projection::few_bands(x, a, (d, first), functions, half, out)
+        projection::few_bands(x, a, (d, first), functions, &half, out)
     })))
     .map(Array)
 }
@@ -292,15 +289,14 @@ fn few_floor_codes(
 #[pyfunction]
 fn all_products_csr(
     py: Python<'_>,
-    indptr: PyReadonlyArray1<'_, i64>,
-    indices: PyReadonlyArray1<'_, i64>,
-    data: PyReadonlyArray1<'_, f64>,
+    indptr: Slice<i64>,
+    indices: Slice<i64>,
+    data: Slice<f64>,
     a: Matrix<'_>,
 ) -> PyResult<Array<f64>> {
-    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let columns = a.shape().1;
     dispatch!(a, |a| detached(py, || {
-        Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::all_products_sparse(&sparse, a))
+        Sparse::new(&indptr, &indices, &data, columns).and_then(|sparse| projection::all_products_sparse(&sparse, a))
     }))
     .map(Array)
 }
@@ -322,22 +318,21 @@ fn exact_values(
     py: Python<'_>,
     x: Matrix<'_>,
     a: Matrix<'_>,
-    rows: PyReadonlyArray1<'_, i64>,
-    columns: PyReadonlyArray1<'_, i64>,
+    rows: Slice<i64>,
+    columns: Slice<i64>,
     squares: bool,
 ) -> PyResult<Array<f64>> {
-    let (rows, columns) = (rows.as_slice()?, columns.as_slice()?);
     let (m, d) = a.shape();
     check_length("x", x.shape().1, d)?;
     check_length("columns", columns.len(), rows.len())?;
-    check_range("rows", rows, x.shape().0)?;
-    check_range("columns", columns, m)?;
+    check_range("rows", &rows, x.shape().0)?;
+    check_range("columns", &columns, m)?;
     let (worth, measure) = (projection::worth_threads(rows.len(), rows.len() * d), measure(squares));
     dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || Ok(projection::exact(
         x,
         a,
         d,
-        (rows, columns),
+        (&rows, &columns),
         measure
     )))))
     .map(Array)
@@ -348,33 +343,31 @@ fn exact_values(
 #[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
 fn exact_values_csr(
     py: Python<'_>,
-    indptr: PyReadonlyArray1<'_, i64>,
-    indices: PyReadonlyArray1<'_, i64>,
-    data: PyReadonlyArray1<'_, f64>,
+    indptr: Slice<i64>,
+    indices: Slice<i64>,
+    data: Slice<f64>,
     a: Matrix<'_>,
-    rows: PyReadonlyArray1<'_, i64>,
-    columns: PyReadonlyArray1<'_, i64>,
+    rows: Slice<i64>,
+    columns: Slice<i64>,
     squares: bool,
 ) -> PyResult<Array<f64>> {
-    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    let (rows, columns) = (rows.as_slice()?, columns.as_slice()?);
     let (m, d) = a.shape();
     check_length("columns", columns.len(), rows.len())?;
-    check_range("rows", rows, indptr.len().saturating_sub(1))?;
-    check_range("columns", columns, m)?;
+    check_range("rows", &rows, indptr.len().saturating_sub(1))?;
+    check_range("columns", &columns, m)?;
     let result = dispatch!(a, |a| detached(py, || {
-        let sparse = Sparse::new(indptr, indices, data, d)?;
-        Ok(projection::exact_sparse(&sparse, a, (rows, columns), measure(squares)))
+        let sparse = Sparse::new(&indptr, &indices, &data, d)?;
+        Ok(projection::exact_sparse(&sparse, a, (&rows, &columns), measure(squares)))
     })?);
     Ok(Array(result))
 }
 
 /// The parameters of `Bound`, checked against the shape of the products.
 struct Bounds<'py> {
-    rows: PyReadonlyArray1<'py, f64>,
-    columns: PyReadonlyArray1<'py, f64>,
-    row_slack: PyReadonlyArray1<'py, f64>,
-    column_slack: PyReadonlyArray1<'py, f64>,
+    rows: Slice<'py, f64>,
+    columns: Slice<'py, f64>,
+    row_slack: Slice<'py, f64>,
+    column_slack: Slice<'py, f64>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Bounds<'py> {
@@ -389,10 +382,10 @@ impl<'py> FromPyObject<'_, 'py> for Bounds<'py> {
 impl Bounds<'_> {
     fn check(&self, (n, m): (usize, usize)) -> PyResult<Limit<'_>> {
         let bound = Limit {
-            rows: self.rows.as_slice()?,
-            columns: self.columns.as_slice()?,
-            row_slack: self.row_slack.as_slice()?,
-            column_slack: self.column_slack.as_slice()?,
+            rows: &self.rows,
+            columns: &self.columns,
+            row_slack: &self.row_slack,
+            column_slack: &self.column_slack,
         };
         check_length("rows", bound.rows.len(), n)?;
         if !bound.row_slack.is_empty() {
@@ -418,8 +411,8 @@ fn sign_codes(
     py: Python<'_>,
     products: Matrix<'_>,
     factor: f64,
-    row_offset: Option<PyReadonlyArray1<'_, f64>>,
-    offset: PyReadonlyArray1<'_, f64>,
+    row_offset: Option<Slice<f64>>,
+    offset: Slice<f64>,
     bounds: Bounds<'_>,
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<UncertainEntries> {
@@ -427,14 +420,14 @@ fn sign_codes(
     let row_offset: &[f64] = match &row_offset {
         None => &[],
         Some(values) => {
-            check_length("row_offset", values.as_slice()?.len(), n)?;
-            values.as_slice()?
+            check_length("row_offset", values.len(), n)?;
+            &values
         }
     };
-    let (bound, offset, out) = (bounds.check((n, m))?, offset.as_slice()?, out.as_slice_mut()?);
+    let (bound, out) = (bounds.check((n, m))?, out.as_slice_mut()?);
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
-    let affine = Affine { factor, row_offset, offset, bound };
+    let affine = Affine { factor, row_offset, offset: &offset, bound };
     dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::signs(
         p, affine, out
     ))))
@@ -447,15 +440,15 @@ fn floor_codes(
     py: Python<'_>,
     products: Matrix<'_>,
     width: f64,
-    offset: PyReadonlyArray1<'_, f64>,
+    offset: Slice<f64>,
     bounds: Bounds<'_>,
     mut out: PyReadwriteArray2<'_, i64>,
 ) -> PyResult<UncertainEntries> {
     let (n, m) = products.shape();
-    let (bound, offset, out) = (bounds.check((n, m))?, offset.as_slice()?, out.as_slice_mut()?);
+    let (bound, out) = (bounds.check((n, m))?, out.as_slice_mut()?);
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m)?;
-    let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
+    let affine = Affine { factor: 1.0, row_offset: &[], offset: &offset, bound };
     dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::floors(
         p, affine, width, out
     ))))
@@ -467,19 +460,19 @@ fn floor_codes(
 fn band_codes(
     py: Python<'_>,
     products: Matrix<'_>,
-    offset: PyReadonlyArray1<'_, f64>,
-    half: PyReadonlyArray1<'_, f64>,
+    offset: Slice<f64>,
+    half: Slice<f64>,
     bounds: Bounds<'_>,
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<UncertainEntries> {
     let (n, m) = products.shape();
-    let (bound, offset, half, out) = (bounds.check((n, m))?, offset.as_slice()?, half.as_slice()?, out.as_slice_mut()?);
+    let (bound, out) = (bounds.check((n, m))?, out.as_slice_mut()?);
     check_length("offset", offset.len(), m)?;
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
-    let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
+    let affine = Affine { factor: 1.0, row_offset: &[], offset: &offset, bound };
     dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::bands(
-        p, affine, half, out
+        p, affine, &half, out
     ))))
     .map(uncertain_entries)
 }
@@ -488,18 +481,17 @@ fn band_codes(
 #[pyfunction]
 fn set_bits(
     mut words: PyReadwriteArray2<'_, u64>,
-    rows: PyReadonlyArray1<'_, i64>,
-    columns: PyReadonlyArray1<'_, i64>,
-    values: PyReadonlyArray1<'_, bool>,
+    rows: Slice<i64>,
+    columns: Slice<i64>,
+    values: Slice<bool>,
 ) -> PyResult<()> {
     let (n, width) = words.as_array().dim();
-    let (words, rows, columns) = (words.as_slice_mut()?, rows.as_slice()?, columns.as_slice()?);
-    let values = values.as_slice()?;
+    let words = words.as_slice_mut()?;
     check_length("columns", columns.len(), rows.len())?;
     check_length("values", values.len(), rows.len())?;
-    check_range("rows", rows, n)?;
-    check_range("columns", columns, 64 * width)?;
-    for ((&row, &column), &value) in rows.iter().zip(columns).zip(values) {
+    check_range("rows", &rows, n)?;
+    check_range("columns", &columns, 64 * width)?;
+    for ((&row, &column), &value) in rows.iter().zip(&*columns).zip(&*values) {
         let word = &mut words[row as usize * width + column as usize / 64];
         *word = *word & !(1 << (column % 64)) | u64::from(value) << (column % 64);
     }
@@ -549,38 +541,35 @@ impl PolytopeCore {
 #[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
 fn sparse_simhash(
     py: Python<'_>,
-    indptr: PyReadonlyArray1<'_, i64>,
-    indices: PyReadonlyArray1<'_, i64>,
-    data: PyReadonlyArray1<'_, f64>,
+    indptr: Slice<i64>,
+    indices: Slice<i64>,
+    data: Slice<f64>,
     columns: usize,
     bits: usize,
     seed: u64,
-    heavy: Option<PyReadonlyArray1<'_, i64>>,
+    heavy: Option<Slice<i64>>,
 ) -> PyResult<Array<u64>> {
-    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let gaussian = match &heavy {
         None => Gaussian::All,
-        Some(heavy) => Gaussian::Columns(heavy.as_slice()?.to_vec()),
+        Some(heavy) => Gaussian::Columns(heavy.to_vec()),
     };
     let result = detached(py, || {
-        Sparse::new(indptr, indices, data, columns)?;
-        SparseSimHash::new(bits.max(1), seed, gaussian).codes(indptr, indices, data)
+        Sparse::new(&indptr, &indices, &data, columns)?;
+        SparseSimHash::new(bits.max(1), seed, gaussian).codes(&indptr, &indices, &data)
     })?;
     Ok(Array(result))
 }
 
 /// Write a family's description and arrays to a file, replacing it atomically.
 #[pyfunction]
-fn write_family(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
-    let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
-    detached(py, || arrays::write(&path, arrays::FAMILY, text, &values))
+fn write_family(py: Python<'_>, path: PathBuf, text: &str, values: Vec<Slice<u8>>) -> PyResult<()> {
+    write_arrays(py, &path, arrays::FAMILY, text, &values)
 }
 
 /// Read a file that `write_family` wrote.
 #[pyfunction]
 fn read_family(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
-    let (text, values) = detached(py, || arrays::read(&path, arrays::FAMILY))?;
-    Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
+    read_arrays(py, &path, arrays::FAMILY)
 }
 
 register! {

@@ -12,16 +12,17 @@ use nearkin_core::digests::ssdeep::{
     hash_file_and_content, list, read_file,
 };
 use nearkin_core::text::tokenizer::TextSource;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use rayon::prelude::*;
 
+use crate::convert::Slice;
 use crate::convert::texts::{FEW, HINT, Texts};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
-use crate::threads::{detached, detached_unless, detached_with};
+use crate::threads::{detached, detached_unless, writing};
 
 /// Inputs shorter than this are hashed without releasing the GIL, which costs more than the hash.
 const SMALL: usize = 2048;
@@ -37,8 +38,8 @@ fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return work(bytes.as_bytes());
     }
-    let array: PyReadonlyArray1<'_, u8> = data.extract()?;
-    work(array.as_slice()?)
+    let array: Slice<u8> = data.extract()?;
+    work(&array)
 }
 
 /// Return the bytes of a digest in str or bytes.
@@ -260,13 +261,7 @@ impl PyHasher {
                 None => py.detach(|| update(bytes)).into_python(),
             },
             SMALL..LARGE => py.detach(|| update(bytes)).into_python(),
-            _ => {
-                let lock = || self.hasher.write();
-                detached_with(py, lock, |pool, mut hasher| {
-                    let hasher: &mut Hasher = &mut hasher;
-                    pool.install(|| hasher.update_all(bytes))
-                })
-            }
+            _ => writing(py, &self.hasher, false, |hasher| hasher.update_all(bytes)),
         })
     }
 

@@ -5,10 +5,11 @@
 
 use nearkin_core::alloc;
 use nearkin_core::families::datasketch::{Permutations, Values};
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::convert::Slice;
 use crate::errors::IntoPython;
 use crate::threads::detached_unless;
 
@@ -32,9 +33,8 @@ fn array_of(py: Python<'_>, values: Values) -> Py<PyAny> {
 #[pymethods]
 impl DatasketchCore {
     #[new]
-    fn new(scheme: &str, factors: PyReadonlyArray1<'_, u64>, terms: PyReadonlyArray1<'_, u64>) -> PyResult<Self> {
-        let (factors, terms) = (factors.as_slice()?, terms.as_slice()?);
-        let permutations = Permutations::new(scheme, factors, terms).into_python()?;
+    fn new(scheme: &str, factors: Slice<u64>, terms: Slice<u64>) -> PyResult<Self> {
+        let permutations = Permutations::new(scheme, &factors, &terms).into_python()?;
         Ok(Self { permutations, num_perm: factors.len() })
     }
 
@@ -42,7 +42,7 @@ impl DatasketchCore {
     fn signatures_given(
         &self,
         py: Python<'_>,
-        offsets: PyReadonlyArray1<'_, i64>,
+        offsets: Slice<i64>,
         features: &Bound<'_, PyList>,
     ) -> PyResult<Py<PyAny>> {
         let (mut ends, mut bytes) = (alloc::try_with_capacity(features.len() + 1).into_python()?, Vec::new());
@@ -51,22 +51,15 @@ impl DatasketchCore {
             alloc::try_extend(&mut bytes, feature.cast::<PyBytes>()?.as_bytes()).into_python()?;
             ends.push(bytes.len());
         }
-        let offsets = offsets.as_slice()?;
         let few = features.len().saturating_mul(self.num_perm) <= FEW && bytes.len() <= FEW;
-        let result = detached_unless(py, few, || self.permutations.features(offsets, &ends, &bytes))?;
+        let result = detached_unless(py, few, || self.permutations.features(&offsets, &ends, &bytes))?;
         Ok(array_of(py, result))
     }
 
     /// Return the signatures of sets of hashes.
-    fn signatures_hashed(
-        &self,
-        py: Python<'_>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        hashes: PyReadonlyArray1<'_, u64>,
-    ) -> PyResult<Py<PyAny>> {
-        let (offsets, hashes) = (offsets.as_slice()?, hashes.as_slice()?);
+    fn signatures_hashed(&self, py: Python<'_>, offsets: Slice<i64>, hashes: Slice<u64>) -> PyResult<Py<PyAny>> {
         let few = hashes.len().saturating_mul(self.num_perm) <= FEW;
-        let result = detached_unless(py, few, || self.permutations.hashes(offsets, hashes))?;
+        let result = detached_unless(py, few, || self.permutations.hashes(&offsets, &hashes))?;
         Ok(array_of(py, result))
     }
 }

@@ -1,10 +1,10 @@
 //! Comparison of signatures; recipes compute them ([`crate::recipe`]).
 
-use nearkin_core::families::minhash::{self, Value};
-use numpy::{Element, PyReadonlyArray1};
+use nearkin_core::Error;
+use nearkin_core::families::minhash;
 use pyo3::prelude::*;
 
-use crate::convert::Array;
+use crate::convert::{Array, Signatures};
 use crate::threads::detached_unless;
 
 /// Maximum number of values that the calling thread compares: about ten microseconds.
@@ -15,25 +15,17 @@ const FEW: usize = 1 << 16;
 #[pyfunction]
 fn signature_differences(
     py: Python<'_>,
-    a: &Bound<'_, PyAny>,
-    b: &Bound<'_, PyAny>,
+    a: Signatures<'_>,
+    b: Signatures<'_>,
     num_perm: usize,
 ) -> PyResult<Array<u16>> {
-    fn of<V: Value + Element>(
-        py: Python<'_>,
-        a: &PyReadonlyArray1<'_, V>,
-        b: &PyReadonlyArray1<'_, V>,
-        num_perm: usize,
-    ) -> PyResult<Vec<u16>> {
-        let (a, b) = (a.as_slice()?, b.as_slice()?);
-        let few = a.len().max(b.len()) <= FEW;
-        detached_unless(py, few, || minhash::differences(a, b, num_perm))
-    }
-    let result = match (a.extract(), b.extract()) {
-        (Ok(a), Ok(b)) => of::<u32>(py, &a, &b, num_perm)?,
-        _ => of::<u64>(py, &a.extract()?, &b.extract()?, num_perm)?,
+    let few = a.len().max(b.len()) <= FEW;
+    let differences = || match (&a, &b) {
+        (Signatures::Narrow(a), Signatures::Narrow(b)) => minhash::differences(a, b, num_perm),
+        (Signatures::Wide(a), Signatures::Wide(b)) => minhash::differences(a, b, num_perm),
+        _ => Err(Error::mismatch("bits of a value", "a", "b")),
     };
-    Ok(Array(result))
+    detached_unless(py, few, differences).map(Array)
 }
 
 register! {

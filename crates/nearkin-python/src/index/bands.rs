@@ -10,12 +10,11 @@ use nearkin_core::index::bands::{self, Index};
 use nearkin_core::index::hamming::{Hits, Linkage, Pairs};
 use nearkin_core::index::rows::{Keys, Rows};
 use nearkin_core::segment::Segment;
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FEW, FoundIds, IdView, Ids, Indexed, Key, Locked, parse_existing};
-use crate::convert::Array;
+use super::{FEW, FoundIds, IdView, Ids, Indexed, Key, Lists, Locked, lists, parse_existing};
+use crate::convert::{Array, Signatures};
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
@@ -55,48 +54,15 @@ pub(crate) struct BandCore {
     index: Locked<Either>,
 }
 
-type Int64s = Array<i64>;
-type Uint16s = Array<u16>;
-
-/// Signatures of one of two widths.
-enum Signatures<'py> {
-    Narrow(PyReadonlyArray1<'py, u32>),
-    Wide(PyReadonlyArray1<'py, u64>),
-}
-
-impl<'py> Signatures<'py> {
-    fn new(values: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(match values.extract() {
-            Ok(narrow) => Self::Narrow(narrow),
-            Err(_) => Self::Wide(values.extract()?),
-        })
-    }
-
-    fn slices(&self) -> PyResult<Slices<'_>> {
-        Ok(match self {
-            Self::Narrow(values) => Slices::Narrow(values.as_slice()?),
-            Self::Wide(values) => Slices::Wide(values.as_slice()?),
-        })
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Slices<'a> {
-    Narrow(&'a [u32]),
-    Wide(&'a [u64]),
-}
-
-impl Slices<'_> {
-    fn len(self) -> usize {
-        match self {
-            Self::Narrow(values) => values.len(),
-            Self::Wide(values) => values.len(),
+/// Run the same code on the index and values of its width; other values are an error.
+macro_rules! dispatch_both {
+    ($index:expr, $values:expr, ($name:ident, $slice:ident) => $code:expr) => {
+        match ($index, $values) {
+            (Either::Narrow($name), Signatures::Narrow($slice)) => $code,
+            (Either::Wide($name), Signatures::Wide($slice)) => $code,
+            _ => Err(Error::mismatch("bits of a value", "index", "signatures")),
         }
-    }
-}
-
-fn other_width() -> Error {
-    Error::mismatch("bits of a value", "index", "signatures")
+    };
 }
 
 #[pymethods]
@@ -157,53 +123,28 @@ impl BandCore {
     }
 
     /// Add signatures; without ids, row numbers are the ids.
-    fn add(
-        &self,
-        py: Python<'_>,
-        ids: Option<Ids<'_>>,
-        signatures: &Bound<'_, PyAny>,
-        existing: &str,
-    ) -> PyResult<usize> {
-        let signatures = Signatures::new(signatures)?;
-        let (slices, existing) = (signatures.slices()?, parse_existing(existing)?);
-        let ids = Ids::view_of(ids.as_ref())?;
+    fn add(&self, py: Python<'_>, ids: Option<Ids<'_>>, signatures: Signatures<'_>, existing: &str) -> PyResult<usize> {
+        let (existing, ids) = (parse_existing(existing)?, Ids::view_of(ids.as_ref())?);
         let new = IdView::new_ids(ids.as_ref());
         let few = |index: &Either| {
-            let count = slices.len() / dispatch!(index, index => index.shape().0);
+            let count = signatures.len() / dispatch!(index, index => index.shape().0);
             count <= FEW && dispatch!(index, index => index.adds_quickly(count))
         };
-        self.index.change_unless(py, few, |index| match (index, slices) {
-            (Either::Narrow(index), Slices::Narrow(values)) => index.add(new, values, existing),
-            (Either::Wide(index), Slices::Wide(values)) => index.add(new, values, existing),
-            _ => Err(other_width()),
-        })
+        self.index.change_unless(
+            py,
+            few,
+            |index| dispatch_both!(index, &signatures, (index, values) => index.add(new, values, existing)),
+        )
     }
 
     /// Return offsets, ids, distances.
-    fn search(
-        &self,
-        py: Python<'_>,
-        queries: &Bound<'_, PyAny>,
-        least: usize,
-    ) -> PyResult<(Int64s, FoundIds, Uint16s)> {
-        let queries = Signatures::new(queries)?;
-        let slices = queries.slices()?;
+    fn search(&self, py: Python<'_>, queries: Signatures<'_>, least: usize) -> PyResult<Lists<u16>> {
         // A single query takes less time than waking another thread.
-        let few = slices.len() <= MAX_PERM;
-        let (hits, ids) = self.index.query_unless(
-            py,
-            |_| few,
-            |index| {
-                let hits: Hits = match (index, slices) {
-                    (Either::Narrow(index), Slices::Narrow(values)) => index.search(values, least)?,
-                    (Either::Wide(index), Slices::Wide(values)) => index.search(values, least)?,
-                    _ => return Err(other_width()),
-                };
-                let ids = FoundIds::of(index.rows(), &hits.rows);
-                Ok((hits, ids))
-            },
-        )?;
-        Ok((Array(hits.offsets), ids, Array(hits.distances)))
+        let few = |_: &Either| queries.len() <= MAX_PERM;
+        self.index.query_unless(py, few, |index| {
+            let hits: Hits = dispatch_both!(index, &queries, (index, values) => index.search(values, least))?;
+            Ok(lists(index.rows(), hits.offsets, &hits.rows, hits.distances))
+        })
     }
 
     /// Return left, right (ids), distances of the items from `start` to `stop`.
@@ -213,24 +154,20 @@ impl BandCore {
         least: usize,
         start: usize,
         stop: usize,
-    ) -> PyResult<(FoundIds, FoundIds, Uint16s)> {
-        let (left, right, distances) = self.index.query(py, |index| {
+    ) -> PyResult<(FoundIds, FoundIds, Array<u16>)> {
+        self.index.query(py, |index| {
             let Pairs { left, right, distances } = dispatch!(index, index => index.pairs(least, start..stop)?);
-            let ids = |result: &[u32]| FoundIds::of(index.rows(), result);
-            Ok((ids(&left), ids(&right), distances))
-        })?;
-        Ok((left, right, Array(distances)))
+            Ok((FoundIds::of(index.rows(), &left), FoundIds::of(index.rows(), &right), Array(distances)))
+        })
     }
 
     /// Return offsets of clusters, ids, distances to the first of each.
-    fn clusters(&self, py: Python<'_>, least: usize, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
+    fn clusters(&self, py: Python<'_>, least: usize, linkage: &str) -> PyResult<Lists<u16>> {
         let linkage = Linkage::parse(linkage).into_python()?;
-        let (result, ids) = self.index.query(py, |index| {
+        self.index.query(py, |index| {
             let result = dispatch!(index, index => index.clusters(least, linkage)?);
-            let ids = FoundIds::of(index.rows(), &result.rows);
-            Ok((result, ids))
-        })?;
-        Ok((Array(result.offsets), ids, Array(result.distances)))
+            Ok(lists(index.rows(), result.offsets, &result.rows, result.distances))
+        })
     }
 }
 

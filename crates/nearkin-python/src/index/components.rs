@@ -3,26 +3,18 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_core::index::components as graph;
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::convert::Array;
-use crate::convert::{check_length, check_places};
+use crate::convert::{Array, Slice, check_length, check_places};
 use crate::threads::detached;
 
 /// Return the smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
 #[pyfunction]
-fn components(
-    py: Python<'_>,
-    nodes: usize,
-    left: PyReadonlyArray1<'_, u32>,
-    right: PyReadonlyArray1<'_, u32>,
-) -> PyResult<Array<u32>> {
-    let (left, right) = (left.as_slice()?, right.as_slice()?);
+fn components(py: Python<'_>, nodes: usize, left: Slice<u32>, right: Slice<u32>) -> PyResult<Array<u32>> {
     check_length("right", right.len(), left.len())?;
-    check_places("left", left, nodes)?;
-    check_places("right", right, nodes)?;
-    detached(py, || graph::components(nodes, left, right)).map(Array)
+    check_places("left", &left, nodes)?;
+    check_places("right", &right, nodes)?;
+    detached(py, || graph::components(nodes, &left, &right)).map(Array)
 }
 
 register! {

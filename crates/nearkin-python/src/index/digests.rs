@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use nearkin_core::index::digests::file::{self, Metadata};
-use nearkin_core::index::digests::{Index, Limit};
+use nearkin_core::index::digests::{Hub, Index, Limit, Pair};
 use nearkin_core::index::hamming::Linkage;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -21,9 +21,6 @@ use crate::threads::detached;
 struct DigestCore {
     index: Locked<Index>,
 }
-
-type Int64s = Array<i64>;
-type Scores = Array<u8>;
 
 fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
     Limit { threshold, skip_hubs }.checked().into_python()
@@ -113,11 +110,11 @@ impl DigestCore {
         strict: bool,
         threshold: u32,
         skip_hubs: Option<usize>,
-    ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
+    ) -> PyResult<(Array<i64>, FoundIds, Array<u8>, usize)> {
         let limit = limit(threshold, skip_hubs)?;
         let queries = parse_all(queries, strict)?;
         let few = |index: &Index| index.is_quick(&queries);
-        let (offsets, ids, scores, skipped) = self.index.query_unless(py, few, |index| {
+        self.index.query_unless(py, few, |index| {
             let mut offsets = vec![0i64];
             let (mut rows, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
             for (hits, keys) in index.search_many(&queries, limit)? {
@@ -126,9 +123,8 @@ impl DigestCore {
                 offsets.push(rows.len() as i64);
                 skipped += keys;
             }
-            Ok((offsets, FoundIds::of(index.rows(), &rows), scores, skipped))
-        })?;
-        Ok((Array(offsets), ids, Array(scores), skipped))
+            Ok((Array(offsets), FoundIds::of(index.rows(), &rows), Array(scores), skipped))
+        })
     }
 
     /// Return left, right (ids), scores, number of skipped keys.
@@ -137,16 +133,15 @@ impl DigestCore {
         py: Python<'_>,
         threshold: u32,
         skip_hubs: Option<usize>,
-    ) -> PyResult<(FoundIds, FoundIds, Scores, usize)> {
+    ) -> PyResult<(FoundIds, FoundIds, Array<u8>, usize)> {
         let limit = limit(threshold, skip_hubs)?;
-        let (left, right, scores, skipped) = self.index.query(py, |index| {
+        self.index.query(py, |index| {
             let (pairs, skipped) = index.pairs(limit)?;
-            let left: Vec<u32> = pairs.iter().map(|pair| pair.left).collect();
-            let right: Vec<u32> = pairs.iter().map(|pair| pair.right).collect();
-            let scores: Vec<u8> = pairs.iter().map(|pair| pair.score).collect();
-            Ok((FoundIds::of(index.rows(), &left), FoundIds::of(index.rows(), &right), scores, skipped))
-        })?;
-        Ok((left, right, Array(scores), skipped))
+            let ids =
+                |side: fn(&Pair) -> u32| FoundIds::of(index.rows(), &pairs.iter().map(side).collect::<Vec<u32>>());
+            let scores = pairs.iter().map(|pair| pair.score).collect();
+            Ok((ids(|pair| pair.left), ids(|pair| pair.right), Array(scores), skipped))
+        })
     }
 
     /// Return offsets of clusters, ids, scores with the first of each, number of skipped keys.
@@ -156,24 +151,20 @@ impl DigestCore {
         threshold: u32,
         linkage: &str,
         skip_hubs: Option<usize>,
-    ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
-        let limit = limit(threshold, skip_hubs)?;
-        let linkage = Linkage::parse(linkage).into_python()?;
-        let (result, ids) = self.index.query(py, |index| {
+    ) -> PyResult<(Array<i64>, FoundIds, Array<u8>, usize)> {
+        let (limit, linkage) = (limit(threshold, skip_hubs)?, Linkage::parse(linkage).into_python()?);
+        self.index.query(py, |index| {
             let result = index.clusters(limit, linkage)?;
             let ids = FoundIds::of(index.rows(), &result.rows);
-            Ok((result, ids))
-        })?;
-        Ok((Array(result.offsets), ids, Array(result.scores), result.skipped))
+            Ok((Array(result.offsets), ids, Array(result.scores), result.skipped))
+        })
     }
 
     /// Return block size, seven characters and number of digests, most frequent first.
     fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
         let hubs = self.index.query(py, |index| index.hubs(least, most))?;
-        Ok(hubs
-            .into_iter()
-            .map(|hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count))
-            .collect())
+        let convert = |hub: Hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count);
+        Ok(hubs.into_iter().map(convert).collect())
     }
 }
 

@@ -9,14 +9,13 @@ use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::cpu::popcount;
-use nearkin_core::index::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, Ranking};
+use nearkin_core::index::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, PartPlan, Ranking};
 use nearkin_core::segment::with_verified;
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
-use crate::convert::Array;
+use super::{FoundIds, IdView, Ids, Key, Lists, Locked, lists, parse_existing};
+use crate::convert::{Array, Slice};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::{detached, detached_with};
@@ -30,25 +29,13 @@ pub(crate) struct HammingCore {
 /// Minimum number of words for which distances are computed in the pool, so that signals are handled in time.
 const LARGE: usize = 1 << 22;
 
-type Bools = Array<bool>;
-type Float64s = Array<f64>;
-type Int64s = Array<i64>;
-type Uint16s = Array<u16>;
-type FoundHits = (Int64s, FoundIds, Uint16s, Bools);
-type FoundPairs = (FoundIds, FoundIds, Uint16s);
+type FoundHits = (Array<i64>, FoundIds, Array<u16>, Array<bool>);
+type FoundPairs = (FoundIds, FoundIds, Array<u16>);
 
 /// An opened index with its bits, method, radius and memory limit.
 type Opened = (HammingCore, usize, &'static str, Option<u32>, Option<usize>);
 
-fn words<'a>(fps: &'a PyReadonlyArray1<'_, u64>) -> PyResult<&'a [u64]> {
-    Ok(fps.as_slice()?)
-}
-
 impl HammingCore {
-    fn hits((hits, ids): (Hits, FoundIds)) -> FoundHits {
-        (Array(hits.offsets), ids, Array(hits.distances), Array(hits.truncated))
-    }
-
     /// Call `work` with read access to this index and another, in the pool. Locks are taken in order of address, so
     /// that two calls with the sides exchanged do not deadlock.
     fn ask_both<T: Send>(
@@ -76,13 +63,14 @@ impl HammingCore {
     }
 }
 
-/// Ids of pairs, and their distances.
-fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> (FoundIds, FoundIds, Vec<u16>) {
-    (FoundIds::of(left.rows(), &pairs.left), FoundIds::of(right.rows(), &pairs.right), pairs.distances)
+/// Convert hits for Python.
+fn hits_of(index: &Index, hits: Hits) -> FoundHits {
+    (Array(hits.offsets), FoundIds::of(index.rows(), &hits.rows), Array(hits.distances), Array(hits.truncated))
 }
 
-fn pair_arrays((left, right, distances): (FoundIds, FoundIds, Vec<u16>)) -> FoundPairs {
-    (left, right, Array(distances))
+/// Convert pairs for Python.
+fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> FoundPairs {
+    (FoundIds::of(left.rows(), &pairs.left), FoundIds::of(right.rows(), &pairs.right), Array(pairs.distances))
 }
 
 /// Iterator over all pairs of an index, one batch at a time.
@@ -98,11 +86,10 @@ impl HammingPairs {
     fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
         let core = self.core.get();
         let locks = || Ok((self.stream.write()?, core.index.read()?));
-        let result = detached_with(py, locks, |pool, (mut stream, index)| {
+        detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
             pool.install(|| with_verified(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
-        })?;
-        Ok(pair_arrays(result))
+        })
     }
 }
 
@@ -185,32 +172,15 @@ impl HammingCore {
     }
 
     /// Add fingerprints; without ids, row numbers are the ids.
-    fn add(
-        &self,
-        py: Python<'_>,
-        ids: Option<Ids<'_>>,
-        fps: PyReadonlyArray1<'_, u64>,
-        existing: &str,
-    ) -> PyResult<usize> {
-        let (ids, fps, existing) = (Ids::view_of(ids.as_ref())?, words(&fps)?, parse_existing(existing)?);
+    fn add(&self, py: Python<'_>, ids: Option<Ids<'_>>, fps: Slice<u64>, existing: &str) -> PyResult<usize> {
+        let (ids, fps, existing) = (Ids::view_of(ids.as_ref())?, &*fps, parse_existing(existing)?);
         let few = |index: &Index| index.adds_quickly(fps.len() / popcount::words_of(index.bits()));
         self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), fps, existing))
     }
 
     /// Return offsets, ids, distances; with a limit also which queries had more.
-    fn search(
-        &self,
-        py: Python<'_>,
-        queries: PyReadonlyArray1<'_, u64>,
-        radius: u32,
-        limit: Option<usize>,
-    ) -> PyResult<FoundHits> {
-        let queries = words(&queries)?;
-        let search = |index: &Index| {
-            let hits = index.search(queries, radius, limit)?;
-            let ids = FoundIds::of(index.rows(), &hits.rows);
-            Ok((hits, ids))
-        };
+    fn search(&self, py: Python<'_>, queries: Slice<u64>, radius: u32, limit: Option<usize>) -> PyResult<FoundHits> {
+        let search = |index: &Index| Ok(hits_of(index, index.search(&queries, radius, limit)?));
         // A single query of a prepared index is answered directly, because its work would not be divided.
         let (prepared, result) = self.index.peek(py, |index| {
             let count = queries.len() / popcount::words_of(index.bits());
@@ -219,7 +189,7 @@ impl HammingCore {
             Ok((prepared, if quick { Some(search(index)?) } else { None }))
         })?;
         if let Some(result) = result {
-            return Ok(Self::hits(result));
+            return Ok(result);
         }
         if !prepared {
             self.index.change(py, |index| {
@@ -227,45 +197,28 @@ impl HammingCore {
                 index.prepare(radius, count)
             })?;
         }
-        let result = self.index.query(py, search)?;
-        Ok(Self::hits(result))
+        self.index.query(py, search)
     }
 
     /// Return offsets, ids, distances; an empty array.
-    fn nearest(&self, py: Python<'_>, queries: PyReadonlyArray1<'_, u64>, k: usize) -> PyResult<FoundHits> {
-        let queries = words(&queries)?;
-        self.index.change(py, |index| index.prepare_nearest(queries, k))?;
-        let result = self.index.query(py, |index| {
-            let hits = index.nearest(queries, k)?;
-            let ids = FoundIds::of(index.rows(), &hits.rows);
-            Ok((hits, ids))
-        })?;
-        Ok(Self::hits(result))
+    fn nearest(&self, py: Python<'_>, queries: Slice<u64>, k: usize) -> PyResult<FoundHits> {
+        self.index.change(py, |index| index.prepare_nearest(&queries, k))?;
+        self.index.query(py, |index| Ok(hits_of(index, index.nearest(&queries, k)?)))
     }
 
     /// Return offsets, ids, distances, by "jaccard" or "spherical" distance.
-    fn ranked(
-        &self,
-        py: Python<'_>,
-        queries: PyReadonlyArray1<'_, u64>,
-        k: usize,
-        rank: &str,
-    ) -> PyResult<(Int64s, FoundIds, Float64s)> {
-        let queries = words(&queries)?;
+    fn ranked(&self, py: Python<'_>, queries: Slice<u64>, k: usize, rank: &str) -> PyResult<Lists<f64>> {
         let ranking = Ranking::parse(rank).into_python()?;
-        let (result, ids) = self.index.query(py, |index| {
-            let result = index.ranked(queries, k, ranking)?;
-            let ids = FoundIds::of(index.rows(), &result.rows);
-            Ok((result, ids))
-        })?;
-        Ok((Array(result.offsets), ids, Array(result.distances)))
+        self.index.query(py, |index| {
+            let result = index.ranked(&queries, k, ranking)?;
+            Ok(lists(index.rows(), result.offsets, &result.rows, result.distances))
+        })
     }
 
     /// Return left, right, distances.
     fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs> {
         self.index.change(py, |index| index.prepare_pairs(radius))?;
-        let result = self.index.query(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
-        Ok(pair_arrays(result))
+        self.index.query(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))
     }
 
     /// Return an iterator over batches of the pairs.
@@ -279,32 +232,27 @@ impl HammingCore {
         let other = other.get();
         let count = other.index.len(py)?;
         self.index.change(py, |index| index.prepare(radius, count))?;
-        let result = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
-        Ok(pair_arrays(result))
+        self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))
     }
 
     /// Return left (rows of `fps`), right (ids), distances.
-    fn join_rows(&self, py: Python<'_>, fps: PyReadonlyArray1<'_, u64>, radius: u32) -> PyResult<FoundPairs> {
-        let fps = words(&fps)?;
+    fn join_rows(&self, py: Python<'_>, fps: Slice<u64>, radius: u32) -> PyResult<FoundPairs> {
         self.index.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
-        let result = self.index.query(py, |index| {
-            let pairs = index.join_rows(fps, radius)?;
+        self.index.query(py, |index| {
+            let pairs = index.join_rows(&fps, radius)?;
             let left = FoundIds::Ints(pairs.left.iter().map(|&row| i64::from(row)).collect());
-            Ok((left, FoundIds::of(index.rows(), &pairs.right), pairs.distances))
-        })?;
-        Ok(pair_arrays(result))
+            Ok((left, FoundIds::of(index.rows(), &pairs.right), Array(pairs.distances)))
+        })
     }
 
     /// Return offsets of clusters, ids, distances to the first of each.
-    fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
+    fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<Lists<u16>> {
         let linkage = Linkage::parse(linkage).into_python()?;
-        let (result, ids) = self.index.change(py, |index| {
+        self.index.change(py, |index| {
             index.prepare_clusters(radius, linkage)?;
             let result = index.clusters(radius, linkage)?;
-            let ids = FoundIds::of(index.rows(), &result.rows);
-            Ok((result, ids))
-        })?;
-        Ok((Array(result.offsets), ids, Array(result.distances)))
+            Ok(lists(index.rows(), result.offsets, &result.rows, result.distances))
+        })
     }
 
     /// Return one dict per component of the index.
@@ -313,25 +261,17 @@ impl HammingCore {
         let list = PyList::empty(py);
         for part in parts {
             let dict = PyDict::new(py);
-            dict.set_item("slots", part.slots)?;
-            dict.set_item("method", part.method)?;
-            dict.set_item("built", part.built)?;
-            dict.set_item("tables", part.tables)?;
-            dict.set_item("radii", part.radii)?;
-            dict.set_item("probes", part.probes)?;
-            dict.set_item("candidates", part.candidates)?;
-            dict.set_item("fair_candidates", part.fair_candidates)?;
-            dict.set_item("cost", part.cost)?;
-            dict.set_item("scan_cost", part.scan_cost)?;
-            dict.set_item("bytes", part.bytes)?;
+            let PartPlan { slots, method, built, tables, radii, probes, candidates, fair_candidates, .. } = part;
+            set_items!(dict, slots, method, built, tables, radii, probes, candidates, fair_candidates);
+            let PartPlan { cost, scan_cost, bytes, methods: costs, .. } = part;
+            set_items!(dict, cost, scan_cost, bytes);
             let methods = PyDict::new(py);
-            for (name, cost, bytes) in part.methods {
+            for (name, cost, bytes) in costs {
                 let method = PyDict::new(py);
-                method.set_item("cost", cost)?;
-                method.set_item("bytes", bytes)?;
+                set_items!(method, cost, bytes);
                 methods.set_item(name, method)?;
             }
-            dict.set_item("methods", methods)?;
+            set_items!(dict, methods);
             list.append(dict)?;
         }
         Ok(list.unbind())
@@ -341,13 +281,7 @@ impl HammingCore {
 /// Return the distances of the rows of two arrays of `words` words per row; an array of one row is compared with all
 /// rows of the other.
 #[pyfunction]
-fn hamming_distances(
-    py: Python<'_>,
-    a: PyReadonlyArray1<'_, u64>,
-    b: PyReadonlyArray1<'_, u64>,
-    words: usize,
-) -> PyResult<Uint16s> {
-    let (a, b) = (a.as_slice()?, b.as_slice()?);
+fn hamming_distances(py: Python<'_>, a: Slice<u64>, b: Slice<u64>, words: usize) -> PyResult<Array<u16>> {
     if words == 0 || !a.len().is_multiple_of(words) || !b.len().is_multiple_of(words) {
         return Err(to_python(Error::parameter("words", words, "the words of a row")));
     }
@@ -355,7 +289,7 @@ fn hamming_distances(
     if rows_a != rows_b && rows_a != 1 && rows_b != 1 {
         return Err(to_python(Error::mismatch("number of rows", rows_a, rows_b)));
     }
-    let distances = || popcount::distances(a, b, words);
+    let distances = || popcount::distances(&a, &b, words);
     Ok(Array(if a.len().max(b.len()) < LARGE { py.detach(distances) } else { detached(py, || Ok(distances()))? }))
 }
 

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::index::lsh::{
-    Alternatives, Candidates, HashKind, Hashes, Hits, Index, Metric, OwnedVectors, Queries, Query, RotationSeed,
-    SearchParams, TableLayout, VectorStore, Vectors,
+    Alternatives, HashKind, Hashes, Hits, Index, Metric, OwnedVectors, Queries, Query, RotationSeed, SearchParams,
+    TableLayout, VectorStore, Vectors,
 };
 use nearkin_core::vectors::random::normal_quantile;
-use numpy::{IntoPyArray, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
-use crate::convert::Array;
+use super::{FoundIds, IdView, Ids, Key, Lists, Locked, lists, parse_existing};
+use crate::convert::{Array, Slice};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached;
 
@@ -36,28 +36,28 @@ pub(crate) struct LshCore {
 /// Hashes of a batch: `uint64` words or `int64` values.
 #[derive(FromPyObject)]
 enum HashArray<'py> {
-    Bits(PyReadonlyArray1<'py, u64>),
-    Ints(PyReadonlyArray1<'py, i64>),
+    Bits(Slice<'py, u64>),
+    Ints(Slice<'py, i64>),
 }
 
 impl HashArray<'_> {
-    fn view(&self) -> PyResult<Hashes<'_>> {
-        Ok(match self {
-            Self::Bits(words) => Hashes::Bits(words.as_slice()?),
-            Self::Ints(values) => Hashes::Ints(values.as_slice()?),
-        })
+    fn view(&self) -> Hashes<'_> {
+        match self {
+            Self::Bits(words) => Hashes::Bits(words),
+            Self::Ints(values) => Hashes::Ints(values),
+        }
     }
 }
 
 /// Vectors of a batch, flat: `float32`, `float64`, `uint8`, `int8`, bits of `float16` as `uint16`, or row ends,
 /// coordinates and values.
 enum VectorArray<'py> {
-    F32(PyReadonlyArray1<'py, f32>),
-    F64(PyReadonlyArray1<'py, f64>),
-    U8(PyReadonlyArray1<'py, u8>),
-    I8(PyReadonlyArray1<'py, i8>),
-    F16(PyReadonlyArray1<'py, u16>),
-    Sparse(PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
+    F32(Slice<'py, f32>),
+    F64(Slice<'py, f64>),
+    U8(Slice<'py, u8>),
+    I8(Slice<'py, i8>),
+    F16(Slice<'py, u16>),
+    Sparse(Slice<'py, u64>, Slice<'py, u32>, Slice<'py, f64>),
 }
 
 impl<'py> FromPyObject<'_, 'py> for VectorArray<'py> {
@@ -80,22 +80,20 @@ impl<'py> FromPyObject<'_, 'py> for VectorArray<'py> {
 }
 
 impl VectorArray<'_> {
-    fn view(&self) -> PyResult<Vectors<'_>> {
-        Ok(match self {
-            Self::F32(values) => Vectors::F32(values.as_slice()?),
-            Self::F64(values) => Vectors::F64(values.as_slice()?),
-            Self::U8(values) => Vectors::U8(values.as_slice()?),
-            Self::I8(values) => Vectors::I8(values.as_slice()?),
-            Self::F16(values) => Vectors::F16(values.as_slice()?),
-            Self::Sparse(ends, columns, values) => {
-                Vectors::Sparse(ends.as_slice()?, columns.as_slice()?, values.as_slice()?)
-            }
-        })
+    fn view(&self) -> Vectors<'_> {
+        match self {
+            Self::F32(values) => Vectors::F32(values),
+            Self::F64(values) => Vectors::F64(values),
+            Self::U8(values) => Vectors::U8(values),
+            Self::I8(values) => Vectors::I8(values),
+            Self::F16(values) => Vectors::F16(values),
+            Self::Sparse(ends, columns, values) => Vectors::Sparse(ends, columns, values),
+        }
     }
 }
 
 /// Probing alternatives of a batch: number per hash, values (none for bits), costs.
-type Others<'py> = Option<(usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f64>)>;
+type Others<'py> = Option<(usize, Slice<'py, i64>, Slice<'py, f64>)>;
 
 impl LshCore {
     fn of(index: Index) -> Self {
@@ -156,8 +154,7 @@ impl LshCore {
         vectors: &VectorArray<'_>,
         query: Query,
     ) -> PyResult<QueryArrays> {
-        let (queries, vectors) = (queries(hashes, others, effort, scan)?, vectors.view()?);
-        self.result(py, &queries, vectors, query)
+        self.result(py, &queries(hashes, others, effort, scan)?, vectors.view(), query)
     }
 }
 
@@ -167,12 +164,8 @@ fn queries<'a>(
     effort: usize,
     scan: Option<&str>,
 ) -> PyResult<Queries<'a>> {
-    let alternatives = match others {
-        None => None,
-        Some((per_hash, values, costs)) => {
-            Some(Alternatives { per_hash: *per_hash, values: values.as_slice()?, costs: costs.as_slice()? })
-        }
-    };
+    let alternatives =
+        others.as_ref().map(|(per_hash, values, costs)| Alternatives { per_hash: *per_hash, values, costs });
     let params = match scan {
         None => SearchParams::Probes(effort),
         Some("hamming") => SearchParams::Codes(effort),
@@ -182,7 +175,7 @@ fn queries<'a>(
             return Err(to_python(Error::parameter("rank", format!("{other:?}"), allowed)));
         }
     };
-    Ok(Queries { hashes: hashes.view()?, alternatives, params })
+    Ok(Queries { hashes: hashes.view(), alternatives, params })
 }
 
 /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
@@ -199,10 +192,10 @@ impl LshCore {
         integers: bool,
         hashes: usize,
         per_table: usize,
-        columns: PyReadonlyArray1<'_, u32>,
+        columns: Slice<u32>,
     ) -> PyResult<Self> {
         let kind = if integers { HashKind::Ints } else { HashKind::Bits };
-        let layout = TableLayout::new(kind, hashes, per_table, columns.as_slice()?.to_vec()).into_python()?;
+        let layout = TableLayout::new(kind, hashes, per_table, columns.to_vec()).into_python()?;
         let store = VectorStore::new(vectors, dimension).into_python()?;
         let index = Index::with_buckets(Metric::parse(metric).into_python()?, layout, store);
         Ok(Self::of(index))
@@ -230,7 +223,7 @@ impl LshCore {
     ) -> PyResult<Self> {
         let store = VectorStore::new(vectors, dimension).into_python()?;
         let metric = Metric::parse(metric).into_python()?;
-        let (drawn, first) = (RotationSeed { seed: drawn.0, stream: drawn.1 }, first.view()?);
+        let (drawn, first) = (RotationSeed { seed: drawn.0, stream: drawn.1 }, first.view());
         let index = detached(py, || Index::with_rabitq(metric, drawn, cells, store, first))?;
         Ok(Self::of(index))
     }
@@ -251,22 +244,18 @@ impl LshCore {
         k: Option<usize>,
         radius: Option<f64>,
     ) -> PyResult<QueryArrays> {
-        let query = match (k, radius) {
-            (_, Some(radius)) => Query::Radius(radius),
-            (k, None) => Query::Knn(k.unwrap_or(0)),
-        };
+        let query = radius.map_or(Query::Knn(k.unwrap_or(0)), Query::Radius);
         let params = SearchParams::Estimate { deviations, num_probes: probes };
         let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
-        let vectors = vectors.view()?;
-        self.result(py, &queries, vectors, query)
+        self.result(py, &queries, vectors.view(), query)
     }
 
     /// Open a saved index; also return the metadata stored with it.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
         let index = detached(py, || Index::open(&path))?;
-        let note = PyBytes::new(py, index.metadata()).unbind();
-        Ok((Self::of(index), note))
+        let metadata = PyBytes::new(py, index.metadata()).unbind();
+        Ok((Self::of(index), metadata))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, note: Vec<u8>) -> PyResult<()> {
@@ -316,7 +305,7 @@ impl LshCore {
         vectors: VectorArray<'_>,
         existing: &str,
     ) -> PyResult<usize> {
-        let (ids, hashes, vectors) = (Ids::view_of(ids.as_ref())?, hashes.view()?, vectors.view()?);
+        let (ids, hashes, vectors) = (Ids::view_of(ids.as_ref())?, hashes.view(), vectors.view());
         let existing = parse_existing(existing)?;
         self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), hashes, vectors, existing))
     }
@@ -357,14 +346,12 @@ impl LshCore {
         others: Others<'_>,
         effort: usize,
         scan: Option<&str>,
-    ) -> PyResult<(Array<i64>, FoundIds, Array<u64>)> {
+    ) -> PyResult<Lists<u64>> {
         let queries = queries(&hashes, &others, effort, scan)?;
-        let (result, ids) = self.index.query(py, |index| {
-            let result: Candidates = index.candidates(&queries)?;
-            let ids = FoundIds::of(index.rows(), &result.rows);
-            Ok((result, ids))
-        })?;
-        Ok((Array(result.offsets), ids, Array(result.num_met)))
+        self.index.query(py, |index| {
+            let result = index.candidates(&queries)?;
+            Ok(lists(index.rows(), result.offsets, &result.rows, result.num_met))
+        })
     }
 
     /// Return at most `most` rows in order of addition from `start` on, and their vectors.
@@ -385,19 +372,12 @@ impl LshCore {
     }
 
     /// Return the distance of each pair of rows.
-    fn apart(
-        &self,
-        py: Python<'_>,
-        left: PyReadonlyArray1<'_, u32>,
-        right: PyReadonlyArray1<'_, u32>,
-    ) -> PyResult<Array<f64>> {
-        let (left, right) = (left.as_slice()?, right.as_slice()?);
-        self.index.query(py, |index| index.distances_between(left, right)).map(Array)
+    fn apart(&self, py: Python<'_>, left: Slice<u32>, right: Slice<u32>) -> PyResult<Array<f64>> {
+        self.index.query(py, |index| index.distances_between(&left, &right)).map(Array)
     }
 
     /// Return the ids of rows.
-    fn ids_of(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<FoundIds> {
-        let rows = rows.as_slice()?;
+    fn ids_of(&self, py: Python<'_>, rows: Slice<i64>) -> PyResult<FoundIds> {
         self.index.query(py, |index| {
             let rows: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
             Ok(FoundIds::of(index.rows(), &rows))

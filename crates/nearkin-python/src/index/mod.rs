@@ -17,13 +17,15 @@ use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 use nearkin_core::Error;
 use nearkin_core::index::rows::{Existing, Keys, NewIds, Rows};
 use nearkin_core::segment::{Segment, with_sigbus_guard, with_verified};
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
+use crate::convert::Array;
+use crate::convert::Slice;
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
-use crate::threads::detached_with;
+use crate::threads::{detached_with, reading_unless};
 
 /// Maximum number of rows that the calling thread may add if the index reports little work.
 const FEW: usize = 256;
@@ -109,14 +111,7 @@ impl<I: Indexed> Locked<I> {
         py: Python<'_>,
         work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.read(),
-            |pool, index| {
-                let index: &I = &index;
-                pool.install(|| with_verified(index.segment(), || work(index)))
-            },
-        )
+        self.query_unless(py, |_| false, work)
     }
 
     /// Call `work` with read access to the index; the calling thread runs it if `few` returns true.
@@ -126,15 +121,7 @@ impl<I: Indexed> Locked<I> {
         few: impl FnOnce(&I) -> bool + Send,
         work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.read(),
-            |pool, index| {
-                let index: &I = &index;
-                let few = few(index);
-                pool.install_unless(few, || with_verified(index.segment(), || work(index)))
-            },
-        )
+        reading_unless(py, &self.0, |index| Ok(few(index)), |index| with_verified(index.segment(), || work(index)))
     }
 
     /// Call `work` with read access in the calling thread, for calls shorter than waking another thread.
@@ -191,7 +178,7 @@ impl<I: Indexed> Locked<I> {
 /// Ids from `nearkin.index.ids.check_ids`: an array of integers, or a list of strings.
 #[derive(FromPyObject)]
 pub(crate) enum Ids<'py> {
-    Ints(PyReadonlyArray1<'py, i64>),
+    Ints(Slice<'py, i64>),
     Names(Vec<PyBackedStr>),
 }
 
@@ -204,7 +191,7 @@ pub(crate) enum IdView<'a> {
 impl Ids<'_> {
     pub(crate) fn view(&self) -> PyResult<IdView<'_>> {
         Ok(match self {
-            Self::Ints(ids) => IdView::Ints(ids.as_slice()?),
+            Self::Ints(ids) => IdView::Ints(&ids),
             Self::Names(ids) => IdView::Names(ids.iter().map(|id| &**id).collect()),
         })
     }
@@ -263,6 +250,14 @@ impl FoundIds {
             Self::Ints(found.iter().map(|&row| rows.int(row)).collect())
         }
     }
+}
+
+/// Lists of rows for Python: offsets, ids, and a value of each row.
+pub(crate) type Lists<D> = (Array<i64>, FoundIds, Array<D>);
+
+/// Convert lists of rows for Python.
+pub(crate) fn lists<D>(rows: &Rows, offsets: Vec<i64>, found: &[u32], values: Vec<D>) -> Lists<D> {
+    (Array(offsets), FoundIds::of(rows, found), Array(values))
 }
 
 impl<'py> IntoPyObject<'py> for FoundIds {

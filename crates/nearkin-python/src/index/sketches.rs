@@ -4,16 +4,14 @@
 
 use nearkin_core::families::sketch::{self, HashedTexts};
 use nearkin_core::index::sketches::{Index, Part};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::convert::Array;
-use crate::convert::check_places;
 use crate::convert::texts::Texts;
+use crate::convert::{Array, Slice, check_places};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
-use crate::threads::{detached, detached_unless, detached_with};
+use crate::threads::{detached, detached_unless, reading};
 
 /// Return the sketches of texts as rows of `size + 1` numbers, flat, and the number of distinct features of each text.
 #[pyfunction]
@@ -60,26 +58,14 @@ pub(crate) struct SketchIndex {
 #[pymethods]
 impl SketchIndex {
     #[new]
-    fn new(
-        py: Python<'_>,
-        rows: PyReadonlyArray1<'_, u32>,
-        size: usize,
-        least: PyReadonlyArray1<'_, u16>,
-    ) -> PyResult<Self> {
-        let (rows, least) = (rows.as_slice()?, least.as_slice()?);
-        let index = detached(py, || Index::new(rows, size, least))?;
+    fn new(py: Python<'_>, rows: Slice<u32>, size: usize, least: Slice<u16>) -> PyResult<Self> {
+        let index = detached(py, || Index::new(&rows, size, &least))?;
         Ok(Self { index: Lock::new(index) })
     }
 
     /// Mark the next documents as visited, in order; `kept` selects those that searches find from now on.
-    fn settle(
-        &self,
-        py: Python<'_>,
-        places: PyReadonlyArray1<'_, u32>,
-        kept: PyReadonlyArray1<'_, bool>,
-    ) -> PyResult<()> {
-        let (places, kept) = (places.as_slice()?, kept.as_slice()?);
-        py.detach(|| self.index.write()?.settle(places, kept)).into_python()
+    fn settle(&self, py: Python<'_>, places: Slice<u32>, kept: Slice<bool>) -> PyResult<()> {
+        py.detach(|| self.index.write()?.settle(&places, &kept)).into_python()
     }
 
     /// Return for each of `documents`, indices of `texts`, the documents whose sketches it contains: kept ones, and
@@ -89,21 +75,14 @@ impl SketchIndex {
         &self,
         py: Python<'_>,
         texts: &Bound<'_, HashedFeatures>,
-        documents: PyReadonlyArray1<'_, u32>,
+        documents: Slice<u32>,
         kept: bool,
         any_size: bool,
     ) -> PyResult<(Array<i64>, Array<u32>)> {
-        let (texts, documents) = (&texts.get().texts, documents.as_slice()?);
-        check_places("documents", documents, texts.len())?;
+        let texts = &texts.get().texts;
+        check_places("documents", &documents, texts.len())?;
         let part = if kept { Part::Kept } else { Part::Later };
-        let (offsets, places) = detached_with(
-            py,
-            || self.index.read(),
-            |pool, index| {
-                let index: &Index = &index;
-                pool.install(|| index.scan(texts, documents, part, any_size))
-            },
-        )?;
+        let (offsets, places) = reading(py, &self.index, |index| index.scan(texts, &documents, part, any_size))?;
         Ok((Array(offsets), Array(places)))
     }
 }

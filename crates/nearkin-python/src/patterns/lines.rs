@@ -8,14 +8,13 @@ use nearkin_patterns::columns::Columns;
 use nearkin_patterns::matching::{Matcher, Piece, Plans};
 use nearkin_patterns::template_merge::{self, EVIDENCE_THRESHOLD, Overrides};
 use nearkin_patterns::{lines, templates};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::convert::Array;
+use crate::convert::{Array, Slice};
 use crate::patterns::table::{FormTable, to_arrays};
 use crate::patterns::{Strings, add_scanned, packed};
-use crate::threads::{detached, detached_with};
+use crate::threads::{detached, reading, writing};
 
 type Rows = (Array<i32>, Array<i64>, Array<i64>, Array<u8>);
 
@@ -26,7 +25,7 @@ fn add_lines(
     py: Python<'_>,
     table: &Bound<'_, FormTable>,
     items: Strings<'_>,
-    times: Option<PyReadonlyArray1<'_, i64>>,
+    times: Option<Slice<i64>>,
     sources: Option<Strings<'_>>,
 ) -> PyResult<Vec<u64>> {
     let result = add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), lines::scan)?;
@@ -58,14 +57,7 @@ fn compact_lines(
     split: Vec<Vec<u8>>,
 ) -> PyResult<()> {
     let (table, overrides) = (table.get(), overrides(pinned, split, EVIDENCE_THRESHOLD));
-    detached_with(
-        py,
-        || table.table.write(),
-        |pool, mut table| {
-            let table: &mut templates::TemplateTable = &mut table;
-            pool.install(|| template_merge::compact(table, &overrides))
-        },
-    )
+    writing(py, &table.table, false, |table| template_merge::compact(table, &overrides))
 }
 
 /// The templates of a table of line templates.
@@ -91,14 +83,7 @@ impl LineTemplates {
         enough: u32,
     ) -> PyResult<Self> {
         let (table, overrides) = (table.get(), overrides(pinned, split, enough));
-        detached_with(
-            py,
-            || table.table.read(),
-            |pool, table| {
-                let table: &templates::TemplateTable = &table;
-                pool.install(|| Self::build(table, &overrides))
-            },
-        )
+        reading(py, &table.table, |table| Self::build(table, &overrides))
     }
 
     /// Return the table of templates as arrays, as `FormTable.arrays` does.

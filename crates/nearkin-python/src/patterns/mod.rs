@@ -6,20 +6,19 @@ mod table;
 mod urls;
 
 use nearkin_patterns::batch::{self, Batch, BatchMetadata, Packed};
-use nearkin_patterns::templates;
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
+use crate::convert::Slice;
 use crate::errors::IntoPython;
 use crate::patterns::table::FormTable;
-use crate::threads::detached_with;
+use crate::threads::writing;
 
 /// Byte strings from Python: offsets and data.
-pub(crate) type Strings<'py> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>);
+pub(crate) type Strings<'py> = (Slice<'py, i64>, Slice<'py, u8>);
 
 /// Return the byte strings of offsets and data.
 pub(crate) fn packed<'a>(strings: &'a Strings<'_>) -> PyResult<Packed<'a>> {
-    Packed::new(strings.0.as_slice()?, strings.1.as_slice()?).into_python()
+    Packed::new(&strings.0, &strings.1).into_python()
 }
 
 /// Scan items on all threads and add them to a table: all, or none if the call is cancelled. Return the number of
@@ -28,28 +27,18 @@ pub(crate) fn add_scanned(
     py: Python<'_>,
     table: &FormTable,
     items: &Strings<'_>,
-    times: Option<&PyReadonlyArray1<'_, i64>>,
+    times: Option<&Slice<i64>>,
     sources: Option<&Strings<'_>>,
     scan: impl Fn(&mut Batch, usize, &[u8]) + Sync + Send,
 ) -> PyResult<Vec<u64>> {
     let items = packed(items)?;
-    let metadata = BatchMetadata {
-        times: times.map(|times| times.as_slice()).transpose()?,
-        sources: sources.map(packed).transpose()?,
-    };
+    let metadata = BatchMetadata { times: times.map(|times| &**times), sources: sources.map(packed).transpose()? };
     metadata.check(items.len()).into_python()?;
-    detached_with(
-        py,
-        || table.table.write(),
-        |pool, mut table| {
-            let table: &mut templates::TemplateTable = &mut table;
-            pool.install(|| {
-                let batches = batch::scan(items, scan)?;
-                batch::add(table, &batches, items, metadata)?;
-                Ok(batch::skipped(&batches).to_vec())
-            })
-        },
-    )
+    writing(py, &table.table, false, |table| {
+        let batches = batch::scan(items, scan)?;
+        batch::add(table, &batches, items, metadata)?;
+        Ok(batch::skipped(&batches).to_vec())
+    })
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,11 +5,12 @@
 use nearkin_core::{Error, Result, alloc};
 use nearkin_patterns::batch::Packed;
 use nearkin_patterns::payloads::{groups, scripts, templates};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
 
+use crate::convert::Slice;
 use crate::errors::IntoPython;
 use crate::patterns::table::FormTable;
 use crate::patterns::{Strings, add_scanned, packed};
@@ -25,7 +26,7 @@ fn add_payloads(
     py: Python<'_>,
     table: &Bound<'_, FormTable>,
     items: Strings<'_>,
-    times: Option<PyReadonlyArray1<'_, i64>>,
+    times: Option<Slice<i64>>,
     sources: Option<Strings<'_>>,
 ) -> PyResult<Vec<u64>> {
     add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), templates::scan)
@@ -49,10 +50,10 @@ fn read_payload<'py>(py: Python<'py>, item: &[u8]) -> Reading<'py> {
 fn group_forms<'py>(
     py: Python<'py>,
     forms: Strings<'py>,
-    pinned: PyReadonlyArray1<'py, bool>,
+    pinned: Slice<'py, bool>,
     threshold: f64,
 ) -> PyResult<(Texts<'py>, Bound<'py, PyArray1<u32>>)> {
-    let (forms, pinned) = (packed(&forms)?, pinned.as_slice()?);
+    let forms = packed(&forms)?;
     if pinned.len() != forms.len() {
         return Err(Error::parameter("pinned", pinned.len(), format!("{} values, one per form", forms.len())))
             .into_python();
@@ -60,7 +61,7 @@ fn group_forms<'py>(
     let work = || -> Result<_> {
         let texts: Vec<Vec<u8>> =
             (0..forms.len()).map(|row| groups::template_text(forms.get(row))).collect::<Result<_>>()?;
-        let centroids = groups::group(&texts, pinned, threshold)?;
+        let centroids = groups::group(&texts, &pinned, threshold)?;
         Ok((texts, centroids))
     };
     let (texts, centroids) = detached(py, work)?;

@@ -4,18 +4,18 @@
 
 use std::path::PathBuf;
 
-use nearkin_core::segment::arrays;
 use nearkin_core::{Error, alloc};
 use nearkin_patterns::columns::{Columns, STATE_KIND, SampleColumns};
 use nearkin_patterns::kinds::{self, Kind};
 use nearkin_patterns::templates;
-use numpy::{Element, IntoPyArray, PyReadonlyArray1};
+use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::convert::{Slice, read_arrays, write_arrays};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
-use crate::threads::{detached, detached_with};
+use crate::threads::{detached, detached_with, reading};
 
 /// Templates with wildcards, and their statistics: see `FormTable` in the core.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -50,15 +50,7 @@ impl FormTable {
 
     /// Return the table as arrays, by name, in the order of the templates' bytes.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = detached_with(
-            py,
-            || self.table.read(),
-            |pool, table| {
-                let table: &templates::TemplateTable = &table;
-                pool.install(|| Columns::from_table(table))
-            },
-        )?;
-        to_arrays(py, columns)
+        to_arrays(py, reading(py, &self.table, Columns::from_table)?)
     }
 
     /// Add all templates of another table.
@@ -120,8 +112,8 @@ pub(crate) fn to_arrays(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, 
 fn array<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
     let missing =
         || to_python(Error::Corrupt { place: "the table of templates".to_owned(), reason: format!("no {name}") });
-    let result: PyReadonlyArray1<'_, T> = arrays.get_item(name)?.ok_or_else(missing)?.extract()?;
-    alloc::try_copy(result.as_slice()?).into_python()
+    let result: Slice<T> = arrays.get_item(name)?.ok_or_else(missing)?.extract()?;
+    alloc::try_copy(&result).into_python()
 }
 
 fn samples(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<SampleColumns> {
@@ -174,16 +166,14 @@ fn join_kinds(left: &str, right: &str) -> PyResult<&'static str> {
 
 /// Write a state's description and arrays to a file, replacing it atomically.
 #[pyfunction]
-fn write_patterns(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
-    let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
-    detached(py, || arrays::write(&path, STATE_KIND, text, &values))
+fn write_patterns(py: Python<'_>, path: PathBuf, text: &str, values: Vec<Slice<u8>>) -> PyResult<()> {
+    write_arrays(py, &path, STATE_KIND, text, &values)
 }
 
 /// Read a file that `write_patterns` wrote.
 #[pyfunction]
 fn read_patterns(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
-    let (text, values) = detached(py, || arrays::read(&path, STATE_KIND))?;
-    Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
+    read_arrays(py, &path, STATE_KIND)
 }
 
 register! {

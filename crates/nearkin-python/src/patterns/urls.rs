@@ -12,19 +12,18 @@ use nearkin_patterns::urls::scan;
 use nearkin_patterns::urls::sites::Sites;
 use nearkin_patterns::urls::tree::{self, Rules};
 use nearkin_patterns::urls::unmatched;
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::Array;
+use crate::convert::{Array, Slice};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::patterns::table::FormTable;
 use crate::patterns::{Strings, add_scanned, packed};
-use crate::threads::{detached, detached_with};
+use crate::threads::{detached, reading, writing};
 
 /// Methods of items: each item's index, and the methods; an index out of range is no method.
-type Methods<'py> = (PyReadonlyArray1<'py, u32>, Vec<Vec<u8>>);
+type Methods<'py> = (Slice<'py, u32>, Vec<Vec<u8>>);
 
 /// Return the method of a row.
 fn get_method<'a>(methods: Option<(&[u32], &'a [Vec<u8>])>, row: usize) -> Option<&'a [u8]> {
@@ -50,7 +49,7 @@ fn add_urls(
     py: Python<'_>,
     table: &Bound<'_, FormTable>,
     items: Strings<'_>,
-    times: Option<PyReadonlyArray1<'_, i64>>,
+    times: Option<Slice<i64>>,
     sources: Option<Strings<'_>>,
     methods: Option<Methods<'_>>,
     drop_trackers: bool,
@@ -67,7 +66,6 @@ type MethodSlices<'a> = (&'a [u32], &'a [Vec<u8>]);
 /// Return the methods as slices, one for each item.
 fn check_methods<'a>(methods: Option<&'a Methods<'_>>, items: usize) -> PyResult<Option<MethodSlices<'a>>> {
     let Some((numbers, names)) = methods else { return Ok(None) };
-    let numbers = numbers.as_slice()?;
     if numbers.len() != items {
         return Err(nearkin_core::Error::parameter(
             "len(methods)",
@@ -86,7 +84,7 @@ fn check_methods<'a>(methods: Option<&'a Methods<'_>>, items: usize) -> PyResult
 #[allow(clippy::type_complexity, reason = "arrays, named in the lines above")]
 fn read_requests(
     py: Python<'_>,
-    block: PyReadonlyArray1<'_, u8>,
+    block: Slice<u8>,
     log: bool,
     end: bool,
 ) -> PyResult<(
@@ -100,9 +98,8 @@ fn read_requests(
     usize,
     u64,
 )> {
-    let block = block.as_slice()?;
     let lines = if log { logs::Lines::Log } else { logs::Lines::Plain };
-    let result = detached(py, || logs::read(block, end, lines))?;
+    let result = detached(py, || logs::read(&block, end, lines))?;
     let counts = logs::REASONS.into_iter().zip(result.counts).filter(|(_, count)| *count > 0).collect();
     Ok((
         Array(result.ends),
@@ -182,15 +179,7 @@ fn compact_urls(
     keep: (bool, bool, bool),
 ) -> PyResult<()> {
     let rules = parse_rules(&pins, splits, clients, keep);
-    let table = table.get();
-    detached_with(
-        py,
-        || table.table.write(),
-        |_, mut table| {
-            let sites = Sites::new(&table, &rules, least)?;
-            rows::compact(&sites, &mut table)
-        },
-    )
+    writing(py, &table.get().table, false, |table| rows::compact(&Sites::new(table, &rules, least)?, table))
 }
 
 #[pymethods]
@@ -208,17 +197,12 @@ impl UrlSites {
         keep: (bool, bool, bool),
     ) -> PyResult<Self> {
         let rules = parse_rules(&pins, splits, clients, keep);
-        let table = table.get();
-        detached_with(
-            py,
-            || table.table.read(),
-            |_, table| {
-                let sites = Sites::new(&table, &rules, least)?;
-                let rows = rows::rows(&sites, &table)?;
-                let left = unmatched(&sites, &table)?;
-                Ok(Self { sites, rows, left })
-            },
-        )
+        reading(py, &table.get().table, |table| {
+            let sites = Sites::new(table, &rules, least)?;
+            let rows = rows::rows(&sites, table)?;
+            let left = unmatched(&sites, table)?;
+            Ok(Self { sites, rows, left })
+        })
     }
 
     /// Return the patterns as a table of templates.

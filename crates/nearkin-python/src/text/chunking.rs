@@ -3,11 +3,10 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_core::text::chunking::{self, Unit};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::convert::Array;
 use crate::convert::texts::Texts;
+use crate::convert::{Array, Slice};
 use crate::errors::IntoPython;
 use crate::threads::detached_unless;
 
@@ -22,14 +21,13 @@ fn split_parts(
     texts: &Bound<'_, PyAny>,
     unit: &str,
     least: usize,
-    frequent: PyReadonlyArray1<'_, u64>,
-    chosen: Option<PyReadonlyArray1<'_, i64>>,
+    frequent: Slice<u64>,
+    chosen: Option<Slice<i64>>,
 ) -> PyResult<ChunkArrays> {
     let unit = Unit::new(unit).into_python()?;
     let texts = Texts::new(texts)?;
-    let frequent = frequent.as_slice()?;
-    let chosen = chosen.as_ref().map(|chosen| chosen.as_slice()).transpose()?;
-    let split = || chunking::split(&texts, unit, least, frequent, chosen);
+    let chosen = chosen.as_deref();
+    let split = || chunking::split(&texts, unit, least, &frequent, chosen);
     let result = detached_unless(py, texts.are_few(), split)?;
     Ok((
         Array(result.ends),

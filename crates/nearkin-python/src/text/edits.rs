@@ -3,19 +3,18 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_core::text::edits::{self, Kind};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
+use crate::convert::Slice;
 use crate::threads::detached;
 
-type Symbols<'py> = PyReadonlyArray1<'py, u32>;
+type Symbols<'py> = Slice<'py, u32>;
 type Step = (&'static str, usize, usize, usize, usize);
 
 /// Return the steps that turn a into b: operation, range in a, and range in b.
 #[pyfunction]
 fn text_edits(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<Vec<Step>> {
-    let (a, b) = (a.as_slice()?, b.as_slice()?);
-    let steps = detached(py, || edits::edits(a, b))?;
+    let steps = detached(py, || edits::edits(&a, &b))?;
     let name = |kind| match kind {
         Kind::Equal => "equal",
         Kind::Delete => "delete",
@@ -28,8 +27,7 @@ fn text_edits(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<Vec<St
 /// Return the Levenshtein distance and the length of the longest common subsequence.
 #[pyfunction]
 fn edit_distance(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<(usize, usize)> {
-    let (a, b) = (a.as_slice()?, b.as_slice()?);
-    detached(py, || Ok((edits::distance(a, b)?, edits::common(a, b)?)))
+    detached(py, || Ok((edits::distance(&a, &b)?, edits::common(&a, &b)?)))
 }
 
 register! {

@@ -5,9 +5,10 @@
 use nearkin_core::alloc;
 use nearkin_core::text::idf::smoothed;
 use nearkin_core::text::keywords::IdfTable;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
+use crate::convert::Slice;
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
@@ -21,9 +22,8 @@ pub(crate) struct IdfCore {
 impl IdfCore {
     /// Create the table of `features` and their `values`; others have the weight `unknown`.
     #[new]
-    fn new(py: Python<'_>, features: Vec<Vec<u8>>, values: PyReadonlyArray1<'_, f64>, unknown: f64) -> PyResult<Self> {
-        let values = values.as_slice()?;
-        let table = detached(py, || IdfTable::fitted(&features, values, unknown))?;
+    fn new(py: Python<'_>, features: Vec<Vec<u8>>, values: Slice<f64>, unknown: f64) -> PyResult<Self> {
+        let table = detached(py, || IdfTable::fitted(&features, &values, unknown))?;
         Ok(Self { table })
     }
 
@@ -49,9 +49,9 @@ impl IdfCore {
 fn idf_values<'py>(
     py: Python<'py>,
     documents: u64,
-    frequencies: PyReadonlyArray1<'py, u32>,
+    frequencies: Slice<'py, u32>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let values = frequencies.as_slice()?.iter().map(|&df| smoothed(documents, df.into()));
+    let values = frequencies.iter().map(|&df| smoothed(documents, df.into()));
     let values: Vec<f64> = alloc::try_collect(values).into_python()?;
     Ok(values.into_pyarray(py))
 }
