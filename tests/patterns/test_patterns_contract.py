@@ -6,7 +6,6 @@ import json
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from hypothesis import strategies as st
 from nearkin._core import FormTable, read_patterns, write_patterns
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
 from nearkin.patterns import inputs
-from nearkin.patterns.base import PatternExplanation, Patterns, Unmatched, read_class
+from nearkin.patterns.base import PatternExplanation, Patterns, Unmatched
 from nearkin.patterns.inputs import NO_TIME, ItemBatch, Strings
 from nearkin.patterns.lines import LogTemplates
 from nearkin.patterns.tables import build_table, compare_tables, join_changes, pattern_id, split_bytes
@@ -64,7 +63,7 @@ class Numbers(Patterns):
 
     def _scan(
         self,
-        tables: Mapping[str, FormTable],
+        table: FormTable,
         batch: ItemBatch,
         times: npt.NDArray[np.int64] | None,
         sources: Strings | None,
@@ -101,11 +100,11 @@ class Numbers(Patterns):
             **_column([_sample({senders[row] for row in forms[form]} - {""}) for form in ordered], "sources"),
             **_column([_sample(values)[: self._sample] for some in holes for values in some], "holes"),
         }
-        tables["forms"].merge(FormTable.from_arrays(arrays, self._sample, self._max_templates, (0, 0)))
+        table.merge(FormTable.from_arrays(arrays, self._sample, self._max_templates, (0, 0)))
         return [sum(not item for item in items)]
 
     def _build(self) -> pa.Table:
-        return build_table(self._tables["forms"].arrays(), self.count, self._sample)
+        return build_table(self._table.arrays(), self.count, self._sample)
 
     def __len__(self) -> int:
         return int(self.table().num_rows)
@@ -201,11 +200,11 @@ def test_errors_do_not_change_the_state() -> None:
     """Missing items, and times or sources of another length, are errors that name the position."""
     found = Numbers().fit(ITEMS)
     before = found.table()
-    with pytest.raises(ParameterError, match=r"items\[1\] is missing"):
+    with pytest.raises(ParameterError, match=r"numbers\[1\] is missing"):
         found.fit(["a", None])
-    with pytest.raises(ParameterError, match=r"items\[2\] is of type int"):
+    with pytest.raises(ParameterError, match=r"numbers\[2\] is of type int"):
         found.partial_fit(["a", "b", 3])
-    with pytest.raises(ParameterError, match=r"items\[1\] is missing"):
+    with pytest.raises(ParameterError, match=r"numbers\[1\] is missing"):
         found.partial_fit(pa.array(["a", None]))
     with pytest.raises(ParameterError, match="a column of int64"):
         found.partial_fit(pa.array([1]))
@@ -256,7 +255,6 @@ def test_saved_states_are_equal(tmp_path: Path) -> None:
     assert {("split", "took {int} ms"), ("pin", "done")} == again._overrides
     Numbers(sample=4).merge(again).save(tmp_path / "other")
     assert (tmp_path / "state").read_bytes() == (tmp_path / "other").read_bytes()
-    assert "numbers" == read_class(tmp_path / "state")
     assert 3 == len(again.partial_fit(["took 9 ms"]))
 
 
@@ -282,9 +280,8 @@ def test_invalid_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(FormatVersionError, match="update nearkin"):
         Numbers.open(path)
     write_patterns(str(path), "[]", [])
-    for opened in (Numbers.open, read_class):
-        with pytest.raises(CorruptStoreError):
-            opened(path)
+    with pytest.raises(CorruptStoreError):
+        Numbers.open(path)
     path.write_text("plain text")
     with pytest.raises(InputError, match="is not a state of patterns; use a file that save or --state wrote"):
         Numbers.open(path)

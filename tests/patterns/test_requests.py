@@ -81,34 +81,19 @@ def test_json_fields_are_read_by_name(tmp_path: Path) -> None:
     assert 3 == UrlPatterns().fit(batch.urls, batch.methods, batch.times, batch.clients).count
 
 
-def test_lines_and_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One URL per line, a browser's recording, and standard input are read."""
+def test_lines_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One URL per line and standard input are read."""
     plain = tmp_path / "urls"
     plain.write_bytes(b"/a\n\nhttp://x.example/b\r\n\xff\xfe")
     assert [b"/a", b"http://x.example/b", b"\xff\xfe"] == read_all(RequestReader(plain))[0]
-    har = tmp_path / "page.har"
-    entry = {
-        "startedDateTime": "2024-05-01T10:00:00.000+02:00",
-        "request": {"method": "POST", "url": "https://x.example/c"},
-    }
-    har.write_text(json.dumps({"log": {"entries": [entry, {"request": None}]}}))
-    reader = RequestReader(har)
-    (batch,) = list(reader)
-    assert ([b"https://x.example/c"], ["POST"]) == (batch.urls.to_pylist(), batch.methods)
-    assert batch.times is not None
-    assert "2024-05-01T08:00:00.000000" == str(batch.times[0])
-    assert {"an entry without the URL of a request": 1} == reader.malformed
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"/from/stdin\n"))))
     assert [b"/from/stdin"] == read_all(RequestReader("-"))[0]
 
 
 def test_unreadable_files_are_errors(tmp_path: Path) -> None:
-    """Missing files, invalid recordings, damaged archives, and unknown formats."""
+    """Missing files, damaged archives, and unknown formats."""
     with pytest.raises(InputError, match="can't be read"):
         list(RequestReader(tmp_path / "missing"))
-    (tmp_path / "bad.har").write_text("[]")
-    with pytest.raises(InputError, match="not a HAR file"):
-        list(RequestReader(tmp_path / "bad.har"))
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"/a\n" * 9000)[:-9])
     with pytest.raises(InputError, match=r"cut.gz can't be read"):
         list(RequestReader(tmp_path / "cut.gz"))

@@ -343,7 +343,7 @@ def test_memory_is_bounded() -> None:
     columns = ["id", "pattern", "count"]
     assert whole.table().select(columns).equals(small.table().select(columns))
     assert 0 == small.unmatched.count
-    assert len(small._tables["forms"]) < 400 < len(whole._tables["forms"])
+    assert len(small._table) < 400 < len(whole._table)
 
 
 def test_many_parameters_are_unmatched() -> None:

@@ -1,4 +1,4 @@
-"""nginx and Apache with ModSecurity accept the exported configurations."""
+"""Apache with ModSecurity accepts the exported rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ URLS = [
     *["https://a.example/"] * 5,
 ]
 
-needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 needs_modsecurity = pytest.mark.skipif(
     shutil.which("apache2") is None or not (MODULES / "mod_security2.so").exists(),
     reason="Apache with ModSecurity is not installed",
@@ -31,19 +30,6 @@ def check(program: str, *arguments: str | os.PathLike[str]) -> None:
     """Run a program and check that it accepts a configuration."""
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=300)
     assert 0 == done.returncode, done.stderr
-
-
-@needs_nginx
-def test_nginx_reads_its_locations(tmp_path: Path) -> None:
-    patterns = UrlPatterns().fit(URLS, ["GET", "POST"] * 62 + ["GET"])
-    (tmp_path / "locations").write_text(patterns.to_nginx())
-    folders = "".join(
-        f"{name}_temp_path {tmp_path / name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    server = f"server {{ listen 127.0.0.1:1; include {tmp_path / 'locations'}; }}"
-    main = f"pid {tmp_path / 'pid'}; error_log stderr; events {{}} http {{ access_log off; {folders} {server} }}"
-    (tmp_path / "nginx.conf").write_text(main)
-    check("nginx", "-t", "-c", tmp_path / "nginx.conf")
 
 
 @needs_modsecurity

@@ -36,7 +36,7 @@ app = Commands()
 
 _Patterns = TypeVar("_Patterns", bound="Patterns")
 _PATTERNS = "Patterns"
-_EXPORTS = ("openapi", "regex", "nginx", "modsecurity")
+_EXPORTS = ("openapi", "regex", "modsecurity")
 _MAX_EXAMPLE = 120
 """Characters of an example that are shown."""
 
@@ -98,7 +98,7 @@ class PatternOptions:
     )
     time_column: str | None = option(None, help="Column of the time, for counts by day.", group=READING)
     export: str | None = option(
-        None, help="Write the patterns as openapi, regex, nginx or modsecurity.", group=WRITING, choices=_EXPORTS
+        None, help="Write the patterns as openapi, regex or modsecurity.", group=WRITING, choices=_EXPORTS
     )
     as_json: bool = option(False, help="Print JSON, one object per line.", group=WRITING, flag="--json")
     quiet: bool = option(False, help="Print no progress and no summary.", group=WRITING, flag="-q")
@@ -128,16 +128,16 @@ class PatternOptions:
 def urls(
     inputs: Annotated[
         list[str],
-        typer.Argument(help="Access logs, JSON Lines, a URL a line, HAR: files, globs, folders, -; also compressed."),
+        typer.Argument(help="Access logs, JSON Lines, a URL a line: files, globs, folders, -; also compressed."),
     ],
     options: PatternOptions,
     malformed: Annotated[Options, OptionsOf(CorpusOptions, "max_malformed")],
     format: Annotated[
         str | None,
         opt(
-            "log (common or combined), jsonl, txt or har (default: from name and content).",
+            "log (common or combined), jsonl or txt (default: from name and content).",
             group=READING,
-            choices=("log", "jsonl", "txt", "har"),
+            choices=("log", "jsonl", "txt"),
         ),
     ] = None,
     url_column: Annotated[str, opt("Field of the URL in JSON.", group=READING)] = "url",
@@ -398,7 +398,7 @@ def _export(model: Any, form: str) -> str:
         )
     if form == "openapi":
         return json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n"
-    text: str = model.to_nginx() if form == "nginx" else model.to_modsecurity()
+    text: str = model.to_modsecurity()
     return text
 
 

@@ -4,7 +4,7 @@ An object has a state, tables of templates (items with their variables masked; `
 builds patterns on demand. The state is a sum over items, so order, batches and merges affect neither the state nor the
 patterns.
 
-A subclass defines `name`, `REASONS`, `_params`, `_scan` and `_build`.
+A subclass defines `name`, `REASONS`, `_scan` and `_build`, and `_params` and `_compact` if it has any.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -146,23 +146,22 @@ class Patterns(ABC):
 
     def _clear(self) -> None:
         """Reset the state; overrides of `split` and `pin` are kept."""
-        self._tables = {"forms": FormTable(self._sample, self._max_templates)}
-        self._skipped: dict[str, int] = {}
+        self._table = FormTable(self._sample, self._max_templates)
+        self._skipped: Counter[str] = Counter()
         self._built: Any = None
 
-    @abstractmethod
     def _params(self) -> dict[str, Any]:
         """Return the parameters that affect the state, for JSON, without `sample` and `max_templates`."""
+        return {}
 
     @abstractmethod
     def _scan(
-        self,
-        tables: Mapping[str, FormTable],
-        batch: ItemBatch,
-        times: npt.NDArray[np.int64] | None,
-        sources: Strings | None,
+        self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
     ) -> list[int]:
-        """Add the items of a batch to tables; return the numbers of skipped items, by the numbers of `REASONS`."""
+        """Add the items of a batch to a table; return the numbers of skipped items, by the numbers of `REASONS`."""
+
+    def _compact(self, table: FormTable, size: int) -> None:  # noqa: B027 - payloads are not compacted.
+        """Replace the templates of a table by fewer ones if a table of this size would be too large."""
 
     @abstractmethod
     def _build(self) -> Any:
@@ -204,15 +203,17 @@ class Patterns(ABC):
     def _add(self: _Self, items: Items, times: Any, sources: Any, *, replace: bool) -> _Self:
         """Add all items or, on an error, none: they are added to new tables, which are merged at the end."""
         aligned = AlignedColumns(times, sources)
-        tables = {name: FormTable(self._sample, self._max_templates) for name in self._tables}
-        skipped = np.zeros(256, np.int64)
-        for batch in read_batches(items, self._items_name()):
-            skipped += np.array(self._scan(tables, batch, *aligned.take(batch)), np.int64)
+        table = FormTable(self._sample, self._max_templates)
+        skipped: Counter[str] = Counter()
+        for batch in read_batches(items, self.name):
+            counts = self._scan(table, batch, *aligned.take(batch))
+            skipped.update(dict(zip(self.REASONS, counts, strict=False)))
+            self._compact(table, len(table))
         aligned.check_end()
         if replace:
             self._clear()
         before = self._num_evicted()
-        self._absorb(tables, {name: int(skipped[number]) for number, name in enumerate(self.REASONS)})
+        self._absorb(table, skipped)
         if (evicted := self._num_evicted() - before) > 0:
             warn_caller(
                 f"{type(self).__name__} evicted {evicted} items: they had more than "
@@ -220,24 +221,20 @@ class Patterns(ABC):
             )
         return self
 
-    def _items_name(self) -> str:
-        return "items"
-
-    def _absorb(self, tables: Mapping[str, FormTable], skipped: Mapping[str, int]) -> None:
-        """Add other tables to the state."""
-        for name, table in tables.items():
-            if len(self._tables[name]) == 0 and self._tables[name].gone() == (0, 0):
-                self._tables[name] = table
-            else:
-                self._tables[name].merge(table)
-        for reason, count in skipped.items():
-            if count:
-                self._skipped[reason] = self._skipped.get(reason, 0) + count
+    def _absorb(self, table: FormTable, skipped: Counter[str]) -> None:
+        """Add another table to the state."""
+        for each in (table, self._table):
+            self._compact(each, len(table) + len(self._table))
+        if len(self._table) == 0 and self._table.gone() == (0, 0):
+            self._table = table
+        else:
+            self._table.merge(table)
+        self._skipped += skipped
         self._built = None
 
     def _num_evicted(self) -> int:
         """Return the number of items whose templates were evicted."""
-        return sum(table.gone()[1] for table in self._tables.values())
+        return self._table.gone()[1]
 
     def merge(self: _Self, other: _Self) -> _Self:
         """Add the state of another object with the same parameters, and its overrides of `split` and `pin`.
@@ -253,7 +250,7 @@ class Patterns(ABC):
         for name, value in self._all_params().items():
             if value != theirs.get(name):
                 raise mismatch(name, value, theirs.get(name))
-        self._absorb({name: table.copy() for name, table in other._tables.items()}, other._skipped)
+        self._absorb(other._table.copy(), other._skipped)
         self._overrides |= other._overrides
         return self
 
@@ -263,8 +260,7 @@ class Patterns(ABC):
     @property
     def count(self) -> int:
         """Number of items, skipped ones included."""
-        tables = sum(table.count() for table in self._tables.values())
-        return tables + self._num_evicted() + sum(self._skipped.values())
+        return self._table.count() + self._num_evicted() + sum(self._skipped.values())
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -274,7 +270,7 @@ class Patterns(ABC):
     @property
     def memory(self) -> int:
         """Memory of the state in bytes."""
-        return sum(table.memory() for table in self._tables.values())
+        return self._table.memory()
 
     def __repr__(self) -> str:
         params = ", ".join(f"{name}={value!r}" for name, value in self._params().items())
@@ -370,20 +366,17 @@ class Patterns(ABC):
             The file cannot be written.
         """
         check_name(path)
-        params = {_PARAM_KEYS.get(name, name): value for name, value in self._all_params().items()}
-        head: dict[str, Any] = {
+        params = self._all_params()
+        head = {
             "format": _FORMAT,
             "class": self.name,
-            "params": params,
-            "skipped": dict(sorted(self._skipped.items())),
+            "params": {"max_forms": params.pop("max_templates"), **params},
+            "skipped": self._skipped,
             "orders": sorted(self._overrides),
-            "tables": {},
+            "tables": {"forms": {"arrays": list(_DTYPES), "gone": self._table.gone()}},
         }
-        values = []
-        for name, table in sorted(self._tables.items()):
-            arrays = table.arrays()
-            head["tables"][name] = {"arrays": list(_DTYPES), "gone": table.gone()}
-            values += [arrays[array].view(np.uint8) for array in _DTYPES]
+        arrays = self._table.arrays()
+        values = [arrays[array].view(np.uint8) for array in _DTYPES]
         write_patterns(os.fspath(path), json.dumps(head, ensure_ascii=False, sort_keys=True), values)
 
     @classmethod
@@ -433,15 +426,14 @@ class Patterns(ABC):
     @classmethod
     def _restore(cls: type[_Self], head: dict[str, Any], values: list[bytes]) -> _Self:
         """Return the object of a file's header and arrays."""
-        names = {key: name for name, key in _PARAM_KEYS.items()}
-        patterns = cls(**{names.get(key, key): value for key, value in head["params"].items()})
-        parts = iter(values)
-        for name in sorted(patterns._tables):
-            about = head["tables"][name]
-            arrays = {array: np.frombuffer(next(parts, b""), _DTYPES[array]) for array in about["arrays"]}
-            gone = (int(about["gone"][0]), int(about["gone"][1]))
-            patterns._tables[name] = FormTable.from_arrays(arrays, patterns._sample, patterns._max_templates, gone)
-        patterns._skipped = {str(reason): int(count) for reason, count in head["skipped"].items()}
+        params, about = head["params"], head["tables"]["forms"]
+        patterns = cls(**{"max_templates": params.pop("max_forms"), **params})
+        arrays = {
+            array: np.frombuffer(value, _DTYPES[array]) for array, value in zip(about["arrays"], values, strict=True)
+        }
+        gone = (int(about["gone"][0]), int(about["gone"][1]))
+        patterns._table = FormTable.from_arrays(arrays, patterns._sample, patterns._max_templates, gone)
+        patterns._skipped = Counter({str(reason): int(count) for reason, count in head["skipped"].items()})
         patterns._overrides = {(str(kind), str(text)) for kind, text in head["orders"]}
         return patterns
 
@@ -479,19 +471,4 @@ class Patterns(ABC):
         return sorted(text for name, text in self._overrides if name == kind)
 
 
-_PARAM_KEYS = {"max_templates": "max_forms"}
-"""Names of parameters in files that differ from those in Python."""
-
-
-def read_class(path: str | os.PathLike[str]) -> str:
-    """Return the class of a file of patterns, by its name in files: `lines`, `urls` or `payloads`."""
-    check_regular(path)
-    text, _ = read_patterns(os.fspath(path))
-    try:
-        return str(json.loads(text)["class"])
-    except (KeyError, TypeError, ValueError) as error:
-        place, reason = str(Path(path)), "it is not a state of patterns"
-        raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason) from error
-
-
-__all__ = ["PatternExplanation", "PatternMatch", "Patterns", "Unmatched", "read_class"]
+__all__ = ["PatternExplanation", "PatternMatch", "Patterns", "Unmatched"]

@@ -8,8 +8,7 @@ words indicates a variable (`crates/nearkin-patterns`). There are no settings pe
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,33 +73,14 @@ class LogTemplates(Patterns):
     name: ClassVar[str] = "lines"
     REASONS: ClassVar[tuple[str, ...]] = ("empty",)
 
-    def _params(self) -> dict[str, Any]:
-        return {}
-
     def _clear(self) -> None:
         super()._clear()
         self._compact_above = self._max_templates // 2
 
-    def _items_name(self) -> str:
-        return "lines"
-
     def _scan(
-        self,
-        tables: Mapping[str, FormTable],
-        batch: ItemBatch,
-        times: npt.NDArray[np.int64] | None,
-        sources: Strings | None,
+        self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
     ) -> list[int]:
-        table = tables["forms"]
-        skipped = add_lines(table, batch.items, times, sources)
-        self._compact(table, len(table))
-        return skipped
-
-    def _absorb(self, tables: Mapping[str, FormTable], skipped: Mapping[str, int]) -> None:
-        new, old = tables["forms"], self._tables["forms"]
-        for table in (new, old):
-            self._compact(table, len(new) + len(old))
-        super()._absorb(tables, skipped)
+        return add_lines(table, batch.items, times, sources)
 
     def _compact(self, table: FormTable, size: int) -> None:
         """Replace masked lines by merged templates, if there are too many and more than last time."""
@@ -119,8 +99,7 @@ class LogTemplates(Patterns):
         return pinned, [template for template in templates if template_text(template) in split]
 
     def _build(self) -> _BuiltTemplates:
-        table = self._tables["forms"]
-        core = LineTemplates(table, *self._override_templates(table))
+        core = LineTemplates(self._table, *self._override_templates(self._table))
         arrays = core.arrays()
         templates = split_bytes(arrays["form_ends"], arrays["forms"])
         texts, names = [template_text(template) for template in templates], [_names(template) for template in templates]

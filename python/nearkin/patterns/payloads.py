@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -27,8 +27,9 @@ from nearkin._core import (
 )
 from nearkin.errors import bad_parameter
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
-from nearkin.patterns.inputs import NO_TIME, ItemBatch, Items, Strings, read_batches
+from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches
 from nearkin.patterns.tables import (
+    MAX_EXAMPLES,
     Arrays,
     Samples,
     build_table,
@@ -46,8 +47,6 @@ THRESHOLD = 0.59
 """Minimum similarity of templates in one group; `docs/patterns.md` has the measurements."""
 HIDDEN = ("layers", "head", "tail")
 """Variables of every template that are not in its text: decoded layers, and the text before and after the injection."""
-_MAX_EXAMPLES = 3
-"""Number of examples of a template, as in the core, and of `unmatched`."""
 _TYPED = re.compile(r"\{(int|hex|name|host|text)\}")
 
 
@@ -55,13 +54,13 @@ class _BuiltGroups(NamedTuple):
     """The groups of a state."""
 
     arrays: Arrays
-    """One row per group, as in a table of templates: the template of the centre, sums and samples of all members."""
+    """The table of templates."""
+    members: dict[int, list[int]]
+    """Rows of the templates of each group, by the row of its centre."""
     texts: list[str]
     """Text of the centre of each group."""
     groups: dict[str, int]
     """Group of each template, by its text."""
-    layers: dict[bytes, list[str]]
-    """Decoded layers of each group, by the template of its centre."""
 
 
 class PayloadGroups(Patterns):
@@ -112,29 +111,21 @@ class PayloadGroups(Patterns):
     def _params(self) -> dict[str, Any]:
         return {"threshold": self._threshold}
 
-    def _items_name(self) -> str:
-        return "payloads"
-
     def _scan(
-        self,
-        tables: Mapping[str, FormTable],
-        batch: ItemBatch,
-        times: npt.NDArray[np.int64] | None,
-        sources: Strings | None,
+        self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
     ) -> list[int]:
-        return add_payloads(tables["forms"], batch.items, times, sources)
+        return add_payloads(table, batch.items, times, sources)
 
     def _build(self) -> _BuiltGroups:
-        arrays = self._tables["forms"].arrays()
+        arrays = self._table.arrays()
         templates = (np.concatenate([np.zeros(1, np.int64), arrays["form_ends"]]), arrays["forms"])
         texts, centres = self._group(templates)
         members: dict[int, list[int]] = {}
         for row, centre in enumerate(centres):
             members.setdefault(centre, []).append(row)
-        merged, layers = _merge_members(arrays, members, self._sample)
         order = {centre: group for group, centre in enumerate(members)}
         groups = {texts[row]: order[centre] for row, centre in enumerate(centres)}
-        return _BuiltGroups(merged, [texts[centre] for centre in members], groups, layers)
+        return _BuiltGroups(arrays, members, [texts[centre] for centre in members], groups)
 
     def _group(self, templates: Strings) -> tuple[list[str], list[int]]:
         """Return the texts of templates and their centres, subject to `pin` and `split`."""
@@ -184,8 +175,16 @@ class PayloadGroups(Patterns):
         import pyarrow as pa
 
         built = self._patterns()
-        extra = [("layers", pa.list_(pa.string()), lambda template: built.layers[template])]
-        return build_table(built.arrays, self.count, self._sample, text=_visible_text, names=_names, extra=extra)
+        return build_table(
+            built.arrays,
+            self.count,
+            self._sample,
+            text=_visible_text,
+            names=_names,
+            extra=[("layers", pa.list_(pa.string()), lambda group: _layers(group.values[0]))],
+            groups=built.members,
+            num_shared=len(HIDDEN),
+        )
 
     def labels(self, payloads: Items) -> pa.Array:
         """Return the id of each payload's group.
@@ -287,11 +286,11 @@ class PayloadGroups(Patterns):
     @property
     def unmatched(self) -> Unmatched:
         """The payloads that are alone in their group, and those that were evicted at `max_templates`."""
-        arrays, evicted = self._patterns().arrays, self._num_evicted()
-        alone = np.flatnonzero(arrays["counts"] == 1).tolist()
-        samples = Samples(arrays, "examples")
-        examples = sorted((int(samples.hashes(row)[0]), samples.texts(row)[0]) for row in alone if samples.values(row))
-        return Unmatched(len(alone) + evicted, tuple(text for _, text in examples[:_MAX_EXAMPLES]), evicted)
+        built, evicted = self._patterns(), self._num_evicted()
+        alone = [rows[0] for rows in built.members.values() if built.arrays["counts"][rows].sum() == 1]
+        _, examples = Samples(built.arrays, "examples").union(alone, MAX_EXAMPLES)
+        texts = tuple(example.decode("utf-8", "backslashreplace") for example in examples)
+        return Unmatched(len(alone) + evicted, texts, evicted)
 
     def explain(self, a: str | bytes, b: str | bytes) -> PatternExplanation:
         """Explain why two payloads are in one group or in different ones.
@@ -348,6 +347,11 @@ def _visible_text(template: bytes) -> str:
     return template_text(template[2 * len(HIDDEN) :])
 
 
+def _layers(values: Iterable[bytes]) -> list[str]:
+    """Return the decoded layers in values of the variable `layers`."""
+    return sorted({name for value in values for name in value.decode().split(",") if name})
+
+
 def _names(template: bytes) -> list[str]:
     return [*HIDDEN, *variable_names(variable_types(template)[len(HIDDEN) :])]
 
@@ -360,91 +364,6 @@ def _pack(texts: Iterable[str]) -> Strings:
     encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in encoded], dtype=np.int64)])
     return offsets, np.frombuffer(b"".join(encoded), np.uint8)
-
-
-class _SampleBuilder:
-    """Samples for the arrays of a table of templates."""
-
-    def __init__(self, source: Samples) -> None:
-        self.source = source
-        self.ends: list[int] = []
-        self.hashes: list[int] = []
-        self.values: list[bytes] = []
-
-    def add(self, rows: Iterable[int], limit: int) -> list[bytes]:
-        """Append the sample of the union of rows of the source; return its values."""
-        union: dict[int, bytes] = {}
-        for row in rows:
-            union.update(zip(self.source.hashes(row).tolist(), self.source.values(row), strict=True))
-        hashes = sorted(union)[:limit]
-        self.hashes += hashes
-        self.values += (values := [union[key] for key in hashes])
-        self.ends.append(len(self.hashes))
-        return values
-
-    def arrays(self, name: str) -> Arrays:
-        """Return the arrays, by the names of a table of templates."""
-        return {
-            f"{name}_ends": np.array(self.ends, np.int64),
-            f"{name}_hashes": np.array(self.hashes, np.uint64),
-            f"{name}_text_ends": np.cumsum([len(value) for value in self.values], dtype=np.int64),
-            f"{name}_text": np.frombuffer(b"".join(self.values), np.uint8),
-        }
-
-
-def _merge_members(
-    arrays: Arrays, members: Mapping[int, list[int]], sample: int
-) -> tuple[Arrays, dict[bytes, list[str]]]:
-    """Return a table of groups, in the arrays of a table of templates, and the decoded layers of each group.
-
-    Parameters
-    ----------
-    arrays : dict
-        Arrays of the table of templates.
-    members : mapping of int to list of int
-        Rows of each group, by the row of its centre.
-    sample : int
-        Maximum size of a sample.
-    """
-    templates = split_bytes(arrays["form_ends"], arrays["forms"])
-    types = [variable_types(template) for template in templates]
-    starts, day_starts = [0, *arrays["hole_ends"].tolist()], [0, *arrays["day_ends"].tolist()]
-    days = list(zip(arrays["days"].tolist(), arrays["day_counts"].tolist(), strict=True))
-    builders = {name: _SampleBuilder(Samples(arrays, name)) for name in ("examples", "sources", "holes")}
-    layers: dict[bytes, list[str]] = {}
-    wildcard_ends, day_ends, merged_days = [], [], []
-    for centre, rows in members.items():
-        builders["examples"].add(rows, _MAX_EXAMPLES)
-        builders["sources"].add(rows, sample)
-        for i in range(len(types[centre])):
-            # Hidden variables are those of all members, the others of templates with the same types as the centre.
-            sources = rows if i < len(HIDDEN) else [row for row in rows if types[row] == types[centre]]
-            values = builders["holes"].add((starts[row] + i for row in sources), sample)
-            if i == 0:
-                names = {name for value in values for name in value.decode().split(",") if name}
-                layers[templates[centre]] = sorted(names)
-        wildcard_ends.append(len(builders["holes"].ends))
-        counts: Counter[int] = Counter()
-        for row in rows:
-            for day, count in days[day_starts[row] : day_starts[row + 1]]:
-                counts[day] += count
-        merged_days += sorted(counts.items())
-        day_ends.append(len(merged_days))
-    first = [[t for t in arrays["first"][rows].tolist() if t != NO_TIME] for rows in members.values()]
-    merged: Arrays = {
-        "form_ends": np.cumsum([len(templates[centre]) for centre in members], dtype=np.int64),
-        "forms": np.frombuffer(b"".join(templates[centre] for centre in members), np.uint8),
-        "counts": np.array([int(arrays["counts"][rows].sum()) for rows in members.values()], np.uint64),
-        "first": np.array([min(times, default=NO_TIME) for times in first], np.int64),
-        "last": np.array([int(arrays["last"][rows].max()) for rows in members.values()], np.int64),
-        "day_ends": np.array(day_ends, np.int64),
-        "days": np.array([day for day, _ in merged_days], np.int32),
-        "day_counts": np.array([count for _, count in merged_days], np.uint64),
-        "hole_ends": np.array(wildcard_ends, np.int64),
-    }
-    for name, builder in builders.items():
-        merged.update(builder.arrays(name))
-    return merged, layers
 
 
 __all__ = ["THRESHOLD", "PayloadGroups"]

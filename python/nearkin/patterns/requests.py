@@ -5,9 +5,8 @@
 | `log` | common or combined log format (`crates/nearkin-patterns`) | a time in brackets before a string in quotes |
 | `jsonl` | one JSON object per line, with the URL in a field | the suffix, or a leading `{` |
 | `txt` | one URL, path or request line per line | none of the others |
-| `har` | a browser's recording: one JSON object with `log.entries` | the suffix `.har` |
 
-Lines that are not requests are counted by reason. Except for recordings, memory is bounded by the size of a block.
+Lines that are not requests are counted by reason. Memory is bounded by the size of a block.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ from nearkin.patterns.inputs import NO_TIME, parse_time
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RequestFormat: TypeAlias = Literal["log", "jsonl", "txt", "har"]
+RequestFormat: TypeAlias = Literal["log", "jsonl", "txt"]
 _Row: TypeAlias = "tuple[str, str | None, int, str | None]"
 """URL, method, time and client of a request."""
 _BLOCK = 1 << 22
 _MAX_MALFORMED = 10
 """Maximum length of `first_malformed`."""
 _MAX_BYTES = 1 << 28
-"""Maximum size of a line and of a recording."""
+"""Maximum size of a line."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class RequestReader:
     ----------
     inputs : path, or iterable of paths
         Files, compressed or not; `-` for standard input.
-    format : {"log", "jsonl", "txt", "har"}, optional
+    format : {"log", "jsonl", "txt"}, optional
         None recognizes each file by its name and first bytes.
     fields : Fields, optional
         Fields of JSON records.
@@ -148,10 +147,7 @@ class RequestReader:
                 block = _read(stream, path)
                 kind = self._format or detect_format(path, block)
                 self.formats.add(kind)
-                if kind == "har":
-                    yield from self._read_recording(path, block, stream)
-                else:
-                    yield from self._read_lines(path, block, stream, kind)
+                yield from self._read_lines(path, block, stream, kind)
 
     def _skip(self, path: str, line: int, reason: str) -> None:
         self.malformed[reason] = self.malformed.get(reason, 0) + 1
@@ -221,29 +217,6 @@ class RequestReader:
         self.seen.update(name for name, value in named.items() if name is not None and value is not None)
         return url, None if method is None else str(method), ticks, None if client is None else str(client)
 
-    def _read_recording(self, path: str, block: bytes, stream: ByteStream) -> Iterator[Requests]:
-        """Read the requests of a HAR file."""
-        text = block
-        while following := _read(stream, path):
-            text += following
-            if len(text) > _MAX_BYTES:
-                raise InputError(f"{path} has more than {_MAX_BYTES:,} bytes, the maximum of a recording", file=path)
-        try:
-            entries = json.loads(text.removeprefix(b"\xef\xbb\xbf"))["log"]["entries"]
-            requests = [(entry.get("request") or {}, entry.get("startedDateTime")) for entry in entries]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"{path} is not a HAR file: it has no log.entries ({error})", file=path) from error
-        rows: list[_Row] = []
-        for number, (request, time) in enumerate(requests, 1):
-            url = request.get("url") if isinstance(request, dict) else None
-            if isinstance(url, str):
-                ticks = parse_time(time)
-                rows.append((url, request.get("method"), NO_TIME if ticks is None else ticks, None))
-            else:
-                self._skip(path, number, "an entry without the URL of a request")
-        if rows:
-            yield _build_batch(rows)
-
 
 def _build_batch(rows: Sequence[_Row]) -> Requests:
     import pyarrow as pa
@@ -279,8 +252,6 @@ def detect_format(name: str, block: bytes) -> RequestFormat:
     """
     path = Path(name)
     suffix = (path.with_suffix("") if path.suffix in (".gz", ".zst", ".bz2", ".xz", ".lz4") else path).suffix.lower()
-    if suffix == ".har":
-        return "har"
     head = block[: 1 << 16].removeprefix(b"\xef\xbb\xbf").lstrip()
     if suffix in (".jsonl", ".ndjson") or head.startswith(b"{"):
         return "jsonl"

@@ -12,10 +12,11 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,8 @@ _WILDCARD = re.compile(rb"\xff([\x00-\xfe])")
 _TYPED = re.compile("\\{(?:" + "|".join(KINDS.values()) + ")\\}")
 _JSON = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
+MAX_EXAMPLES = 3
+"""Maximum number of examples of a pattern, as in the core."""
 MAX_SAMPLES = 5
 """Maximum number of values of a variable in a table."""
 _CHANGE_ORDER = {"new": 0, "gone": 1, "type": 2, "share": 3}
@@ -87,7 +90,7 @@ def pattern_id(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def count_distinct(hashes: npt.NDArray[np.uint64], sample: int) -> int:
+def count_distinct(hashes: Sequence[int], sample: int) -> int:
     """Return the number of distinct values that a sample represents: exact below its size, otherwise an estimate."""
     if len(hashes) < sample:
         return len(hashes)
@@ -101,25 +104,32 @@ def split_bytes(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> lis
 
 
 class Samples:
-    """Samples of a table of templates: hashes and values of each row."""
+    """Samples of a table of templates: hashes and values of each row, ascending by hash."""
 
     def __init__(self, arrays: Arrays, name: str) -> None:
         self._offsets = [0, *arrays[f"{name}_ends"].tolist()]
-        self._hashes = arrays[f"{name}_hashes"]
+        self._hashes = arrays[f"{name}_hashes"].tolist()
         self._values = split_bytes(arrays[f"{name}_text_ends"], arrays[f"{name}_text"])
 
-    def hashes(self, row: int) -> npt.NDArray[np.uint64]:
-        """Return the hashes of a row, ascending."""
-        hashes: npt.NDArray[np.uint64] = self._hashes[self._offsets[row] : self._offsets[row + 1]]
-        return hashes
+    def union(self, rows: Iterable[int], limit: int) -> tuple[list[int], list[bytes]]:
+        """Return the smallest hashes of some rows, ascending, and their values."""
+        values: dict[int, bytes] = {}
+        for row in rows:
+            span = slice(self._offsets[row], self._offsets[row + 1])
+            values.update(zip(self._hashes[span], self._values[span], strict=True))
+        hashes = sorted(values)[:limit]
+        return hashes, [values[key] for key in hashes]
 
-    def values(self, row: int, limit: int | None = None) -> list[bytes]:
-        """Return the values of a row, by hash."""
-        return self._values[self._offsets[row] : self._offsets[row + 1]][:limit]
 
-    def texts(self, row: int, limit: int | None = None) -> list[str]:
-        """Return the values of a row as text, by hash."""
-        return [value.decode("utf-8", "backslashreplace") for value in self.values(row, limit)]
+class Group(NamedTuple):
+    """The templates of a pattern: that of its centre, and the sampled values of each variable."""
+
+    template: bytes
+    values: list[list[bytes]]
+
+
+def _decode(values: Iterable[bytes]) -> list[str]:
+    return [value.decode("utf-8", "backslashreplace") for value in values]
 
 
 def table_schema(extra: Sequence[tuple[str, Any]] = ()) -> pa.Schema:
@@ -154,14 +164,16 @@ def build_table(
     *,
     text: Callable[[bytes], str] = template_text,
     names: Callable[[bytes], list[str]] = lambda template: variable_names(variable_types(template)),
-    extra: Sequence[tuple[str, Any, Callable[[bytes], Any]]] = (),
+    extra: Sequence[tuple[str, Any, Callable[[Group], Any]]] = (),
+    groups: Mapping[int, Sequence[int]] | None = None,
+    num_shared: int = 0,
 ) -> pa.Table:
     """Return the table of patterns, by decreasing number of items, then by text.
 
     Parameters
     ----------
     arrays : dict
-        `FormTable.arrays()` of a table whose templates are the patterns.
+        `FormTable.arrays()` of a table of templates.
     total : int
         Number of items, for shares.
     sample : int
@@ -171,46 +183,55 @@ def build_table(
     names : callable
         Maps a template to the names of its variables.
     extra : sequence of (name, Arrow type, callable)
-        Columns of the class, from a template.
+        Columns of the class, from a group.
+    groups : mapping of int to rows, optional
+        Rows of the templates of each pattern, by the row of its centre. Default: each template is a pattern.
+    num_shared : int
+        Number of first variables that all templates of a group have. Values of the others are those of the templates
+        with the types of the centre.
     """
     import pyarrow as pa
 
     templates = split_bytes(arrays["form_ends"], arrays["forms"])
-    texts, counts = [text(template) for template in templates], arrays["counts"].tolist()
+    types = [variable_types(template) for template in templates]
     values, examples, sources = (Samples(arrays, name) for name in ("holes", "examples", "sources"))
-    wildcard_offsets, day_offsets = [0, *arrays["hole_ends"].tolist()], [0, *arrays["day_ends"].tolist()]
-    days, day_counts = arrays["days"].tolist(), arrays["day_counts"].tolist()
-    first, last = ([None if t == NO_TIME else t for t in arrays[name].tolist()] for name in ("first", "last"))
+    starts, day_starts = ([0, *arrays[f"{name}_ends"].tolist()] for name in ("hole", "day"))
+    columns = ("counts", "first", "last", "days", "day_counts")
+    counts, first, last, days, day_counts = (arrays[name].tolist() for name in columns)
     rows = []
-    for row in sorted(range(len(templates)), key=lambda row: (-counts[row], texts[row])):
-        template = templates[row]
-        wildcards = range(wildcard_offsets[row], wildcard_offsets[row + 1])
-        variables = [
-            {
-                "name": name,
-                "type": kind,
-                "distinct": count_distinct(values.hashes(wildcard), sample),
-                "samples": values.texts(wildcard, MAX_SAMPLES),
-            }
-            for wildcard, name, kind in zip(wildcards, names(template), variable_types(template), strict=True)
-        ]
+    for centre, members in ({row: [row] for row in range(len(templates))} if groups is None else groups).items():
+        template, pattern = templates[centre], text(templates[centre])
+        alike = [row for row in members if types[row] == types[centre]]
+        variables: list[dict[str, Any]] = []
+        group = Group(template, [])
+        for i, (name, kind) in enumerate(zip(names(template), types[centre], strict=True)):
+            hashes, found = values.union((starts[row] + i for row in (members if i < num_shared else alike)), sample)
+            group.values.append(found)
+            samples = _decode(found[:MAX_SAMPLES])
+            variables.append(
+                {"name": name, "type": kind, "distinct": count_distinct(hashes, sample), "samples": samples}
+            )
+        by_day: Counter[int] = Counter()
+        for row in members:
+            for i in range(day_starts[row], day_starts[row + 1]):
+                by_day[days[i]] += day_counts[i]
+        count, latest = sum(counts[row] for row in members), max(last[row] for row in members)
         rows.append(
             {
-                "id": pattern_id(texts[row]),
-                "pattern": texts[row],
-                **{name: value(template) for name, _, value in extra},
-                "count": counts[row],
-                "share": counts[row] / max(total, 1),
-                "first_seen": first[row],
-                "last_seen": last[row],
-                "sources": count_distinct(sources.hashes(row), sample),
-                "examples": examples.texts(row),
+                "id": pattern_id(pattern),
+                "pattern": pattern,
+                **{name: value(group) for name, _, value in extra},
+                "count": count,
+                "share": count / max(total, 1),
+                "first_seen": min((first[row] for row in members if first[row] != NO_TIME), default=None),
+                "last_seen": None if latest == NO_TIME else latest,
+                "sources": count_distinct(sources.union(members, sample)[0], sample),
+                "examples": _decode(examples.union(members, MAX_EXAMPLES)[1]),
                 "variables": variables,
-                "days": [
-                    {"day": days[i], "count": day_counts[i]} for i in range(day_offsets[row], day_offsets[row + 1])
-                ],
+                "days": [{"day": day, "count": number} for day, number in sorted(by_day.items())],
             }
         )
+    rows.sort(key=lambda row: (-row["count"], row["pattern"]))
     return pa.Table.from_pylist(rows, table_schema([(name, kind) for name, kind, _ in extra]))
 
 

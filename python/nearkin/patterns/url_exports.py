@@ -1,8 +1,8 @@
-"""Exports of patterns of URLs: regular expressions, OpenAPI, nginx, ModSecurity.
+"""Exports of patterns of URLs: regular expressions, OpenAPI, ModSecurity.
 
 Regular expressions are for canonical URLs (`crates/nearkin-patterns`): percent-escapes in capitals, parameters in any
-order. They match every URL of the pattern and more, because a type such as `slug` is reduced to its characters. nginx
-and ModSecurity see decoded paths, and their expressions are for those.
+order. They match every URL of the pattern and more, because a type such as `slug` is reduced to its characters.
+ModSecurity sees decoded paths, and its expressions are for those.
 """
 
 from __future__ import annotations
@@ -211,19 +211,6 @@ def _group_by_path(patterns: list[UrlPattern]) -> list[tuple[str, list[UrlPatter
     return [(path, groups[typed, path]) for typed, path in sorted(groups)]
 
 
-def to_nginx(patterns: list[UrlPattern]) -> str:
-    """Return locations of nginx, one for each path."""
-    lines = ["# Other requests are refused. nginx tries locations in this order.", "location / { return 404; }"]
-    for path, group in _group_by_path(patterns):
-        methods = sorted({pattern.method for pattern in group})
-        lines += [f"# {text}" for text in sorted(pattern.text for pattern in group)]
-        lines.append(f'location ~ "{path}" {{')
-        if all(methods):
-            lines.append(f"    limit_except {' '.join(methods)} {{ deny all; }}")
-        lines += ["    # proxy_pass http://application;", "}"]
-    return "\n".join(lines) + "\n"
-
-
 def to_modsecurity(patterns: list[UrlPattern], *, first_rule: int) -> str:
     """Return rules of ModSecurity (2.9, 3) that refuse unmatched requests (404) and values of other types (400)."""
     number = first_rule
@@ -285,4 +272,4 @@ def _variable(name: str) -> str:
     return f"{collection}{colon}/^{expression}$/"
 
 
-__all__ = ["to_modsecurity", "to_nginx", "to_openapi", "to_regex"]
+__all__ = ["to_modsecurity", "to_openapi", "to_regex"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -98,9 +98,6 @@ class UrlPatterns(Patterns):
     def _params(self) -> dict[str, Any]:
         return {"support": self._support, "drop_trackers": self._drop_trackers, "keep": list(self._keep)}
 
-    def _items_name(self) -> str:
-        return "urls"
-
     def fit(  # type: ignore[override]
         self: _Self, urls: Items, methods: Any = None, times: Any = None, clients: Any = None
     ) -> _Self:
@@ -142,23 +139,10 @@ class UrlPatterns(Patterns):
             self._methods = None
 
     def _scan(
-        self,
-        tables: Mapping[str, FormTable],
-        batch: ItemBatch,
-        times: npt.NDArray[np.int64] | None,
-        sources: Strings | None,
+        self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
     ) -> list[int]:
         methods = None if self._methods is None else self._methods.take(batch)
-        table = tables["forms"]
-        skipped = add_urls(table, batch.items, times, sources, methods, self._drop_trackers)
-        self._compact(table, len(table))
-        return skipped
-
-    def _absorb(self, tables: Mapping[str, FormTable], skipped: Mapping[str, int]) -> None:
-        new, old = tables["forms"], self._tables["forms"]
-        for table in (new, old):
-            self._compact(table, len(new) + len(old))
-        super()._absorb(tables, skipped)
+        return add_urls(table, batch.items, times, sources, methods, self._drop_trackers)
 
     def _compact(self, table: FormTable, size: int) -> None:
         """Replace the templates of a table by those of its patterns if there are too many."""
@@ -172,8 +156,7 @@ class UrlPatterns(Patterns):
         return self._support, pins, splits, len(table.arrays()["sources_hashes"]) > 0, keep
 
     def _build(self) -> _BuiltUrls:
-        table = self._tables["forms"]
-        sites = UrlSites(table, *self._rules(table))
+        sites = UrlSites(self._table, *self._rules(self._table))
         patterns = [_build_pattern(*row) for row in sites.patterns()]
         by_template = {pattern.template: pattern for pattern in patterns}
         return _BuiltUrls(sites, patterns, by_template, {pattern.id: pattern for pattern in patterns})
@@ -207,8 +190,8 @@ class UrlPatterns(Patterns):
             text=lambda template: by_template[template].text,
             names=lambda template: by_template[template].names,
             extra=[
-                ("method", pa.string(), lambda template: by_template[template].method or None),
-                ("host", pa.string(), lambda template: by_template[template].host or None),
+                ("method", pa.string(), lambda group: by_template[group.template].method or None),
+                ("host", pa.string(), lambda group: by_template[group.template].host or None),
             ],
         )
         ids = {pattern.text: pattern.id for pattern in built.patterns}
@@ -403,10 +386,6 @@ class UrlPatterns(Patterns):
             Title and version of the document.
         """
         return url_exports.to_openapi(self._patterns().patterns, title=title, version=version)
-
-    def to_nginx(self) -> str:
-        """Return locations of nginx, one for each path; all other paths are refused with 404."""
-        return url_exports.to_nginx(self._patterns().patterns)
 
     def to_modsecurity(self, *, first_rule: int = 100_000) -> str:
         """Return rules of ModSecurity that refuse requests without a pattern.
