@@ -6,8 +6,14 @@
 //! A module uses only modules to its left: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text`
 //! · `recipe` · `families` · `digests` · `index` · `dedup` · `patterns` · `store`.
 
-/// Define `register`, which adds the classes in brackets and the functions to the module.
+/// Define `register`, which adds the classes in brackets and the functions, or those of submodules, to the module.
 macro_rules! register {
+    (mod $($submodule:ident),+) => {
+        pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $($submodule::register(module)?;)+
+            Ok(())
+        }
+    };
     ($([$($class:ident),+])? $($function:ident),*) => {
         pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             $($(module.add_class::<$class>()?;)+)?
@@ -49,17 +55,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     locks::count_forks().into_python()?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    threads::register(module)?;
-    records::register(module)?;
-    vectors::register(module)?;
-    text::register(module)?;
-    recipe::register(module)?;
-    families::register(module)?;
-    digests::register(module)?;
-    index::register(module)?;
-    dedup::register(module)?;
-    patterns::register(module)?;
-    store::register(module)?;
+    register(module)?;
     // The stub lists all names; `python -m mypy.stubtest nearkin._core` compares it with this module.
     module.delattr("__all__")
+}
+
+register! {
+    mod threads, records, vectors, text, recipe, families, digests, index, dedup, patterns, store
 }

@@ -13,12 +13,13 @@ use nearkin_core::segment::with_sigbus_guard;
 use nearkin_core::store::{self, BlockSource, Documents, Id, IdColumn, Packed, PackedTexts, TextColumn};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::convert::texts::Texts;
 use crate::convert::{Array, Slice};
 use crate::errors::IntoPython;
+use crate::index::{self, Key};
 use crate::threads::{detached, detached_unless};
 
 /// Maximum number of lookups, or texts, for the calling thread: waking the pool takes as long.
@@ -29,46 +30,34 @@ const FEW_TEXTS: usize = 4;
 /// Ids from Python.
 #[derive(FromPyObject)]
 enum Ids<'py> {
-    Ints(Slice<'py, i64>),
-    Names(Vec<PyBackedStr>),
+    Uniform(index::Ids<'py>),
     Mixed(Vec<Key>),
-}
-
-#[derive(FromPyObject)]
-enum Key {
-    Int(i64),
-    Name(PyBackedStr),
 }
 
 /// The same without Python.
 enum IdView<'a> {
-    Ints(&'a [i64]),
-    Names(Vec<&'a str>),
+    Uniform(index::IdView<'a>),
     Mixed(Vec<Id<'a>>),
 }
 
 impl Ids<'_> {
-    fn view(&self) -> PyResult<IdView<'_>> {
-        Ok(match self {
-            Self::Ints(ids) => IdView::Ints(&ids),
-            Self::Names(ids) => IdView::Names(ids.iter().map(|id| &**id).collect()),
-            Self::Mixed(ids) => IdView::Mixed(
-                ids.iter()
-                    .map(|id| match id {
-                        Key::Int(id) => Id::Int(*id),
-                        Key::Name(id) => Id::Name(id),
-                    })
-                    .collect(),
-            ),
-        })
+    fn view(&self) -> IdView<'_> {
+        let id = |key| match key {
+            &Key::Int(id) => Id::Int(id),
+            Key::Name(id) => Id::Name(id),
+        };
+        match self {
+            Self::Uniform(ids) => IdView::Uniform(ids.view()),
+            Self::Mixed(ids) => IdView::Mixed(ids.iter().map(id).collect()),
+        }
     }
 }
 
 impl IdView<'_> {
     fn column(&self) -> IdColumn<'_> {
         match self {
-            Self::Ints(ids) => IdColumn::Ints(ids),
-            Self::Names(ids) => IdColumn::Names(ids),
+            Self::Uniform(index::IdView::Ints(ids)) => IdColumn::Ints(ids),
+            Self::Uniform(index::IdView::Names(ids)) => IdColumn::Names(ids),
             Self::Mixed(ids) => IdColumn::Mixed(ids),
         }
     }
@@ -139,7 +128,7 @@ impl StoreSegment {
         level: i32,
         packed: Option<(PyBackedBytes, Vec<PackedSource>)>,
     ) -> PyResult<()> {
-        let ids = ids.view()?;
+        let ids = ids.view();
         let extras: Option<Vec<&[u8]>> = extras.as_ref().map(|extras| extras.iter().map(|extra| &**extra).collect());
         let texts = texts.map(Texts::new).transpose()?;
         let packed = packed.as_ref().map(|(dictionary, sources)| PackedTexts {
@@ -204,7 +193,7 @@ impl StoreSegment {
 
     /// Return offsets, and the rows that have each id.
     fn find_ids(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<(Array<i64>, Array<i64>)> {
-        let ids = ids.view()?;
+        let ids = ids.view();
         let column = ids.column();
         let (offsets, rows) = self.read(py, column.len() > FEW, |segment| segment.find_ids(column))?;
         Ok((Array(offsets), Array(rows)))
@@ -236,7 +225,7 @@ impl StoreSegment {
     /// Search several files for ids; return indices of ids, and the rows that have them.
     #[staticmethod]
     fn find_ids_in(py: Python<'_>, files: Vec<Py<Self>>, ids: Ids<'_>) -> PyResult<(Array<i64>, Array<i64>)> {
-        let ids = ids.view()?;
+        let ids = ids.view();
         let column = ids.column();
         let (mut owners, mut rows) = (Vec::new(), Vec::new());
         for file in &files {

@@ -192,29 +192,13 @@ fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<
 }
 
 /// Offsets, norms and slacks of the rows of a matrix.
-struct FewFunctions<'py> {
-    offset: Slice<'py, f64>,
-    norms: Slice<'py, f64>,
-    slack: Slice<'py, f64>,
-}
+type FewFunctions<'py> = (Slice<'py, f64>, Slice<'py, f64>, Slice<'py, f64>);
 
-impl<'py> FromPyObject<'_, 'py> for FewFunctions<'py> {
-    type Error = PyErr;
-
-    fn extract(value: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (offset, norms, slack) = value.extract()?;
-        Ok(Self { offset, norms, slack })
-    }
-}
-
-impl FewFunctions<'_> {
-    fn check(&self, count: usize) -> PyResult<Functions<'_>> {
-        let functions = Functions { offset: &self.offset, norms: &self.norms, slack: &self.slack };
-        check_length("offset", functions.offset.len(), count)?;
-        check_length("norms", functions.norms.len(), count)?;
-        check_length("slack", functions.slack.len(), count)?;
-        Ok(functions)
-    }
+fn check_functions<'a>((offset, norms, slack): &'a FewFunctions<'_>, count: usize) -> PyResult<Functions<'a>> {
+    check_length("offset", offset.len(), count)?;
+    check_length("norms", norms.len(), count)?;
+    check_length("slack", slack.len(), count)?;
+    Ok(Functions { offset, norms, slack })
 }
 
 /// True if the calling thread computes the codes of n rows with m functions.
@@ -233,7 +217,7 @@ fn few_sign_codes(
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
+    let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
     dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
@@ -254,7 +238,7 @@ fn few_band_codes(
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
+    let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
@@ -276,7 +260,7 @@ fn few_floor_codes(
     mut out: PyReadwriteArray2<'_, i64>,
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
+    let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("out", out.len(), n * m)?;
     dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
@@ -362,39 +346,18 @@ fn exact_values_csr(
     Ok(Array(result))
 }
 
-/// The parameters of `Bound`, checked against the shape of the products.
-struct Bounds<'py> {
-    rows: Slice<'py, f64>,
-    columns: Slice<'py, f64>,
-    row_slack: Slice<'py, f64>,
-    column_slack: Slice<'py, f64>,
-}
+/// The parameters of `Bound`: rows, columns, slacks of rows and of columns.
+type Bounds<'py> = (Slice<'py, f64>, Slice<'py, f64>, Slice<'py, f64>, Slice<'py, f64>);
 
-impl<'py> FromPyObject<'_, 'py> for Bounds<'py> {
-    type Error = PyErr;
-
-    fn extract(value: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (rows, columns, row_slack, column_slack) = value.extract()?;
-        Ok(Self { rows, columns, row_slack, column_slack })
+fn check_bounds<'a>(bounds: &'a Bounds<'_>, (n, m): (usize, usize)) -> PyResult<Limit<'a>> {
+    let (rows, columns, row_slack, column_slack) = bounds;
+    check_length("rows", rows.len(), n)?;
+    if !row_slack.is_empty() {
+        check_length("row_slack", row_slack.len(), n)?;
     }
-}
-
-impl Bounds<'_> {
-    fn check(&self, (n, m): (usize, usize)) -> PyResult<Limit<'_>> {
-        let bound = Limit {
-            rows: &self.rows,
-            columns: &self.columns,
-            row_slack: &self.row_slack,
-            column_slack: &self.column_slack,
-        };
-        check_length("rows", bound.rows.len(), n)?;
-        if !bound.row_slack.is_empty() {
-            check_length("row_slack", bound.row_slack.len(), n)?;
-        }
-        check_length("columns", bound.columns.len(), m)?;
-        check_length("column_slack", bound.column_slack.len(), m)?;
-        Ok(bound)
-    }
+    check_length("columns", columns.len(), m)?;
+    check_length("column_slack", column_slack.len(), m)?;
+    Ok(Limit { rows, columns, row_slack, column_slack })
 }
 
 type UncertainEntries = (Array<i64>, Array<i64>);
@@ -424,7 +387,7 @@ fn sign_codes(
             &values
         }
     };
-    let (bound, out) = (bounds.check((n, m))?, out.as_slice_mut()?);
+    let (bound, out) = (check_bounds(&bounds, (n, m))?, out.as_slice_mut()?);
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor, row_offset, offset: &offset, bound };
@@ -445,7 +408,7 @@ fn floor_codes(
     mut out: PyReadwriteArray2<'_, i64>,
 ) -> PyResult<UncertainEntries> {
     let (n, m) = products.shape();
-    let (bound, out) = (bounds.check((n, m))?, out.as_slice_mut()?);
+    let (bound, out) = (check_bounds(&bounds, (n, m))?, out.as_slice_mut()?);
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m)?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset: &offset, bound };
@@ -466,7 +429,7 @@ fn band_codes(
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<UncertainEntries> {
     let (n, m) = products.shape();
-    let (bound, out) = (bounds.check((n, m))?, out.as_slice_mut()?);
+    let (bound, out) = (check_bounds(&bounds, (n, m))?, out.as_slice_mut()?);
     check_length("offset", offset.len(), m)?;
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;

@@ -169,17 +169,22 @@ fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncat
     detached(py, || hash_file(&path, options))
 }
 
-/// Return the result of `work` for each file, in order.
+/// Return the result of `work` for each file, or its exception, in order.
 fn each_file<T: Send>(
     py: Python<'_>,
     paths: &[PathBuf],
     work: impl Fn(&Path) -> nearkin_core::Result<T> + Sync + Send,
-) -> PyResult<Vec<nearkin_core::Result<T>>> {
-    detached(py, || {
+) -> PyResult<Vec<(Option<T>, Option<PyErr>)>> {
+    let results: Vec<nearkin_core::Result<T>> = detached(py, || {
         let stop = CancelToken::current();
         let one = |path: &PathBuf| stop.check().and_then(|()| stop.within(|| work(path)));
         Ok(paths.par_iter().map(one).collect())
-    })
+    })?;
+    let convert = |result: nearkin_core::Result<T>| match result {
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(to_python(error))),
+    };
+    Ok(results.into_iter().map(convert).collect())
 }
 
 type HashedFile = (Option<(String, u64, u64, u64)>, Option<PyErr>);
@@ -193,14 +198,10 @@ fn ssdeep_hash_contents(
     truncate: bool,
 ) -> PyResult<Vec<HashedFile>> {
     let options = options(eliminate_runs, truncate);
-    let hashed: Vec<nearkin_core::Result<_>> = each_file(py, &paths, |path| hash_file_and_content(path, options))?;
-    Ok(hashed
-        .into_iter()
-        .map(|file| match file {
-            Ok(file) => (Some((file.digest, (file.content >> 64) as u64, file.content as u64, file.length)), None),
-            Err(error) => (None, Some(to_python(error))),
-        })
-        .collect())
+    each_file(py, &paths, |path| {
+        let file = hash_file_and_content(path, options)?;
+        Ok((file.digest, (file.content >> 64) as u64, file.content as u64, file.length))
+    })
 }
 
 /// Return the bytes of a regular file; other kinds are refused without being opened.
@@ -219,14 +220,7 @@ fn ssdeep_hash_files(
     truncate: bool,
 ) -> PyResult<Vec<(Option<String>, Option<PyErr>)>> {
     let options = options(eliminate_runs, truncate);
-    let digests: Vec<nearkin_core::Result<String>> = each_file(py, &paths, |path| hash_file(path, options))?;
-    Ok(digests
-        .into_iter()
-        .map(|digest| match digest {
-            Ok(digest) => (Some(digest), None),
-            Err(error) => (None, Some(to_python(error))),
-        })
-        .collect())
+    each_file(py, &paths, |path| hash_file(path, options))
 }
 
 #[pyclass(frozen, name = "SsdeepHasher", module = "nearkin._core")]

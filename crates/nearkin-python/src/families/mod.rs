@@ -5,7 +5,6 @@ pub(crate) mod minhash;
 
 use pyo3::prelude::*;
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    datasketch::register(module)?;
-    minhash::register(module)
+register! {
+    mod datasketch, minhash
 }

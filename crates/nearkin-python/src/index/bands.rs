@@ -124,7 +124,7 @@ impl BandCore {
 
     /// Add signatures; without ids, row numbers are the ids.
     fn add(&self, py: Python<'_>, ids: Option<Ids<'_>>, signatures: Signatures<'_>, existing: &str) -> PyResult<usize> {
-        let (existing, ids) = (parse_existing(existing)?, Ids::view_of(ids.as_ref())?);
+        let (existing, ids) = (parse_existing(existing)?, ids.as_ref().map(Ids::view));
         let new = IdView::new_ids(ids.as_ref());
         let few = |index: &Either| {
             let count = signatures.len() / dispatch!(index, index => index.shape().0);

@@ -87,7 +87,7 @@ impl DigestCore {
         strict: bool,
         existing: &str,
     ) -> PyResult<usize> {
-        let (ids, existing) = (Ids::view_of(ids.as_ref())?, parse_existing(existing)?);
+        let (ids, existing) = (ids.as_ref().map(Ids::view), parse_existing(existing)?);
         let digests = parse_all(digests, strict)?;
         let few = |index: &Index| digests.len() <= FEW && index.adds_quickly(digests.len());
         self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), &digests, existing))

@@ -173,7 +173,7 @@ impl HammingCore {
 
     /// Add fingerprints; without ids, row numbers are the ids.
     fn add(&self, py: Python<'_>, ids: Option<Ids<'_>>, fps: Slice<u64>, existing: &str) -> PyResult<usize> {
-        let (ids, fps, existing) = (Ids::view_of(ids.as_ref())?, &*fps, parse_existing(existing)?);
+        let (ids, fps, existing) = (ids.as_ref().map(Ids::view), &*fps, parse_existing(existing)?);
         let few = |index: &Index| index.adds_quickly(fps.len() / popcount::words_of(index.bits()));
         self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), fps, existing))
     }

@@ -305,7 +305,7 @@ impl LshCore {
         vectors: VectorArray<'_>,
         existing: &str,
     ) -> PyResult<usize> {
-        let (ids, hashes, vectors) = (Ids::view_of(ids.as_ref())?, hashes.view(), vectors.view());
+        let (ids, hashes, vectors) = (ids.as_ref().map(Ids::view), hashes.view(), vectors.view());
         let existing = parse_existing(existing)?;
         self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), hashes, vectors, existing))
     }

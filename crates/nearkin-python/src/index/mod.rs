@@ -161,7 +161,7 @@ impl<I: Indexed> Locked<I> {
 
     /// Remove ids; return how many.
     pub(crate) fn remove(&self, py: Python<'_>, ids: &Ids<'_>, missing_ok: bool) -> PyResult<usize> {
-        let ids = ids.view()?;
+        let ids = ids.view();
         self.change(py, |index| index.remove(ids.keys(), missing_ok))
     }
 
@@ -189,16 +189,11 @@ pub(crate) enum IdView<'a> {
 }
 
 impl Ids<'_> {
-    pub(crate) fn view(&self) -> PyResult<IdView<'_>> {
-        Ok(match self {
-            Self::Ints(ids) => IdView::Ints(&ids),
+    pub(crate) fn view(&self) -> IdView<'_> {
+        match self {
+            Self::Ints(ids) => IdView::Ints(ids),
             Self::Names(ids) => IdView::Names(ids.iter().map(|id| &**id).collect()),
-        })
-    }
-
-    /// Return the ids of an added batch: row numbers if there are none.
-    pub(crate) fn view_of<'a>(ids: Option<&'a Ids<'_>>) -> PyResult<Option<IdView<'a>>> {
-        ids.map(Ids::view).transpose()
+        }
     }
 }
 
@@ -290,11 +285,6 @@ pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    bands::register(module)?;
-    components::register(module)?;
-    digests::register(module)?;
-    hamming::register(module)?;
-    lsh::register(module)?;
-    sketches::register(module)
+register! {
+    mod bands, components, digests, hamming, lsh, sketches
 }

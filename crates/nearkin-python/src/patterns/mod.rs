@@ -41,9 +41,6 @@ pub(crate) fn add_scanned(
     })
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    lines::register(module)?;
-    payloads::register(module)?;
-    table::register(module)?;
-    urls::register(module)
+register! {
+    mod lines, payloads, table, urls
 }

@@ -7,8 +7,6 @@ pub(crate) mod words;
 
 use pyo3::prelude::*;
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    chunking::register(module)?;
-    edits::register(module)?;
-    idf::register(module)
+register! {
+    mod chunking, edits, idf
 }
