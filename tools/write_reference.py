@@ -47,7 +47,7 @@ GROUPS: dict[str, list[str]] = {
         *("theory.simhash", "theory.containment"),
     ],
     "Compatibility": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
-    "Modules": ["ssdeep", "index.permutations", "spark", "sklearn", "plot", "io", "report", "errors"],
+    "Modules": ["ssdeep", "spark", "sklearn", "plot", "io", "report", "errors"],
     "Settings": ["num_threads", "set_num_threads"],
 }
 """The menu: names of `nearkin`. The page of a module shows what it defines or re-exports."""

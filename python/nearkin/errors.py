@@ -23,11 +23,13 @@ the exception.
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import stat
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,31 @@ def check_count(name: str, value: object, minimum: int, maximum: int, allowed: s
     if number is None or isinstance(value, bool) or not minimum <= number <= maximum:
         raise bad_parameter(name, repr(value) if number is None or isinstance(value, bool) else number, allowed)
     return number
+
+
+def check_choice(name: str, value: object, *choices: str) -> None:
+    """Raise ParameterError unless a value is one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        quoted = [f'"{choice}"' for choice in choices]
+        raise bad_parameter(name, repr(value), f"{', '.join(quoted[:-1])} or {quoted[-1]}")
+
+
+def check_number(name: str, value: object, allowed: str, valid: Callable[[float], bool]) -> float:
+    """Return a finite number for which `valid` holds, after checking it."""
+    try:
+        number = float(value)  # type: ignore[arg-type]  # A TypeError is handled.
+    except (TypeError, ValueError):
+        raise bad_parameter(name, repr(value), allowed) from None
+    if not (math.isfinite(number) and valid(number)):
+        raise bad_parameter(name, value, allowed)
+    return number
+
+
+def check_share(name: str, value: object, allowed: str, valid: Callable[[float], bool]) -> float:
+    """Return an integer or a float for which `valid` holds, after checking it; strings and booleans are errors."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not valid(value):
+        raise bad_parameter(name, repr(value), allowed)
+    return float(value)
 
 
 def check_regular(path: str | os.PathLike[str], expected: str = "a file that `save` has written") -> None:

@@ -52,18 +52,6 @@ def test_tables_are_the_fewest(p: float, k: int, recall: float) -> None:
     assert tables == 1 or float(theory.amplify(p, k, tables - 1)) < recall + 4 * np.finfo(float).eps
 
 
-def test_expected_scores_are_those_of_sorted_distances() -> None:
-    """The closed form agrees with 20,000 draws of M = 6 uniform positions: 12 sorted distances to edges, squared.
-
-    Each square is in [0, 1]; by Hoeffding a mean of 20,000 is within 0.0275 except with probability
-    2 exp(-2 · 20000 · 0.0275²) < 2e-13.
-    """
-    rng = np.random.default_rng(41)
-    below = rng.random((20_000, 6))
-    edges = np.sort(np.concatenate([below, 1 - below], axis=1), axis=1) ** 2
-    assert np.abs(edges.mean(axis=0) - theory.probe_scores(6)).max() < 0.0275
-
-
 def test_balls_cut_more_regions_than_planes() -> None:
     """Circles make n² − n + 2; d + 1 balls make one region more than planes."""
     assert [n * n - n + 2 for n in range(1, 9)] == [theory.ball_regions(n, 2) for n in range(1, 9)]
@@ -95,7 +83,7 @@ def test_amplifying_all_tables_keeps_what_is_near_before_what_is_far(
     """Its probabilities are those of the amplified law, and k alone does not change rho."""
     before = theory.sensitivity(theory.hyperplane, near, far)
     after = before.amplified(k, tables)
-    curve = theory.s_curve(theory.hyperplane, [near, far], k, tables)
+    curve = theory.amplify(theory.hyperplane([near, far]), k, tables)
     assert (near, far) == (after.near, after.far)
     assert curve.tolist() == [after.p_near, after.p_far]
     assert after.p_near >= after.p_far
@@ -123,7 +111,6 @@ def test_regions_are_counted_by_adding_one_cut_after_another(d: int) -> None:
         lambda: theory.u_tables(1.5, 4, 1),
         lambda: theory.u_functions_needed(0.5, 4, 1.0),
         lambda: theory.tables_needed(1.5, 4, 0.9),
-        lambda: theory.probe_scores(0),
         lambda: theory.ball_regions(0, 2),
         lambda: theory.plane_regions(2, 0),
         lambda: theory.rho(0.9, 0.0),

@@ -88,11 +88,9 @@ def test_hashed_signs_have_the_printed_values() -> None:
 
 
 def test_simple_laws() -> None:
-    """Bit sampling, grids, MinHash, Simple-LSH, and angle and feature variances at their limits."""
+    """Bit sampling, MinHash, and angle and feature variances at their limits."""
     assert [1.0, 0.75, 0.0] == theory.bit_sampling([0, 2, 8], 8).tolist()
-    assert 0.0 == float(theory.shifted_grid([2.0, 0.1]))
     assert [1.0, 0.5] == theory.minhash([1.0, 0.0], 1).tolist()
-    assert [1.0, 0.5, 0.0] == theory.simple_lsh([1.0, 0.0, -1.0]).tolist()
     assert 0.0 == float(theory.angle_variance(math.pi, 64))
     assert [0.0, 0.01] == theory.fourier_variance([1.0, 0.0], 100).tolist()
 
@@ -109,7 +107,6 @@ def test_simple_laws() -> None:
         lambda: theory.shift_invariant(1.0, "none"),  # type: ignore[arg-type]
         lambda: theory.shift_invariant(1.0, gamma=-1),
         lambda: theory.bit_sampling(9, 8),
-        lambda: theory.shifted_grid([1.0], width=0),
         lambda: theory.minhash(2.0),
         lambda: theory.hashed_signs([1] * 30, [1] * 30),
         lambda: theory.fourier_variance(0.5, 8, "none"),  # type: ignore[arg-type]

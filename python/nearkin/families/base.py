@@ -25,7 +25,7 @@ import inspect
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -113,7 +113,7 @@ class Family(ABC):
     _count: ClassVar[str] = "bits"
     """Parameter that is the number of functions."""
     _learned: ClassVar[tuple[str, ...]] = ()
-    """Arrays and numbers that `fit` sets and a file stores, in addition to `dimension_`."""
+    """Annotated arrays and numbers that `fit` sets and a file stores, in addition to `dimension_`."""
     _has_margins: ClassVar[bool] = True
     """False if a function of bits has no margin, so that it can't be probed."""
     _no_law: ClassVar[str] = "a family with a collision law"
@@ -126,6 +126,7 @@ class Family(ABC):
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
+        cls._learned = (*cls._learned, *(n for n in inspect.get_annotations(cls) if n.endswith("_") and n != "_"))
         if "name" in vars(cls):
             _FAMILIES[cls.name] = cls
 
@@ -134,9 +135,10 @@ class Family(ABC):
     def distance(self) -> Distance:
         """The measure that hash values approximate."""
 
-    @abstractmethod
     def _check(self) -> None:
         """Raise ParameterError for parameters out of range."""
+        check_seed(self.seed)
+        check_hashes(self._count, getattr(self, self._count))
 
     @abstractmethod
     def _fit(self, rows: Rows) -> None:
@@ -692,21 +694,3 @@ def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise bad_parameter(name, repr(value), "True or False")
     return bool(value)
-
-
-def check_choice(name: str, value: object, *choices: str) -> None:
-    """Raise ParameterError unless a value is one of the choices."""
-    if value not in choices:
-        quoted = [f'"{choice}"' for choice in choices]
-        raise bad_parameter(name, repr(value), f"{', '.join(quoted[:-1])} or {quoted[-1]}")
-
-
-def check_number(name: str, value: object, allowed: str, valid: Callable[[float], bool]) -> float:
-    """Return a finite number for which `valid` holds, after checking it."""
-    try:
-        number = float(value)  # type: ignore[arg-type]  # A TypeError is handled.
-    except (TypeError, ValueError):
-        raise bad_parameter(name, repr(value), allowed) from None
-    if not (np.isfinite(number) and valid(number)):
-        raise bad_parameter(name, value, allowed)
-    return number

@@ -11,6 +11,7 @@ Cost: one lookup per bit. Sources: Indyk and Motwani (STOC 1998), section 4.2; G
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, check_number
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -26,19 +27,18 @@ from nearkin.families.base import (
     Probes,
     ProjectionLabels,
     Projections,
-    check_hashes,
-    check_number,
-    check_seed,
     flip_probes,
     input_error,
     row_distances,
 )
 from nearkin.vectors.arrays import Floats, Ints, Rows
+from nearkin.vectors.projection import pack_bits
 
 _COLUMNS, _THRESHOLDS = 10, 11
 """Streams of the seed."""
 
 
+@dataclass(eq=False, repr=False)
 class BitSampling(Family):
     """Randomly chosen coordinates of 0/1 vectors, or random thresholds of bounded numbers.
 
@@ -81,17 +81,16 @@ class BitSampling(Family):
     name = "bit_sampling"
     kind = "bits"
     projection_labels = ProjectionLabels("value of a column", "1 above the limit", "distance to the limit")
-    _learned = ("columns_", "thresholds_", "low_", "high_")
 
-    columns_: Ints
-    thresholds_: Floats
-    low_: float
-    high_: float
+    bits: int = 64
+    _: KW_ONLY
+    limits: tuple[float, float] | Literal["auto"] | None = None
+    seed: int = 0
 
-    def __init__(
-        self, bits: int = 64, *, limits: tuple[float, float] | Literal["auto"] | None = None, seed: int = 0
-    ) -> None:
-        self.bits, self.limits, self.seed = bits, limits, seed
+    columns_: Ints = field(init=False)
+    thresholds_: Floats = field(init=False)
+    low_: float = field(init=False)
+    high_: float = field(init=False)
 
     @property
     def distance(self) -> Distance:
@@ -99,8 +98,7 @@ class BitSampling(Family):
         return "hamming" if self.limits is None else "l1"
 
     def _check(self) -> None:
-        check_hashes("bits", self.bits)
-        check_seed(self.seed)
+        super()._check()
         if self.limits is not None and self.limits != "auto":
             allowed = '(low, high) with low < high, "auto" or None'
             if len(self.limits) != 2:
@@ -139,9 +137,8 @@ class BitSampling(Family):
         step = max(1, (1 << 22) // max(rows.d, self.bits))
         for start in range(0, len(rows), step):
             bits = self._chosen_values(rows.slice(start, start + step)) > self.thresholds_
-            packed = np.packbits(bits, axis=1, bitorder="little")
-            words[start : start + step].view(np.uint8)[:, : packed.shape[1]] = packed
-        return words.view("<u8").astype(np.uint64, copy=False)
+            words[start : start + step] = pack_bits(bits)
+        return words
 
     def _chosen_values(self, rows: Rows) -> Floats:
         """Return the values of the chosen columns as `float64`, `(n, bits)`."""

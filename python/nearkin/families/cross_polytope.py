@@ -17,14 +17,15 @@ Sources: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS 2015), sections
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import PolytopeCore
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -32,10 +33,7 @@ from nearkin.families.base import (
     Probes,
     ProjectionLabels,
     Projections,
-    check_choice,
     check_directions,
-    check_hashes,
-    check_seed,
 )
 from nearkin.vectors.arrays import Floats, Matrix, Rows
 
@@ -46,6 +44,7 @@ _BATCH = 1 << 22
 """Numbers of a batch of rows that are converted to dense rows."""
 
 
+@dataclass(eq=False, repr=False)
 class CrossPolytope(Family):
     """Nearest vertices of randomly rotated cross-polytopes, for angles (cosine).
 
@@ -85,7 +84,7 @@ class CrossPolytope(Family):
 
     name = "cross_polytope"
     kind = "keys"
-    distance: Distance = "cosine"
+    distance: ClassVar[Distance] = "cosine"
     _count = "hashes"
     projection_labels = ProjectionLabels(
         "largest coordinate after rotation, as a share of the length",
@@ -93,22 +92,16 @@ class CrossPolytope(Family):
         "lead over the next largest",
     )
 
-    def __init__(
-        self,
-        hashes: int = 2,
-        *,
-        dims: int | None = None,
-        last_dims: int | None = None,
-        group: int | None = None,
-        rotation: Literal["hadamard", "gaussian"] = "hadamard",
-        seed: int = 0,
-    ) -> None:
-        self.hashes, self.dims, self.last_dims, self.group = hashes, dims, last_dims, group
-        self.rotation, self.seed = rotation, seed
+    hashes: int = 2
+    _: KW_ONLY
+    dims: int | None = None
+    last_dims: int | None = None
+    group: int | None = None
+    rotation: Literal["hadamard", "gaussian"] = "hadamard"
+    seed: int = 0
 
     def _check(self) -> None:
-        check_hashes("hashes", self.hashes)
-        check_seed(self.seed)
+        super()._check()
         check_choice("rotation", self.rotation, "hadamard", "gaussian")
         if self.dims is not None:
             check_count("dims", self.dims, 1, 2**32, "1 to the dimension of the rotated vectors")

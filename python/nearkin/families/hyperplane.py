@@ -23,7 +23,8 @@ rotation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,7 @@ _BATCH = 1 << 22
 """Numbers of a batch of rows that is rotated."""
 
 
+@dataclass(eq=False, repr=False)
 class Hyperplane(Family):
     """Signs of random projections, for angles (cosine).
 
@@ -106,23 +108,18 @@ class Hyperplane(Family):
 
     name = "hyperplane"
     kind = "bits"
-    distance: Distance = "cosine"
+    distance: ClassVar[Distance] = "cosine"
     projection_labels = ProjectionLabels("projection on the normal of a plane", "1 above 0", "distance to the plane")
-    _learned = ("normals_", "mean_", "offset_")
 
-    normals_: npt.NDArray[np.float32]
-    mean_: Floats
-    offset_: Floats
+    bits: int | None = 64
+    _: KW_ONLY
+    center: bool = False
+    orthogonal: bool | Literal["hadamard", "dense"] = False
+    seed: int = 0
 
-    def __init__(
-        self,
-        bits: int | None = 64,
-        *,
-        center: bool = False,
-        orthogonal: bool | Literal["hadamard", "dense"] = False,
-        seed: int = 0,
-    ) -> None:
-        self.bits, self.center, self.orthogonal, self.seed = bits, center, orthogonal, seed
+    normals_: npt.NDArray[np.float32] = field(init=False)
+    mean_: Floats = field(init=False)
+    offset_: Floats = field(init=False)
 
     @property
     def is_structured(self) -> bool:

@@ -13,6 +13,9 @@ section 2. Eigenvectors differ in sign and order between LAPACK versions: save a
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,8 +27,6 @@ from nearkin.families.base import (
     Family,
     ProjectionLabels,
     Projections,
-    check_hashes,
-    check_seed,
     input_error,
 )
 from nearkin.vectors.arrays import Floats, Rows
@@ -36,6 +37,7 @@ _SAMPLE, _ROTATION = 8, 9
 """Streams of the seed."""
 
 
+@dataclass(eq=False, repr=False)
 class ITQ(Family):
     """Signs of rotated principal components, learned from data, for L2 distances and angles about the mean.
 
@@ -76,27 +78,28 @@ class ITQ(Family):
 
     name = "itq"
     kind = "bits"
-    distance: Distance = "l2"
+    distance: ClassVar[Distance] = "l2"
     projection_labels = ProjectionLabels("projection on a rotated component", "1 above 0", "distance to the plane")
-    _learned = ("components_", "rotation_", "mean_", "offset_", "losses_")
     # A learned family has too few functions for tables.
     _has_margins = False
     _no_law = "a family with a collision law; ITQ is fitted to data"
 
-    components_: npt.NDArray[np.float32]
-    rotation_: Floats
-    mean_: Floats
-    offset_: Floats
-    losses_: Floats
+    bits: int = 64
+    _: KW_ONLY
+    iterations: int = 50
+    samples: int = 20_000
+    seed: int = 0
 
-    def __init__(self, bits: int = 64, *, iterations: int = 50, samples: int = 20_000, seed: int = 0) -> None:
-        self.bits, self.iterations, self.samples, self.seed = bits, iterations, samples, seed
+    components_: npt.NDArray[np.float32] = field(init=False)
+    rotation_: Floats = field(init=False)
+    mean_: Floats = field(init=False)
+    offset_: Floats = field(init=False)
+    losses_: Floats = field(init=False)
 
     def _check(self) -> None:
-        check_hashes("bits", self.bits)
+        super()._check()
         check_count("iterations", self.iterations, 0, 10**6, "0 or more")
         check_count("samples", self.samples, 2, 10**9, "2 or more")
-        check_seed(self.seed)
 
     def _fit(self, rows: Rows) -> None:
         if self.bits > rows.d:

@@ -22,14 +22,15 @@ exponential is NumPy's, which may differ in the last digit between machines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias, cast
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix
-from nearkin.errors import InputError, bad_parameter, check_count
+from nearkin.errors import InputError, bad_parameter, check_count, check_number
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -37,9 +38,6 @@ from nearkin.families.base import (
     Probes,
     ProjectionLabels,
     Projections,
-    check_hashes,
-    check_number,
-    check_seed,
     flip_probes,
     input_error,
     row_distances,
@@ -58,6 +56,7 @@ _MIN_EIGENVALUE = 1e-8
 _NAMES = ("rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed")
 
 
+@dataclass(eq=False, repr=False)
 class KernelLSH(Family):
     """Random hyperplanes in the feature space of a kernel.
 
@@ -112,37 +111,31 @@ class KernelLSH(Family):
 
     name = "kernel"
     kind = "bits"
-    distance: Distance = "kernel"
+    distance: ClassVar[Distance] = "kernel"
     projection_labels = ProjectionLabels(
         "weighted sum of kernel values with the anchors", "1 above 0", "absolute value of the sum"
     )
-    _learned = ("anchors_", "root_", "weights_", "offset_", "means_", "rank_", "gamma_")
 
-    anchors_: npt.NDArray[Any]
-    root_: Floats
-    weights_: Floats
-    offset_: Floats
-    means_: Floats
-    rank_: int
-    gamma_: float
+    bits: int = 64
+    _: KW_ONLY
+    kernel: Kernel = "rbf"
+    gamma: float | Literal["auto"] = "auto"
+    degree: int = 3
+    coef0: float = 1.0
+    anchors: int = 300
+    subset: int | None = None
+    seed: int = 0
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        kernel: Kernel = "rbf",
-        gamma: float | Literal["auto"] = "auto",
-        degree: int = 3,
-        coef0: float = 1.0,
-        anchors: int = 300,
-        subset: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.bits, self.kernel, self.gamma, self.degree, self.coef0 = bits, kernel, gamma, degree, coef0
-        self.anchors, self.subset, self.seed = anchors, subset, seed
+    anchors_: npt.NDArray[Any] = field(init=False)
+    root_: Floats = field(init=False)
+    weights_: Floats = field(init=False)
+    offset_: Floats = field(init=False)
+    means_: Floats = field(init=False)
+    rank_: int = field(init=False)
+    gamma_: float = field(init=False)
 
     def _check(self) -> None:
-        check_hashes("bits", self.bits)
+        super()._check()
         if not callable(self.kernel) and self.kernel not in _NAMES:
             raise bad_parameter("kernel", repr(self.kernel), ", ".join(_NAMES) + " or a function")
         if self.gamma != "auto":
@@ -152,7 +145,6 @@ class KernelLSH(Family):
         check_count("anchors", self.anchors, 2, 1 << 14, "2 to 16,384")
         if self.subset is not None:
             check_count("subset", self.subset, 1, self.anchors, f"1 to anchors={self.anchors}, or None")
-        check_seed(self.seed)
 
     def _json_params(self) -> dict[str, Any]:
         if callable(self.kernel):

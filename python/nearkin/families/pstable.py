@@ -19,6 +19,7 @@ E2LSH 0.1 User Manual (2005), section 3.4.1.
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix, few_floor_codes, floor_codes
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_choice, check_number
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -34,11 +35,7 @@ from nearkin.families.base import (
     Probes,
     ProjectionLabels,
     Projections,
-    check_choice,
     check_flag,
-    check_hashes,
-    check_number,
-    check_seed,
     input_error,
 )
 from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
@@ -51,6 +48,7 @@ _NUM_QUERIES, _NUM_SAMPLES = 256, 4096
 """Sizes of the samples whose distances set the width: a few million distances, a fraction of a second."""
 
 
+@dataclass(eq=False, repr=False)
 class PStable(Family):
     """Integer keys from Gaussian or Cauchy projections, for L2 or L1 distances.
 
@@ -100,23 +98,17 @@ class PStable(Family):
     projection_labels = ProjectionLabels(
         "projection in widths of a cell", "rounded down", "distance to the edge of the cell, in widths"
     )
-    _learned = ("directions_", "offset_", "width_")
 
-    directions_: npt.NDArray[np.float32]
-    offset_: Floats
-    width_: float
+    metric: Literal["l2", "l1"] = "l2"
+    width: float | Literal["auto"] = "auto"
+    hashes: int = 16
+    _: KW_ONLY
+    u_functions: bool = False
+    seed: int = 0
 
-    def __init__(
-        self,
-        metric: Literal["l2", "l1"] = "l2",
-        width: float | Literal["auto"] = "auto",
-        hashes: int = 16,
-        *,
-        u_functions: bool = False,
-        seed: int = 0,
-    ) -> None:
-        self.metric, self.width, self.hashes = metric, width, hashes
-        self.u_functions, self.seed = u_functions, seed
+    directions_: npt.NDArray[np.float32] = field(init=False)
+    offset_: Floats = field(init=False)
+    width_: float = field(init=False)
 
     @property
     def distance(self) -> Distance:
@@ -129,13 +121,12 @@ class PStable(Family):
         return 2
 
     def _check(self) -> None:
+        super()._check()
         check_choice("metric", self.metric, "l2", "l1")
         if self.width != "auto":
             allowed = 'a number from 1e-100 to 1e100, or "auto"'
             check_number("width", self.width, allowed, lambda width: 1e-100 <= width <= 1e100)
-        check_hashes("hashes", self.hashes)
         check_flag("u_functions", self.u_functions)
-        check_seed(self.seed)
 
     def _fit(self, rows: Rows) -> None:
         self.width_ = self._auto_width(rows) if self.width == "auto" else float(self.width)

@@ -18,33 +18,29 @@ Cost: d multiplications per frequency. Source: Rahimi and Recht (NIPS 2007), sec
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nearkin._core import draw_matrix
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_choice
 from nearkin.families.base import (
     Codes,
     Distance,
-    Family,
     ProjectionLabels,
     Projections,
-    check_choice,
-    check_hashes,
-    check_number,
-    check_seed,
     row_distances,
 )
-from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
+from nearkin.families.fourier import FourierFamily
 from nearkin.vectors.arrays import Floats, Rows
 
 _TURNS, _PHASES, _SAMPLE = 18, 19, 20
 """Streams of the seed."""
 
 
-class RandomFourier(Family):
+@dataclass(eq=False, repr=False)
+class RandomFourier(FourierFamily):
     """Features whose inner product approximates a Gaussian or Laplacian kernel.
 
     Parameters
@@ -83,34 +79,20 @@ class RandomFourier(Family):
 
     name = "random_fourier"
     kind = "features"
-    distance: Distance = "kernel"
+    distance: ClassVar[Distance] = "kernel"
     _count = "features"
     projection_labels = ProjectionLabels(
         "turns of a wave", "its cosine, or cosine and sine alternately", "features have no threshold"
     )
-    _learned = ("turns_", "phase_", "gamma_")
     _no_law = "a family of codes; features have a variance, theory.fourier_variance"
 
-    turns_: npt.NDArray[np.float32]
-    phase_: Floats
-    gamma_: float
-
-    def __init__(
-        self,
-        features: int = 256,
-        *,
-        kernel: ShiftKernel = "gaussian",
-        gamma: float | Literal["auto"] = "auto",
-        form: Literal["paired", "phase"] = "paired",
-        seed: int = 0,
-    ) -> None:
-        self.features, self.kernel, self.gamma = features, kernel, gamma
-        self.form, self.seed = form, seed
+    features: int = 256
+    _: KW_ONLY
+    form: Literal["paired", "phase"] = "paired"
+    seed: int = 0
 
     def _check(self) -> None:
-        check_hashes("features", self.features)
-        check_kernel(self.kernel, self.gamma)
-        check_seed(self.seed)
+        super()._check()
         check_choice("form", self.form, "paired", "phase")
         if self.form == "paired" and self.features % 2:
             raise bad_parameter("features", self.features, 'an even number with form="paired"')
@@ -120,22 +102,14 @@ class RandomFourier(Family):
         return self.features // 2 if self.form == "paired" else self.features
 
     def _fit(self, rows: Rows) -> None:
-        self.gamma_ = resolve_gamma(self.kernel, self.gamma, rows, self.seed, _SAMPLE)
-        self.turns_ = draw_turns(self.kernel, self.gamma_, self.seed, _TURNS, self._num_frequencies, rows.d)
+        self._fit_waves(rows, _SAMPLE, _TURNS)
         self.phase_ = np.zeros(self._num_frequencies)
         if self.form == "phase":
             self.phase_ = draw_matrix("uniform", self.seed, _PHASES, 0, self._num_frequencies, 1)
 
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"turns_": (self._num_frequencies, self.dimension_), "phase_": (self._num_frequencies,)}
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        check_number("gamma_", self.gamma_, "a number above 0", lambda gamma: gamma > 0)
-
     def _transform(self, rows: Rows) -> Codes:
         rows.norms()
-        turns = rows.all_products(self.turns_) + self.phase_
+        turns = self._turns(rows)
         # Dropping entire turns before the factor 2π preserves the precision of large arguments.
         angles = 2 * math.pi * (turns - np.rint(turns))
         features = np.empty((len(rows), self.features))
@@ -146,7 +120,7 @@ class RandomFourier(Family):
         return features * math.sqrt(2.0 / self.features)
 
     def _projections(self, rows: Rows) -> Projections:
-        turns = rows.all_products(self.turns_) + self.phase_
+        turns = self._turns(rows)
         values = np.repeat(turns, 2, axis=1) if self.form == "paired" else turns
         unknown = np.full_like(values, np.nan)
         return Projections(values, unknown, unknown)

@@ -18,7 +18,7 @@ for the sign.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,13 @@ from nearkin.errors import bad_parameter
 from nearkin.families.base import (
     Codes,
     Distance,
-    Family,
     Probes,
     ProjectionLabels,
     Projections,
     check_flag,
-    check_hashes,
-    check_number,
-    check_seed,
     flip_probes,
 )
-from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
+from nearkin.families.fourier import FourierFamily
 from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
 from nearkin.vectors.projection import Projection
 
@@ -47,7 +43,8 @@ _TURNS, _PHASES, _LEVELS, _SAMPLE = 12, 13, 14, 15
 """Streams of the seed."""
 
 
-class ShiftInvariant(Family):
+@dataclass(eq=False, repr=False)
+class ShiftInvariant(FourierFamily):
     """Random waves cut at random levels, for a Gaussian or Laplacian kernel of the distance.
 
     Parameters
@@ -95,23 +92,13 @@ class ShiftInvariant(Family):
     projection_labels = ProjectionLabels(
         "turns from the nearest crest of a wave", "1 up to the limit", "distance to the limit"
     )
-    _learned = ("turns_", "phase_", "half_", "gamma_")
 
-    turns_: npt.NDArray[np.float32]
-    phase_: Floats
-    half_: Floats
-    gamma_: float
+    bits: int = 64
+    _: KW_ONLY
+    dither: bool = True
+    seed: int = 0
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        kernel: ShiftKernel = "gaussian",
-        gamma: float | Literal["auto"] = "auto",
-        dither: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.bits, self.kernel, self.gamma, self.dither, self.seed = bits, kernel, gamma, dither, seed
+    half_: Floats = field(init=False)
 
     @property
     def distance(self) -> Distance:
@@ -119,14 +106,11 @@ class ShiftInvariant(Family):
         return "l2" if self.kernel == "gaussian" else "l1"
 
     def _check(self) -> None:
-        check_hashes("bits", self.bits)
-        check_kernel(self.kernel, self.gamma)
+        super()._check()
         check_flag("dither", self.dither)
-        check_seed(self.seed)
 
     def _fit(self, rows: Rows) -> None:
-        self.gamma_ = resolve_gamma(self.kernel, self.gamma, rows, self.seed, _SAMPLE)
-        self.turns_ = draw_turns(self.kernel, self.gamma_, self.seed, _TURNS, self.bits, rows.d)
+        self._fit_waves(rows, _SAMPLE, _TURNS)
         self.phase_ = draw_matrix("uniform", self.seed, _PHASES, 0, self.bits, 1)
         self.half_ = np.full(self.bits, 0.25)
         if self.dither:
@@ -134,11 +118,7 @@ class ShiftInvariant(Family):
             self.half_ = np.arccos(-levels) / (2 * math.pi)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"turns_": (self.bits, self.dimension_), "phase_": (self.bits,), "half_": (self.bits,)}
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        check_number("gamma_", self.gamma_, "a number above 0", lambda gamma: gamma > 0)
+        return super()._shapes() | {"half_": (self.bits,)}
 
     def _derive(self) -> None:
         self._projection = Projection(self.turns_, self.phase_ + 1.0)
@@ -163,13 +143,13 @@ class ShiftInvariant(Family):
         return words
 
     def _projections(self, rows: Rows) -> Projections:
-        values = _distance_to_integer(rows.all_products(self.turns_) + self.phase_)
+        values = _distance_to_integer(self._turns(rows))
         limits = np.broadcast_to(self.half_, values.shape).copy()
         return Projections(values, limits, np.abs(values - limits) / np.maximum(self._projection.norms, 1e-300))
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         rows.norms()
-        beyond = _distance_to_integer(rows.all_products(self.turns_) + self.phase_) - self.half_
+        beyond = _distance_to_integer(self._turns(rows)) - self.half_
         # The distance to the level in turns of each wave; waves of higher frequency reach it sooner.
         return flip_probes(beyond <= 0, (beyond / np.maximum(self._projection.norms, 1e-300)) ** 2)
 

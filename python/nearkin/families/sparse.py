@@ -14,29 +14,28 @@ section 3; Manku, Jain and Das Sarma (WWW 2007), section 2. Kernel: `crates/near
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import sparse_simhash
+from nearkin.errors import check_choice, check_number
 from nearkin.families.base import (
     Codes,
     Distance,
     Family,
     ProjectionLabels,
     Projections,
-    check_choice,
     check_directions,
-    check_hashes,
-    check_number,
-    check_seed,
 )
 from nearkin.vectors.arrays import Floats, Ints, Rows
 from nearkin.vectors.projection import unpack_bits
 
 
+@dataclass(eq=False, repr=False)
 class SparseSimHash(Family):
     """Hyperplanes with hashed normals, for angles (cosine) of sparse vectors of any dimension.
 
@@ -78,31 +77,25 @@ class SparseSimHash(Family):
 
     name = "sparse"
     kind = "bits"
-    distance: Distance = "cosine"
+    distance: ClassVar[Distance] = "cosine"
     projection_labels = ProjectionLabels(
         "sum of ± the values of columns", "1 above 0", "absolute value of the sum; unknown for Gaussian numbers"
     )
-    _learned = ("heavy_",)
     # Margins of hashed projections are not stored.
     _has_margins = False
 
-    heavy_: Ints
+    bits: int = 64
+    _: KW_ONLY
+    projection: Literal["signs", "gaussian", "mixed"] = "signs"
+    heavy: float = 0.1
+    seed: int = 0
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        projection: Literal["signs", "gaussian", "mixed"] = "signs",
-        heavy: float = 0.1,
-        seed: int = 0,
-    ) -> None:
-        self.bits, self.projection, self.heavy, self.seed = bits, projection, heavy, seed
+    heavy_: Ints = field(init=False)
 
     def _check(self) -> None:
-        check_hashes("bits", self.bits)
+        super()._check()
         check_choice("projection", self.projection, "signs", "gaussian", "mixed")
         check_number("heavy", self.heavy, "a number between 0 and 1", lambda share: 0 < share < 1)
-        check_seed(self.seed)
 
     def _fit(self, rows: Rows) -> None:
         self.heavy_ = np.zeros(0, np.int64)

@@ -25,23 +25,29 @@ the middle distance and the next one, so that rounding moves no training vector 
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import hamming_distances, row_norms, set_bits, sign_codes
-from nearkin.errors import ConvergenceWarning, bad_parameter, check_count, mismatch, warn_caller
+from nearkin.errors import (
+    ConvergenceWarning,
+    bad_parameter,
+    check_choice,
+    check_count,
+    check_number,
+    mismatch,
+    warn_caller,
+)
 from nearkin.families.base import (
     Codes,
     Distance,
     Family,
     ProjectionLabels,
     Projections,
-    check_choice,
     check_hashes,
-    check_number,
-    check_seed,
     input_error,
 )
 from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
@@ -54,6 +60,7 @@ _GROUP = 5
 """Number of vectors whose mean is a first pivot; the paper's programs use 5 or 10."""
 
 
+@dataclass(eq=False, repr=False)
 class SphericalHash(Family):
     """Balls that contain half of the data each and a quarter in pairs, for L2 distances.
 
@@ -110,44 +117,35 @@ class SphericalHash(Family):
 
     name = "spherical"
     kind = "bits"
-    distance: Distance = "l2"
+    distance: ClassVar[Distance] = "l2"
     projection_labels = ProjectionLabels(
         "squared distance to the centre of a ball", "1 up to the limit", "distance to the surface"
     )
-    _learned = (
-        "pivots_", "squared_radii_", "n_iter_", "converged_", "overlap_mean_", "overlap_error_", "overlap_std_",
-        "drift_",
-    )  # fmt: skip
     # The bit of a ball is not the key of a bucket.
     _has_margins = False
     _no_law = "a family with a collision law; balls are fitted to data"
 
-    pivots_: npt.NDArray[np.float32]
-    squared_radii_: Floats
-    n_iter_: int
-    converged_: bool
-    overlap_mean_: float
-    overlap_error_: float
-    overlap_std_: float
-    drift_: float
+    bits: int = 64
+    _: KW_ONLY
+    start: Literal["samples", "kmeans"] = "samples"
+    stop: Literal["loose", "strict"] = "loose"
+    mean_tolerance: float = 0.10
+    std_tolerance: float = 0.15
+    max_iter: int = 50
+    samples: int = 10_000
+    seed: int = 0
 
-    def __init__(
-        self,
-        bits: int = 64,
-        *,
-        start: Literal["samples", "kmeans"] = "samples",
-        stop: Literal["loose", "strict"] = "loose",
-        mean_tolerance: float = 0.10,
-        std_tolerance: float = 0.15,
-        max_iter: int = 50,
-        samples: int = 10_000,
-        seed: int = 0,
-    ) -> None:
-        self.bits, self.start, self.stop = bits, start, stop
-        self.mean_tolerance, self.std_tolerance = mean_tolerance, std_tolerance
-        self.max_iter, self.samples, self.seed = max_iter, samples, seed
+    pivots_: npt.NDArray[np.float32] = field(init=False)
+    squared_radii_: Floats = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
+    overlap_mean_: float = field(init=False)
+    overlap_error_: float = field(init=False)
+    overlap_std_: float = field(init=False)
+    drift_: float = field(init=False)
 
     def _check(self) -> None:
+        super()._check()
         if check_hashes("bits", self.bits) < 2:
             raise bad_parameter("bits", self.bits, "2 or more: a ball is placed by its overlap with others")
         check_choice("start", self.start, "samples", "kmeans")
@@ -156,7 +154,6 @@ class SphericalHash(Family):
             check_number(name, getattr(self, name), "a number above 0", lambda value: value > 0)
         check_count("max_iter", self.max_iter, 0, 10**9, "0 or more")
         check_count("samples", self.samples, 2, 10**9, "2 or more")
-        check_seed(self.seed)
 
     def _fit(self, rows: Rows) -> None:
         if len(rows) < self.bits:

@@ -1,4 +1,4 @@
-"""Amplification: AND within a table, OR over tables, sensitivity, ρ, and multi-probe.
+"""Amplification: AND within a table, OR over tables, sensitivity and ρ.
 
 The key of a table is k functions of collision probability p; an index has L tables:
 
@@ -11,8 +11,7 @@ References
 ----------
 .. [1] P. Indyk, R. Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality", STOC 1998.
 .. [2] A. Andoni, P. Indyk, "E2LSH 0.1 user manual", 2005, sections 2 and 3.
-.. [3] Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, "Multi-probe LSH", VLDB 2007, section 4.
-.. [4] J. Leskovec, A. Rajaraman, J. D. Ullman, "Mining of Massive Datasets", section 3.6.3: constructions, cascades.
+.. [3] J. Leskovec, A. Rajaraman, J. D. Ullman, "Mining of Massive Datasets", section 3.6.3: constructions, cascades.
 """
 
 from __future__ import annotations
@@ -389,60 +388,6 @@ def sensitivity(law: Callable[[npt.ArrayLike], Floats], near: float, far: float)
             "near, far", f"{near}, {far}", "two distances or similarities, the first with more collisions"
         )
     return Sensitivity(near, far, p_near, p_far)
-
-
-def s_curve(
-    law: Callable[[npt.ArrayLike], Floats], at: npt.ArrayLike, hashes_per_table: int, num_tables: int
-) -> Floats:
-    """Return the probability of being found at each distance or similarity: `amplify` of the law.
-
-    Parameters
-    ----------
-    law : callable
-        Collision probability as a function of distance or similarity, such as `family.collision_probability`.
-    at : array
-        Arguments of the law: distances or similarities.
-    hashes_per_table, num_tables : int
-        k and L, 1 or more.
-
-    Examples
-    --------
-    >>> from nearkin.theory import minhash, s_curve
-    >>> s_curve(minhash, [0.3, 0.55, 0.8], 5, 20).round(3).tolist()
-    [0.047, 0.644, 1.0]
-    """
-    return amplify(law(at), hashes_per_table, num_tables)
-
-
-def probe_scores(hashes_per_table: int, width: float = 1.0) -> Floats:
-    """Return the expected squared distances of a query to the 2 M cell edges of M p-stable functions, sorted.
-
-    These scores give the precomputed probing order of Lv et al. 2007, section 4.5: E[z_j²] for j = 1 to 2 M.
-
-    Parameters
-    ----------
-    hashes_per_table : int
-        M, 1 or more.
-    width : float, default 1
-        Width of a cell; scores are proportional to its square.
-
-    Raises
-    ------
-    ParameterError
-        A count below 1.
-
-    Examples
-    --------
-    >>> from nearkin.theory import probe_scores
-    >>> probe_scores(2).round(3).tolist()
-    [0.042, 0.125, 0.458, 0.708]
-    """
-    m = check_count("hashes_per_table", hashes_per_table, 1, _MAX_COUNT, "1 or more")
-    j = np.arange(1, 2 * m + 1)
-    back = 2 * m + 1 - j
-    near = j * (j + 1) / (4 * (m + 1) * (m + 2))
-    far = 1 - back / (m + 1) + back * (back + 1) / (4 * (m + 1) * (m + 2))
-    return width**2 * np.where(j <= m, near, far)
 
 
 def ball_regions(balls: int, dimension: int) -> int:

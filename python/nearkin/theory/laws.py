@@ -2,16 +2,14 @@ r"""Collision laws: the probability that a random function of a family gives two
 
 | law | argument | formula |
 |---|---|---|
-| `hyperplane(c)` | the cosine c | 1 − arccos(c)/π |
+| `hyperplane(c)` | the cosine c; for Simple-LSH the inner product over the largest norm | 1 − arccos(c)/π |
 | `pstable(r, "l2")` | distance / width, 1/r below | 1 − 2Φ(−r) − 2/(√(2π) r) (1 − e^(−r²/2)) |
 | `pstable(r, "l1")` | distance / width, 1/r below | 2 arctan(r)/π − ln(1 + r²)/(π r) |
 | `shift_invariant(δ)` | distance, K the kernel | 1 − (8/π²) Σ_m (1 − K(m δ)) / (4 m² − 1) |
 | – without dither | | ½ + (4/π²) Σ_{m odd} K(m δ)/m² |
 | `bit_sampling(h, d)` | Hamming distance h | 1 − h/d |
 | `bit_sampling(l, d, C)` | L1 distance l, values in a range C | 1 − l/(d C) |
-| `shifted_grid(δ, w)` | differences δ, width w | Π_i max(0, 1 − \|δ_i\|/w) |
 | `minhash(J)`, `minhash(J, b)` | Jaccard similarity J, b bits kept | J;  J + (1 − J) 2^(−b) |
-| `simple_lsh(s)` | inner product over the largest norm | 1 − arccos(s)/π |
 | `hashed_signs(x, y)` | the vectors themselves | by enumeration of all signs |
 | `cross_polytope(c, d)` | the cosine c | 2d ∫∫_{x,y>0} φ(x, y; c) P(\|X\| < x, \|Y\| < y)^(d−1) dx dy |
 
@@ -265,33 +263,6 @@ def bit_sampling(distance: npt.ArrayLike, d: int, *, spread: float = 1.0) -> Flo
     return 1.0 - in_range("distance", distance, 0, d * spread * (1 + 1e-9)) / (d * spread)
 
 
-def shifted_grid(differences: npt.ArrayLike, *, width: float = 1.0) -> Floats:
-    """Return the probability that two vectors are in the same cell of a randomly shifted grid.
-
-    It is the product of 1 - |difference| / width over the coordinates.
-
-    Parameters
-    ----------
-    differences : (..., d) array
-        Differences of coordinates.
-    width : float, default 1
-        Side of a cell, above 0.
-
-    Raises
-    ------
-    ParameterError
-        A width that is not above 0.
-
-    Examples
-    --------
-    >>> from nearkin.theory import shifted_grid
-    >>> float(shifted_grid([0.5, 0.5]))
-    0.25
-    """
-    check_positive("width", width)
-    return np.asarray(np.maximum(0.0, 1 - np.abs(np.asarray(differences, np.float64)) / width).prod(axis=-1))
-
-
 def minhash(similarity: npt.ArrayLike, bits: int | None = None) -> Floats:
     """Return the probability that a MinHash value, or its lowest `bits` bits, agrees: J, or J + (1 - J) 2^-bits.
 
@@ -317,25 +288,6 @@ def minhash(similarity: npt.ArrayLike, bits: int | None = None) -> Floats:
     if bits is None:
         return similarity
     return similarity + (1 - similarity) * 2.0 ** -check_count("bits", bits, 1, 64, "1 to 64")
-
-
-def simple_lsh(product: npt.ArrayLike) -> Floats:
-    """Return the law of hyperplanes on [x; sqrt(1 - |x|²)] for inner products divided by the largest norm.
-
-    The query has norm 1 and the vectors at most 1: Neyshabur and Srebro (ICML 2015).
-
-    Parameters
-    ----------
-    product : float or array
-        Inner product divided by the largest norm, -1 to 1.
-
-    Examples
-    --------
-    >>> from nearkin.theory import simple_lsh
-    >>> float(simple_lsh(0.0))
-    0.5
-    """
-    return hyperplane(product)
 
 
 def hashed_signs(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
