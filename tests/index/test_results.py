@@ -16,7 +16,6 @@ from nearkin.errors import MissingExtraError
 from nearkin.index.digests import DigestClusters, DigestPairs, DigestResult, Hub, ScoredMatch, ScoredMatches
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.results import Candidates, Clusters, Match, Matches, Pairs, SearchResult
-from nearkin.io.tables import to_frame
 
 ROWS = st.lists(
     st.lists(st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(0, 100)), max_size=5), max_size=6
@@ -205,7 +204,6 @@ def test_tables_without_pandas_name_what_is_missing(monkeypatch: pytest.MonkeyPa
     """The error names the package, its extra, and an alternative."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     calls: list[Callable[[], object]] = [
-        lambda: to_frame({"a": [1]}),
         Pairs(ids_of([1]), ids_of([2]), np.zeros(1, dtype=np.uint16)).to_pandas,
         SearchResult(offsets_of([]), ids_of([]), np.zeros(0, dtype=np.uint16)).to_pandas,
     ]

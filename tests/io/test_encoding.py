@@ -1,4 +1,4 @@
-"""nearkin.io.encoding: JSON arrays, multi-line values and other encodings are read as UTF-8 lines."""
+"""nearkin.io.encoding: JSON arrays and other encodings are read as UTF-8 lines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nearkin.io.encoding import (
     StreamError,
     check_encoding,
     decode_stream,
-    detect_json_layout,
-    json_records,
+    json_array_lines,
+    starts_json_array,
 )
 
 VALUES = st.recursive(
@@ -63,34 +63,15 @@ def test_an_array_becomes_a_line_per_record(
 ) -> None:
     """The result depends neither on the indentation nor on the size of reads."""
     text = json.dumps(records, indent=indent, ensure_ascii=ascii_only).encode()
-    assert "array" == detect_json_layout(text)
-    lines = whole(json_records(Dripping(b"  \n" + text + b"\r\n ", size), array=True)).splitlines()
-    assert records == [json.loads(line) for line in lines if line.strip()]
-
-
-@given(records=RECORDS, indent=st.sampled_from([1, 4]), size=st.integers(1, 40))
-def test_values_of_several_lines_become_one_each(records: list[Any], indent: int, size: int) -> None:
-    """Values as printed by jq become one line each."""
-    text = "\n".join(json.dumps(record, indent=indent) for record in records).encode()
-    lines = whole(json_records(Dripping(text, size), array=False)).splitlines()
+    assert starts_json_array(text)
+    lines = whole(json_array_lines(Dripping(b"  \n" + text + b"\r\n ", size))).splitlines()
     assert records == [json.loads(line) for line in lines if line.strip()]
 
 
 def test_kinds_of_json() -> None:
-    """The first bytes determine the layout. A truncated line counts as a line."""
-    assert ["array", "array", "values", "lines", "lines", "lines", "lines", "lines"] == [
-        detect_json_layout(head)
-        for head in (
-            b"[",
-            b"\xef\xbb\xbf\n [1]",
-            b'{\r\n "a": 1}',
-            b'{"a": 1}\n',
-            b'{"a": 1,\n',
-            b"",
-            b"{",
-            b'{\n{"a": 1}\n',
-        )
-    ]
+    """The first bytes decide between an array and lines."""
+    heads = (b"[", b"\xef\xbb\xbf\n [1]", b'{"a": 1}\n', b"", b"{")
+    assert [True, True, False, False, False] == [starts_json_array(head) for head in heads]
 
 
 @pytest.mark.parametrize(

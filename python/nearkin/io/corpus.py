@@ -51,7 +51,7 @@ def open_corpus(
     inputs : path, or iterable of paths
         Files, globs (`data/*.jsonl.gz`), folders, `-` for standard input, and URLs (`s3://`, `gs://`, `hf://`,
         `https://`) if fsspec is installed. All have one format; each may also be compressed as .gz, .zst, .bz2, .xz or
-        .lz4. JSON may be lines, one array, or values that span several lines each.
+        .lz4. JSON is lines or one array.
     format : str, optional
         jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document) or warc (WARC and WET files of
         crawls). Default: by file extension.

@@ -11,6 +11,7 @@ files, other encodings and JSON arrays. It needs disk space in `spool_dir` for t
 from __future__ import annotations
 
 import bz2
+import gzip
 import io
 import lzma
 import os
@@ -18,7 +19,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Literal, NoReturn, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,8 @@ from nearkin.io.encoding import (
     PeekableStream,
     StreamError,
     decode_stream,
-    detect_json_layout,
-    json_records,
+    json_array_lines,
+    starts_json_array,
 )
 from nearkin.io.inputs import Compression, FileStamp, InputFile, file_error
 from nearkin.io.tempspool import Spool
@@ -52,57 +53,39 @@ MAGIC: dict[bytes, Compression] = {
 }
 """First bytes of files of each compression."""
 PROGRAMS = {"gz": "gzip", "zst": "zstd", "xz": "xz", "bz2": "bzip2", "lz4": "lz4"}
-"""Name of each compression in messages."""
-DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
+"""Name of each compression in messages and in pyarrow."""
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
 """Exceptions of decompressors; those of pyarrow and bzip2 are OSErrors without a number."""
-_ARROW = {"zst": "zstd", "lz4": "lz4"}
 # A file may request a dictionary of 4 GiB; `xz -9` needs 64 MiB.
 _XZ_MEMORY = 1 << 28
-
-
-class Decompressor(Protocol):
-    """A decompressor of one member, as in `zlib`, `bz2` and `lzma`.
-
-    Decompressors of `bz2` and `lzma` store input that they have not consumed, and say by `needs_input` when they need
-    more. Others return it as `unconsumed_tail`.
-    """
-
-    @property
-    def eof(self) -> bool:
-        """True after the end of the member."""
-
-    @property
-    def unused_data(self) -> bytes:
-        """Input after the end of the member."""
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        """Decompress at most `max_length` bytes."""
-
-
-MEMBERS: dict[str, Callable[[], Decompressor]] = {
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     "gz": lambda: zlib.decompressobj(wbits=31),
     "bz2": bz2.BZ2Decompressor,
     "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY),
 }
-"""Constructors of the standard library's decompressors."""
-
-
-def truncated(compression: Compression) -> EOFError:
-    """Return the error for a stream that ends inside of a member."""
-    return EOFError(f"the {PROGRAMS[compression]} stream ends too early")
+# Default levels of the programs. The gzip header contains no name and no time.
+_COMPRESSORS: dict[str, Callable[[Any], Any]] = {
+    "gz": lambda sink: gzip.GzipFile("", "wb", 6, sink, 0),
+    "bz2": lambda sink: bz2.BZ2File(sink, "wb"),
+    "xz": lambda sink: lzma.LZMAFile(sink, "wb"),  # noqa: SIM115
+}
 
 
 def _decompress_members(raw: ByteStream, compression: Compression) -> Iterator[bytes]:
-    """Iterate over the decompressed chunks of concatenated gzip, bzip2 or xz members."""
+    """Iterate over the decompressed chunks of concatenated gzip, bzip2 or xz members.
+
+    Decompressors of bz2 and lzma store input that they have not consumed, and say by `needs_input` when they need more.
+    That of zlib returns it as `unconsumed_tail`.
+    """
     member, data = None, b""
     while True:
         if not data and getattr(member, "needs_input", True):
             data = raw.read(_CHUNK) or b""
             if not data:
                 if member is not None:
-                    raise truncated(compression)
+                    raise EOFError(f"the {PROGRAMS[compression]} stream ends too early")
                 return
-        member = member or MEMBERS[compression]()
+        member = member or _DECOMPRESSORS[compression]()
         chunk = member.decompress(data, 4 * _CHUNK)
         if member.eof:
             # Zero bytes may pad a member, in tape archives and in xz.
@@ -115,56 +98,17 @@ def _decompress_members(raw: ByteStream, compression: Compression) -> Iterator[b
 def decompressed(raw: ByteStream, compression: Compression) -> ByteStream:
     """Return a stream of the decompressed bytes of `raw`.
 
-    While it is read, it raises one of `DAMAGE` for a stream that ends too early or contains bytes of another format.
+    While it is read, it raises EOFError, OSError, zlib.error or lzma.LZMAError for a stream that ends too early or
+    contains bytes of another format.
     """
-    if compression in MEMBERS:
+    if compression in _DECOMPRESSORS:
         return ChunkStream(_decompress_members(raw, compression))
     if compression:
         import pyarrow as pa
 
-        stream: ByteStream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), _ARROW[compression])
+        stream: ByteStream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), PROGRAMS[compression])
         return stream
     return raw
-
-
-class _Compressor(Protocol):
-    """A compressor of the standard library."""
-
-    def compress(self, data: Buffer, /) -> bytes:
-        """Compress `data` and return the bytes that are ready."""
-
-    def flush(self) -> bytes:
-        """Return the rest of the stream."""
-
-
-# Default levels of the programs. The gzip header (wbits=31) contains no name and no time.
-_COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
-    "gz": lambda: zlib.compressobj(6, zlib.DEFLATED, 31),
-    "bz2": bz2.BZ2Compressor,
-    "xz": lzma.LZMACompressor,
-}
-
-
-class _CompressedWriter(io.RawIOBase):
-    """A writer of gzip, bzip2 or xz; `close` ends the compressed stream."""
-
-    def __init__(self, sink: Sink, compression: Compression) -> None:
-        self._sink = sink
-        self._compressor = _COMPRESSORS[compression]()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Buffer) -> int:
-        self._sink.write(self._compressor.compress(data))
-        return memoryview(data).nbytes
-
-    def close(self) -> None:
-        if not self.closed:
-            try:
-                self._sink.write(self._compressor.flush())
-            finally:
-                super().close()
 
 
 @contextmanager
@@ -175,13 +119,13 @@ def compressing(raw: IO[bytes], compression: Compression) -> Iterator[IO[bytes]]
         return
     sink = Sink(raw)
     if compression in _COMPRESSORS:
-        stream = _CompressedWriter(sink, compression)
+        stream = _COMPRESSORS[compression](sink)
     else:
         import pyarrow as pa
 
-        stream = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), _ARROW[compression])
+        stream = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), PROGRAMS[compression])
     try:
-        yield stream  # type: ignore[misc]
+        yield stream
     except BaseException:
         # A compressor writes the end of its stream when it is freed.
         sink.discard()
@@ -231,9 +175,7 @@ class Reader:
     spool : Spool, optional
         Stores the bytes of sources that cannot be read again in place.
     json : bool, default False
-        If True, JSON arrays and values of several lines become JSON lines.
-    decompress : function, default `decompressed`
-        Returns the stream of decompressed bytes.
+        If True, JSON arrays become JSON lines.
 
     Attributes
     ----------
@@ -247,21 +189,13 @@ class Reader:
         "record" for JSON arrays, whose elements are counted instead of lines.
     """
 
-    def __init__(
-        self,
-        source: InputFile,
-        spool: Spool | None = None,
-        *,
-        json: bool = False,
-        decompress: Callable[[ByteStream, Compression], ByteStream] = decompressed,
-    ) -> None:
+    def __init__(self, source: InputFile, spool: Spool | None = None, *, json: bool = False) -> None:
         self.source = source
         self.unit: Literal["line", "record"] = "line"
         self.stamp: FileStamp | None = None
         self.spooled_at: int | None = None
         self._spool = spool
         self._json = json
-        self._decompress = decompress
         self._counter: PeekableStream | None = None
         self._bytes_returned = 0
 
@@ -281,7 +215,7 @@ class Reader:
             elif not source.url or not compression:
                 head = counter.peek(6)
                 compression = next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
-            self._stream = self._convert(self._decompress(counter, compression))
+            self._stream = self._convert(decompressed(counter, compression))
         except BaseException:
             self._raw.close()
             raise
@@ -297,13 +231,13 @@ class Reader:
             return stream
         peekable = PeekableStream(stream)
         try:
-            layout = detect_json_layout(peekable.peek())
-        except (*DAMAGE, StreamError) as error:
+            is_array = starts_json_array(peekable.peek())
+        except (*_DAMAGE, StreamError) as error:
             self._raise_damage(error)
-        if layout == "lines":
+        if not is_array:
             return peekable
         self.unit = "record"
-        return json_records(peekable, array=layout == "array")
+        return json_array_lines(peekable)
 
     def __exit__(self, *_: object) -> None:
         self._raw.close()
@@ -321,7 +255,7 @@ class Reader:
             while filled < len(view) and (count := self._stream.readinto(view[filled:])):
                 filled += count
                 self._bytes_returned += count
-        except (*DAMAGE, StreamError) as error:
+        except (*_DAMAGE, StreamError) as error:
             self._raise_damage(error)
         if self.spooled_at is not None and self._spool is not None and filled:
             self._spool.write(view[:filled])
@@ -353,9 +287,9 @@ class Reader:
 def _open_raw(source: InputFile) -> io.RawIOBase:
     """Open a source without decompressing it."""
     if source.url:
-        from nearkin.io.remote import RemoteFile
+        from nearkin.io.remote import open_remote
 
-        return RemoteFile(source.url)
+        return open_remote(source.url)
     return os.fdopen(os.dup(0), "rb", 0) if source.path is None else source.path.open("rb", 0)
 
 

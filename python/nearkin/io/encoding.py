@@ -9,7 +9,7 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from nearkin.errors import bad_parameter
 
@@ -168,103 +168,67 @@ def check_encoding(name: str | None) -> str:
     return "" if codec.name in ("utf-8", "utf-8-sig", "ascii") else codec.name
 
 
-def json_records(raw: ByteStream, *, array: bool) -> ChunkStream:
-    """Return the values of a JSON array, or values that span several lines each, as JSON lines.
+def starts_json_array(head: bytes) -> bool:
+    """Return True if the first bytes of JSON begin an array."""
+    return head.removeprefix(BOM).lstrip(_SPACE).startswith(b"[")
+
+
+def json_array_lines(raw: ByteStream) -> ChunkStream:
+    """Return the elements of a JSON array in UTF-8 as JSON lines.
 
     Only brackets and commas outside of strings are interpreted (RFC 8259). Each value becomes one line as it is
     written, with its line ends replaced by spaces. The reader of lines checks its syntax.
-
-    Parameters
-    ----------
-    raw : stream
-        JSON in UTF-8.
-    array : bool
-        If True, the values are the elements of one array.
 
     Raises
     ------
     StreamError
         While reading, if the array does not end or is followed by other bytes.
     """
-
-    def chunks() -> Iterator[bytes]:
-        splitter = _JsonSplitter(array=array)
-        while True:
-            # A string longer than a chunk is read in chunks that double, so that each byte is scanned twice at most.
-            chunk = raw.read(max(_CHUNK, len(splitter.pending))) or b""
-            yield splitter.split(chunk, end=not chunk)
-            if not chunk:
-                return
-
-    return ChunkStream(chunks())
+    return ChunkStream(_split_array(raw))
 
 
-class _JsonSplitter:
-    """Converts consecutive chunks of JSON into lines with one value each."""
+def _split_array(raw: ByteStream) -> Iterator[bytes]:
+    # The start of a string that continues in the next chunk, and the end of the array in its chunk.
+    pending, depth, end = b"", 0, 0
 
-    def __init__(self, *, array: bool) -> None:
-        self.pending = b""
-        """The start of a string that continues in the next chunk."""
-        self._array = array
-        self._depth = 0
-        self._closed = False
-        self._closed_at = 0
-
-    def split(self, chunk: bytes, *, end: bool) -> bytes:
-        """Convert the next chunk; the empty chunk at the end checks that the input is complete."""
-        source, self.pending = self.pending + chunk, b""
-        lines, rest = b"", source
-        if not self._closed:
-            lines = _TOKENS.sub(self._convert_token, source)
-            rest = source[self._closed_at :] if self._closed else b""
-        if rest.strip(_SPACE):
-            raise StreamError("has bytes after the end of its JSON array; give one array, or JSON lines")
-        if len(self.pending) > _MAX_STRING:
-            raise StreamError(f"has a string of more than {_MAX_STRING >> 20} MiB, or a quote that is never closed")
-        if end and self._array and not self._closed:
-            raise StreamError("ends inside of its JSON array: it is cut off; fetch the file again")
-        if end:
-            lines, self.pending = lines + self.pending, b""
-        return lines
-
-    def _convert_token(self, match: re.Match[bytes]) -> bytes:
-        if self._closed:
-            return b""
+    def convert(match: re.Match[bytes]) -> bytes:
+        nonlocal pending, depth, end
         token = match[0]
-        first = token[:1]
-        if first == b'"':
+        if end:
+            return b""
+        if token[:1] == b'"':
             if _is_complete(token):
                 return token
-            self.pending = token
+            pending = token
             return b""
-        if first in b"[{":
-            self._depth += 1
-            return b"" if self._array and self._depth == 1 else token
-        if first in b"]}":
-            self._depth -= 1
-            if self._depth > 0:
-                return token
-            if self._array:
-                self._closed, self._closed_at = True, match.end()
-                return b"\n"
-            self._depth = 0
-            return token + b"\n"
-        if first == b",":
-            return b"\n" if self._array and self._depth == 1 else token
-        return b" " if self._depth or self._array else b"\n"
+        if token in b"[{":
+            depth += 1
+            return b"" if depth == 1 else token
+        if token in b"]}":
+            depth -= 1
+            end = 0 if depth else match.end()
+            return token if depth else b"\n"
+        if token == b",":
+            return b"\n" if depth == 1 else token
+        return b" "
+
+    # A string longer than a chunk is read in chunks that double, so that each byte is scanned twice at most.
+    while chunk := raw.read(max(_CHUNK, len(pending))):
+        lines, rest = b"", chunk
+        if not end:
+            source, pending = pending + chunk, b""
+            lines = _TOKENS.sub(convert, source)
+            rest = source[end:] if end else b""
+        if rest.strip(_SPACE):
+            raise StreamError("has bytes after the end of its JSON array; give one array, or JSON lines")
+        if len(pending) > _MAX_STRING:
+            raise StreamError(f"has a string of more than {_MAX_STRING >> 20} MiB, or a quote that is never closed")
+        yield lines
+    if not end:
+        raise StreamError("ends inside of its JSON array: it is cut off; fetch the file again")
 
 
 def _is_complete(string: bytes) -> bool:
     """Return True if a JSON string ends with a quote that is not escaped."""
     body = string[1:-1]
     return len(string) > 1 and string.endswith(b'"') and (len(body) - len(body.rstrip(b"\\"))) % 2 == 0
-
-
-def detect_json_layout(head: bytes) -> Literal["array", "values", "lines"]:
-    """Classify JSON by its first bytes: one array, values that span several lines each, or JSON lines."""
-    start = head.removeprefix(BOM).lstrip(_SPACE)
-    if start.startswith(b"["):
-        return "array"
-    first, _, rest = start.partition(b"\n")
-    # A name or a closing brace follows a lone brace. After a truncated line, another record follows.
-    return "values" if first.strip(_SPACE) == b"{" and rest.lstrip(_SPACE)[:1] in (b'"', b"}") else "lines"

@@ -26,9 +26,9 @@ from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_l
 from nearkin.errors import InputError
 from nearkin.io.arrow import find_keys
 from nearkin.io.base import BLOCK, MAX_RECORD, Corpus
-from nearkin.io.decompress import MAGIC, PROGRAMS, Reader, check_stamp, decompressed, read_at
-from nearkin.io.encoding import BOM, ENCODING_REMEDY, ByteStream
-from nearkin.io.inputs import Compression, FileStamp, InputFile, file_error
+from nearkin.io.decompress import MAGIC, PROGRAMS, Reader, check_stamp, read_at
+from nearkin.io.encoding import BOM, ENCODING_REMEDY
+from nearkin.io.inputs import FileStamp, InputFile, file_error
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 __all__ = ["BatchSpans", "CsvCorpus", "JsonlCorpus", "LineCorpus", "ParsedRecords", "RecordCorpus"]
@@ -104,17 +104,13 @@ class RecordCorpus(Corpus):
         """Parse concatenated records of known lengths."""
         raise NotImplementedError
 
-    def _decompress(self, raw: ByteStream, compression: Compression) -> ByteStream:
-        """Return the decompressed stream of a source."""
-        return decompressed(raw, compression)
-
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         """Return the bytes and lines before the first record; None if the block is too short."""
         return 0, 0
 
     def _read(self) -> Iterator[Batch]:
         for number, source in enumerate(self._sources):
-            with Reader(source, self._spool, json=self.format == "jsonl", decompress=self._decompress) as reader:
+            with Reader(source, self._spool, json=self.format == "jsonl") as reader:
                 if self.unit == "record":
                     reader.unit = self.unit
                 if reader.spooled_at is not None:

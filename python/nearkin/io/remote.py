@@ -6,18 +6,17 @@ looked up later come from the spool. Engines write their tables themselves; only
 
 from __future__ import annotations
 
-import io
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, bad_parameter
+from nearkin.errors import MissingExtraError, NearkinError, OutputError, bad_parameter
+from nearkin.io.encoding import ChunkStream
+from nearkin.io.inputs import file_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from typing_extensions import Buffer
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WEB = ("http://", "https://")
@@ -32,10 +31,6 @@ def is_url(name: str) -> bool:
 def name_in(url: str) -> str:
     """Return a URL without query and fragment; its end has the file extension."""
     return urlsplit(url).path if url.startswith(_WEB) else url
-
-
-def _read_error(url: str, reason: str) -> InputError:
-    return InputError(f"{url}: {reason}", place=url, file=url, reason=reason)
 
 
 def expand(url: str) -> list[str]:
@@ -55,50 +50,32 @@ def expand(url: str) -> list[str]:
         if any(sign in path for sign in "*?["):
             names = sorted(system.glob(path))
             if not names:
-                raise _read_error(url, "no file matches")
+                raise file_error(url, "no file matches")
         elif system.isdir(path):
             names = [name for name in sorted(system.find(path)) if not name.rpartition("/")[2].startswith(".")]
             if not names:
-                raise _read_error(url, "the folder has no files")
+                raise file_error(url, "the folder has no files")
         else:
             return [url]
         return [system.unstrip_protocol(name) for name in names]
 
 
-class RemoteFile(io.RawIOBase):
-    """The bytes of a remote file.
+def open_remote(url: str) -> ChunkStream:
+    """Return the bytes of a remote file, which is opened by the first read.
 
     Raises
     ------
     InputError
-        The file cannot be opened or read.
+        While reading, if the file cannot be opened or read.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def chunks() -> Iterator[bytes]:
         system, path = _open_filesystem(url)
-        with _wrap_errors(url):
-            self._file: Any = system.open(path, "rb", block_size=_BLOCK)
+        with _wrap_errors(url), system.open(path, "rb", block_size=_BLOCK) as file:
+            while chunk := file.read(_BLOCK):
+                yield chunk
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Fill the start of `buffer` and return the number of bytes, 0 at the end."""
-        view = memoryview(buffer).cast("B")
-        with _wrap_errors(self._url):
-            chunk = self._file.read(len(view))
-        view[: len(chunk)] = chunk
-        return len(chunk)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if not self.closed:
-            try:
-                self._file.close()
-            finally:
-                super().close()
+    return ChunkStream(chunks())
 
 
 def _open_filesystem(url: str) -> tuple[Any, str]:
@@ -115,7 +92,7 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
         message = f"{url}: {error}, which reads {protocol}:// through fsspec"
         raise MissingExtraError(message, extra="remote", package=protocol) from None
     except ValueError as error:
-        raise _read_error(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
+        raise file_error(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
     return system, path
 
 
@@ -179,7 +156,7 @@ def _wrap_errors(url: str) -> Iterator[None]:
     except NearkinError:
         raise
     except FileNotFoundError:
-        raise _read_error(url, "no such file or folder") from None
+        raise file_error(url, "no such file or folder") from None
     except Exception as error:
         # Each protocol raises errors of its own library.
-        raise _read_error(url, f"can't be read: {type(error).__name__}: {error}") from error
+        raise file_error(url, f"can't be read: {type(error).__name__}: {error}") from error

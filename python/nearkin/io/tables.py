@@ -17,10 +17,10 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from json.encoder import encode_basestring
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["TableColumn", "Tabular", "read_table", "table_name", "to_frame", "write_table"]
+__all__ = ["TableColumn", "Tabular", "read_table", "table_name", "write_table"]
 
 # Rows that exist as Python objects at the same time.
 _CHUNK_ROWS = 1 << 14
@@ -99,7 +99,8 @@ class Tabular:
         MissingExtraError
             pandas is not installed.
         """
-        return to_frame(self._columns())
+        frame: pd.DataFrame = _import_package("pandas", "to_pandas()").DataFrame(self._columns())
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Return a polars DataFrame.
@@ -111,18 +112,6 @@ class Tabular:
         """
         frame: pl.DataFrame = _import_package("polars", "to_polars()").from_arrow(self.to_arrow())
         return frame
-
-
-def to_frame(columns: Mapping[str, TableColumn]) -> pd.DataFrame:
-    """Build a pandas DataFrame from columns of equal length.
-
-    Raises
-    ------
-    MissingExtraError
-        pandas is not installed.
-    """
-    frame: pd.DataFrame = _import_package("pandas", "to_pandas()").DataFrame(columns)
-    return frame
 
 
 def _import_package(package: str, call: str) -> Any:
@@ -199,52 +188,42 @@ def write_table(out: OutputDir, name: str, columns: Mapping[str, TableColumn], f
     return file_name
 
 
-def _get_cells(values: TableColumn, start: int) -> list[Scalar]:
-    """Return the rows of a chunk as Python objects."""
-    chunk = values[start : start + _CHUNK_ROWS]
-    cells: list[Scalar] = chunk.tolist() if isinstance(chunk, np.ndarray) else list(chunk)
-    return cells
+def _chunks(columns: Mapping[str, TableColumn], count: int) -> Iterator[list[list[Scalar]]]:
+    """Yield the columns of chunks of rows as Python objects; NaN is None."""
+    for start in range(0, count, _CHUNK_ROWS):
+        chunks = [values[start : start + _CHUNK_ROWS] for values in columns.values()]
+        cells = [chunk.tolist() if isinstance(chunk, np.ndarray) else list(chunk) for chunk in chunks]
+        yield [[None if value != value else value for value in values] for values in cells]
 
 
-def _format_json_cells(values: TableColumn, start: int) -> Iterable[str]:
-    """Format the rows of a chunk as JSON; columns of one type, the usual case, need no Python call per value."""
-    cells = _get_cells(values, start)
+_TO_JSON: dict[type, Callable[[Any], str]] = {
+    int: repr,
+    float: repr,
+    str: encode_basestring,
+    bool: lambda value: str(value).lower(),
+    type(None): lambda _: "null",
+}
+
+
+def _format_json(cells: list[Scalar]) -> Iterable[str]:
+    """Format cells as JSON; columns of one type, the usual case, need one function."""
     kinds = set(map(type, cells))
-    if kinds == {int}:
-        return map(repr, cells)
-    if kinds == {str}:
-        return map(encode_basestring, cast("list[str]", cells))
-    if kinds == {float}:
-        texts = list(map(repr, cells))
-        return ["null" if text == "nan" else text for text in texts] if "nan" in texts else texts
-    return map(_format_json, cells)
+    return map(_TO_JSON[kinds.pop()], cells) if len(kinds) == 1 else [_TO_JSON[type(cell)](cell) for cell in cells]
 
 
-def _format_json(value: Scalar) -> str:
-    if value is None or value != value:
-        return "null"
-    if isinstance(value, str):
-        return encode_basestring(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value)
-
-
-def _write_jsonl(file: IO[bytes], columns: Mapping[str, TableColumn], rows: int) -> None:
+def _write_jsonl(file: IO[bytes], columns: Mapping[str, TableColumn], count: int) -> None:
     keys = [encode_basestring(name).replace("%", "%%") + ": %s" for name in columns]
     line = "{" + ", ".join(keys) + "}\n"
-    for start in range(0, rows, _CHUNK_ROWS):
-        cells = [_format_json_cells(values, start) for values in columns.values()]
-        file.write("".join([line % row for row in zip(*cells, strict=True)]).encode())
+    for chunk in _chunks(columns, count):
+        file.write("".join([line % row for row in zip(*map(_format_json, chunk), strict=True)]).encode())
 
 
-def _write_csv(file: IO[bytes], columns: Mapping[str, TableColumn], rows: int, delimiter: str) -> None:
+def _write_csv(file: IO[bytes], columns: Mapping[str, TableColumn], count: int, delimiter: str) -> None:
     text = io.TextIOWrapper(file, "utf-8", newline="")
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
-    for start in range(0, rows, _CHUNK_ROWS):
-        cells = [_get_cells(values, start) for values in columns.values()]
-        writer.writerows([None if value != value else value for value in row] for row in zip(*cells, strict=True))
+    for chunk in _chunks(columns, count):
+        writer.writerows(zip(*chunk, strict=True))
     text.flush()
     text.detach()
 

@@ -7,8 +7,7 @@ types, statuses or content types are skipped, and `WarcCorpus.left_out` counts t
 
 The start and end of records are parsed here, from their `Content-Length`, so that a damaged record costs only itself:
 the next record is found by its first line, `WARC/1.x`. FastWARC parses the content: header fields, transfer and content
-encodings. In gzip, bzip2, xz and zstd every record is a separate member, so a damaged member also costs only itself
-(`nearkin.io.warc_repair`).
+encodings. Damaged compressed bytes end the run.
 
 The encoding of a page follows from its byte order mark, the HTTP header or its `<meta>`, in this order. Without any of
 these it is UTF-8, or windows-1252 if the bytes are not UTF-8. Invalid bytes become U+FFFD, as in browsers. The text of
@@ -29,7 +28,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Literal, cast
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +36,10 @@ from numpy.typing import NDArray
 from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.io.base import MAX_RECORD
 from nearkin.io.decompress import compressing, read_at
-from nearkin.io.encoding import ByteStream
 from nearkin.io.html import check_parser, visible_text
 from nearkin.io.inputs import Compression, InputFile, file_error
 from nearkin.io.records import BatchSpans, ParsedRecords, RecordCorpus
 from nearkin.io.values import Column, PackedTexts, Scalar
-from nearkin.io.warc_repair import DAMAGE_FIELD, decompress_records
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
@@ -257,41 +254,38 @@ class _MemberWriter:
         return len(data)
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """The span of a record in a block, or of bytes that are not a record, with the reason.
-
-    With `open`, bytes that are not a record may continue in the next block. A record that is too long may end after
-    the block.
-    """
+class _Frame(NamedTuple):
+    """The span of a record in a block, or of bytes that are not a record, with the reason."""
 
     start: int
     stop: int
     fault: str = ""
-    open: bool = False
 
 
 def _find_frame(data: bytes, at: int, *, end: bool) -> _Frame | None:
     """Return the next frame of a block; None if more bytes are needed."""
+
+    def skip(after: int, fault: str) -> _Frame | None:
+        """Return the frame up to the next record that begins after `after`."""
+        following = _NEXT.search(data, after)
+        if following is None and not end:
+            return None
+        return _Frame(start, len(data) if following is None else following.end(), fault)
+
     start = _BLANK.match(data, at).end()  # type: ignore[union-attr]
     if start == len(data):
         return _Frame(start, start)
     if len(data) - start < _MAX_START and not end:
         return None
     if not _START.match(data, start):
-        return _skip_to_next(data, start, start, "no record begins here", end=end)
+        return skip(start, "no record begins here")
     header = _HEADER_END.search(data, start, start + _MAX_HEADER)
     if header is None:
-        if len(data) - start < _MAX_HEADER and not end:
-            return None
-        return _skip_to_next(data, start, start + 1, "the record's header has no end", end=end)
-    inside = header.end() - 2
-    if (damage := data.find(DAMAGE_FIELD, start, inside)) >= 0:
-        reason = data[damage + len(DAMAGE_FIELD) : data.find(b"\r", damage)].decode()
-        return _skip_to_next(data, start, inside, f"compressed bytes are damaged ({reason})", end=end)
+        is_short = len(data) - start < _MAX_HEADER and not end
+        return None if is_short else skip(start + 1, "the record's header has no end")
     length = _LENGTH.search(data, start, header.end())
     if length is None:
-        return _skip_to_next(data, start, inside, "the record's header has no Content-Length", end=end)
+        return skip(header.end() - 2, "the record's header has no Content-Length")
     size = int(length[1])
     stop = header.end() + size
     if stop - start > MAX_RECORD - _MAX_START:
@@ -300,24 +294,11 @@ def _find_frame(data: bytes, at: int, *, end: bool) -> _Frame | None:
         return None
     if stop > len(data):
         fault = f"the record is cut off: it has {len(data) - header.end()} of {size} bytes"
-        return _skip_to_next(data, start, inside, fault, end=end)
+        return skip(header.end() - 2, fault)
     tail = _RECORD_END.match(data, stop)
     if tail is None:
-        fault = f"Content-Length is {size}, and the record does not end there"
-        return _skip_to_next(data, start, inside, fault, end=end)
+        return skip(header.end() - 2, f"Content-Length is {size}, and the record does not end there")
     return _Frame(start, tail.end())
-
-
-def _skip_to_next(data: bytes, start: int, after: int, fault: str, *, end: bool) -> _Frame | None:
-    """Return the frame from `start` to the next record that begins after `after`."""
-    following = _NEXT.search(data, after)
-    if following is not None:
-        return _Frame(start, following.end(), fault)
-    if end:
-        return _Frame(start, len(data), fault)
-    # The last bytes may be the start of the next record.
-    stop = len(data) - _MAX_START
-    return _Frame(start, stop, fault, open=True) if stop > start else None
 
 
 class WarcCorpus(RecordCorpus):
@@ -329,20 +310,11 @@ class WarcCorpus(RecordCorpus):
         super()._reset()
         self._infos: dict[int, bytes] = {}
         self._infos_written: set[int] = set()
-        self._reset_source()
-
-    def _reset_source(self) -> None:
-        self._bytes_to_skip = 0
-        """Bytes left to skip of a record that is too long."""
-        self._in_fault = False
-        """True if the previous block ended in bytes that are not a record."""
-
-    def _decompress(self, raw: ByteStream, compression: Compression) -> ByteStream:
-        return decompress_records(raw, compression)
 
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         """Return the length of the first record if its type is warcinfo; it is copied to the output."""
-        self._reset_source()
+        self._bytes_to_skip = 0
+        """Bytes left to skip of a record that is too long."""
         data = block[: 1 << 20].tobytes()
         begin = _BLANK.match(data).end()  # type: ignore[union-attr]
         if begin < len(data) and not _START.match(data, begin):
@@ -372,10 +344,9 @@ class WarcCorpus(RecordCorpus):
                     rows.append((frame.start, frame.stop, parsed))
                 elif isinstance(parsed, SkippedRecord):
                     self._count_skipped(parsed)
-                elif not self._in_fault:
+                else:
                     malformed.append((records, parsed))
-                records += not self._in_fault
-                self._in_fault = frame.open
+                records += 1
             at = min(frame.stop, len(data))
             self._bytes_to_skip = frame.stop - at
         return self._to_parsed(rows, malformed, at, records)
