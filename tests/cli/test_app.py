@@ -26,7 +26,7 @@ from nearkin.cli.app import app
 COMMANDS = {
     "dedup": "nearkin dedup corpus.jsonl --out clean",
     "pairs": "nearkin pairs corpus.jsonl",
-    "report": "nearkin report clean --open",
+    "report": "nearkin report clean",
     "contains": "nearkin contains pages.jsonl --known articles.jsonl",
     "urls": "nearkin urls access.log --out patterns.jsonl",
     "lines": "nearkin lines app.log --out templates.jsonl",
@@ -37,14 +37,12 @@ COMMANDS = {
     "recipe": "nearkin recipe 'word:3|count|xxh3|simhash:64'",
     "keywords": "nearkin keywords news.jsonl",
     "idf fit": "nearkin idf fit corpus.jsonl",
-    "idf read": "nearkin idf read idf.utf8",
     "search": "nearkin search corpus.nks",
     "index build": "nearkin index build corpus.jsonl.gz",
     "index add": "nearkin index add corpus.nks",
     "index remove": "nearkin index remove corpus.nks",
     "index info": "nearkin index info corpus.nks",
     "serve": "nearkin serve pages.store",
-    "check": "nearkin check --url http://127.0.0.1:8470 new.jsonl",
     "store create": "nearkin store create pages.store",
     "store add": "nearkin store add pages.store",
     "store check": "nearkin store check pages.store",
@@ -54,7 +52,6 @@ COMMANDS = {
     "store verify": "nearkin store verify pages.store",
     "store merge": "nearkin store merge pages.store",
     "store backup": "nearkin store backup pages.store",
-    "store import": "nearkin store import pages.store",
     "store export": "nearkin store export pages.store",
     "evaluate": "nearkin evaluate clean",
     "tune": "nearkin tune corpus.jsonl",
@@ -447,8 +444,6 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
         "-q": {"--quiet"},
         "-r": {"--recursive"},
         "-t": {"--threshold"},
-        # An earlier name.
-        "--pairs": {"--truth"},
     }
     assert expected == {form: names for form, names in seen.items() if form != "-h"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -87,8 +88,8 @@ def test_bars_of_files_are_shown_on_a_terminal(tmp_path: Path) -> None:
 def test_a_table_fits_the_terminal(tmp_path: Path) -> None:
     """A terminal folds long cells."""
     path = tmp_path / ("long-name-" * 12)
-    path.write_bytes(b"x" * 5000)
-    _, seen = on_a_terminal("ssdeep", "hash", "--table", path, columns=60)
+    path.write_bytes(random.Random(7).randbytes(9000))
+    _, seen = on_a_terminal("ssdeep", "cluster", path, path, "-t", "1", columns=60)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
     lines = [line.rstrip() for line in plain.splitlines() if "│" in line or "┃" in line]
     assert len(lines) > 3
@@ -261,10 +262,10 @@ def test_data_sends_a_terminal_nothing_to_act_on(
 
 
 def test_names_of_files_send_a_terminal_nothing_to_act_on(tmp_path: Path) -> None:
-    """File names are printable in lists, tables, JSON, CSV and messages."""
+    """File names are printable in lists, JSON and messages."""
     path = tmp_path / HOSTILE.replace("/", "")
     path.write_bytes(bytes(range(256)) * 40)
-    for form in ([], ["--table"], ["--json"], ["--csv"]):
+    for form in ([], ["--json"]):
         code, seen = on_a_terminal("ssdeep", "hash", *form, path, columns=4000)
         assert (0, True) == (code, harmless(seen)), (form, seen)
         assert SAFE in seen.replace("\\\\", "\\") or form == ["--json"], form

@@ -298,3 +298,15 @@ def indels(a: str, b: str) -> int:
             row.append(table[j - 1] if x == y else min(table[j], row[-1]) + 1)
         table = row
     return table[-1]
+
+
+def test_what_is_too_long_is_left_out_by_itself(tmp_path: Path) -> None:
+    """Edits and the longest common string have separate limits."""
+    (tmp_path / "long").write_text("x" * (1 << 17) + "abc")
+    (tmp_path / "short").write_text("abc")
+    done = call("compare", tmp_path / "short", tmp_path / "long")
+    assert "the longest common string is left out" in done.err
+    assert "edits        131072: 131072 inserted, 0 deleted, 0 substituted" in done.lines
+    result = call("compare", tmp_path / "short", tmp_path / "long", "--json").json()
+    assert 131072 == result["edits"]["insertions"]
+    assert "common_substring" not in result

@@ -139,7 +139,7 @@ def test_tune_measures_bands(similar: Path, tmp_path: Path) -> None:
     command[command.index("--out") + 1] = str(tmp_path / "clean")
     assert 0 == call(*command[1:]).code
     assert {64} == {row["num_perm"] for row in result["curve"]}
-    assert 2 == call("tune", corpus, *options, "--pairs", corpus).code
+    assert 2 == call("tune", corpus, *options, "--truth", corpus).code
 
 
 def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
@@ -150,11 +150,11 @@ def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     result = json.loads(done.data)
     assert ("f1", 2) == (result["goal"], result["truth"]["pairs"])
     assert {"features", "threshold", "precision", "recall", "f1"} == set(result["thresholds"][0])
-    shown = call("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64")
+    shown = call("tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64")
     assert "F1" in shown.out
     assert 2 == call("tune", corpus, "--recall", "0").code
     assert 0 == call("dedup", corpus, "-o", tmp_path / "out", "-q").code
-    done = call("tune", corpus, "--pairs", tmp_path / "out")
+    done = call("tune", corpus, "--truth", tmp_path / "out")
     assert (1, True) == (done.code, "which is not the truth" in done.message)
 
 
@@ -251,15 +251,15 @@ def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -
     labels.write_text("left,right\nt1,t2\n")
     for options in (
         ("--recipe", "minhash", "--bits", "64"),
-        ("--num-perm", "64", "--pairs", labels),
+        ("--num-perm", "64", "--truth", labels),
         ("--recipe", "minhash", "--recipe", "default"),
     ):
         done = call("tune", similar, *options)
         assert (2, True) == (done.code, "one with minhash, without --truth and --bits" in done.err)
     for option in (("--recall", "1.5"), ("--threshold", "0"), ("--sample", "0"), ("--bits", "0")):
         assert 2 == call("tune", similar, *option).code, option
-    assert 2 == call("tune", similar, "--pairs", labels, "--pair-columns", "left").code
-    assert 1 == call("tune", similar, "--pairs", tmp_path / "none.csv").code
+    assert 2 == call("tune", similar, "--truth", labels, "--pair-columns", "left").code
+    assert 1 == call("tune", similar, "--truth", tmp_path / "none.csv").code
     assert 1 == call("tune", similar, "--text-column", "missing").code
 
 
@@ -270,11 +270,9 @@ def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
     labels.write_text(
         header + "t1\tt2\t1\t0.9\thigh\t4\t1\nt3\tt4\t1\t0.7\tlow\t20\t0\nt5\tt9\tunsure\t0.7\tlow\t20\t0\n"
     )
-    for option in ("--truth", "--pairs"):
-        done = call(
-            "tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", option, labels, "--json"
-        )
-        assert any("weighted: 2 labels stand for 24 pairs" in note for note in done.json()["notes"])
+    options = ("--id-column", "id", "--bits", "64", "--recipe", "word:1")
+    done = call("tune", similar, *options, "--truth", labels, "--json")
+    assert any("weighted: 2 labels stand for 24 pairs" in note for note in done.json()["notes"])
     assert 0 == call("dedup", similar, "-o", tmp_path / "clean", "--id-column", "id", "-q").code
     scores = call("evaluate", tmp_path / "clean", "--truth", labels, "--json").json()
     assert (2, 24.0, 1) == tuple(
@@ -298,11 +296,11 @@ def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> 
     base = ("tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", "--json")
     labels = tmp_path / "labels.csv"
     labels.write_text("one,two,alike\nt1,t2,0.9\nt3,t4,0.9\nt5,t9,0.1\n")
-    options = ("--pairs", labels, "--pair-columns", "one,two", "--label-column", "alike", "--min-similarity", "0.5")
+    options = ("--truth", labels, "--pair-columns", "one,two", "--label-column", "alike", "--min-similarity", "0.5")
     assert 2 == call(*base, *options).json()["truth"]["pairs"]
     clusters = tmp_path / "clusters.csv"
     clusters.write_text("id,work\n" + "".join(f"t{i},{i // 2}\n" for i in range(17)))
-    assert 8 == call(*base, "--pairs", clusters, "--cluster-column", "work").json()["truth"]["pairs"]
+    assert 8 == call(*base, "--truth", clusters, "--cluster-column", "work").json()["truth"]["pairs"]
 
 
 def test_a_page_of_an_evaluation(tmp_path: Path) -> None:

@@ -182,6 +182,12 @@ def test_nothing_found_is_said_unless_quiet(index: Path) -> None:
     assert (3, [], "") == ((done := call(*ask, "--json")).code, done.json()["matches"], done.err)
 
 
+def test_an_index_has_no_columns(index: Path) -> None:
+    """--column is an error with an index."""
+    refused = call("search", index, "--text", "x", "--column", "n")
+    assert (2, True) == (refused.code, "use a column of a store" in refused.message)
+
+
 def test_an_index_that_is_damaged_is_refused(index: Path) -> None:
     """A damaged file is an error with its name."""
     index.write_bytes(index.read_bytes()[:-20])
@@ -189,39 +195,6 @@ def test_an_index_that_is_damaged_is_refused(index: Path) -> None:
     assert (1, "", True) == (done.code, done.out, str(index) in done.err)
     index.write_bytes(b"")
     assert 1 == call("search", index, "--text", "a").code
-
-
-def test_the_corpus_shows_text_similarity_and_columns(tmp_path: Path) -> None:
-    """--corpus adds similarity, columns and text; missing documents are counted."""
-    path, index = tmp_path / "corpus.jsonl", tmp_path / "c.nks"
-    texts = near_texts()
-    rows = [{"id": f"d{i}", "text": text, "n": i} for i, text in enumerate(texts)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert 0 == call("index", "build", path, "-o", index, "--id-column", "id", "-q").code
-    query = ("search", index, "--text", texts[0], "-k", 2, "--corpus", path, "--id-column", "id", "--column", "n")
-    matches = call(*query, "--json").json()["matches"]
-    assert {"id": "d0", "distance": 0, "similarity": 1.0, "n": 0, "text": texts[0]} == matches[0]
-    other = int(matches[1]["id"].removeprefix("d"))
-    assert float(nk.similarity(texts, [0], [other])[0]) == pytest.approx(matches[1]["similarity"])
-    line = call(*query).lines[0].split("\t")
-    assert (["text 1", "d0", "0", "1.0000", "0"], True) == (line[:5], line[5].startswith(texts[0][:20]))
-    assert len(line[5]) <= 60
-    # A corpus of queries, and fingerprints, which have no text to compare.
-    assert [1.0] == [
-        row["matches"][0]["similarity"]
-        for row in call("search", index, path, "-k", 1, "--corpus", path, "--id-column", "id", "--json").objects()[:1]
-    ]
-    code = call("hash", path, "--id-column", "id").lines[0].split("\t")[1]
-    matched = call(
-        "search", index, "--fingerprint", code, "-k", 1, "--corpus", path, "--id-column", "id", "--json"
-    ).json()
-    assert (None, texts[0]) == (matched["matches"][0]["similarity"], matched["matches"][0]["text"])
-    path.write_text(json.dumps(rows[0]) + "\n")
-    done = call(*query)
-    assert (0, True) == (done.code, "--corpus does not have 1 of the matches" in done.message)
-    assert "\t-\t-\t-" in done.lines[1]
-    refused = call("search", index, "--text", "x", "--column", "n")
-    assert (2, True) == (refused.code, "together with --corpus" in refused.message)
 
 
 @pytest.fixture
@@ -296,7 +269,6 @@ def test_what_a_store_has_not_is_said(store: Path, tmp_path: Path) -> None:
     [
         ["--radius", 3],
         ["--recipe", "char:4|simhash:64"],
-        ["--corpus", "a.jsonl"],
         ["--fingerprint", "00"],
         ["--fingerprints", "hex"],
         ["-k", 0],

@@ -90,14 +90,14 @@ def test_get_remove_info_and_merge(store: Path) -> None:
     assert "sound, 3 documents" in run("store", "verify", str(store)).out
 
 
-def test_export_is_a_corpus_and_import_takes_it(store: Path, tmp_path: Path) -> None:
-    """Kept documents are exported with columns, and imported into another store."""
+def test_an_export_is_a_corpus(store: Path, tmp_path: Path) -> None:
+    """Kept documents are exported with columns, and can be added to another store."""
     out = tmp_path / "out.jsonl.gz"
     assert 0 == run("store", "export", str(store), "--out", str(out)).code
     assert 2 == run("store", "export", str(store), "--out", str(out)).code
     other = tmp_path / "other.store"
     run("store", "create", str(other))
-    result = run("store", "import", str(other), str(out), "--id-column", "id", "--column", "n")
+    result = run("store", "add", str(other), str(out), "--id-column", "id", "--column", "n", "--all", "-q")
     assert 0 == result.code, result.err
     with nk.Store.open(other, "r") as opened:
         assert [("a", {"n": 0}), ("d", {"n": 3}), ("e", {"n": 4})] == [
@@ -302,32 +302,6 @@ def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> Non
     assert 2 == run("store", "create", str(tmp_path / "x"), "--recipe", "ssdeep", "--bits", "64").code
 
 
-def test_an_export_of_files_is_imported_as_it_was(tmp_path: Path) -> None:
-    """Digests, contents and lengths are imported, so the same files are known."""
-    path, folder, out = tmp_path / "files.store", tmp_path / "files", tmp_path / "out.jsonl.gz"
-    named = [str(item) for item in files(folder)]
-    run("store", "create", str(path), "--recipe", "ssdeep")
-    run("store", "add", str(path), str(folder), "-q")
-    assert 0 == run("store", "export", str(path), "--out", str(out), "--every", "-q").code
-    assert 0 == run("store", "create", str(tmp_path / "copy.store"), "--recipe", "ssdeep").code
-    assert 0 == run("store", "import", str(tmp_path / "copy.store"), str(out), "-q").code
-    with nk.Store.open(path) as store, nk.Store.open(tmp_path / "copy.store") as copy:
-        assert store.contents(named) == copy.contents(named)
-        assert store.values(named).tolist() == copy.values(named).tolist()
-        assert ["known"] * 5 == copy.check_and_add(named, kind="paths").status
-        assert [item.length for item in store.get(named)] == [item.length for item in copy.get(named)]  # type: ignore[union-attr]
-    listed = tmp_path / "known.txt"
-    listed.write_bytes(nk.ssdeep.write_list([(nk.ssdeep.hash(Path(name)), f"old {name}") for name in named]))
-    assert 0 == run("store", "import", str(tmp_path / "copy.store"), str(listed), "-q").code
-    with nk.Store.open(tmp_path / "copy.store") as copy:
-        assert 10 == len(copy)
-        assert f"old {named[1]}" in copy
-    other = tmp_path / "other.store"
-    run("store", "create", str(other), "--recipe", "space|ssdeep")
-    assert "normalize differs" in run("store", "import", str(other), str(out), "-q").err
-    assert "normalize differs" in run("store", "import", str(other), str(listed), "-q").err
-
-
 def test_dedup_of_files_against_a_store(tmp_path: Path) -> None:
     """Files that match the store are removed without changing it."""
     path, folder = tmp_path / "files.store", tmp_path / "files"
@@ -355,14 +329,10 @@ def test_hubs_among_the_files_of_a_store_or_index_are_told(tmp_path: Path) -> No
     for number in range(6):
         (old / str(number)).write_bytes(common + rng.bytes(6000))
     (folder / "one").write_bytes(common + rng.bytes(6000))
-    store, index = tmp_path / "files.store", tmp_path / "files.nks"
+    store = tmp_path / "files.store"
     run("store", "create", str(store), "--recipe", "ssdeep", "--threshold", "100")
     assert 0 == run("store", "add", str(store), str(old), "-q").code
-    named = sorted(map(str, old.iterdir()))
-    digests = nk.DigestIndex()
-    digests.add(named, [nk.ssdeep.hash(Path(name).read_bytes()) for name in named])
-    digests.save(index)
-    for against in (store, index, old):
+    for against in (store, old):
         out = tmp_path / f"out of {against.name}"
         options = ["--against", str(against), "--threshold", "100", "--out", str(out), "--skip-hubs", "2", "-q"]
         result = run("dedup", str(folder), "--family", "ssdeep", *options)
@@ -378,7 +348,7 @@ def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
     with nk.Store.create(path, family, threshold=0.9) as store:
         store.add(vectors, ["a", "b", "c", "d"])
     corpus = write(tmp_path / "corpus.jsonl", ROWS)
-    for command in ("add", "check", "import"):
+    for command in ("add", "check"):
         refused = run("store", command, str(path), str(corpus))
         assert 2 == refused.code
         assert "Python" in refused.err
@@ -439,7 +409,7 @@ def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     whole = path.stat().st_size >> 20
     assert whole >= 1
     assert 0 == run("store", "create", store, "-q").code
-    for command in ("add", "check", "import"):
+    for command in ("add", "check"):
         events.clear()
         assert 0 == run("store", command, store, path).code
         assert ("read, MB", whole, whole) in events
@@ -467,12 +437,11 @@ def test_a_column_that_no_document_has_is_told_before_any_is_remembered(
     else:
         path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     assert 0 == run("store", "create", store, "-q").code
-    for command in ("add", "import"):
-        done = run("store", command, store, path, "--column", "host")
-        assert (1, "") == (done.code, done.out)
-        assert "host" in done.message
-        assert "source" in done.message
-        assert 0 == run("store", "info", store, "--json").json()["documents"]
+    done = run("store", "add", store, path, "--column", "host")
+    assert (1, "") == (done.code, done.out)
+    assert "host" in done.message
+    assert "source" in done.message
+    assert 0 == run("store", "info", store, "--json").json()["documents"]
     assert 0 == run("store", "add", store, path, "--column", "source", "-q").code
     assert 60 == run("store", "info", store, "--json").json()["documents"]
 

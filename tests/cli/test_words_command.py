@@ -115,15 +115,3 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path) -> None:
     ):
         done = call("recipe", argument)
         assert (1, True) == (done.code, str(tmp_path) in done.err)
-
-
-def test_a_table_of_others_is_read(tmp_path: Path) -> None:
-    """`nearkin idf read` keeps the weights, and refuses an unknown rule for other words."""
-    (tmp_path / "table.txt").write_text("a 1\nb 2\n")
-    out, plain = tmp_path / "own.idf", "norm:none|case:keep|letters:all|word:1"
-    options = ("idf", "read", tmp_path / "table.txt", "--out", out, "--recipe", plain)
-    done = call(*options, "--unknown", "mean", "--json")
-    assert (0, 1.5) == (done.code, json.loads(done.out)["unknown"])
-    assert nk.Idf.load(out).value("b") == 2.0
-    wrong = call(*options, "--unknown", "average")
-    assert (2, True) == (wrong.code, "median" in wrong.err)

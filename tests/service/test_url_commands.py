@@ -1,4 +1,4 @@
-"""`nearkin check --url`, and `nearkin store` with a URL instead of the folder: the output is the same."""
+"""`nearkin store` with a URL instead of the folder: the output is the same."""
 
 from __future__ import annotations
 
@@ -47,9 +47,6 @@ def test_commands_on_texts_equal_those_of_a_store(pages: tuple[ThreadedService, 
     for command, *words in calls:
         here, there = (run("store", command, target, *words) for target in (mirror, service.url))
         assert (here.code, here.data) == (there.code, there.data), (command, there.err)
-        if command == "check":
-            by_url = run("check", "--url", service.url, *words)
-            assert (here.code, here.data) == (by_url.code, by_url.data), by_url.err
     about = run("store", "info", service.url, "--json").json()
     own = run("store", "info", mirror, "--json").json()
     sizes = ("store", "bytes")
@@ -85,9 +82,8 @@ def test_commands_on_files_equal_those_of_a_store(tmp_path: Path) -> None:
         for command, *words in (("check", folder), ("add", folder, "--json"), ("check", folder / "b", folder / "none")):
             here, there = (run("store", command, target, *words) for target in (tmp_path / "mirror", service.url))
             assert (here.code, here.data) == (there.code, there.data), (command, there.err)
-        by_url = run("check", "--url", service.url, folder)
-        assert 3 == len(by_url.lines)
-        assert 2 == run("check", "--url", service.url, folder, "--id-column", "x").code
+        assert 3 == len(run("store", "check", service.url, folder).lines)
+        assert 2 == run("store", "check", service.url, folder, "--id-column", "x").code
 
 
 def test_invalid_urls_and_options_are_refused(tmp_path: Path) -> None:
@@ -100,13 +96,10 @@ def test_invalid_urls_and_options_are_refused(tmp_path: Path) -> None:
         (("store", "verify", url), 2, "on the machine of the store"),
         (("store", "create", url), 2, "on the machine of the store"),
         (("store", "export", url, "--out", tmp_path / "x.jsonl"), 2, "on the machine of the store"),
-        (("store", "import", url, corpus), 2, "on the machine of the store"),
         (("store", "info", tmp_path / "store", "--token-file", tmp_path / "token"), 2, "--token-file"),
         (("store", "merge", url, "--memory-limit", "1G"), 2, "--memory-limit"),
         (("store", "info", "http://"), 2, "URL of a service"),
-        (("check", corpus), 2, "--url is missing"),
-        (("check", "--url", tmp_path / "store", corpus), 2, "--url"),
-        (("check", "--url", url, corpus, "--token-file", tmp_path / "none"), 1, "no such file"),
+        (("store", "check", url, corpus, "--token-file", tmp_path / "none"), 1, "no such file"),
     ):
         done = run(*words)
         assert code == done.code, (words, done.err)
@@ -139,9 +132,9 @@ def test_tokens_are_required(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "corpus.jsonl", {"a": FOX})
     nk.Store.create(tmp_path / "store").close()
     with serve_in_thread(tmp_path / "store", token_file=tokens) as service:
-        done = run("check", "--url", service.url, corpus)
+        done = run("store", "check", service.url, corpus)
         assert (1, True) == (done.code, "give the client token=" in done.message), done.err
-        assert 0 == run("check", "--url", service.url, corpus, "--token-file", reader).code
+        assert 0 == run("store", "check", service.url, corpus, "--token-file", reader).code
         refused = run("store", "add", service.url, corpus, "--token-file", reader)
         assert (1, True) == (refused.code, "write token" in refused.message), refused.err
         added = run("store", "add", service.url, corpus, "--token-file", tokens, *BY_ID)

@@ -54,7 +54,7 @@ def _global_options(
         raise typer.Exit
 
 
-for _module in (dedup, contains, patterns, fingerprints, index, store, serve, quality, report):
+for _module in (dedup, contains, patterns, fingerprints, index, serve, quality, report):
     app.add_typer(_module.app)
 for _group in (fingerprints.idf, index.group, store.group, ssdeep.group):
     app.add_typer(_group)

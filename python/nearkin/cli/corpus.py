@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +58,6 @@ class CorpusOptions:
         show_default="10%",
     )
     strict: bool = option(False, help="Stop at the first unreadable record.", group=READING)
-
-    def with_columns(self, text_column: str, id_column: str) -> CorpusOptions:
-        """Return the same options with default names of columns."""
-        from nearkin.io.corpus import DefaultColumn
-
-        text_column = self.text_column or DefaultColumn(text_column)
-        return replace(self, text_column=text_column, id_column=self.id_column or id_column)
 
     def command_words(self) -> list[str]:
         """Return the options as words of a command line, for a command that reads the same corpus."""

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
-from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import console, display, read_input, read_text, say, say_json, say_row, warn
+from nearkin.cli.console import display, read_input, read_text, say, say_json, say_row, warn
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
 from nearkin.errors import ParameterError, bad_parameter, printable
-from nearkin.notebook import cells, padded, short
+from nearkin.notebook import short
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from nearkin.recipe import Recipe
     from nearkin.text.edits import Edits
 
 app = Commands()
 idf = Commands("idf", "Inverse document frequencies of a corpus.")
 
-Row: TypeAlias = list[tuple[str, str, str]]
-"""A row of two aligned texts: the kind of each edit, and the text on either side, equally wide."""
-
-MAX_ROWS = 200
-"""Maximum number of rows of aligned texts."""
 _MAX_STRETCH = 40
 """Characters that are shown at either end of a long stretch."""
-_STYLES = {"delete": ("red strike", ""), "insert": ("", "green"), "replace": ("red", "green"), "equal": ("", "")}
 
 
 @app.add("hash", threads=True)
@@ -72,7 +61,7 @@ def compare(
 ) -> None:
     """Show how similar two texts are: distance, similarities, edits, and the features that differ.
 
-    On a terminal both texts are shown side by side, deleted text in red and inserted text in green.
+    The aligned texts mark `[-deleted-]` and `{+inserted+}` characters.
 
     Examples
     --------
@@ -119,7 +108,10 @@ def compare(
     if common is not None:
         say(f"common       {len(common)} characters in a row: '{printable(_shorten(common))}'")
     if edited is not None:
-        show_edits("aligned      ", [(piece.kind, _shorten(piece.a), _shorten(piece.b)) for piece in edited.pieces])
+        say(
+            "aligned      "
+            + "".join(_mark(piece.kind, _shorten(piece.a), _shorten(piece.b)) for piece in edited.pieces)
+        )
     shared = len(features[0]) - len(only[0])
     say(f"features     {len(features[0])} in a, {len(features[1])} in b, {shared} in both")
     for side, missing in zip("ab", only, strict=True):
@@ -240,41 +232,6 @@ def fit(
     say_row(record, [line], as_json=as_json)
 
 
-@idf.add()
-def read(
-    path: Annotated[
-        Path,
-        typer.Argument(help="`word weight` per line, such as idf.txt of jieba.", metavar="TABLE", show_default=False),
-    ],
-    out: Annotated[Path, opt("File of the table.", "--out", "-o", group=WRITING)],
-    recipe: RecipeOption = "zh-keywords",
-    unknown: Annotated[
-        str, opt("Weight of other words: median (jieba), mean (cppjieba), largest, or a number.")
-    ] = "median",
-    as_json: Json = False,
-) -> None:
-    """Read a table of weights from another program, and save it for recipes.
-
-    A recipe refers to the table by `idf:@FILE`.
-
-    Examples
-    --------
-    nearkin idf read idf.utf8 --out own.idf --recipe jieba-jenkins --unknown mean
-    """
-    from nearkin.text.idf import Idf
-
-    try:
-        weight: float | str = float(unknown)
-    except ValueError:
-        weight = unknown
-    # `Idf.read` checks the word.
-    table = Idf.read(path, parse_recipe(recipe), unknown=cast("float", weight))
-    table.save(out)
-    record = {"features": len(table), "unknown": table.unknown, "digest": table.digest, "out": str(out)}
-    line = f"{len(table)} features in {out}, others weigh {table.unknown:.6g}; digest {table.digest}"
-    say_row(record, [line], as_json=as_json)
-
-
 def _fingerprints(texts: tuple[str, str], recipe: Recipe) -> tuple[list[str | None], int | None]:
     """Return two fingerprints in hexadecimal digits and their distance, None for a text without features."""
     import numpy as np
@@ -354,87 +311,8 @@ def _list_features(names: list[str], limit: int) -> str:
     return (", ".join(repr(name) for name in names[:limit]) or "none") + more
 
 
-# Two texts side by side: equal text is in the same columns of the terminal. A gap stands for text that only the other
-# side has. Widths are those of a terminal: a full-width character has two columns, a combining mark none.
-
-
-def show_edits(title: str, pieces: Iterable[tuple[str, str, str]]) -> None:
-    """Print two texts: side by side and in colour on a terminal, elsewhere as one text with marks as in `wdiff`.
-
-    Deleted text is red on the left, inserted text green on the right; elsewhere `[-deleted-]` and `{+inserted+}`. A
-    terminal gets `MAX_ROWS` rows and the number of the others.
-
-    Parameters
-    ----------
-    title : str
-        Begins the output.
-    pieces : iterable of (kind, a, b)
-        As in `nearkin.text.edits.Edit`.
-    """
-    if not sys.stdout.isatty():
-        say(title + "".join(_mark(*piece) for piece in pieces))
-        return
-    from rich.text import Text
-
-    out = console()
-    width = max(2, (out.width - 3) // 2)
-    say(title.rstrip())
-    out.print(Text(f"{padded('a', width)} │ b", style="bold"), soft_wrap=True)
-    count = 0
-    for count, row in enumerate(align_rows(pieces, width), 1):
-        if count <= MAX_ROWS:
-            out.print(style_row(row, width), soft_wrap=True)
-    if count > MAX_ROWS:
-        say(f"… and {count - MAX_ROWS:,} more rows; --json has all edits")
-
-
-def align_rows(pieces: Iterable[tuple[str, str, str]], width: int) -> Iterator[Row]:
-    r"""Cut edits into rows, at the width and after ends of lines.
-
-    Parameters
-    ----------
-    pieces : iterable of (kind, a, b)
-    width : int
-        Columns of one text, 2 or more.
-
-    Examples
-    --------
-    >>> from nearkin.cli.fingerprints import align_rows
-    >>> [row] = align_rows([("equal", "天", "天"), ("insert", "", "安"), ("replace", "x", "门")], 20)
-    >>> ["".join(cell[side] for cell in row) for side in (1, 2)]
-    ['天  x ', '天安门']
-    """
-    row: Row = []
-    used = 0
-    for kind, a, b in pieces:
-        for left, right in zip_longest(a, b, fillvalue=""):
-            sides = printable(left), printable(right)
-            wide = max(map(cells, sides))
-            if used + wide > width and row:
-                yield row
-                row, used = [], 0
-            row.append((kind, padded(sides[0], wide), padded(sides[1], wide)))
-            used += wide
-            if "\n" in (left, right):
-                yield row
-                row, used = [], 0
-    if row:
-        yield row
-
-
-def style_row(row: Row, width: int) -> Text:
-    """Return a row in colour, both sides equally wide."""
-    from rich.text import Text
-
-    sides = (Text(), Text())
-    for kind, *both in row:
-        for side, piece, style in zip(sides, both, _STYLES[kind], strict=True):
-            side.append(piece, style=style)
-    sides[0].append(" " * max(0, width - cells(sides[0].plain)))
-    return Text.assemble(sides[0], " │ ", sides[1])
-
-
 def _mark(kind: str, a: str, b: str) -> str:
+    """Return an edit with the marks of `wdiff`: `[-deleted-]` and `{+inserted+}`."""
     if kind == "equal":
         return printable(a)
     return (f"[-{printable(a)}-]" if a else "") + (f"{{+{printable(b)}+}}" if b else "")

@@ -8,12 +8,11 @@ without a match returns exit code 3.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -51,14 +50,19 @@ if TYPE_CHECKING:
 
     from nearkin.dedup.fingerprint_source import FingerprintBatch, FingerprintSource
     from nearkin.index.hamming import HammingIndex
-    from nearkin.io import Column, Corpus
     from nearkin.progress import Progress
     from nearkin.recipe import Recipe
     from nearkin.store.results import StoredMatch
-    from nearkin.store.store import Store
 
 app = Commands()
 group = Commands("index", "Indexes of fingerprints: build, add, remove, info. `nearkin search` queries them.")
+
+Matches: TypeAlias = list[dict[str, Any]] | None
+"""Matches of a query; None for a text without a fingerprint."""
+Results: TypeAlias = Generator[tuple[Sequence[object], Sequence[Matches]]]
+"""Names of queries and their matches, in batches."""
+_EXCERPT = 60
+"""Characters of a text that are shown."""
 
 IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX", show_default=False)]
 Existing = Annotated[
@@ -415,33 +419,45 @@ def _report_change(
 # Search
 
 
-@app.add(threads=True)
-def search(
-    index_path: Annotated[
-        Path, typer.Argument(help="File of the index, or folder of a store.", metavar="INDEX", show_default=False)
-    ],
-    reading: CorpusOptions,
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions:
+    """Queries of the command line."""
+
+    reading: CorpusOptions
     inputs: Annotated[
         Repeated,
         typer.Argument(
             help="Corpora whose documents are the queries: files, globs, folders, or - for standard input.",
             show_default=False,
         ),
-    ] = None,
-    text: Annotated[Repeated, opt("A text as a query; may be repeated.", "--text")] = None,
-    file: Annotated[
-        Repeated, opt("A file as one query, - for standard input; may be repeated.", "--file", "-f")
-    ] = None,
-    fingerprint: Annotated[
-        Repeated, opt("A hexadecimal fingerprint as a query; may be repeated.", "--fingerprint")
-    ] = None,
+    ] = None
+    text: Annotated[Repeated, opt("A text as a query; may be repeated.", "--text")] = None
+    file: Annotated[Repeated, opt("A file as one query, - for standard input; may be repeated.", "--file", "-f")] = None
+    fingerprint: Annotated[Repeated, opt("A hexadecimal fingerprint as a query; may be repeated.", "--fingerprint")] = (
+        None
+    )
+
+    def read_texts(self) -> tuple[list[str], list[str]]:
+        """Return the names and contents of texts and files: standard input if there is no query at all."""
+        texts, files = self.text or [], self.file or []
+        if not (self.inputs or texts or files or self.fingerprint):
+            if sys.stdin.isatty():
+                allowed = "--text, --file, --fingerprint, inputs, or a text on standard input"
+                raise bad_parameter("queries", "none", allowed)
+            files = ["-"]
+        return [*(f"text {i}" for i in range(1, len(texts) + 1)), *files], [*texts, *map(read_text, files)]
+
+
+@app.add(threads=True)
+def search(
+    index_path: Annotated[
+        Path, typer.Argument(help="File of the index, or folder of a store.", metavar="INDEX", show_default=False)
+    ],
+    query: QueryOptions,
     radius: Radius = None,
     top_k: Annotated[int | None, opt("Number of nearest matches; with --radius within it.", "--top-k", "-k")] = None,
     recipe: RecipeOption = None,
-    corpus: Annotated[Repeated, opt("The corpus of the index: show text and similarity of matches as well.")] = None,
-    columns: Annotated[
-        Repeated, opt("Show this column of --corpus, or of the store; may be repeated.", "--column")
-    ] = None,
+    columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None,
     *,
     source_options: FingerprintOptions,
     as_json: Json = False,
@@ -451,72 +467,90 @@ def search(
 
     The default is the radius that the index was built for; without one, the 10 nearest matches. Without a query,
     standard input is one text. --json prints an object per query: query, matches (id, distance); matches is null for a
-    text without a letter or digit. --corpus adds the Jaccard similarity by the recipe of the index, the columns of
-    --column, and the text; lines and tables show its beginning. A store contains all of this itself: it returns the 10
-    most similar matches, or --top-k, at its own threshold.
+    text without a letter or digit. A store adds the similarity, its columns, and the text; lines and tables show its
+    beginning. It returns the 10 most similar matches, or --top-k, at its own threshold.
 
     Examples
     --------
     nearkin search corpus.nks --text 'The quick brown fox jumps over the lazy dog.' --radius 25
     nearkin search corpus.nks --file letter.txt -k 5 --json
     nearkin search corpus.nks today.jsonl.gz --id-column id --radius 20
-    nearkin search corpus.nks --text 'Some words.' --corpus corpus.jsonl --id-column id --column source
     nearkin search pages.store --text 'Some words.' --column source
     nearkin search codes.nks --fingerprint 3601c888ae14a088 -k 3
     """
-    from nearkin.index.hamming import HammingIndex
-
-    kind, ids = source_options.fingerprints, source_options.ids
-    files = file or []
-    if not (inputs or text or files or fingerprint):
-        if sys.stdin.isatty():
-            raise bad_parameter("queries", "none", "--text, --file, --fingerprint, inputs, or a text on standard input")
-        files = ["-"]
-    names = [*(f"text {i}" for i in range(1, len(text or []) + 1)), *files]
     if top_k is not None and top_k < 1:
         raise bad_parameter("top_k", top_k, "1 or more")
     # Progress bars would mix with matches on a terminal.
     with progress_bars(quiet=quiet or sys.stdout.isatty()) as progress:
         if index_path.is_dir():
-            refused = {"radius": radius, "recipe": recipe, "corpus": corpus, "ids": ids, "fingerprint": fingerprint}
-            for name, value in {**refused, "fingerprints": kind}.items():
+            refused = {"radius": radius, "recipe": recipe, "fingerprint": query.fingerprint, **vars(source_options)}
+            for name, value in refused.items():
                 if value is not None:
                     raise bad_parameter(name, "given", "not with a store, which has texts, a recipe and a threshold")
-            with _open_store(index_path) as store:
-                stored = StoredDocuments(store, columns or [], 10 if top_k is None else top_k)
-                printer = _MatchPrinter(stored.columns, as_json=as_json)
-                if names:
-                    printer.print(names, stored.search([*(text or []), *map(read_text, files)]))
-                if inputs:
-                    with reading.read(inputs) as queries:
-                        for each in queries.batches():
-                            printer.print(each.ids.to_list(), stored.search(list(each.texts)))
-                            progress("search", queries.rows, None)
-                printer.end(stored, quiet=quiet)
-            return
-        index = HammingIndex.open(index_path)
-        loaded = _check_recipe(index, recipe, texts=bool(names or (inputs and kind is None)))
-        if columns and not corpus:
-            raise bad_parameter("column", ", ".join(columns), "a column together with --corpus, which has it")
-        if radius is None and top_k is None:
-            radius, top_k = (index.radius, None) if index.radius is not None else (None, 10)
-        with _open_documents(reading, corpus or [], columns or [], loaded) as documents:
-            printer = _MatchPrinter(None if documents is None else documents.columns, as_json=as_json)
-            for batch in _query_batches(names, text or [], files, fingerprint or [], loaded, index.bits):
-                printer.print(batch.names, _search_batch(index, batch, radius, top_k, documents))
-            if inputs:
-                with reading.open_fingerprints(inputs, loaded, kind, index.bits, ids) as source:
-                    for batch in source:
-                        printer.print(batch.names, _search_batch(index, batch, radius, top_k, documents))
-                        progress("search", source.read, None)
-                    if source.corpus is not None:
-                        report_skipped(source.corpus)
-            printer.end(documents, quiet=quiet)
+            results = _search_store(index_path, query, columns or [], top_k or 10, progress)
+        else:
+            if columns:
+                raise bad_parameter("column", ", ".join(columns), "a column of a store")
+            results = _search_index(index_path, query, recipe, radius, top_k, source_options, progress)
+        with closing(results):
+            _print_matches(results, (columns or []) if index_path.is_dir() else None, as_json=as_json, quiet=quiet)
 
 
-@contextmanager
-def _open_store(path: Path) -> Iterator[Store]:
-    """Open a store of texts.
+def _search_index(
+    path: Path,
+    query: QueryOptions,
+    recipe: str | None,
+    radius: int | None,
+    top_k: int | None,
+    source_options: FingerprintOptions,
+    progress: Progress,
+) -> Results:
+    """Search an index for texts and files, for fingerprints, and for inputs."""
+    import numpy as np
+
+    from nearkin.dedup.fingerprint_source import FingerprintBatch
+    from nearkin.families.simhash import fingerprint
+    from nearkin.index.fingerprints import from_hex
+    from nearkin.index.hamming import HammingIndex
+
+    index = HammingIndex.open(path)
+    names, texts = query.read_texts()
+    kind = source_options.fingerprints
+    loaded = _check_recipe(index, recipe, texts=bool(names or (query.inputs and kind is None)))
+    if radius is None and top_k is None:
+        radius, top_k = (index.radius, None) if index.radius is not None else (None, 10)
+    if names and loaded is not None:
+        values, counts = fingerprint(texts, loaded, return_counts=True)
+        yield names, _search_batch(index, FingerprintBatch(names, values, counts > 0), radius, top_k)
+    if codes := query.fingerprint:
+        batch = FingerprintBatch(codes, from_hex(codes, index.bits), np.ones(len(codes), bool))
+        yield codes, _search_batch(index, batch, radius, top_k)
+    if query.inputs:
+        options = (loaded, kind, index.bits, source_options.ids)
+        with query.reading.open_fingerprints(query.inputs, *options) as source:
+            for batch in source:
+                yield batch.names, _search_batch(index, batch, radius, top_k)
+                progress("search", source.read, None)
+            if source.corpus is not None:
+                report_skipped(source.corpus)
+
+
+def _search_batch(index: HammingIndex, batch: FingerprintBatch, radius: int | None, top_k: int | None) -> list[Matches]:
+    """Return the matches of each query, nearest first; None for a query without a fingerprint."""
+    codes = batch.codes[batch.present]
+    hits = index.search(codes, radius or 0) if top_k is None else index.nearest(codes, top_k)
+    limit = index.bits if radius is None else radius
+    results = iter(hits)
+    return [
+        [{"id": hit.id, "distance": hit.distance} for hit in next(results) if hit.distance <= limit]
+        if present
+        else None
+        for present in batch.present.tolist()
+    ]
+
+
+def _search_store(path: Path, query: QueryOptions, columns: Sequence[str], k: int, progress: Progress) -> Results:
+    """Search a store of texts, which verifies its matches itself.
 
     Raises
     ------
@@ -529,229 +563,85 @@ def _open_store(path: Path) -> Iterator[Store]:
         if store.settings.noun != "text":
             allowed = "a store of texts; for files use `nearkin store check`, for vectors Python"
             raise bad_parameter("store", str(path), allowed)
-        yield store
+        seen: set[str] = set()
+        count = 0
+        for names, texts in _query_texts(query, progress):
+            lists = store.check(texts, k=k).matches or []
+            ids: list[Any] = [match.id for matches in lists for match in matches]
+            contents = iter(store.texts(ids) if store.settings.text == "keep" else [None] * len(ids))
+            yield names, [[_describe_match(match, columns, next(contents)) for match in matches] for matches in lists]
+            count += len(ids)
+            seen.update(name for matches in lists for match in matches for name in match.columns)
+        if count and store.settings.text != "keep":
+            warn("this store keeps no texts of its documents, so none are shown")
+        for name in columns if count else ():
+            if name not in seen:
+                names = ", ".join(map(repr, sorted(seen))) or "none"
+                warn(f"no match has a column {name!r}; the matches have the columns: {names}")
 
 
-def _query_batches(
-    names: list[str], texts: list[str], files: list[str], codes: list[str], recipe: Recipe | None, bits: int
-) -> Iterator[FingerprintBatch]:
-    """Return the queries of the command line: a batch of texts and files, and a batch of fingerprints."""
-    import numpy as np
-
-    from nearkin.dedup.fingerprint_source import FingerprintBatch
-    from nearkin.families.simhash import fingerprint
-    from nearkin.index.fingerprints import from_hex
-
-    if names and recipe is not None:
-        contents = [*texts, *map(read_text, files)]
-        values, counts = fingerprint(contents, recipe, return_counts=True)
-        yield FingerprintBatch(names, values, counts > 0, contents)
-    if codes:
-        yield FingerprintBatch(codes, from_hex(codes, bits), np.ones(len(codes), bool))
+def _query_texts(query: QueryOptions, progress: Progress) -> Iterator[tuple[list[Any], list[str | None]]]:
+    """Return names and texts of the queries, in batches."""
+    names, texts = query.read_texts()
+    if names:
+        yield names, [*texts]
+    if query.inputs:
+        with query.reading.read(query.inputs) as corpus:
+            for batch in corpus.batches():
+                yield batch.ids.to_list(), list(batch.texts)
+                progress("search", corpus.rows, None)
 
 
-def _search_batch(
-    index: HammingIndex,
-    batch: FingerprintBatch,
-    radius: int | None,
-    top_k: int | None,
-    documents: MatchedDocuments | None,
-) -> list[list[dict[str, Any]] | None]:
-    """Return the matches of each query, nearest first; None for a query without a fingerprint."""
-    codes = batch.codes[batch.present]
-    hits = index.search(codes, radius or 0) if top_k is None else index.nearest(codes, top_k)
-    limit = index.bits if radius is None else radius
-    ids, distances = hits.ids.tolist(), hits.distances.tolist()
-    bounds = iter(pairwise(hits.offsets.tolist()))
-    results: list[list[dict[str, Any]] | None] = []
-    for present in batch.present.tolist():
-        rows = range(*next(bounds)) if present else ()
-        near = [{"id": ids[row], "distance": distances[row]} for row in rows if distances[row] <= limit]
-        results.append(near if present else None)
-    if documents is not None:
-        texts = [None] * len(results) if batch.texts is None else batch.texts
-        matches = [(text, match) for text, near in zip(texts, results, strict=True) for match in near or ()]
-        documents.describe(matches)
-    return results
+def _describe_match(match: StoredMatch, columns: Sequence[str], text: str | None) -> dict[str, Any]:
+    cells = {name: match.columns.get(name) for name in columns} if columns else match.columns
+    # NaN stands for a similarity that was not computed.
+    similarity = None if match.similarity != match.similarity else match.similarity
+    return {"id": match.id, "distance": match.distance, "similarity": similarity, **cells, "text": text}
 
 
-class _MatchPrinter:
-    """Prints the matches of queries: as JSON, as lines with tabs, or as a table on a terminal.
+def _print_matches(results: Results, columns: Sequence[str] | None, *, as_json: bool, quiet: bool) -> None:
+    """Print the matches of queries: as JSON, as lines with tabs, or as a table on a terminal.
 
     Parameters
     ----------
+    results : generator of names and matches
     columns : sequence of str or None
         Columns of documents, shown with similarity and text; None to show ids and distances only.
     as_json : bool
         Print an object per query.
+    quiet : bool
+        Print no message if there is no match; the exit code is 3 in any case.
     """
-
-    def __init__(self, columns: Sequence[str] | None, *, as_json: bool) -> None:
-        self._columns = columns
-        self._as_json = as_json
-        self._count = 0
-        self._rows: list[list[str]] | None = [] if sys.stdout.isatty() and not as_json else None
-
-    def print(self, names: Sequence[object], results: Sequence[list[dict[str, Any]] | None]) -> None:
-        """Print the matches of queries; None stands for a text without a fingerprint."""
-        lines: list[str] = []
-        for name, matches in zip(names, results, strict=True):
-            self._count += len(matches or [])
-            if self._as_json:
+    rows: list[list[str]] = []
+    count = 0
+    for names, lists in results:
+        for name, matches in zip(names, lists, strict=True):
+            count += len(matches or [])
+            if as_json:
                 say_json({"query": name, "matches": matches})
             elif matches is None:
                 warn(f"{name}: a text without any letter has no fingerprint")
-            elif self._rows is not None:
-                self._rows += [[str(name), *self._cells(match)] for match in matches]
             else:
-                lines += ["\t".join(map(display, (name, *self._cells(match)))) for match in matches]
-        if lines:
-            say("\n".join(lines))
-
-    def _cells(self, match: Mapping[str, Any]) -> list[str]:
-        """Return the cells of a match; its text is cut to one short line."""
-        cells = [str(match["id"]), str(match["distance"])]
-        if self._columns is None:
-            return cells
-        similarity, text = match["similarity"], match["text"]
-        excerpt = "-" if text is None else " ".join(text[: 4 * _EXCERPT].split())
-        short = excerpt if len(excerpt) <= _EXCERPT else excerpt[: _EXCERPT - 3] + "..."
-        values = ["-" if match.get(name) is None else str(match[name]) for name in self._columns]
-        return [*cells, "-" if similarity is None else f"{similarity:.4f}", *values, short]
-
-    def end(self, documents: MatchedDocuments | StoredDocuments | None, *, quiet: bool) -> None:
-        """Print the table, if there is one, and end the command with exit code 3 if there was no match."""
-        more = [] if self._columns is None else ["similarity", *self._columns, "text"]
-        if self._rows:
-            show_table(["query", "id", "distance", *more], self._rows)
-        if documents is not None:
-            documents.report_missing()
-        if not self._count:
-            if not quiet and not self._as_json:
-                warn("nothing found")
-            raise typer.Exit(NO_MATCH)
+                rows += [[str(name), *_match_cells(match, columns)] for match in matches]
+        if rows and not sys.stdout.isatty():
+            say("\n".join("\t".join(map(display, row)) for row in rows))
+            rows.clear()
+    if rows:
+        more = [] if columns is None else ["similarity", *columns, "text"]
+        show_table(["query", "id", "distance", *more], rows)
+    if not count:
+        if not quiet and not as_json:
+            warn("nothing found")
+        raise typer.Exit(NO_MATCH)
 
 
-_EXCERPT = 60
-"""Characters of a text that are shown."""
-
-
-class MatchedDocuments:
-    """Documents of the corpus that an index was built from, by id.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        An open corpus; it is read here, and again for the texts of matches.
-    columns : sequence of str
-        Extra columns of the corpus to show.
-    recipe : Recipe or None
-        Recipe for similarities; None for no similarities.
-    """
-
-    def __init__(self, corpus: Corpus, columns: Sequence[str], recipe: Recipe | None) -> None:
-        from nearkin.dedup.spill import SpillColumn
-
-        self.columns = list(columns)
-        self._missing = 0
-        self._corpus = corpus
-        self._recipe = recipe
-        self._rows: dict[Any, int] = {}
-        growing = {name: SpillColumn() for name in self.columns}
-        for batch in corpus.batches():
-            self._rows.update(zip(batch.ids.to_list(), range(batch.first_row, corpus.rows), strict=False))
-            for name, column in growing.items():
-                column.append(batch.columns[name])
-        self._cells: dict[str, Column] = {name: column.finish() for name, column in growing.items()}
-
-    def describe(self, matches: Sequence[tuple[str | None, dict[str, Any]]]) -> None:
-        """Add similarity, columns and text to matches; each is None if the corpus has no such id.
-
-        Parameters
-        ----------
-        matches : sequence of (str or None, dict)
-            The text of the query, unless it is a fingerprint, and the match.
-        """
-        rows = [self._rows.get(match["id"]) for _, match in matches]
-        distinct = sorted({row for row in rows if row is not None})
-        texts = dict(zip(distinct, self._corpus.texts(distinct), strict=True))
-        self._missing += rows.count(None)
-        for (_, match), row in zip(matches, rows, strict=True):
-            match["similarity"] = None
-            match |= {name: None if row is None else column[row] for name, column in self._cells.items()}
-            match["text"] = None if row is None else texts[row]
-        self._compare([(text, match) for text, match in matches if text is not None and match["text"] is not None])
-
-    def _compare(self, matches: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        """Set the Jaccard similarities of matches to the texts of their queries."""
-        from nearkin.dedup.verify import similarity
-
-        if self._recipe is None or not matches:
-            return
-        texts = [each for query, match in matches for each in (query, match["text"])]
-        even = range(0, len(texts), 2)
-        values = similarity(texts, list(even), [row + 1 for row in even], recipe=self._recipe)
-        for (_, match), value in zip(matches, values.tolist(), strict=True):
-            match["similarity"] = value
-
-    def report_missing(self) -> None:
-        """Report how many matches the corpus does not have."""
-        if self._missing:
-            warn(f"--corpus does not have {self._missing} of the matches; give the corpus of the index")
-
-
-class StoredDocuments:
-    """Documents of a store of texts, which verifies its matches itself.
-
-    Parameters
-    ----------
-    store : Store
-        An open store.
-    columns : sequence of str
-        Columns to show; by default all that a match has.
-    k : int
-        Number of matches of a text.
-    """
-
-    def __init__(self, store: Store, columns: Sequence[str], k: int) -> None:
-        self.columns = list(columns)
-        self._store = store
-        self._k = k
-        self._has_texts = store.settings.text == "keep"
-        self._seen: set[str] = set()
-        self._count = 0
-
-    def search(self, texts: Sequence[str | None]) -> list[list[dict[str, Any]]]:
-        """Return id, distance, similarity, columns and text of the best matches of each text."""
-        lists = self._store.check(texts, k=self._k).matches or []
-        ids: list[Any] = [match.id for matches in lists for match in matches]
-        stored = iter(self._store.texts(ids) if self._has_texts else [None] * len(ids))
-        self._count += len(ids)
-        return [[self._match(match, next(stored)) for match in matches] for matches in lists]
-
-    def _match(self, match: StoredMatch, text: str | None) -> dict[str, Any]:
-        self._seen.update(match.columns)
-        columns = {name: match.columns.get(name) for name in self.columns} if self.columns else match.columns
-        similarity = None if match.similarity != match.similarity else match.similarity
-        return {"id": match.id, "distance": match.distance, "similarity": similarity, **columns, "text": text}
-
-    def report_missing(self) -> None:
-        """Report that the store has no texts, and columns that no match has."""
-        if self._count and not self._has_texts:
-            warn("this store keeps no texts of its documents, so none are shown")
-        for name in self.columns if self._count else ():
-            if name not in self._seen:
-                names = ", ".join(map(repr, sorted(self._seen))) or "none"
-                warn(f"no match has a column {name!r}; the matches have the columns: {names}")
-
-
-@contextmanager
-def _open_documents(
-    reading: CorpusOptions, inputs: Sequence[str], columns: Sequence[str], recipe: Recipe | None
-) -> Iterator[MatchedDocuments | None]:
-    """Open the corpus of an index, if there is one."""
-    if not inputs:
-        yield None
-        return
-    with reading.read(inputs, extra_columns=columns) as corpus:
-        yield MatchedDocuments(corpus, columns, recipe)
+def _match_cells(match: Mapping[str, Any], columns: Sequence[str] | None) -> list[str]:
+    """Return the cells of a match; its text is cut to one short line."""
+    cells = [str(match["id"]), str(match["distance"])]
+    if columns is None:
+        return cells
+    similarity, text = match["similarity"], match["text"]
+    excerpt = "-" if text is None else " ".join(text[: 4 * _EXCERPT].split())
+    short = excerpt if len(excerpt) <= _EXCERPT else excerpt[: _EXCERPT - 3] + "..."
+    values = ["-" if match.get(name) is None else str(match[name]) for name in columns]
+    return [*cells, "-" if similarity is None else f"{similarity:.4f}", *values, short]

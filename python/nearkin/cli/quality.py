@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -21,7 +21,6 @@ from nearkin.notebook import count_of
 
 if TYPE_CHECKING:
     from nearkin.quality.band_tuning import BandTuning
-    from nearkin.quality.evaluation import StratumScores
     from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels
     from nearkin.quality.tuning import Tuning
 
@@ -29,6 +28,46 @@ app = Commands()
 
 _RECALL = 0.95
 """Default recall of `nearkin tune`."""
+_STRATA = {
+    "stratum": "{row.name}",
+    "pairs": "{row.pairs:,.0f}",
+    "labels": "{row.matching.total}",
+    "match": "{row.matching.value:.3f}",
+    "interval": "{row.matching.low:.3f} to {row.matching.high:.3f}",
+    "right": "{row.scores.true_positives}",
+    "wrong": "{row.scores.false_positives}",
+    "missed": "{row.scores.false_negatives}",
+}
+"""Columns of tables, as format strings of a row."""
+_MEASURED = {"recall": "{row[recall]:,.3f}", "interval": "{row[recall_low]:.3f} to {row[recall_high]:.3f}"}
+_SETTINGS = {
+    "recipe": "{row[recipe]}",
+    "bytes": "{row[bytes]}",
+    "threshold": "{row[threshold]:g}",
+    "radius": "{row[radius]:d}",
+    **_MEASURED,
+    "candidates": "{row[candidates_per_document]:,.2f}",
+    "precision": "{row[precision]:,.3f}",
+    "hash": "{row[hash_seconds]:,.1f}",
+    "verify": "{row[verify_seconds]:,.1f}",
+}
+_LENGTHS = {
+    "features": "{row[from]} to {row[to]}",
+    "pairs": "{row[pairs]}",
+    "recall": "{row[recall]:.3f}",
+    "median distance": "{row[median]:g}",
+    "95%": "{row[p95]:g}",
+}
+_BANDS = {
+    "values": "{row[num_perm]}",
+    "bands": "{row[num_bands]}",
+    "rows": "{row[num_rows]}",
+    "least equal": "{row[least_equal_values]}",
+    "nominal": "{row[nominal_recall]:g}",
+    **_MEASURED,
+    "candidates": "{row[candidates_per_document]:,.3f}",
+    "precision": "{row[precision]:,.3f}",
+}
 
 
 @dataclass(frozen=True)
@@ -115,29 +154,23 @@ def evaluate(
         say_json(scores.to_dict())
     else:
         say(str(scores))
-        _print_strata(scores.strata)
+        if scores.strata:
+            say("\nlabels by stratum, and how many pairs of each kind were found:")
+            _print_rows(_STRATA, scores.strata)
 
 
-def _print_strata(strata: Sequence[StratumScores]) -> None:
-    """Print the labels of each stratum, and how many of them the result has."""
-    if not strata:
-        return
-    say("\nlabels by stratum, and how many pairs of each kind were found:")
-    names = ["stratum", "pairs", "labels", "match", "interval", "right", "wrong", "missed"]
-    rows = (
-        [
-            each.name,
-            f"{each.pairs:,.0f}",
-            str(each.matching.total),
-            f"{each.matching.value:.3f}",
-            f"{each.matching.low:.3f} to {each.matching.high:.3f}",
-            str(each.scores.true_positives),
-            str(each.scores.false_positives),
-            str(each.scores.false_negatives),
-        ]
-        for each in strata
-    )
-    show_table(names, rows, lines=False, right=names[1:])
+def _print_rows(columns: Mapping[str, str], rows: Iterable[object]) -> None:
+    """Print a table whose columns are format strings of `row`; a value that is None is shown as a dash."""
+
+    def show(form: str, row: object) -> str:
+        try:
+            return form.format(row=row)
+        except TypeError:
+            # None has no format such as `.3f`.
+            return "-"
+
+    cells = ([show(form, row) for form in columns.values()] for row in rows)
+    show_table(list(columns), cells, lines=False, right=list(columns)[1:])
 
 
 @app.add(threads=True)
@@ -147,7 +180,7 @@ def tune(
     label_options: LabelOptions,
     matching: Annotated[Options, OptionsOf(DedupConfig, "threshold", "recall", show_defaults=False)],
     truth: Annotated[
-        str | None, opt("Table of labelled pairs or clusters (default: similar pairs).", "--truth", "--pairs")
+        str | None, opt("Table of labelled pairs or clusters (default: similar pairs).", "--truth")
     ] = None,
     recipe: Annotated[Repeated, opt("Recipe whose features to try; may be repeated.")] = None,
     bits: Annotated[list[int] | None, opt("Width to try; may be repeated.")] = None,
@@ -220,7 +253,8 @@ def _print_tuning(tuning: BandTuning | Tuning, command: str | None) -> None:
         f"{truth['method']}"
     )
     if isinstance(tuning, BandTuning):
-        _print_bands(tuning)
+        _print_rows(_BANDS, tuning.curve.rows())
+        say("candidates: per document; nominal: the recall to request of a deduplication")
     else:
         _print_settings(tuning)
     for note in tuning.notes:
@@ -231,59 +265,10 @@ def _print_tuning(tuning: BandTuning | Tuning, command: str | None) -> None:
 
 def _print_settings(tuning: Tuning) -> None:
     """Print a row for every recipe with the radius that it needs, and recall by length."""
-    names = ["recipe", "bytes", "threshold", "radius", "recall", "interval", "candidates", "precision"]
-    names += ["hash", "verify"]
     labelled = tuning.goal == "f1"
-    rows = [[*_setting(row), *([_number(row["match_f1"], 3)] if labelled else [])] for row in tuning.settings.rows()]
-    names += ["F1"] if labelled else []
-    show_table(names, rows, lines=False, right=names[1:])
+    _print_rows({**_SETTINGS, **({"F1": "{row[match_f1]:,.3f}"} if labelled else {})}, tuning.settings.rows())
     about = "candidates: per document; hash, verify: CPU seconds per million documents"
     say(about + (", F1: verified" if labelled else ""))
     if len(tuning.by_length):
         say("\nby length, quarters of the true pairs:")
-        cells = (
-            [
-                f"{row['from']} to {row['to']}",
-                str(row["pairs"]),
-                *(f"{row[name]:{form}}" for name, form in (("recall", ".3f"), ("median", "g"), ("p95", "g"))),
-            ]
-            for row in tuning.by_length.rows()
-        )
-        show_table(["features", "pairs", "recall", "median distance", "95%"], cells, lines=False)
-
-
-def _setting(row: Mapping[str, Any]) -> Iterator[str]:
-    """Return the cells of a row of settings; one without a radius has no recall."""
-    reached = row["radius"] is not None
-    yield row["recipe"]
-    yield str(row["bytes"])
-    yield f"{row['threshold']:g}"
-    yield str(row["radius"]) if reached else "-"
-    yield _number(row["recall"], 3)
-    yield f"{row['recall_low']:.3f} to {row['recall_high']:.3f}" if reached else "-"
-    yield _number(row["candidates_per_document"], 2)
-    yield _number(row["precision"], 3)
-    yield _number(row["hash_seconds"], 1)
-    yield _number(row["verify_seconds"], 1)
-
-
-def _print_bands(tuning: BandTuning) -> None:
-    """Print a row for every number of bands."""
-    names = ("values", "bands", "rows", "least equal", "nominal", "recall", "interval", "candidates", "precision")
-    rows = (
-        [
-            *(str(row[name]) for name in ("num_perm", "num_bands", "num_rows", "least_equal_values")),
-            f"{row['nominal_recall']:g}",
-            _number(row["recall"], 3),
-            f"{row['recall_low']:.3f} to {row['recall_high']:.3f}",
-            _number(row["candidates_per_document"], 3),
-            _number(row["precision"], 3),
-        ]
-        for row in tuning.curve.rows()
-    )
-    show_table(names, rows, lines=False)
-    say("candidates: per document; nominal: the recall to request of a deduplication")
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
+        _print_rows(_LENGTHS, tuning.by_length.rows())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,7 +95,6 @@ def report(
             group=WRITING,
         ),
     ] = "20M",
-    open_page: Annotated[bool, opt("Open it in the browser.", "--open")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -108,7 +106,7 @@ def report(
     Examples
     --------
     nearkin dedup corpus.jsonl --out clean --id-column id --report
-    nearkin report clean --open
+    nearkin report clean
     nearkin report clean --against labels.tsv --out judged.html
     """
     from nearkin.quality.judgements import PairLabels, read_judgements
@@ -139,8 +137,6 @@ def report(
         say_json({"report": printable(str(path)), "bytes": path.stat().st_size})
     elif not quiet:
         say(f"{printable(str(path))}: {path.stat().st_size / 1e6:.1f} MB")
-    if open_page and not webbrowser.open(path.resolve().as_uri()):
-        warn(f"no browser could be started; open {path.resolve().as_uri()}")
 
 
 def _check_labels(labels: PairLabels, name: str, folder: Path) -> None:

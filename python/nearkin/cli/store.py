@@ -1,4 +1,4 @@
-"""`nearkin store` and `nearkin check`: a collection on disk that finds duplicates of the documents it contains.
+"""`nearkin store`: a collection on disk that finds duplicates of the documents it contains.
 
 STORE is a folder, or the URL of a service with the same calls. The inputs of a store of texts are corpora; those of a
 store of files are files and folders, and the ids are their paths.
@@ -27,7 +27,7 @@ from nearkin.cli.console import (
     show_table,
     warn,
 )
-from nearkin.cli.corpus import CorpusOptions, list_files, report_skipped
+from nearkin.cli.corpus import CorpusOptions, list_files
 from nearkin.cli.options import (
     WRITING,
     Bits,
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
     from nearkin.digests.ssdeep import DigestRecipe
     from nearkin.index.ids import Id
-    from nearkin.io import Batch
     from nearkin.progress import Progress
     from nearkin.service.client import Client
     from nearkin.store.kinds.base import Kind
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
 
     AnyStore: TypeAlias = "Store | Client"
 
-app = Commands()
 group = Commands("store", "A collection on disk: is this document new?")
 
 STATUSES = ("new", "exact", "near", "known")
@@ -75,7 +73,6 @@ _REQUEST_BYTES = 8 << 20
 """Size in bytes of the files that are sent to a service in one call."""
 _TEXT_BATCH = 1000
 """Number of documents whose texts are read in one call."""
-_LIST_HEAD = b"ssdeep,1."
 _TOKEN = re.compile(r"(?:(read|write)\s+)?(\S+)")
 
 StorePath = Annotated[
@@ -196,29 +193,6 @@ def check(
         for batch in batches:
             _print_results(batch.names, store.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
     failures.exit()
-
-
-@app.add("check")
-def check_by_url(
-    inputs: Inputs,
-    url: Annotated[str, opt("URL of the service, such as http://127.0.0.1:8470.", "--url", show_default=False)],
-    reading: CorpusOptions,
-    best: Best = None,
-    token_file: TokenFile = None,
-    as_json: Json = False,
-) -> None:
-    """Check with a service whether documents are new, without adding them.
-
-    Prints a line per document: id, status (new, exact, near), id of the match, distance, similarity, separated by tabs.
-    The inputs of a store of files are files and folders.
-
-    Examples
-    --------
-    nearkin check --url http://127.0.0.1:8470 new.jsonl --id-column url --best 3 --json
-    """
-    if not _is_url(url):
-        raise bad_parameter("url", url, "the URL of a service, such as http://127.0.0.1:8470")
-    check(url, inputs, reading, best=best, token_file=token_file, as_json=as_json)
 
 
 @group.add()
@@ -354,31 +328,6 @@ def backup(
         place = store.backup(target)
     if not quiet:
         say(display(place))
-
-
-@group.add("import", threads=True)
-def import_(
-    path: StorePath, inputs: Inputs, reading: CorpusOptions, columns: Columns = None, quiet: Quiet = False
-) -> None:
-    """Add documents that must be kept, such as an export, without printing a line for each.
-
-    The inputs of a store of files are digests: an export, a list of ssdeep, or JSON lines of `nearkin ssdeep hash
-    --json` with `--id-column path`.
-
-    Examples
-    --------
-    nearkin store import pages.store pages.jsonl.gz --id-column id
-    """
-    from nearkin.store.store import Store
-
-    with Store.open(_require_folder(path, "import")) as store, progress_bars(quiet=quiet) as progress:
-        of_files = _stores_files(store)
-        if of_files:
-            _import_digests(store, inputs, reading, columns or [], progress)
-    if not of_files:
-        add(path, inputs, reading, columns=columns, keep_all=True, quiet=True)
-    if not quiet:
-        info(path)
 
 
 @group.add()
@@ -597,69 +546,6 @@ def _content_batches(paths: list[str], failures: Failures) -> Generator[_Documen
 
 def _digest_recipe(store: Store) -> DigestRecipe:
     return cast("DigestRecipe", store.recipe)
-
-
-def _import_digests(
-    store: Store, inputs: Sequence[str], reading: CorpusOptions, columns: Sequence[str], progress: Progress
-) -> None:
-    """Add the digests of ssdeep lists and of JSON lines, such as an export."""
-    from nearkin.digests.ssdeep import DigestRecipe
-    from nearkin.digests.ssdeep.lists import read_digests
-
-    count = 0
-    lists = [name for name in inputs if name != "-" and _is_list(Path(name))]
-    for path in map(Path, lists):
-        _digest_recipe(store).check_same(DigestRecipe())
-        entries = list(read_digests(path))
-        names = [escape_surrogates(entry.name) for entry in entries]
-        count += len(store.add([entry.digest for entry in entries], names, kind="digests").status)
-        progress("import", count, None)
-    others = [name for name in inputs if name not in lists]
-    if not others:
-        return
-    extra = [*columns, "content", "length", "recipe"]
-    with reading.with_columns("digest", "id").open_corpus(others, extra_columns=extra) as corpus:
-        for batch in corpus.batches(wait_for_columns=True):
-            count += _import_batch(store, batch, columns)
-            progress("import", count, None)
-        report_skipped(corpus)
-
-
-def _is_list(path: Path) -> bool:
-    """Return whether a file is a list of the program ssdeep."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_LIST_HEAD)) == _LIST_HEAD
-
-
-def _import_batch(store: Store, batch: Batch, columns: Sequence[str]) -> int:
-    """Add a batch of digests with the hashes of contents that an export has, and return their number."""
-    from nearkin.digests.ssdeep import DigestRecipe
-    from nearkin.store.kinds.files import hash_digest_list
-
-    cells = {name: batch.columns[name].to_list() for name in (*columns, "content", "length", "recipe")}
-    for text in {cell for cell in cells["recipe"] if cell is not None}:
-        _digest_recipe(store).check_same(DigestRecipe(str(text)))
-    contents = [_parse_content(cell, batch.first_row + row) for row, cell in enumerate(cells["content"])]
-    lengths = [int(cell or 0) for cell in cells["length"]]
-    documents = hash_digest_list([str(text) for text in batch.texts], contents, lengths)
-    ids: list[Any] = batch.ids.to_list()
-    return len(store.add(documents, ids, columns={name: cells[name] for name in columns} or None).status)
-
-
-def _parse_content(cell: Any, row: int) -> tuple[int, int] | None:
-    """Return the hash of a file's bytes, from 32 hexadecimal digits."""
-    if cell is None:
-        return None
-    try:
-        number = int(str(cell), 16)
-    except ValueError:
-        number = -1
-    if not 0 <= number < 1 << 128:
-        reason = f"the content {str(cell)[:40]!r} is not 32 hexadecimal digits, as in an export"
-        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
-    return number >> 64, number & (1 << 64) - 1
 
 
 def _ids(store: AnyStore, ids: list[str] | None, ids_from: str | None) -> list[str] | list[int]:
