@@ -442,33 +442,12 @@ def test_pairs_reads_what_it_can(corpus: Path) -> None:
     assert (1, []) == ((strict := call("pairs", corpus, "--strict")).code, strict.lines)
 
 
-@pytest.mark.parametrize("family", ["simhash", "minhash"])
-def test_against_an_index(corpus: Path, tmp_path: Path, family: str) -> None:
-    """Documents near an entry of an index are removed, and the id of the entry is named."""
-    recipe = nk.Recipe.of(None).with_family(family)
-    texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]
-    index: nk.HammingIndex | nk.BandIndex
-    if family == "simhash":
-        index = nk.HammingIndex(recipe=recipe)
-        index.add(["old"], nk.fingerprint(texts[:1], recipe))
-    else:
-        index = nk.BandIndex(recipe=recipe)
-        index.add(["old"], nk.signature(texts[:1], recipe))
-    path = tmp_path / "old.nks"
-    index.save(path)
-    verify = ("--verify", "none" if family == "simhash" else "signature", "--family", family)
-    command = ("dedup", corpus, "--against", path, "--id-column", "id")
-    assert 0 == call(*command, "-o", tmp_path / "out", *verify).code
-    clusters = [json.loads(line) for line in (tmp_path / "out" / "clusters.jsonl").read_text().splitlines()]
-    assert "old" in {row["representative"] for row in clusters}
-    refused = call(*command, "-o", tmp_path / "x", "--family", family)
-    assert (2, True) == (refused.code, "an index in against" in refused.message)
-    two = call(*command, "--against", corpus, "-o", tmp_path / "x", *verify)
-    assert (2, True) == (two.code, "one store, one index, or any number of corpora" in two.message)
+def test_an_index_is_no_older_corpus(corpus: Path, tmp_path: Path) -> None:
+    """It has no texts to verify matches by."""
+    nk.HammingIndex(recipe=nk.Recipe()).save(tmp_path / "old.nks")
+    refused = call("dedup", corpus, "--against", tmp_path / "old.nks", "-o", tmp_path / "x")
+    assert (2, True) == (refused.code, "one store, or any number of corpora" in refused.message)
     assert not (tmp_path / "x").exists()
-    # An index without entries removes nothing.
-    type(index)(recipe=recipe).save(tmp_path / "empty.nks")
-    assert 0 == call("dedup", corpus, "--against", tmp_path / "empty.nks", "-o", tmp_path / "all", *verify).code
 
 
 def test_shards_in_shards_out(corpus: Path, tmp_path: Path) -> None:
@@ -578,15 +557,13 @@ def test_labels_that_say_nothing_are_told_once(corpus: Path, tmp_path: Path) -> 
 
 
 def test_labels_that_cannot_be_followed_are_refused(corpus: Path, tmp_path: Path) -> None:
-    """Invalid tables of labels, and labels with an index or --unit, are errors."""
-    labels, index = tmp_path / "labels.tsv", tmp_path / "old.nks"
-    nk.HammingIndex(recipe=nk.Recipe()).save(index)
+    """Invalid tables of labels, and labels with --unit, are errors."""
+    labels = tmp_path / "labels.tsv"
     for text, options, code, message in (
         ("left\tright\tmatch\na\tc\tmaybe\n", (), 1, "match='maybe'; labels are 0 and 1"),
         ("left\tright\tmatch\tweight\na\tc\t0\t-3\n", (), 1, "record 1 has the weight '-3'"),
         ("one\ttwo\na\tc\n", (), 1, "no columns of pairs among one, two"),
         ("left\tright\n", ("--unit", "line"), 2, "use no --unit"),
-        ("left\tright\n", ("--against", index, "--verify", "none"), 2, "--labels labels with HammingIndex"),
     ):
         labels.write_text(text)
         done = call("dedup", corpus, "-o", tmp_path / "out", "--labels", labels, *options)

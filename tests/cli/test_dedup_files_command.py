@@ -88,8 +88,8 @@ def test_options_change_what_stays(folder: Path, tmp_path: Path) -> None:
     assert "space|ssdeep" == done.json()["recipe"]
 
 
-def test_older_files_come_as_paths_or_as_an_index(folder: Path, tmp_path: Path) -> None:
-    """Files that match an older file are removed, and its name is in the tables."""
+def test_older_files_remove_new_ones(folder: Path, tmp_path: Path) -> None:
+    """Files that match an older file are removed, and its name is in the tables; an index is refused."""
     new = tmp_path / "new"
     new.mkdir()
     (new / "again").write_bytes((folder / "a").read_bytes())
@@ -97,11 +97,12 @@ def test_older_files_come_as_paths_or_as_an_index(folder: Path, tmp_path: Path) 
     index = nk.DigestIndex()
     index.add(["the old one"], nk.ssdeep.hash_files([folder / "a"]))
     index.save(tmp_path / "old.nkd")
-    for against, name in ((folder, str(folder / "a")), (tmp_path / "old.nkd", "the old one")):
-        out = tmp_path / f"out-{against.name}"
-        assert 0 == dedup(new, "-o", out, "--against", against).code
-        assert ["fresh"] == names(out / "kept.nul")
-        assert name == json_lines(out / "clusters.jsonl")[0]["representative"]
+    out = tmp_path / "out"
+    assert 0 == dedup(new, "-o", out, "--against", folder).code
+    assert ["fresh"] == names(out / "kept.nul")
+    assert str(folder / "a") == json_lines(out / "clusters.jsonl")[0]["representative"]
+    refused = dedup(new, "-o", tmp_path / "x", "--against", tmp_path / "old.nkd")
+    assert (2, True) == (refused.code, "an index has no files" in refused.message)
 
 
 @pytest.mark.parametrize(

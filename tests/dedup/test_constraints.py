@@ -297,11 +297,10 @@ def test_an_id_names_every_document_that_has_it() -> None:
 
 
 def test_labels_need_documents_in_memory(tmp_path: Path) -> None:
-    """A store, an index and invalid labels are refused; the message has what is allowed."""
-    index = nk.HammingIndex(recipe=nk.Recipe())
+    """A store and invalid labels are refused; the message has what is allowed."""
     with nk.Store.create(tmp_path / "s") as store:
-        for options in ({"store": store}, {"against": store}, {"against": index, "verify": "none"}):
-            with pytest.raises(errors.ParameterError, match="no store and no index with labels; older texts or"):
+        for options in ({"store": store}, {"against": store}):
+            with pytest.raises(errors.ParameterError, match="no store with labels; older texts or"):
                 nk.dedup(TEXTS, labels=[("a", "b", False)], **options)
     with pytest.raises(
         errors.ParameterError, match="PairLabels, tuples of two ids and a label, or the path of a table"
@@ -327,9 +326,6 @@ def test_files_are_separated_by_their_paths(tmp_path: Path) -> None:
     assert (paths[:2], 1) == (result.kept, result.summary["labels"]["kept_apart"])
     with pytest.warns(RuntimeWarning, match="equal contents"):
         assert paths[:1] == nk.dedup_files(paths, labels=[(paths[2], paths[0], False)]).kept
-    index = nk.DigestIndex()
-    with pytest.raises(errors.ParameterError, match="no store and no index with labels"):
-        nk.dedup_files(paths, labels=[(paths[0], paths[1], False)], against=index)
 
 
 def test_a_rejected_pair_is_a_near_miss() -> None:

@@ -330,63 +330,15 @@ def test_texts_of_views_are_read_in_place() -> None:
 # Files by their paths
 
 
-@pytest.fixture
-def similar_files(tmp_path: Path) -> dict[str, list[Any]]:
-    """Return similar files with columns."""
-    rng = np.random.default_rng(0)
-    common = rng.bytes(20_000)
-    columns: dict[str, list[Any]] = {"body": [], "n": [1.0, 3.0, 2.0, 0.5], "host": ["a", "b", "a", None]}
-    for number, data in enumerate([common, common + b"!", common[:-1], rng.bytes(9000)]):
-        path = tmp_path / f"{number}.bin"
-        path.write_bytes(data)
-        columns["body"].append(str(path))
-    return columns
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_frames_of_paths_give_the_result_of_lists(
-    kind: str, similar_files: dict[str, list[Any]], tmp_path: Path
-) -> None:
-    """Values by name, reference files, and columns in a store."""
-    paths = similar_files["body"]
-    frame = KINDS[kind]
-    expected = nk.dedup_files(paths, keep="max", values=similar_files["n"])
-    assert [paths[1], paths[3]] == expected.kept
-    result = nk.dedup_files(frame(similar_files), path="body", keep="max", values="n")
-    assert same(expected, result)
-    assert same(expected, nk.dedup_files(frame(similar_files), path="body", keep="max:n"))
-    if kind != "datasets iterable":
-        assert paths[1::2] == [row["body"] for row in rows_of(result.filter(frame(similar_files)))]
-    reference = nk.dedup_files(paths[2:], against=frame(similar_files), path="body")
-    assert same(nk.dedup_files(paths[2:], against=paths), reference)
-    with nk.Store.create(tmp_path / "store", "ssdeep") as store:
-        nk.dedup_files(frame(similar_files), path="body", keep="max:n", store=store, columns=["host"])
-        [first] = store.get([paths[1]])
-        assert first is not None
-        assert {"host": "b"} == first.columns
-
-
-def test_errors_of_frames_of_paths_name_the_column(similar_files: dict[str, list[Any]]) -> None:
-    """Missing columns, other types, nulls; names without a frame."""
-    frame = pl.DataFrame(similar_files)
-    calls: list[tuple[str, Callable[[], object]]] = [
-        ("path='path' is not allowed; use one of the columns 'body'", lambda: nk.dedup_files(frame)),
-        ("path='n', a column of double", lambda: nk.dedup_files(frame, path="n")),
-        (
-            "values='m' is not allowed; use one of the columns",
-            lambda: nk.dedup_files(frame, path="body", keep="max", values="m"),
-        ),
-        ("keep='m' is not allowed; use one of the columns", lambda: nk.dedup_files(frame, path="body", keep="max:m")),
-        ("paths=None", lambda: nk.dedup_files(frame, path="host")),
-        (
-            "path='body' is not allowed; use None, or a frame",
-            lambda: nk.dedup_files(similar_files["body"], path="body"),
-        ),
-        ("values='n' is not allowed", lambda: nk.dedup_files(similar_files["body"], keep="max", values="n")),
-    ]
-    for message, call in calls:
-        with pytest.raises(ParameterError, match=message):
-            call()
+def test_columns_of_paths_are_paths_and_frames_are_not(tmp_path: Path) -> None:
+    """A column of a frame is an iterable of paths; the error for a frame says so."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("the same content of both files")
+    frame = pd.DataFrame({"path": [str(tmp_path / "a"), str(tmp_path / "b")], "size": [1, 2]})
+    result = nk.dedup_files(frame["path"], keep="max", values=frame["size"])
+    assert [2] == result.filter(frame)["size"].tolist()
+    with pytest.raises(ParameterError, match="use an iterable of paths, such as a list or a column of a frame"):
+        nk.dedup_files(frame)
 
 
 # Tuning

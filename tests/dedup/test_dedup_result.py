@@ -12,9 +12,9 @@ from definitions import dedup, near_duplicates
 from nearkin.dedup import result as result_module
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.reference import MemoryReference
 from nearkin.dedup.result import (
     ClusterTable,
-    ExternalRepresentatives,
     Representatives,
     ResultTable,
     TableBuilder,
@@ -37,19 +37,16 @@ def table(
     rows: list[int],
     by: list[int],
     copy_of: list[int],
-    heads: ExternalRepresentatives,
+    reference: MemoryReference | None = None,
 ) -> ClusterTable:
     similarity = np.linspace(0.5, 1, len(rows))
     actual = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
-    return TableBuilder(SOURCE, documents(ids, values), heads, actual).clusters(by_features=False)
-
-
-NO_HEADS = ExternalRepresentatives.of_index([], np.zeros(9, np.int64))
+    return TableBuilder(SOURCE, documents(ids, values), reference, actual).clusters(by_features=False)
 
 
 def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_document() -> None:
     """In keep order d, c, b, a: d keeps a as a copy, and c keeps b; the cluster of row 0 comes first."""
-    actual = table(["a", "b", "c", "d"], [1, 2, 3, 1], [3, 2, 1, 0], [0, 1, 1, 0], [0, 1, 2, 0], NO_HEADS)
+    actual = table(["a", "b", "c", "d"], [1, 2, 3, 1], [3, 2, 1, 0], [0, 1, 1, 0], [0, 1, 2, 0])
     assert ["d", "a", "c", "b"] == actual["id"]
     assert [0, 0, 1, 1] == actual["cluster"]
     assert ["d", "d", "c", "c"] == actual["representative"]
@@ -60,24 +57,24 @@ def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_docume
     assert [actual["similarity"][1], actual["similarity"][3]] == links["similarity"]
 
 
-def test_documents_removed_by_one_entry_of_an_index_are_one_cluster() -> None:
+def test_documents_removed_for_one_reference_document_are_one_cluster() -> None:
     """It has no kept document; a document that is alone is in no cluster."""
-    heads = ExternalRepresentatives.of_index(["x", "y"], np.array([5, 6, 0, 7]))
-    actual = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], heads)
+    reference = MemoryReference(documents(["x", "y"], [3, 30]))
+    actual = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], reference)
     assert [10, 13, 11] == actual["id"]
     assert [0, 0, 1] == actual["cluster"]
     assert ["y", "y", "x"] == actual["representative"]
-    assert [5, 7, 6] == actual["distance"]
+    assert [5, 3, 1] == actual["distance"]
     assert ["near-old"] * 3 == actual["reason"]
 
 
 def test_no_removals_give_a_table_without_rows() -> None:
     """It has all columns."""
-    actual = table(["a"], [1], [0], [0], [0], NO_HEADS)
+    actual = table(["a"], [1], [0], [0], [0])
     assert 0 == len(actual)
     assert ["id", "cluster", "representative", "distance", "similarity", "reason"] == list(actual.columns)
     assert 0 == len(representative_links(actual))
-    assert 0 == len(table([], [], [], [], [], NO_HEADS))
+    assert 0 == len(table([], [], [], [], []))
 
 
 def test_tables_are_columns_and_rows() -> None:

@@ -138,8 +138,8 @@ def test_tables_are_chosen_if_they_cost_less() -> None:
     assert pairs.choose_tables(4, 4, 10**6) is None
 
 
-@given(most=st.integers(0, 5), older_only=st.booleans(), seed=st.integers(0, 999))
-def test_buckets_pair_documents_with_the_first_ones(most: int, older_only: bool, seed: int) -> None:
+@given(most=st.integers(0, 5), seed=st.integers(0, 999))
+def test_buckets_pair_documents_with_the_first_ones(most: int, seed: int) -> None:
     rng = random.Random(seed)
     rows = {(rng.randrange(6), number) for number in range(-10, 30) for _ in range(2)}
     unit, number = (
@@ -150,9 +150,9 @@ def test_buckets_pair_documents_with_the_first_ones(most: int, older_only: bool,
     for name in range(6):
         members = sorted(n for u, n in rows if u == name)
         for at, later in enumerate(members):
-            earlier = [n for n in members[:at] if n < 0 or not older_only] if later >= 0 else []
+            earlier = members[:at] if later >= 0 else []
             expected |= {(n, later) for n in (earlier[:most] if most else earlier)}
-    assert expected == read_pairs(pairs.FirstPairs(most, older_only).rows(iter([batch])))
+    assert expected == read_pairs(pairs.FirstPairs(most).rows(iter([batch])))
 
 
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 30)), max_size=80))

@@ -23,8 +23,7 @@ from command import Done, call
 from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.dedup import files
 from nearkin.dedup.candidates.digests import feature_similarity, is_comparable
-from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import InputError, MismatchError, ParameterError
+from nearkin.errors import InputError, ParameterError
 from reference import absorb, components
 
 
@@ -145,8 +144,8 @@ def test_many_files_are_processed_in_batches(tmp_path: Path) -> None:
     assert {"exact": 49, "near": 0, "exact-old": 0, "near-old": 0} == result.summary["removed_by_reason"]
 
 
-def test_reference_files_and_indexes_remove_their_matches(tmp_path: Path) -> None:
-    """Paths and an index keep the same files; an index of another recipe is refused."""
+def test_reference_files_remove_their_matches(tmp_path: Path) -> None:
+    """Exact and near ones, and the tables name them."""
     generator = random.Random(3)
     old, other = generator.randbytes(8000), generator.randbytes(8000)
     files = {"old": old, "copy": old, "edited": old[:4000] + b"!" + old[4000:], "other": other, "again": other + b"!"}
@@ -157,16 +156,6 @@ def test_reference_files_and_indexes_remove_their_matches(tmp_path: Path) -> Non
     assert [str(tmp_path / "other")] == result.kept
     assert ["exact-old", "near-old"] == [row["reason"] for row in result.clusters.rows() if "old" in row["reason"]]
     assert {str(tmp_path / "old"), str(tmp_path / "other")} == set(result.pairs["representative"])
-    index = nk.DigestIndex()
-    index.add(["the old one"], [nk.ssdeep.hash(old)])
-    by_index = nk.dedup_files(new, against=index)
-    assert result.kept == by_index.kept
-    assert ["the old one", "the old one", str(tmp_path / "other")] == by_index.pairs["representative"]
-    # The scores are those of the files themselves.
-    assert result.pairs["similarity"] == by_index.pairs["similarity"]
-    assert [100 - score for score in by_index.pairs["similarity"]] == by_index.pairs["distance"]
-    with pytest.raises(MismatchError, match="recipe slot normalize"):
-        nk.dedup_files(new, against=index, recipe="space|ssdeep")
 
 
 def test_normalised_files_are_near_duplicates(tmp_path: Path) -> None:
@@ -448,29 +437,6 @@ def test_reference_files_may_be_any_iterable_even_the_same_files(tmp_path: Path)
         nk.dedup_files(paths, against=[paths[0], str(paths[0])])
 
 
-def test_the_best_entry_of_an_index_is_named(tmp_path: Path) -> None:
-    """Highest score, ties by smallest id; equal digests are near, because an index has no bytes."""
-    base = random.Random(6).randbytes(8000)
-    far = base[:1000] + b"some other bytes" + base[1100:4000] + b"!" + base[4200:]
-    (tmp_path / "a").write_bytes(base)
-    index = nk.DigestIndex()
-    index.add([7, 3, 1], [nk.ssdeep.hash(base), nk.ssdeep.hash(base), nk.ssdeep.hash(far)])
-    result = nk.dedup_files([tmp_path / "a"], against=index, threshold=1)
-    assert ([], [3], [0]) == (result.kept, result.pairs["representative"], result.pairs["distance"])
-    assert ["near-old"] == [row["reason"] for row in result.clusters.rows()]
-    assert ([100.0], [100.0]) == (result.pairs["similarity"], result.clusters["similarity"])
-    assert 3 == len(index)
-
-
-def test_an_index_allows_the_default_rules_alone(tmp_path: Path) -> None:
-    """Components and all links need the reference files themselves."""
-    (tmp_path / "a").write_bytes(b"a")
-    refused: list[dict[str, Any]] = [{"cluster": "components"}, {"links": "all"}]
-    for options in refused:
-        with pytest.raises(ParameterError, match="use absorb, with links=representatives, with an index in against"):
-            nk.dedup_files([tmp_path / "a"], against=nk.DigestIndex(), **options)
-
-
 # Progress, names, messages
 
 
@@ -496,9 +462,9 @@ def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any
         nk.dedup_files(paths, skip_hubs=0)
 
 
-@pytest.mark.parametrize("against", ["index", "paths", "store", "waiting store"])
+@pytest.mark.parametrize("against", ["paths", "store", "waiting store"])
 def test_hubs_among_reference_files_are_skipped_and_counted(tmp_path: Path, against: str) -> None:
-    """An index, files and a store of files give the same warning and count."""
+    """Files and a store of files give the same warning and count."""
     rng = random.Random(5)
     common = rng.randbytes(6000)
     paths = [tmp_path / str(number) for number in range(9)]
@@ -506,10 +472,7 @@ def test_hubs_among_reference_files_are_skipped_and_counted(tmp_path: Path, agai
         path.write_bytes(common + rng.randbytes(6000))
     old, new = paths[:8], paths[8:]
     reference: Any = old
-    if against == "index":
-        reference = nk.DigestIndex()
-        reference.add(list(map(str, old)), list(DigestRecipe().hash_files(list(map(str, old)))))
-    elif against != "paths":
+    if against != "paths":
         reference = nk.Store.create(tmp_path / "files.store", recipe="ssdeep", threshold=100)
         reference.add([str(path) for path in old], kind="paths")
         if against == "store":
@@ -603,7 +566,8 @@ def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
     actual = tmp_path / "a"
     actual.write_bytes(b"a")
     with pytest.raises(
-        ParameterError, match=r"^against='.*' is not allowed; use an iterable of paths, such as a list$"
+        ParameterError,
+        match=r"^against='.*' is not allowed; use an iterable of paths, such as a list or a column of a frame$",
     ):
         nk.dedup_files([actual], against=str(actual))
     wrong: list[Any] = [actual, None, 3]
@@ -788,7 +752,7 @@ def _features(data: bytes) -> Any:
 
 
 def test_reference_files_are_compared_by_their_texts(tmp_path: Path) -> None:
-    """Paths in `against` have texts; an index and a store only have digests, and are refused."""
+    """Paths in `against` have texts; a store only has digests, and is refused."""
     for name, data in make_scripts().items():
         (tmp_path / name).write_bytes(data)
     new, old = [str(tmp_path / "renamed.php"), str(tmp_path / "copy.php")], [str(tmp_path / "a.php")]
@@ -796,9 +760,6 @@ def test_reference_files_are_compared_by_their_texts(tmp_path: Path) -> None:
     assert [] == result.kept
     rows = {Path(row["id"]).name: (row["reason"], row["evidence"].split(" ")[0]) for row in result.clusters.rows()}
     assert {"copy.php": ("exact-old", "bytes"), "renamed.php": ("near-old", "text")} == rows
-    index = nk.DigestIndex()
-    with pytest.raises(ParameterError, match="an index has no texts"):
-        nk.dedup_files(new, against=index, also="text")
     with nk.Store.create(tmp_path / "store", recipe="ssdeep") as store:
         with pytest.raises(ParameterError, match="digests of its files and no texts"):
             nk.dedup_files(new, against=store, also="text")

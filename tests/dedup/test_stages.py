@@ -8,25 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import nearkin as nk
-from definitions import RECIPE, dedup, near_duplicates
-from nearkin.dedup.candidates import ReferenceIndex
-from nearkin.dedup.candidates.base import NearestEntries
+from definitions import dedup, near_duplicates
 from nearkin.dedup.cluster import Assignment
-from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import parse_keep
 from nearkin.dedup.stages import (
     Clustering,
     CollapsedDocuments,
-    IndexMatches,
-    check_reference_index,
     collapse,
-    match_index,
     representatives,
 )
 from nearkin.dedup.summary import StageTimer
-from nearkin.errors import ParameterError
 from nearkin.io import Column
 
 COPIES = [5, 6, 5, 7, 5, 6]
@@ -72,52 +64,20 @@ def test_copies_collapse_onto_the_first_in_keep_order() -> None:
     assert [1, 3] == reference.distinct.tolist()
 
 
-def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
-    """Entries are numbered once; copies are not looked up; the unmatched documents are listed."""
-    new = documents(COPIES)
-    collapsed = collapse(new, None, parse_keep("first"))
-    requested = []
-
-    def nearest(values: Any) -> Any:
-        requested.append(values[:, 0].tolist())
-        return NearestEntries(np.array(["x", None, "x"], object), np.array([4, 0, 2]), 7)
-
-    matches = match_index(new, ReferenceIndex(nearest), collapsed)
-    assert [[5, 6, 7]] == requested
-    assert ([0, -1, -1, 0, -1, -1], [4, 0, 0, 2, 0, 0]) == (matches.entry.tolist(), matches.distance.tolist())
-    assert (["x"], 7) == (matches.ids, matches.skipped)
-    assert [1] == matches.unmatched(collapsed).tolist()
-    none = match_index(new, None, collapsed)
-    assert collapsed.distinct.tolist() == none.unmatched(collapsed).tolist()
-
-
 def test_copies_share_the_fate_of_their_original() -> None:
     """They are kept with it, absorbed by its representative, or removed for a reference document."""
     n = 6
     collapsed = CollapsedDocuments(
         np.arange(n), np.array([0, 1, 0, 3, 1, 5]), np.array([-1, -1, -1, -1, -1, 2]), np.array([0, 1, 3])
     )
-    matches = IndexMatches(np.full(n, -1), np.zeros(n, np.int64), np.full(n, np.nan), [])
     # With four reference documents the first searched one absorbs the second, and reference document 1 the third.
     assignment = Assignment(np.array([-1, 4, 1]), np.array([np.nan, 0.7, 0.9]))
     clustering = Clustering(np.array([0, 1, 3]), None, assignment, 4)  # type: ignore[arg-type]
-    actual = representatives(collapsed, matches, clustering, 1.0)
+    actual = representatives(collapsed, clustering, 1.0)
     assert [0, 0, 0, n + 1, 0, n + 2] == actual.by.tolist()
     assert [1.0, 0.7, 1.0, 0.9, 0.7, 1.0] == actual.similarity.tolist()
     assert [0, 1, 0, 3, 1, n + 2] == actual.copy_of.tolist()
     assert [1, 2, 3, 4, 5] == actual.removed.tolist()
-
-
-def test_an_index_needs_options_without_texts() -> None:
-    """No verification by texts, no components, no links beyond representatives."""
-    check_reference_index(DedupConfig.from_args(verify="none"))
-    for options, message in (
-        ({"verify": "jaccard"}, "verify=jaccard"),
-        ({"verify": "none", "cluster": "components"}, "cluster=components"),
-        ({"verify": "none", "links": "all"}, "links=representatives"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            check_reference_index(DedupConfig.from_args(**options))
 
 
 def test_stages_add_up_their_times() -> None:
@@ -133,7 +93,7 @@ def test_stages_add_up_their_times() -> None:
     assert timer.seconds["rest"]["cpu"] < timer.seconds["rest"]["wall"]
 
 
-@pytest.mark.parametrize("against", ["nothing", "texts", "index"])
+@pytest.mark.parametrize("against", ["nothing", "texts"])
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 def test_progress_counts_every_distinct_document_once(against: str, rule: Any) -> None:
     """From 0 to the total; exact copies of other and of reference texts are decided before."""
@@ -144,10 +104,6 @@ def test_progress_counts_every_distinct_document_once(against: str, rule: Any) -
     if against == "texts":
         options["against"] = texts[:50]
         distinct -= set(texts[:50])
-    if against == "index":
-        index = nk.HammingIndex(64)
-        index.add(None, nk.fingerprint(texts[:50], RECIPE))
-        options |= {"against": index, "cluster": "absorb"}
     dedup(texts, progress=lambda stage, done, total: calls.append((stage, done, total)), **options)
     actual = [(done, total) for stage, done, total in calls if stage == "cluster"]
     assert (0, len(distinct)) == actual[0]

@@ -335,48 +335,11 @@ def test_against_reference_texts_equals_the_definition(
     assert len(old) == result.summary["older_documents"]
 
 
-@settings(max_examples=60, deadline=None)
-@given(old=strategies.corpora(max_size=10), new=strategies.corpora(max_size=12), radius=st.integers(0, 30))
-def test_against_an_index_equals_the_definition(old: list[str | None], new: list[str | None], radius: int) -> None:
-    """The nearest entry within the radius removes a document, ties by id; the others as without an index."""
-    fps, counts = nk.fingerprint(old, RECIPE, return_counts=True)
-    index = nk.HammingIndex(64)
-    entries = np.flatnonzero(counts)
-    index.add(entries + 1000, fps[entries])
-    result = nk.dedup(new, recipe=RECIPE, radius=radius, verify="none", against=index)
-    by_definition = Reference(new, 1.0, "none", radius)
-    gone: dict[int, int] = {}
-    for row in by_definition.rows:
-        near = [(int(by_definition.fps[row] ^ int(fps[entry])).bit_count(), int(entry) + 1000) for entry in entries]
-        if row not in by_definition.featureless and near and min(near)[0] <= radius:
-            gone[row] = min(near)[1]
-    left = [row for row in by_definition.rows if row not in gone]
-    gone |= {row: head for row, head in reference.absorb(left, by_definition.match).items() if row != head}
-    assert [row for row in range(len(new)) if row not in gone] == result.kept
-    assert gone == removed(result)
-
-
-def test_copies_have_the_distance_of_their_original_to_an_entry_of_an_index() -> None:
-    """Two copies of a text at distance d from an entry have distance d, NaN and near-old."""
-    texts = ["red wine and green cheese", "red wine and green cheese", "blue wine and green cheese"]
-    fps = nk.fingerprint(texts, RECIPE)
-    index = nk.HammingIndex(64)
-    index.add(["old"], fps[2:])
-    far = int(nk.hamming(fps[0], fps[2]))
-    assert far > 0
-    result = nk.dedup(texts, recipe=RECIPE, radius=far, verify="none", against=index)
-    assert [far, far, 0] == result.clusters["distance"]
-    assert ["old"] * 3 == result.clusters["representative"]
-    assert ["near-old"] * 3 == result.clusters["reason"]
-    assert all(math.isnan(similarity) for similarity in result.clusters["similarity"])
-
-
-def test_against_an_index_needs_no_verification_and_the_same_width() -> None:
-    """An index has no texts, and fingerprints of another width can't be compared."""
-    with pytest.raises(errors.ParameterError, match="verify=jaccard is not allowed; use none with an index"):
-        nk.dedup(["a text"], against=nk.HammingIndex(128))
-    with pytest.raises(errors.MismatchError, match="bits differs"):
-        nk.dedup(["a text"], against=nk.HammingIndex(64), verify="none")
+def test_an_index_is_no_reference() -> None:
+    """An index has no texts to verify by."""
+    for index in (nk.HammingIndex(128), nk.BandIndex(), nk.DigestIndex()):
+        with pytest.raises(errors.ParameterError, match="an index has no texts to verify matches by"):
+            nk.dedup(["a text"], against=index)  # type: ignore[arg-type]
 
 
 # The same result for every kind of input

@@ -62,12 +62,12 @@ def frames(panda: pd.DataFrame, polar: pl.DataFrame, lazy: pl.LazyFrame, path: P
     nk.dedup(lazy, progress=True)
     nk.dedup(path, against=[path, path], progress=False)
     nk.dedup("pages/*.jsonl", progress=lambda stage, done, total: None)
-    nk.dedup_files(panda, path="file", keep="max:size")
+    nk.dedup_files(panda["file"], keep="max", values=panda["size"])
     nk.tune(polar, text="body", id="url")
     nk.tune_bands(path, text="body")
 
 
-def deduplication(texts: list[str], older: nk.HammingIndex) -> None:
+def deduplication(texts: list[str]) -> None:
     """Deduplication, its tables and its rules."""
     result = nk.dedup(texts, ids=None, threshold=0.8)
     assert_type(result, nk.DedupResult)
@@ -77,7 +77,6 @@ def deduplication(texts: list[str], older: nk.HammingIndex) -> None:
     assert_type(result.clusters["representative"], list[Any])
     assert_type(result.summary["removed"], int)
     nk.dedup(texts, verify="none", cluster="components", keep="max", values=[1, 2], links="all")
-    nk.dedup(texts, verify="none", against=older)
     nk.dedup(texts, verify="cosine")  # type: ignore[arg-type]
     assert_type(nk.similarity(texts, [0], [1], measure="indel"), NDArray[np.float64])
 

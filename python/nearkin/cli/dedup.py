@@ -40,9 +40,6 @@ from nearkin.io.base import REJECTED, KeptLayout
 if TYPE_CHECKING:
     from nearkin.dedup.passages import PassagesResult
     from nearkin.dedup.result import DedupResult
-    from nearkin.index.bands import BandIndex
-    from nearkin.index.digests import DigestIndex
-    from nearkin.index.hamming import HammingIndex
     from nearkin.io import Corpus, OutputDir
     from nearkin.store.store import Store
 
@@ -269,19 +266,17 @@ def _open_store(job: Job) -> Iterator[Store | None]:
 @contextmanager
 def _open_reference(
     against: Sequence[str], reading: CorpusOptions, spool: Path | None
-) -> Iterator[Corpus | Store | HammingIndex | BandIndex | None]:
-    """Open the older corpora, the store or the index of --against for reading."""
-    from nearkin.index.files import index_class, open_index
+) -> Iterator[Corpus | Store | None]:
+    """Open the older corpora or the store of --against for reading."""
+    from nearkin.index.files import index_class
     from nearkin.store.log import LOG_NAME
     from nearkin.store.store import Store
 
     stores = [name for name in against if (Path(name) / LOG_NAME).is_file()]
     indexes = [name for name in against if index_class(name) is not None]
-    if (stores or indexes) and len(against) > 1:
-        raise bad_parameter("against", ", ".join(against), "one store, one index, or any number of corpora")
-    if indexes:
-        yield open_index(indexes[0])
-    elif stores:
+    if indexes or (stores and len(against) > 1):
+        raise bad_parameter("against", ", ".join(against), "one store, or any number of corpora")
+    if stores:
         with Store.open(stores[0], "r") as store:
             yield store
     elif against:
@@ -575,18 +570,16 @@ def _dedup_files(job: Job) -> None:
 
 
 @contextmanager
-def _open_reference_files(
-    against: Sequence[str], failures: Failures
-) -> Iterator[list[Path] | DigestIndex | Store | None]:
-    """Open the older files, the index or the store of --against."""
-    from nearkin.index.digests import DigestIndex, is_digest_index
+def _open_reference_files(against: Sequence[str], failures: Failures) -> Iterator[list[Path] | Store | None]:
+    """Open the older files or the store of --against."""
+    from nearkin.index.digests import is_digest_index
     from nearkin.store.log import LOG_NAME
     from nearkin.store.store import Store
 
+    if any(map(is_digest_index, against)):
+        raise bad_parameter("against", ", ".join(against), "files, folders or a store; an index has no files")
     if not against:
         yield None
-    elif len(against) == 1 and Path(against[0]).is_file() and is_digest_index(against[0]):
-        yield DigestIndex.open(against[0])
     elif len(against) == 1 and Path(against[0], LOG_NAME).is_file():
         with Store.open(against[0], "r") as store:
             yield store

@@ -61,8 +61,7 @@ class ReferenceOptions:
     )
     against: list[str] | None = option(
         None,
-        help="Remove matches of an older corpus as well (may be repeated), of a store, or of an index (with --verify "
-        "none or signature).",
+        help="Remove matches of an older corpus as well (may be repeated), or of a store.",
         group=REFERENCE,
     )
     store: Path | None = option(

@@ -32,11 +32,8 @@ from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.labels import LabelsInput, PairLabels, read_pair_labels
 from nearkin.dedup.reference import MemoryReference, ReferenceCorpus, ReferenceProvider
 from nearkin.errors import bad_parameter
-from nearkin.index.bands import BandIndex
-from nearkin.index.digests import DigestIndex
-from nearkin.index.hamming import HammingIndex
 
-_ALLOWED = "no store and no index with labels; older texts or files may be given"
+_ALLOWED = "no store with labels; older texts or files may be given"
 _IDS = 1 << 16
 """Ids that are Python objects at once."""
 
@@ -47,13 +44,12 @@ def read_constraints(labels: LabelsInput, store: object, against: object) -> Pai
     Raises
     ------
     ParameterError
-        Labels together with a store or an index, or another kind of value.
+        Labels together with a store, or another kind of value.
     InputError
         A table that can't be read, or an invalid label.
     """
-    if store is not None or isinstance(against, (ReferenceProvider, HammingIndex, BandIndex, DigestIndex)):
-        other = "a store" if store is not None else repr(against)
-        raise bad_parameter("labels", f"labels with {other}", _ALLOWED)
+    if store is not None or isinstance(against, ReferenceProvider):
+        raise bad_parameter("labels", "labels with a store", _ALLOWED)
     return read_pair_labels(labels, "labels")
 
 

@@ -24,26 +24,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import script_features, ssdeep_hash_contents
-from nearkin.dedup.candidates import FileCandidates, ReferenceIndex, TextBatch
+from nearkin.dedup.candidates import FileCandidates, TextBatch
 from nearkin.dedup.candidates.digests import Features, digest_values
 from nearkin.dedup.config import MODIFIED, SKIP_HUBS, ClusterRule, FileDedupConfig, ListedLinks
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids
-from nearkin.dedup.inputs import FrameLike, read_files, read_paths
 from nearkin.dedup.keep import VALUES, check_values, column_key, keep_columns
 from nearkin.dedup.labels import LabelsInput
 from nearkin.dedup.reference import ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
-from nearkin.dedup.stages import check_reference_index, run_stages
+from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, bad_parameter, invalid_name_error, printable
-from nearkin.index.digests import DigestIndex
 from nearkin.io import Column, OutputDir
 from nearkin.io.frames import is_frame
 from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
-from nearkin.text.batches import ArrowStream
 
 __all__ = ["dedup_files"]
 
@@ -56,17 +53,16 @@ OnError = Callable[[str, Exception], None]
 
 
 def dedup_files(
-    paths: Iterable[str | os.PathLike[str]] | ArrowStream | FrameLike,
+    paths: Iterable[str | os.PathLike[str]],
     *,
-    path: str | None = None,
     recipe: DigestRecipe | str | None = None,
     threshold: int | None = None,
     cluster: ClusterRule = "absorb",
     keep: str = "first",
-    values: Cells | str | Mapping[str, Cells | str] | None = None,
-    against: Iterable[str | os.PathLike[str]] | ArrowStream | FrameLike | DigestIndex | ReferenceProvider | None = None,
+    values: Cells | Mapping[str, Cells] | None = None,
+    against: Iterable[str | os.PathLike[str]] | ReferenceProvider | None = None,
     store: DedupSink | None = None,
-    columns: Mapping[str, Cells] | Iterable[str] | None = None,
+    columns: Mapping[str, Cells] | None = None,
     output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
     labels: LabelsInput | None = None,
@@ -80,11 +76,8 @@ def dedup_files(
 
     Parameters
     ----------
-    paths : iterable of str or os.PathLike, or a frame
-        Regular files, each once; or a frame of pandas, polars, pyarrow or Hugging Face, as for `nearkin.dedup`, with a
-        column of paths.
-    path : str, optional
-        For a frame, in `paths` or `against`: the column of the paths; default "path".
+    paths : iterable of str or os.PathLike
+        Regular files, each once: a list, or a column of a frame.
     recipe : DigestRecipe or str, default "ssdeep"
         Defines the digest of a file.
     threshold : int, optional
@@ -96,15 +89,14 @@ def dedup_files(
         `max:NAME`, `min:NAME`; `max` or `min` of `values`. Later rules of a list separated by commas decide ties. The
         last tie-break is the path.
     values : numbers or dates, one per path; or a mapping of names to such; optional
-        For `max` and `min`. For a frame also names of columns; columns that `keep` names need no values. Missing values
-        (None, NaN) come last, and a warning counts them.
-    against : iterable of paths, a frame, a DigestIndex, or a Store of files; optional
+        For `max` and `min`. Missing values (None, NaN) come last, and a warning counts them.
+    against : iterable of paths, or a Store of files; optional
         Reference files: files that match one of them are removed, and the result names it. The settings of a store are
         the defaults of recipe and threshold.
     store : Store, optional
         Compare files with this store of files as with `against`, and add the kept ones under their paths in one durable
         transaction at the end.
-    columns : mapping of str to one value per path, or names of columns of a frame; optional
+    columns : mapping of str to one value per path; optional
         Columns that the store keeps with each file.
     output : function, optional
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
@@ -114,7 +106,7 @@ def dedup_files(
         The links in `pairs`: those of removed files, or all matches.
     labels : PairLabels, iterable of (path, path, bool or None), or the path of a table; optional
         Labelled pairs of files, by their paths, as for `nearkin.dedup`: no file is removed for one that it is labelled
-        different from, unless their bytes are equal. Not with a store or an index.
+        different from, unless their bytes are equal. Not with a store.
     skip_hubs : int, default 100,000
         Skip 7-grams shared by more digests than this, which bounds the work for very many files with a common part:
         among the new files, and among reference files (in a store those of each segment). The summary counts such
@@ -122,8 +114,8 @@ def dedup_files(
     also : {"text"}, optional
         Let short textual files (scripts and pages up to 64 KB) also match by features of their text, whatever their
         digests are: names of variables, numbers, comments, white space, case and base64 have no effect. `clusters` and
-        `pairs` then have a column `evidence`: "ssdeep 84", "text .91", both, or "bytes". Not with a store or an index,
-        which have digests alone.
+        `pairs` then have a column `evidence`: "ssdeep 84", "text .91", both, or "bytes". Not with a store, which
+        has digests alone.
     text_threshold : float, default 0.6
         With `also="text"`: smallest Jaccard similarity of features of a match, inclusive, above 0 and up to 1.
     on_error : function, optional
@@ -147,9 +139,9 @@ def dedup_files(
         If a file can't be read.
     ParameterError
         For an unknown rule, a threshold out of range, a repeated path, columns that are not as long as the paths, or
-        labels with a store or an index.
+        labels with a store.
     MismatchError
-        If an index or a store has another recipe, or a store another threshold.
+        If a store has another recipe or threshold.
 
     Warns
     -----
@@ -191,13 +183,9 @@ def dedup_files(
     constraints = None if labels is None else read_constraints(labels, store, against)
     if store is not None:
         check_sink(store, against, config)
-    if path is not None and not is_frame(paths) and not is_frame(against):
-        raise bad_parameter("path", repr(path), "None, or a frame with a column of paths")
-    named_values = values if isinstance(values, Mapping) else {} if values is None else {VALUES: values}
-    rule_columns = [name for name in keep_columns(config.order) if name != MODIFIED]
-    listed, cells, columns = read_files(paths, path, rule_columns, named_values, columns)
-    names = path_names(listed, "paths")
-    check_values(rule_columns, cells)
+    cells: Mapping[str, Cells] = values if isinstance(values, Mapping) else {} if values is None else {VALUES: values}
+    names = path_names(paths, "paths")
+    check_values([name for name in keep_columns(config.order) if name != MODIFIED], cells)
     keep_values = {column_key(name): as_column(value) for name, value in cells.items()}
     for column in keep_values.values():
         if len(column) != len(names):
@@ -217,10 +205,10 @@ def dedup_files(
                 report=report,
             )
             check_distinct_ids(new.ids, "ids")
-            reference, index = _read_reference(read_paths(against, path), config, on_error, report)
+            reference = _read_reference(against, config, on_error, report)
 
         def decide(reference: ReferenceCorpus | None) -> DedupResult:
-            result = run_stages(new, reference, index, config, timer, report, constraints)
+            result = run_stages(new, reference, config, timer, report, constraints)
             if isinstance(config.candidate_source, FileCandidates):
                 _add_evidence(result, config.candidate_source, new, reference)
             return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
@@ -234,20 +222,16 @@ def dedup_files(
 
 
 def _read_reference(
-    against: Iterable[str | os.PathLike[str]] | DigestIndex | ReferenceProvider | None,
+    against: Iterable[str | os.PathLike[str]] | ReferenceProvider | None,
     config: FileDedupConfig,
     on_error: OnError | None,
     report: Progress,
-) -> tuple[ReferenceCorpus | None, ReferenceIndex | None]:
-    """Return the reference documents: hashed files, those of a store, or an index."""
+) -> ReferenceCorpus | None:
+    """Return the reference documents: hashed files, or those of a store."""
     if against is None:
-        return None, None
-    if isinstance(against, DigestIndex):
-        index = config.candidate_source.reference_index(against)
-        check_reference_index(config)
-        return None, index
+        return None
     if isinstance(against, ReferenceProvider):
-        return against.reference_corpus(config.candidate_source), None
+        return against.reference_corpus(config.candidate_source)
     documents = hash_paths(
         path_names(against, "against"),
         config.recipe,
@@ -256,7 +240,7 @@ def _read_reference(
         report=mark_reference(report),
     )
     check_distinct_ids(documents.ids, "against_ids")
-    return SearchableReference(documents, config.candidate_source), None
+    return SearchableReference(documents, config.candidate_source)
 
 
 def _add_evidence(
@@ -315,8 +299,8 @@ def path_names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
     ParameterError
         Another kind of value.
     """
-    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
-        raise bad_parameter(name, repr(paths), "an iterable of paths, such as a list")
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable) or is_frame(paths):
+        raise bad_parameter(name, repr(paths), "an iterable of paths, such as a list or a column of a frame")
     listed = list(paths)
     for path in listed:
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):

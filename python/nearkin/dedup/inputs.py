@@ -33,8 +33,6 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 TEXT = "text"
 """Default column of texts."""
-PATH = "path"
-"""Default column of paths."""
 
 
 @dataclass(frozen=True)
@@ -153,73 +151,9 @@ def _column_names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[s
     return list(columns)
 
 
-def read_paths(paths: Any, path: str | None) -> Any:
-    """Return the paths of a frame's column `path`; other paths are unchanged.
-
-    Raises
-    ------
-    ParameterError
-        A missing column, or one that has no strings.
-    """
-    if not is_frame(paths):
-        return paths
-    name = path or PATH
-    return _string_list(text_column(read_columns(paths, {"path": name})[name], name, "path"))
-
-
-def read_files(
-    paths: Any,
-    path: str | None,
-    keep: Iterable[str],
-    values: Mapping[str, Cells | str],
-    columns: Mapping[str, Cells] | Iterable[str] | None,
-) -> tuple[Any, dict[str, Cells], Mapping[str, Cells] | None]:
-    """Return paths, values and columns of files; names are columns of the frame that was passed as paths.
-
-    Parameters
-    ----------
-    paths : iterable of paths, or a frame
-    path : str, optional
-        The frame's column of paths.
-    keep : iterable of str
-        Columns of the keep rule; those without values are the frame's.
-    values : mapping of str to one value per path, or to the name of a column
-    columns : mapping of str to one value per path, or names of columns; optional
-
-    Raises
-    ------
-    ParameterError
-        A missing column, or names without a frame.
-    """
-    if not is_frame(paths):
-        named = [("values", name) for name in values.values() if isinstance(name, str)]
-        named += [("columns", name) for name in _column_names(columns)]
-        if named:
-            argument, name = named[0]
-            raise bad_parameter(argument, repr(name), "values, one per path; names are of columns of a frame")
-        return paths, dict(values), columns  # type: ignore[return-value]  # No names.
-    sources = {**{name: name for name in keep if name != VALUES}, **values}
-    requested = {_role(name): column for name, column in sources.items() if isinstance(column, str)}
-    extra = _column_names(columns)
-    frame = read_columns(paths, {"path": path or PATH, **requested, **{f"columns={name!r}": name for name in extra}})
-    cells = {
-        name: scalar_column(frame[column], "values", column) if isinstance(column, str) else column
-        for name, column in sources.items()
-    }
-    if extra:
-        columns = {name: scalar_column(frame[name], "columns", name) for name in extra}
-    strings = _string_list(text_column(frame[path or PATH], path or PATH, "path"))
-    return strings, cells, columns  # type: ignore[return-value]  # Names have become columns.
-
-
 def _role(name: str) -> str:
     """Return the argument that names a column of the keep rule, for messages."""
     return "values" if name == VALUES else f"keep={name!r}"
-
-
-def _string_list(column: Any) -> list[str | None]:
-    strings: list[str | None] = column if isinstance(column, list) else column.to_pylist()
-    return strings
 
 
 def _read_frame(frame: object, inputs: DedupInputs, names: ColumnNames) -> DedupInputs:

@@ -2,8 +2,7 @@
 
 A collection offers its documents as a `ReferenceCorpus`: candidates for the hashes of new documents, and the texts,
 values and ids of candidates. No method returns all documents at once, so they may be stored on disk.
-`SearchableReference` has them in memory. An index of hashes alone, without texts, is a `ReferenceIndex`
-(`nearkin.dedup.candidates`).
+`SearchableReference` has them in memory.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class ReferenceCorpus(Protocol):
 
 @runtime_checkable
 class ReferenceProvider(Protocol):
-    """A collection that may be passed as `against`, like texts and indexes."""
+    """A collection that may be passed as `against`, like texts."""
 
     def reference_corpus(self, candidate_source: CandidateSource) -> ReferenceCorpus:
         """Return its documents.

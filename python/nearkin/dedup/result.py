@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import CandidateSource, Ordinals, Values
+from nearkin.dedup.candidates import CandidateSource, Ordinals
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.summary import REASONS, Reason, Summary
@@ -340,7 +340,7 @@ class Representatives:
     rows : (n,) int64
         Rows of the new documents.
     by : (n,) int64
-        Position of the representative: its own for a kept document; n + k for number k of `ExternalRepresentatives`.
+        Position of the representative: its own for a kept document; n + k for reference document k.
     similarity : (n,) float64
         Similarity to it.
     copy_of : (n,) int64
@@ -362,40 +362,12 @@ class Representatives:
 
 
 @dataclass(frozen=True)
-class ExternalRepresentatives:
-    """Representatives that are no new documents, by number: reference documents, or entries of an index.
-
-    Attributes
-    ----------
-    ids : function
-        Returns their ids.
-    distances : function
-        Returns the distances of new documents, by position and with their values, to these.
-    """
-
-    ids: Callable[[NDArray[np.int64]], IdList]
-    distances: Callable[[Ordinals, Values, NDArray[np.int64]], NDArray[np.int64]]
-
-    @classmethod
-    def of_reference(cls, reference: ReferenceCorpus, candidate_source: CandidateSource) -> ExternalRepresentatives:
-        """Return reference documents, by row."""
-        return cls(reference.ids, lambda _, values, rows: candidate_source.distances(values, reference.values(rows)))
-
-    @classmethod
-    def of_index(cls, ids: IdList, distance: NDArray[np.int64]) -> ExternalRepresentatives:
-        """Return entries of an index, with the distance of each new document to its own."""
-        return cls(
-            lambda numbers: [ids[number] for number in numbers.tolist()], lambda positions, *_: distance[positions]
-        )
-
-
-@dataclass(frozen=True)
 class TableBuilder:
-    """Builds tables of new documents, by position in keep order, and of external representatives after them."""
+    """Builds tables of new documents, by position in keep order, and of reference documents after them."""
 
     candidate_source: CandidateSource
     new: HashedDocuments
-    external: ExternalRepresentatives
+    reference: ReferenceCorpus | None
     representatives: Representatives
 
     def clusters(self, *, by_features: bool) -> ClusterTable:
@@ -453,14 +425,14 @@ class TableBuilder:
         return PairTable({**ids, "distance": distance, "similarity": similarity}, id_type=self._id_type())
 
     def _ids(self, positions: Ordinals) -> TableColumn:
-        """Return ids: lazily, unless external documents, which may change, are among them."""
+        """Return ids: lazily, unless reference documents, which may change, are among them."""
         rows = self.representatives.rows
         own = positions < len(rows)
-        if own.all():
+        if self.reference is None or own.all():
             return LazyColumn(rows[positions], self.new.ids.take)
         names: IdList = self.new.ids.take(rows[np.where(own, positions, 0)])
         external = np.flatnonzero(~own)
-        for at, name in zip(external.tolist(), self.external.ids(positions[external] - len(rows)), strict=True):
+        for at, name in zip(external.tolist(), self.reference.ids(positions[external] - len(rows)), strict=True):
             names[at] = name
         return names
 
@@ -477,12 +449,11 @@ class TableBuilder:
         rows = self.representatives.rows
         values = self.new.values[rows[positions]]
         own = others < len(rows)
-        if own.all():
-            return self.candidate_source.distances(values, self.new.values[rows[others]])
         distances = np.zeros(len(positions), np.int64)
         distances[own] = self.candidate_source.distances(values[own], self.new.values[rows[others[own]]])
-        external = positions[~own], values[~own], others[~own] - len(rows)
-        distances[~own] = self.external.distances(*external)
+        if self.reference is not None and not own.all():
+            external = self.reference.values(others[~own] - len(rows))
+            distances[~own] = self.candidate_source.distances(values[~own], external)
         return distances
 
     def _id_type(self) -> str | None:
@@ -500,7 +471,7 @@ def cluster_members(representatives: Representatives) -> tuple[Ordinals, NDArray
     """Return the positions of clustered documents in the order of the table, and the number of the cluster of each."""
     removed = representatives.removed
     heads = np.unique(representatives.by[removed])
-    # An external representative has no row of its own.
+    # A reference document has no row of its own.
     members = np.concatenate([removed, heads[heads < len(representatives)]])
     rows = representatives.rows[members]
     # Clusters are numbered by their first row in the input.

@@ -1,12 +1,11 @@
 """The stages of a deduplication after hashing: collapse, search of a reference index, cluster, result.
 
 1. `collapse`: the new documents that have features, in keep order, and their copies.
-2. `match_index`: with an index of reference documents, the entry that removes each distinct document.
-3. `cluster`: a rule of `nearkin.dedup.cluster` over the remaining distinct documents.
-4. `make_result`: copies follow their original; then tables (`nearkin.dedup.result`) and summary.
+2. `cluster`: a rule of `nearkin.dedup.cluster` over the distinct documents.
+3. `make_result`: copies follow their original; then tables (`nearkin.dedup.result`) and summary.
 
 Each stage is a function of the results of earlier ones; `run_stages` calls them in order. A caller that decides batch
-by batch can call the first three alone.
+by batch can call the first two alone.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
-from nearkin.dedup.candidates import Ordinals, ReferenceIndex
+from nearkin.dedup.candidates import Ordinals
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.config import AnyDedupConfig, Featureless
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
@@ -31,8 +30,6 @@ from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.result import (
     ClusterTable,
     DedupResult,
-    ExternalRepresentatives,
-    IdList,
     Representatives,
     TableBuilder,
     cluster_members,
@@ -47,44 +44,31 @@ from nearkin.dedup.summary import (
     removals_by_source,
     summarize_family,
 )
-from nearkin.errors import bad_parameter, warn_caller
+from nearkin.errors import warn_caller
 from nearkin.progress import Progress, ticker
 
 _PAIRS = 4096
 """Pairs whose texts are looked up at once to describe their differences."""
 
 
-def check_reference_index(config: AnyDedupConfig) -> None:
-    """Raise ParameterError for options that need more than an index of reference documents has."""
-    if config.comparison is not None:
-        allowed = "none with an index in against, which has no texts; or pass the older texts"
-        raise bad_parameter("verify", config.verify, allowed)
-    if config.cluster != "absorb" or config.links != "representatives":
-        raise bad_parameter("cluster", config.cluster, "absorb, with links=representatives, with an index in against")
-
-
 def run_stages(
     new: HashedDocuments,
     reference: ReferenceCorpus | None,
-    index: ReferenceIndex | None,
     config: AnyDedupConfig,
     timer: StageTimer,
     report: Progress,
     labels: PairLabels | None = None,
 ) -> DedupResult:
-    """Collapse, search a reference index, cluster, and build the result of hashed documents with distinct ids."""
+    """Collapse, cluster, and build the result of hashed documents with distinct ids."""
     with timer("collapse"):
         collapsed = collapse(new, reference, config.order, config.featureless)
         new.release()
     tick = ticker(report, "cluster", len(collapsed.distinct))
-    with timer("search older"):
-        matches = match_index(new, index, collapsed)
-        tick(len(collapsed.distinct) - len(matches.unmatched(collapsed)))
     with timer("cluster"):
-        clustering = cluster(new, reference, collapsed, matches, config, tick, labels)
+        clustering = cluster(new, reference, collapsed, config, tick, labels)
         new.release()
     with timer("result"):
-        result = make_result(new, reference, collapsed, matches, clustering, config)
+        result = make_result(new, reference, collapsed, clustering, config)
     result.summary["timings"] = timer.seconds
     result.summary["peak_memory_bytes"] = peak_memory_bytes()
     return result
@@ -132,67 +116,10 @@ def collapse(
     original = first_with_same_content(contents)
     searched = (original == np.arange(len(rows))) & (new.counts[rows] > 0)
     if reference is None:
-        return CollapsedDocuments(rows, original, _none(len(rows)), np.flatnonzero(searched))
+        none = np.broadcast_to(np.int64(-1), len(rows))
+        return CollapsedDocuments(rows, original, none, np.flatnonzero(searched))
     reference_rows = reference.copies(contents)
     return CollapsedDocuments(rows, original, reference_rows, np.flatnonzero(searched & (reference_rows < 0)))
-
-
-def _none(count: int) -> NDArray[np.int64]:
-    """Return -1 for each, without memory."""
-    return np.broadcast_to(np.int64(-1), count)
-
-
-# Search of a reference index
-
-
-@dataclass(frozen=True)
-class IndexMatches:
-    """The entry of an index of reference documents that removes each document, by position in keep order.
-
-    Attributes
-    ----------
-    entry : (n,) int64
-        Number of the entry in `ids`, -1 for none; copies are not looked up.
-    distance : (n,) int64
-        Distance to it; 0 for copies and without an entry.
-    similarity : (n,) float64
-        Similarity to it; NaN likewise, and if the index defines none.
-    ids : list
-        Ids of the entries that remove a document.
-    skipped : int
-        Look-ups that the family left out, so that entries may be missing.
-    """
-
-    entry: NDArray[np.int64]
-    distance: NDArray[np.int64]
-    similarity: NDArray[np.float64]
-    ids: IdList
-    skipped: int = 0
-
-    def unmatched(self, collapsed: CollapsedDocuments) -> Ordinals:
-        """Return the positions of the distinct documents that no entry removes."""
-        if not self.ids:
-            return collapsed.distinct
-        return collapsed.distinct[self.entry[collapsed.distinct] < 0]
-
-
-def match_index(new: HashedDocuments, index: ReferenceIndex | None, collapsed: CollapsedDocuments) -> IndexMatches:
-    """Find the nearest entry of the index for each distinct document."""
-    n = len(collapsed.rows)
-    if index is None:
-        return IndexMatches(_none(n), np.broadcast_to(np.int64(0), n), np.broadcast_to(np.nan, n), [])
-    ids, distances, skipped = index.nearest(new.values[collapsed.rows[collapsed.distinct]])
-    matches = IndexMatches(np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, np.nan), [], skipped)
-    numbers: dict[int | str, int] = {}
-    for position, name, distance in zip(collapsed.distinct.tolist(), ids.tolist(), distances.tolist(), strict=True):
-        if name is not None:
-            matches.entry[position] = numbers.setdefault(name, len(numbers))
-            matches.distance[position] = distance
-    matches.ids.extend(numbers)
-    if index.similarity is not None:
-        matched = matches.entry >= 0
-        matches.similarity[matched] = index.similarity(matches.distance[matched])
-    return matches
 
 
 # Cluster
@@ -231,13 +158,12 @@ def cluster(
     new: HashedDocuments,
     reference: ReferenceCorpus | None,
     collapsed: CollapsedDocuments,
-    matches: IndexMatches,
     config: AnyDedupConfig,
     tick: Callable[[int], None],
     labels: PairLabels | None = None,
 ) -> Clustering:
-    """Apply the rule of clusters to the remaining distinct documents."""
-    searched = matches.unmatched(collapsed)
+    """Apply the rule of clusters to the distinct documents."""
+    searched = collapsed.distinct
     resolved = None
     if labels is not None:
         resolved = resolve_labels(
@@ -272,25 +198,19 @@ def make_result(
     new: HashedDocuments,
     reference: ReferenceCorpus | None,
     collapsed: CollapsedDocuments,
-    matches: IndexMatches,
     clustering: Clustering,
     config: AnyDedupConfig,
 ) -> DedupResult:
     """Build tables, kept rows and the summary, without times and memory."""
     source, assignment = config.candidate_source, clustering.assignment
-    chosen = representatives(collapsed, matches, clustering, source.equal)
-    if reference is not None:
-        external = ExternalRepresentatives.of_reference(reference, source)
-    else:
-        distance = matches.distance[collapsed.original] if matches.ids else matches.distance
-        external = ExternalRepresentatives.of_index(matches.ids, distance)
-    tables = TableBuilder(source, new, external, chosen)
+    chosen = representatives(collapsed, clustering, source.equal)
+    tables = TableBuilder(source, new, reference, chosen)
     by_features = config.comparison is not None and config.comparison.measure == "jaccard"
     clusters = tables.clusters(by_features=by_features)
     if config.differ and config.differing == "flag":
         clusters.with_column("differs", _describe_differences(new, reference, chosen, config.differ))
     pairs = representative_links(clusters)
-    skipped = matches.skipped + assignment.skipped
+    skipped = assignment.skipped
     n = len(chosen)
     if config.links == "all":
         left, right, similarity, unlinked = clustering.clusterer.links()
@@ -308,20 +228,15 @@ def make_result(
     return DedupResult(np.flatnonzero(kept), clusters, pairs, summary, new.ids, near_misses)
 
 
-def representatives(
-    collapsed: CollapsedDocuments, matches: IndexMatches, clustering: Clustering, equal: float
-) -> Representatives:
+def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal: float) -> Representatives:
     """Return the kept document of each document; `equal` is the similarity of equal documents."""
     n = len(collapsed.rows)
     copy_of = collapsed.original.copy()
     reference_copies = np.flatnonzero(collapsed.reference_rows >= 0)
     copy_of[reference_copies] = n + collapsed.reference_rows[reference_copies]
-    # First for originals: itself, a reference document or an entry of the index.
+    # First for originals: itself, or a reference document.
     by, similarity = np.arange(n), np.full(n, equal)
     by[reference_copies] = copy_of[reference_copies]
-    indexed = np.flatnonzero(matches.entry >= 0)
-    by[indexed] = n + matches.entry[indexed]
-    similarity[indexed] = matches.similarity[indexed]
     assignment = clustering.assignment
     absorbed = assignment.by >= 0
     by[clustering.searched[absorbed]] = clustering.positions(assignment.by[absorbed], n)

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any, Literal
 
-from nearkin.dedup.candidates import ReferenceIndex
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLinks, Verify
 from nearkin.dedup.constraints import read_constraints
@@ -30,7 +29,7 @@ from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
-from nearkin.dedup.stages import check_reference_index, run_stages
+from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
 from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter
@@ -63,7 +62,7 @@ def dedup(
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells] | None = None,
     sources: Cells | str | None = None,
-    against: Texts | Corpus | FrameLike | Paths | ReferenceProvider | HammingIndex | BandIndex | None = None,
+    against: Texts | Corpus | FrameLike | Paths | ReferenceProvider | None = None,
     against_ids: Ids | None = None,
     store: DedupSink | None = None,
     columns: Mapping[str, Cells] | Iterable[str] | None = None,
@@ -136,10 +135,10 @@ def dedup(
     sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         The source of each text: the summary counts removals by source, and a warning names a source that loses far
         more than the rest.
-    against : texts, a frame, paths, an open Corpus, a HammingIndex or BandIndex, or a collection; optional
+    against : texts, a frame, paths, an open Corpus, or a collection; optional
         Reference documents: texts that match one of them are removed, and the result names it. A frame and files have
-        the columns that `text` and `id` name. An index has no texts, so it needs `verify="none"`, or "signature". A
-        store, or another collection, implements `nearkin.dedup.reference.ReferenceProvider`.
+        the columns that `text` and `id` name. A store, or another collection, implements
+        `nearkin.dedup.reference.ReferenceProvider`.
     against_ids : integers or strings; optional
         Ids of reference texts; None means row numbers.
     store : Store, optional
@@ -161,7 +160,7 @@ def dedup(
         Labelled pairs, or a table of them such as the report page exports. No document is removed for one that it is
         labelled different from, nor is it in a component with one. Documents with equal contents are copies
         nevertheless, and a warning counts them. Other labels have no effect. Works with reference texts in `against`,
-        whose ids count as well, but not with a store or an index.
+        whose ids count as well, but not with a store.
     near_misses : int or "auto", default 0
         Size of the random sample of kept documents to search for near misses: the result's `near_misses` lists their
         candidates with similarities below the threshold, for people to judge. Needs `cluster="absorb"`, a verification
@@ -178,9 +177,9 @@ def dedup(
     ParameterError
         For an unknown rule, a threshold or radius out of range, columns that are not as long as the texts, or that a
         frame does not have (the message lists its columns), a recall that signatures of this many values can't reach,
-        or labels with a store or an index.
+        or labels with a store.
     MismatchError
-        If an index has another number of bits than the recipe, or a store other settings.
+        If a store has other settings.
     InputError
         For ids that are not distinct, or a record that can't be read; with a store for an existing id with another
         text. Nothing is added then.
@@ -285,45 +284,36 @@ def _run(
     timer = StageTimer()
     with timer("hash"):
         new, columns = hash_inputs(inputs, config.candidate_source, report)
-        reference, index = (None, None) if store is not None else _read_reference(against, config, report)
+        reference = None if store is not None else _read_reference(against, config, report)
     if store is None:
-        return run_stages(new, reference, index, config, timer, report, labels)
+        return run_stages(new, reference, config, timer, report, labels)
     check_sink(store, against.texts, config)
     texts = inputs.texts
     has_ids = inputs.ids is not None or (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
     return store.append(
         new,
         config.candidate_source,
-        lambda reference: run_stages(new, reference, None, config, timer, report),
+        lambda reference: run_stages(new, reference, config, timer, report),
         numbered=not has_ids,
         columns=columns,
         output=output,
     )
 
 
-def _read_reference(
-    inputs: DedupInputs, config: DedupConfig, report: Progress
-) -> tuple[ReferenceCorpus | None, ReferenceIndex | None]:
-    """Return the reference documents: with their texts, or an index without texts."""
+def _read_reference(inputs: DedupInputs, config: DedupConfig, report: Progress) -> ReferenceCorpus | None:
+    """Return the reference documents: hashed texts, or those of a collection."""
     source = config.candidate_source
     against: Any = inputs.texts
     if inputs.ids is not None and (against is None or isinstance(against, ReferenceProvider)):
         raise bad_parameter("against_ids", "ids without texts", "ids of the texts in against")
     if against is None:
-        return None, None
+        return None
     if isinstance(against, ReferenceProvider):
-        return against.reference_corpus(source), None
-    index = source.reference_index(against)
-    if index is not None:
-        check_reference_index(config)
-        return None, index
+        return against.reference_corpus(source)
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
-        allowed = f"texts, or an index of the recipe's family, {config.recipe.family}"
-        if config.candidates == "containment":
-            allowed = "texts: an index has no features, which containment compares"
-        raise bad_parameter("against", repr(against), allowed)
+        raise bad_parameter("against", repr(against), "texts or a store: an index has no texts to verify matches by")
     documents = hash_texts(against, inputs.ids, source, mark_reference(report), {})
     check_distinct_ids(documents.ids, "against_ids")
     if config.candidates == "containment":
-        return PrecedingReference(documents), None
-    return SearchableReference(documents, source), None
+        return PrecedingReference(documents)
+    return SearchableReference(documents, source)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
 from nearkin.dedup.candidates import CandidateLists, CandidatePairs, ListedBatch, OrderedValues
-from nearkin.dedup.candidates.base import list_offsets, nearest_entries
+from nearkin.dedup.candidates.base import list_offsets
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(lambda pair: pair[0] != pair[1]),
@@ -82,17 +79,6 @@ def test_ordinals_are_sorted_within_each_document(rows: list[list[int]]) -> None
         assert turned.offsets.tolist() == built.offsets.tolist()
         assert [at for at, row in enumerate(rows) for _ in row] == built.owners().tolist()
         assert built.similarity is None or (built.skipped, expected) == (3, (100 * built.similarity).round().tolist())
-
-
-@pytest.mark.parametrize("names", [[7, 8, 9], ["a", "b", "c"]])
-def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> None:
-    """A query without hits gets None and 0."""
-    ids = np.array(names, object if isinstance(names[0], str) else np.int64)
-    hits = SimpleNamespace(offsets=np.array([0, 2, 2, 3]), ids=ids, distances=np.array([1, 4, 2], np.uint32))
-    actual, distances, skipped = nearest_entries(hits, 3)
-    assert 0 == skipped
-    assert [names[0], None, names[2]] == actual.tolist()
-    assert [1, 0, 2] == distances.tolist()
 
 
 @given(st.lists(st.integers(0, 9), max_size=8), st.data())

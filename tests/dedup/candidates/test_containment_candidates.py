@@ -316,8 +316,6 @@ def test_verify_names_the_same_measure() -> None:
         ({"recall": True}, "recall=True"),
         ({"threshold": 0}, "threshold='?0"),
         ({"threshold": 1e-5}, "threshold=1e-05"),
-        ({"against": nk.HammingIndex(64)}, "an index has no features"),
-        ({"against": nk.BandIndex()}, "an index has no features"),
     ],
 )
 def test_options_that_exclude_containment_are_refused(options: dict[str, Any], message: str) -> None:

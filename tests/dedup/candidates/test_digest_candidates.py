@@ -12,7 +12,7 @@ from definitions import check_search
 from nearkin.dedup.candidates import DigestCandidates
 from nearkin.dedup.candidates.digests import digest_values, is_comparable
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import MismatchError, ParameterError
+from nearkin.errors import ParameterError
 
 
 def make_digests(seed: int = 1, count: int = 40) -> list[str]:
@@ -58,31 +58,6 @@ def test_distances_are_a_hundred_minus_the_score() -> None:
     expected = [100 - nk.ssdeep.compare(a, b) for a, b in zip(names, names[::-1], strict=True)]
     assert expected == source.distances(values, values[::-1]).tolist()
     assert {} == source.summary()
-
-
-def test_the_best_entry_of_an_index_counts() -> None:
-    """Highest score first, ties by smallest id; None below the threshold and for digests that are not comparable."""
-    names = make_digests(3)
-    reference = [name for name in names[:20] if is_comparable(name)]
-    index = nk.DigestIndex()
-    index.add([f"f{row:02}" for row in range(len(reference))], reference)
-    search = DigestCandidates(DigestRecipe(), 70).reference_index(index)
-    assert search is not None
-    actual, distances, skipped = search.nearest(digest_values(names))
-    assert 0 == skipped
-    for row, name in enumerate(names):
-        scores = [(-nk.ssdeep.compare(name, other), f"f{at:02}") for at, other in enumerate(reference)]
-        score, best = min(scores) if is_comparable(name) else (0, "")
-        expected = (best, 100 + score) if score <= -70 else (None, 0)
-        assert expected == (actual[row], distances[row])
-
-
-def test_an_index_of_another_recipe_is_a_mismatch() -> None:
-    """An object of another type is no index of this family."""
-    source = DigestCandidates(DigestRecipe("lines|ssdeep"), 80)
-    with pytest.raises(MismatchError):
-        source.reference_index(nk.DigestIndex())
-    assert source.reference_index(nk.HammingIndex(64)) is None
 
 
 @pytest.mark.parametrize("threshold", [0, 101, 80.5, True, "80", None])

@@ -15,8 +15,7 @@ import nearkin as nk
 from definitions import check_search, equal_values, near_duplicates, same, shares_band
 from nearkin.dedup import cluster
 from nearkin.dedup.candidates import MinHashCandidates
-from nearkin.errors import MismatchError, ParameterError
-from nearkin.index.bands import BandIndex
+from nearkin.errors import ParameterError
 
 RECIPE = "word:1|binary|xxh3|minhash:128"
 
@@ -59,39 +58,6 @@ def test_distances_count_values_that_differ() -> None:
     expected = [128 - equal_values(values, i, len(values) - 1 - i) for i in range(len(values))]
     assert expected == source.distances(values, values[::-1]).tolist()
     assert [] == source.distances(values[:0], values[:0]).tolist()
-
-
-@pytest.mark.parametrize("by_share", [False, True])
-def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share: bool) -> None:
-    """The index's bands apply; ties by id; None without a match."""
-    source, values = source_and_signatures(0.8, by_share=by_share)
-    index = BandIndex.from_banding(source.banding, source.recipe)
-    index.add([f"f{row:02}" for row in range(4)], values[:4])
-    reference = source.reference_index(index)
-    assert reference is not None
-    actual, distances, skipped = reference.nearest(values)
-    assert 0 == skipped
-    chunk = 0
-    for row in range(len(values)):
-        near = [
-            (128 - equal_values(values, row, at), f"f{at:02}")
-            for at in range(4)
-            if shares_band(source, values, row, at)
-        ]
-        best = min(near) if near else (0, None)
-        chunk += bool(near)
-        assert (best[1], best[0]) == (actual[row], distances[row])
-    assert 4 <= chunk < len(values)
-
-
-def test_an_index_of_other_signatures_is_a_mismatch() -> None:
-    """Another or an unknown recipe is refused; an object of another type is no index of this family."""
-    source, _ = source_and_signatures(0.5)
-    for index in (nk.BandIndex(recipe="word:2|binary|xxh3|minhash:128"), nk.BandIndex(num_perm=128)):
-        with pytest.raises(MismatchError):
-            source.reference_index(index)
-    assert source.reference_index(nk.HammingIndex(64)) is None
-    assert source.reference_index(["a text"]) is None
 
 
 def test_the_summary_has_the_expectations_of_the_bands() -> None:
@@ -141,16 +107,13 @@ def test_no_pair_is_below_the_threshold_and_a_second_run_removes_nothing(recipe:
     assert 0 == again.summary["removed"]
 
 
-def test_reference_texts_and_signatures_remove_new_texts() -> None:
-    """An index names its entry; its distance counts values that differ."""
+def test_reference_texts_remove_new_texts() -> None:
+    """Copies of reference texts are exact."""
     texts = [f"a text about number {i} and {i + 1} and the like of it" for i in range(20)]
     old = nk.dedup(texts, against=texts[:5], against_ids=list("abcde"), recipe=RECIPE, threshold=0.95)
     assert {"exact-old": 5} == {k: v for k, v in old.summary["removed_by_reason"].items() if v}
-    index = nk.BandIndex(recipe=RECIPE)
-    index.add(list("abcde"), nk.signature(texts[:5], RECIPE))
-    result = nk.dedup(texts, against=index, recipe=RECIPE, threshold=0.95, verify="signature")
-    assert list("abcde") == result.clusters["representative"][:5]
-    assert [0] * 5 == result.clusters["distance"][:5]
+    assert list("abcde") == old.clusters["representative"][:5]
+    assert [0] * 5 == old.clusters["distance"][:5]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import nearkin as nk
 import strategies
 from definitions import check_search
 from nearkin.dedup.candidates import SimHashCandidates
-from nearkin.errors import MismatchError, ParameterError
+from nearkin.errors import ParameterError
 from nearkin.theory import simhash_radius
-from reference import distance, within
+from reference import distance
 
 
 def source(bits: int, radius: int) -> SimHashCandidates:
@@ -47,32 +47,6 @@ def test_distances_are_of_rows_and_similarities_are_unknown(bits: int) -> None:
     assert [] == family.distances(values[:0], values[:0]).tolist()
     assert np.isnan(family.similarities(values, values)).all()
     assert len(values) == len(family.similarities(values, values))
-
-
-@pytest.mark.parametrize("bits", [64, 128])
-@pytest.mark.parametrize("name", [int, str])
-def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name: Any) -> None:
-    """Ties by id, None beyond the radius, for ids of any kind."""
-    values = make_fingerprints(bits, 5)
-    index = nk.HammingIndex(bits)
-    ids = [name(row + 100) for row in range(20)]
-    index.add(ids, values[:20] if bits > 64 else values[:20, 0])
-    reference = source(bits, 4).reference_index(index)
-    assert reference is not None
-    actual, distances, skipped = reference.nearest(values)
-    assert 0 == skipped
-    for row in range(len(values)):
-        near = within(values[:20], ids, values[row], 4)
-        assert (near[0][1] if near else None) == actual[row]
-        assert (near[0][0] if near else 0) == distances[row]
-
-
-def test_an_index_of_another_width_is_a_mismatch() -> None:
-    """An object of another type is no index of this family."""
-    with pytest.raises(MismatchError, match="128"):
-        source(64, 3).reference_index(nk.HammingIndex(128))
-    assert source(64, 3).reference_index(["a text"]) is None
-    assert source(64, 3).reference_index(nk.BandIndex()) is None
 
 
 def test_texts_become_rows_of_words_with_their_counts() -> None:

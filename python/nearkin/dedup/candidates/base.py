@@ -15,9 +15,9 @@ match and comes with its similarity.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,40 +215,6 @@ class TextSearch(CandidateSearch, ABC):
         """Read the texts of the next documents in order; the next calls of `find`, `within` and `add` are for these."""
 
 
-class NearestEntries(NamedTuple):
-    """For each row of values the matching entry of an index.
-
-    Attributes
-    ----------
-    ids : (n,) object
-        Id of the nearest entry, None for none.
-    distances : (n,) int64
-        Distance to it.
-    skipped : int
-        Look-ups that the family left out, so that entries may be missing.
-    """
-
-    ids: NDArray[np.object_]
-    distances: NDArray[np.int64]
-    skipped: int = 0
-
-
-@dataclass(frozen=True)
-class ReferenceIndex:
-    """An index of reference documents, which has their hashes and ids but no texts.
-
-    Attributes
-    ----------
-    nearest : function
-        Returns the nearest matching entry for each row of values.
-    similarity : function, optional
-        Returns the similarities of matches at these distances, if the family itself verifies.
-    """
-
-    nearest: Callable[[Values], NearestEntries]
-    similarity: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None
-
-
 class CandidateSource(Protocol):
     """A family with the parameters of one run."""
 
@@ -263,12 +229,6 @@ class CandidateSource(Protocol):
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return the similarities of rows by the family itself; NaN if it defines none."""
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Return `against` as a reference index, if it is an index of this family, otherwise None.
-
-        Raise MismatchError if it was built for other hashes than this source's.
-        """
 
     def summary(self) -> Summary:
         """Return the parameters of the family for the summary of a run."""
@@ -322,32 +282,6 @@ class ListedBatch:
             most=max_comparisons,
         )
         return by, similarity, verified, candidates, skipped + self.skipped
-
-
-class Hits(Protocol):
-    """Matches of queries, nearest first: the attributes that all search results share."""
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """Query i owns entries `offsets[i]` to `offsets[i + 1]` (exclusive) of the other arrays."""
-
-    @property
-    def ids(self) -> NDArray[Any]:
-        """Ids of matches."""
-
-    @property
-    def distances(self) -> NDArray[Any]:
-        """Distances of matches."""
-
-
-def nearest_entries(hits: Hits, count: int) -> NearestEntries:
-    """Return the first hit of each of `count` queries."""
-    matched = np.diff(hits.offsets) > 0
-    first = hits.offsets[:-1][matched]
-    ids, distances = np.full(count, None, object), np.zeros(count, np.int64)
-    ids[matched] = [hits.ids[int(position)] for position in first]
-    distances[matched] = np.asarray(hits.distances)[first]
-    return NearestEntries(ids, distances)
 
 
 def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:

@@ -28,7 +28,6 @@ from nearkin.dedup.candidates.base import (
     ListedBatch,
     OrderedValues,
     Ordinals,
-    ReferenceIndex,
     TextBatch,
     TextSearch,
     Values,
@@ -91,10 +90,6 @@ class ContainmentCandidates:
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return NaN: sketches do not determine the containment."""
         return np.full(len(left), np.nan)
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Return None: no index has the features of its documents."""
-        return None
 
     def min_shared(self, counts: NDArray[np.integer]) -> NDArray[np.uint16]:
         """Return for documents with these numbers of features how many hashes of their sketch a candidate must have."""

@@ -23,10 +23,8 @@ from nearkin.dedup.candidates.base import (
     CandidatePairs,
     CandidateSearch,
     ListedBatch,
-    NearestEntries,
     OrderedValues,
     Ordinals,
-    ReferenceIndex,
     Values,
     list_offsets,
 )
@@ -87,24 +85,6 @@ class DigestCandidates:
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return the scores of rows."""
         return _scores(left, right)
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Return a DigestIndex of the recipe as a reference: the entry with the highest score, ties by smallest id."""
-        if not isinstance(against, DigestIndex):
-            return None
-        against.recipe.check_same(self.recipe)
-        return ReferenceIndex(
-            lambda values: self._nearest(against, values), lambda distances: (100 - distances).astype(np.float64)
-        )
-
-    def _nearest(self, index: DigestIndex, values: Values) -> NearestEntries:
-        ids, distances = np.full(len(values), None, object), np.zeros(len(values), np.int64)
-        rows = np.flatnonzero(are_comparable(values))
-        hits = index.nearest(decode_digests(values[rows]), 1, threshold=self.threshold, skip_hubs=self.skip_hubs)
-        matched = np.diff(hits.offsets) > 0
-        ids[rows[matched]] = hits.ids.tolist()
-        distances[rows[matched]] = 100 - hits.scores.astype(np.int64)
-        return NearestEntries(ids, distances, hits.skipped)
 
     def summary(self) -> Summary:
         """Return nothing: the run reports the threshold."""
@@ -236,18 +216,6 @@ class FileCandidates(DigestCandidates):
             words += [f"text {similarity:.2f}".replace("0.", ".")] if similarity >= self.text_threshold else []
             evidence.append(", ".join(words))
         return evidence
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Refuse a DigestIndex, which has no features.
-
-        Raises
-        ------
-        ParameterError
-            A DigestIndex.
-        """
-        if isinstance(against, DigestIndex):
-            raise bad_parameter("against", "a DigestIndex", "paths of files with also='text': an index has no texts")
-        return None
 
     def summary(self) -> Summary:
         """Return the threshold of features."""

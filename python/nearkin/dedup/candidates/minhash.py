@@ -33,12 +33,10 @@ from nearkin.dedup.candidates.base import (
     ListedBatch,
     OrderedValues,
     Ordinals,
-    ReferenceIndex,
     StaticSearch,
     TextBatch,
     Values,
     list_offsets,
-    nearest_entries,
 )
 from nearkin.dedup.spill import SpillPolicy, release
 from nearkin.dedup.summary import Summary
@@ -156,13 +154,6 @@ class MinHashCandidates:
         # Equal values in different bands get different keys.
         salts = np.arange(1, bands + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         return np.asarray(hashes ^ salts).view(np.int64)
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Return a BandIndex of the recipe as a reference: the nearest entry with enough equal values matches."""
-        if not isinstance(against, BandIndex):
-            return None
-        against.check_recipe(self.recipe)
-        return ReferenceIndex(lambda values: nearest_entries(against.search(values, self.share), len(values)))
 
     def summary(self) -> Summary:
         """Return the bands, and their expected recall and precision."""

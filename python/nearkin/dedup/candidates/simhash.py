@@ -27,13 +27,11 @@ from nearkin.dedup.candidates.base import (
     CandidateSource,
     OrderedValues,
     Ordinals,
-    ReferenceIndex,
     TextBatch,
     Values,
-    nearest_entries,
 )
 from nearkin.dedup.summary import Summary
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import bad_parameter
 from nearkin.index.hamming import HammingIndex
 from nearkin.recipe import Recipe
 from nearkin.theory import SIMHASH_RECALL, simhash_radius, simhash_recall
@@ -102,16 +100,6 @@ class SimHashCandidates:
     def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
         """Return True for rows within the radius."""
         return self.distances(left, right) <= self.radius
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Return a HammingIndex of the recipe's width as a reference: the nearest entry within the radius matches."""
-        if not isinstance(against, HammingIndex):
-            return None
-        if against.bits != self.recipe.bits:
-            raise mismatch("bits", f"index of {against.bits}", f"recipe of {self.recipe.bits}")
-        return ReferenceIndex(
-            lambda values: nearest_entries(against.search(_flatten(values), self.radius), len(values))
-        )
 
     @property
     def recall(self) -> float | None:
@@ -231,10 +219,6 @@ class SizedCandidates:
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return NaN, as the family does."""
         return self._source.similarities(left["print"], right["print"])
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Return None: an index has no sizes."""
-        return None
 
     def summary(self) -> Summary:
         """Return the summary of the family."""

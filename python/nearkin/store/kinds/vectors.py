@@ -37,10 +37,8 @@ from nearkin.dedup.candidates import (
     ListedBatch,
     OrderedValues,
     Ordinals,
-    ReferenceIndex,
     Values,
 )
-from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import no_texts
 from nearkin.dedup.summary import Summary
@@ -51,6 +49,7 @@ from nearkin.errors import (
     NearkinError,
     NotFittedError,
     bad_parameter,
+    check_share,
 )
 from nearkin.families.base import Family, family_from_description, load
 from nearkin.index.bands import BandIndex
@@ -64,6 +63,7 @@ from nearkin.store.kinds.base import (
     RowIndex,
     StoreConfig,
     WithoutTexts,
+    check_kind,
     corrupt_file,
     encode_settings,
 )
@@ -150,9 +150,7 @@ class VectorSettings(WithoutTexts):
     def __post_init__(self) -> None:
         metric = _check_family(self.family)
         _check_limit(metric, self.limit)
-        number = isinstance(self.recall, (int, float)) and not isinstance(self.recall, bool)
-        if not number or not 0 < self.recall <= 1:
-            raise bad_parameter("recall", repr(self.recall), "a probability above 0 and up to 1")
+        check_share("recall", self.recall, "a probability above 0 and up to 1", lambda share: 0 < share <= 1)
         p = float(self.family.collision_probability(float(self.limit)))
         hashes = self.family.num_hashes
         shape, reached = self.shape, 0.0
@@ -206,14 +204,7 @@ class VectorSettings(WithoutTexts):
         MismatchError
             Another dimension.
         """
-        if kind not in (None, "vectors"):
-            raise bad_parameter("kind", repr(kind), '"vectors" or None for a store of vectors')
-        rows = as_rows(items, dimension=self.family.dimension_)
-        rows.norms()
-        # Adding 0 turns -0 into 0, so that equal vectors have equal bytes.
-        with np.errstate(over="ignore"):
-            values = np.ascontiguousarray(rows.dense(), np.float32) + np.float32(0)
-        norms = Rows(values, None).norms()
+        values, norms = read_vectors(items, kind, self.family.dimension_)
         if self.source.metric == "cosine" and not norms.all():
             place = f"row {int(np.argmin(norms != 0))}"
             reason = "is a vector of zeros in float32, which has no direction; leave it out"
@@ -296,6 +287,26 @@ class VectorSettings(WithoutTexts):
     def save_files(self, folder: Path) -> None:
         """Write the hash functions into a new store."""
         self.family.save(folder / FAMILY_FILE)
+
+
+def read_vectors(items: Any, kind: Kind | None, dimension: int | None) -> tuple[Values, Values]:
+    """Return vectors as float32, and their norms.
+
+    Raises
+    ------
+    InputError
+        NaN, or values that are infinite in double or in single precision.
+    MismatchError
+        Another dimension.
+    """
+    check_kind(kind, ("vectors",), "vector")
+    rows = as_rows(items, dimension=dimension)
+    # The norms are computed for their checks.
+    rows.norms()
+    # Adding 0 turns -0 into 0, so that equal vectors have equal bytes.
+    with np.errstate(over="ignore"):
+        values = np.ascontiguousarray(rows.dense(), np.float32) + np.float32(0)
+    return values, Rows(values, None).norms()
 
 
 def repair_family(settings: dict[str, Any], place: str) -> CorruptStoreError | None:
@@ -422,8 +433,7 @@ class VectorSource:
             good[chunk] = self.is_match(measures)
             if self.metric == "cosine":
                 similarity[chunk] = measures
-        counts = np.bincount(queries[good], minlength=len(values))
-        return CandidateLists(list_offsets(counts), rows[good], similarity[good])
+        return CandidateLists(lists.offsets, rows, similarity).select(good)
 
     # CandidateSource
 
@@ -442,10 +452,6 @@ class VectorSource:
         if self.metric != "cosine":
             return np.full(len(left), np.nan)
         return self.measure(left, right, np.arange(len(left)), np.arange(len(left)))
-
-    def reference_index(self, against: object) -> ReferenceIndex | None:
-        """Return None: vectors have no such index."""
-        return None
 
     def summary(self) -> Summary:
         """Return an empty summary: `search_settings` has all."""
@@ -477,9 +483,7 @@ class VectorSearch:
     def find(self, values: Values) -> CandidateLists:
         """Return all candidates within the limit."""
         queries, positions = self._index.search(values)[:2]
-        order = np.lexsort((positions, queries))
-        counts = np.bincount(queries, minlength=len(values))
-        lists = CandidateLists(list_offsets(counts), positions[order])
+        lists = CandidateLists.of_pairs(queries, positions, len(values))
         return self._source.confirm(values, lists, lambda stored: self._values[stored])
 
     def within(self, positions: Ordinals) -> CandidateBatch:
@@ -499,9 +503,7 @@ class VectorSearch:
         index.add(np.arange(len(positions)), values)
         queries, hits = index.search(values)[:2]
         later = hits > queries
-        queries, hits = queries[later], hits[later]
-        order = np.lexsort((hits, queries))
-        lists = CandidateLists(list_offsets(np.bincount(queries, minlength=len(positions))), hits[order])
+        lists = CandidateLists.of_pairs(queries[later], hits[later], len(positions))
         matches = self._source.confirm(values, lists, lambda stored: values[stored])
         return CandidatePairs(matches.owners(), matches.ordinals, matches.similarity)
 
