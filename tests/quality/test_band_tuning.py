@@ -177,7 +177,7 @@ ROWS = st.lists(
 )
 
 
-def setting(recall: float, low: float, cost: float, num_perm: int, nominal: float) -> band_tuning.BandSetting:
+def setting(recall: float, low: float, cost: float, num_perm: int, nominal: float) -> dict[str, Any]:
     return {
         "recipe": RECIPE,
         "num_perm": num_perm,

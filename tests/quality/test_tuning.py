@@ -18,7 +18,7 @@ from nearkin.io import open_corpus
 from nearkin.quality.ground_truth import SampleFingerprints
 from nearkin.quality.intervals import wilson
 from nearkin.quality.judgements import ClusterLabels, PairLabels
-from nearkin.quality.tuning import Setting, Tuning, check_options, estimate_notes
+from nearkin.quality.tuning import Row, Tuning, check_options, estimate_notes
 from planted import WORDS, corpus, jaccard
 
 
@@ -418,11 +418,11 @@ def test_an_invalid_truth_is_refused(tmp_path: Path) -> None:
 
 # The result
 
-SETTING: Setting = {"recipe": "char:4|count|xxh3|simhash:64", "threshold": 0.85, "radius": 9, "recall": 0.97}
+SETTING: Row = {"recipe": "char:4|count|xxh3|simhash:64", "threshold": 0.85, "radius": 9, "recall": 0.97}
 
 
-def tuning(chosen: Setting | None) -> Tuning:
-    rows = ResultTable.of_rows([] if chosen is None else [chosen], Setting.__annotations__)
+def tuning(chosen: Row | None) -> Tuning:
+    rows = ResultTable.of_rows([] if chosen is None else [chosen], ["recipe"])
     empty = ResultTable({"radius": []})
     return Tuning(
         "recall", chosen, rows, ResultTable({"radius": [0, 1], "recall": [0.5, 1.0]}), empty, empty,
@@ -443,7 +443,7 @@ def test_the_command_is_quoted_for_a_shell() -> None:
 
 
 @pytest.mark.parametrize("chosen", [SETTING, None])
-def test_everything_is_json(chosen: Setting | None) -> None:
+def test_everything_is_json(chosen: Row | None) -> None:
     """Tables are lists of rows, and the command is included."""
     found = json.loads(json.dumps(tuning(chosen).to_dict()))
     assert [{"radius": 0, "recall": 0.5}, {"radius": 1, "recall": 1.0}] == found["curve"]

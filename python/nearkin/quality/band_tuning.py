@@ -13,9 +13,9 @@ The cost is computed from counts, so that the choice depends on arguments alone:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,12 @@ from nearkin.families.minhash import signature
 from nearkin.index.bands import BandIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
-from nearkin.io.tables import Tabular
-from nearkin.notebook import count_of, html_facts
+from nearkin.notebook import count_of
 from nearkin.progress import ShowProgress, reporting
-from nearkin.quality.ground_truth import TruePairs, TruthSummary, find_similar_pairs, take_sample
+from nearkin.quality.ground_truth import TruePairs, find_similar_pairs, take_sample
 from nearkin.quality.intervals import RecallIntervals
 from nearkin.quality.recipe_hints import recipe_hints
-from nearkin.quality.tuning import CANDIDATE_COST, MIN_PAIRS, check_options, dedup_command, estimate_notes
+from nearkin.quality.tuning import CANDIDATE_COST, MIN_PAIRS, Row, TuningResult, check_options, estimate_notes
 from nearkin.recipe import PRESETS, Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
@@ -50,26 +49,8 @@ _CHUNK_PAIRS = 1 << 14
 """Number of true pairs whose values are compared at a time."""
 
 
-class BandSetting(TypedDict):
-    """A row of `BandTuning.curve`."""
-
-    recipe: str
-    num_perm: int
-    num_bands: int
-    num_rows: int
-    least_equal_values: int
-    nominal_recall: float
-    recall: float | None
-    recall_low: float
-    recall_high: float
-    precision: float | None
-    candidates_per_document: float
-    bytes: int
-    cost: float
-
-
 @dataclass(frozen=True)
-class BandTuning(Tabular):
+class BandTuning(TuningResult):
     """The result of `tune_bands`. As a table it is its curve.
 
     Attributes
@@ -88,40 +69,16 @@ class BandTuning(Tabular):
         Remarks that a reader of the figures should know.
     """
 
+    goal: ClassVar[str] = "recall"
     threshold: float
-    chosen: BandSetting | None
+    chosen: Row | None
     curve: ResultTable
     hashing: ResultTable
-    truth: TruthSummary
+    truth: Row
     notes: list[str]
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return self.curve.columns
-
-    def _repr_html_(self) -> str:
-        facts = [("advised", self.command() or "nothing: no bands reach the recall")]
-        return html_facts([*facts, *(("note", note) for note in self.notes)]) + self.curve._repr_html_()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything, for JSON."""
-        tables = {name: list(getattr(self, name).rows()) for name in ("curve", "hashing")}
-        head = {"goal": "recall", "threshold": self.threshold, "chosen": self.chosen, "truth": self.truth}
-        return {**head, "notes": self.notes, "command": self.command(), **tables}
-
-    def command(
-        self, corpus: str | Sequence[str] = "CORPUS", *, reading: Sequence[str] = (), out: str = "clean"
-    ) -> str | None:
-        """Return the command line of a deduplication with the recommended bands; None if there are none.
-
-        Parameters
-        ----------
-        corpus, reading, out
-            As for `Tuning.command`.
-        """
-        if self.chosen is None:
-            return None
-        recall = ["--recall", f"{self.chosen['nominal_recall']:g}"]
-        return dedup_command(corpus, reading, out, self.chosen["recipe"], self.threshold, recall)
+    def _options(self, chosen: Row) -> tuple[float, str, float]:
+        return self.threshold, "--recall", chosen["nominal_recall"]
 
 
 def tune_bands(
@@ -186,7 +143,7 @@ def tune_bands(
     recipes = [base.with_(num_perm=count) for count in sorted(numbers)]
     if not recipes:
         raise bad_parameter("num_perms", "none", "at least one")
-    rows: list[BandSetting] = []
+    rows: list[Row] = []
     hashing: dict[str, list[float]] = {"num_perm": [], "hash_seconds": []}
     inputs = DedupInputs(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
@@ -235,7 +192,7 @@ def _measure(
     truth: TruePairs,
     scale: float,
     intervals: RecallIntervals,
-) -> BandSetting:
+) -> Row:
     """Return the measured row."""
     chunks = [np.zeros(0, bool)]
     for start in range(0, len(truth.left), _CHUNK_PAIRS):
@@ -266,7 +223,7 @@ def _measure(
     }
 
 
-def _choose(rows: list[BandSetting], target: float, num_pairs: int) -> tuple[BandSetting | None, list[str]]:
+def _choose(rows: list[Row], target: float, num_pairs: int) -> tuple[Row | None, list[str]]:
     """Return the recommended row, and notes."""
     if not num_pairs:
         return None, ["no true pair in the sample; nothing can be tuned"]

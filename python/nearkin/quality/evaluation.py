@@ -35,7 +35,7 @@ import math
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, TypedDict, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,44 +47,13 @@ from nearkin.errors import InputError, ParameterError, bad_parameter
 from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts, html_table
 from nearkin.quality.intervals import WeightSums, wilson
-from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, is_complete, read_judgements
+from nearkin.quality.judgements import ClusterLabels, DedupRun, Labels, PairLabels, is_complete, read_judgements
 
 Unlisted = Literal["auto", "false", "unjudged"]
 Judgements: TypeAlias = (
-    DedupResult
-    | DedupRun
-    | PairLabels
-    | ClusterLabels
-    | Mapping[int | str, Hashable]
-    | Mapping[int, Hashable]
-    | Mapping[str, Hashable]
-    | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool | None]]
-    | str
-    | os.PathLike[str]
+    DedupResult | DedupRun | Labels | Mapping[int | str, Hashable] | Mapping[int, Hashable] | Mapping[str, Hashable]
 )
 """Documents that belong together: a run, clusters of ids, pairs of ids with or without a label, or a file of these."""
-
-
-class EvaluationCounts(TypedDict, total=False):
-    """Numbers of compared and of excluded items; keys that do not apply to an evaluation are missing."""
-
-    documents: int
-    unknown: int
-    unknown_first: list[str]
-    missing: int
-    missing_first: list[str]
-    unjudged_pairs: int
-    repeated_pairs: int
-    pairs_with_itself: int
-    removed_for_older: int
-    unjudged_pairwise: int
-    repeated_labels: int
-    labels_of_itself: int
-    contradictory_labels: int
-    unsure_labels: int
-    weighted_labels: int
-    weighted_pairs: float
-    effective_labels: float
 
 
 @dataclass(frozen=True)
@@ -309,7 +278,7 @@ class Evaluation(Tabular):
     pairwise: PairScores | None
     links: Ratio | None
     bcubed: BCubed | None
-    counts: EvaluationCounts
+    counts: dict[str, Any]
     notes: list[str]
     strata: list[StratumScores] = field(default_factory=list)
 
@@ -568,26 +537,17 @@ class _Evaluator:
             clusters[self.number[name]] = cluster
         return _renumber(clusters)
 
-    def _judge(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return, for pairs with the smaller number first, whether each is true, and whether it is judged."""
-        if isinstance(self.truth, ClusterLabels) and self.true is not None:
-            return self.true[left] == self.true[right], self.judged[left] & self.judged[right]
-        keys, labelled = self._keys(left, right), self._keys(self.left, self.right)
-        listed = np.isin(keys, labelled)
-        true = np.zeros(len(keys), bool)
-        true[listed] = self.match[np.searchsorted(labelled, keys[listed])]
-        return true, listed | self.complete
-
     def evaluate(self) -> Evaluation:
         """Return every measure that both sides allow."""
         run, truth = self.run, self.truth
-        counts: EvaluationCounts = {"documents": len(self.number), **self._count_documents()}
+        counts: dict[str, Any] = {"documents": len(self.number), **self._count_documents()}
         notes: list[str] = []
         strata: list[StratumScores] = []
         pairs = links = None
         if self.listed is not None:
             left, right = self._number_pairs(pair for pair, match in self.listed.labels.items() if match)
-            pairs, counts["unjudged_pairs"] = self._score_pairs(left, right)
+            pairs = self._score_pairs(left, right)
+            counts["unjudged_pairs"] = len(left) - pairs.precision.total
             counts["repeated_pairs"], counts["pairs_with_itself"] = self.listed.repeated, self.listed.selves
         if isinstance(run, PairLabels):
             clusters = self._components(left, right)
@@ -595,11 +555,12 @@ class _Evaluator:
         else:
             clusters = self._number_clusters(run.clusters if isinstance(run, DedupRun) else run)
         if isinstance(run, DedupRun):
-            links = self._score_links(run.links)
+            links = self._score_pairs(*np.sort(self._number_pairs(run.links), axis=0)).precision
             counts["removed_for_older"] = run.older
             if self.listed is not None:
                 notes.append("a run links an exact copy with its original only; pairwise counts all pairs of a cluster")
-        pairwise_scores, counts["unjudged_pairwise"] = self._score_clusters(clusters)
+        pairwise_scores = self._score_clusters(clusters)
+        counts["unjudged_pairwise"] = _count_pairs(np.bincount(clusters)) - pairwise_scores.precision.total
         b_cubed = None if self.true is None else bcubed(*self._judged_clusters(clusters))
         if isinstance(truth, PairLabels):
             counts["repeated_labels"], counts["labels_of_itself"] = truth.repeated, truth.selves
@@ -655,19 +616,18 @@ class _Evaluator:
         sums = [WeightSums.of(self.weight[cell]) for cell in cells]
         return PairScores(tp, fp, fn, tn, (sums[0], sums[1], sums[2], sums[3]))
 
-    def _describe_sample(self, truth: PairLabels, notes: list[str]) -> EvaluationCounts:
+    def _describe_sample(self, truth: PairLabels, notes: list[str]) -> dict[str, Any]:
         """Return the counts of labels of a sample, and add notes."""
         if truth.reweighted:
             notes.append(f"pairs labelled with several weights, of which the first counts: {truth.reweighted:,}")
         if self.weight is None:
             return {}
-        sums = WeightSums.of(self.weight)
+        count, sums = len(self.weight), WeightSums.of(self.weight)
         notes.append(
-            f"weighted: {len(self.weight):,} labels stand for {sums.total:,.0f} pairs, worth {sums.effective:,.1f} "
+            f"weighted: {count:,} labels stand for {sums.total:,.0f} pairs, worth {sums.effective:,.1f} "
             "labels of equal weight (Kish's effective size)"
         )
-        counts: EvaluationCounts = {"weighted_labels": len(self.weight), "weighted_pairs": sums.total}
-        return {**counts, "effective_labels": sums.effective}
+        return {"weighted_labels": count, "weighted_pairs": sums.total, "effective_labels": sums.effective}
 
     def _score_strata(self, found: NDArray[np.bool_]) -> list[StratumScores]:
         """Return the scores of each named stratum."""
@@ -682,7 +642,7 @@ class _Evaluator:
             strata.append(StratumScores(name, total, self._score_labels(found, members), matching))
         return strata
 
-    def _count_documents(self) -> EvaluationCounts:
+    def _count_documents(self) -> dict[str, Any]:
         """Return the documents of only one side, if they can be determined."""
         unknown = [] if self.judged.all() else sorted(self.run_ids - self.truth_ids)
         missing = sorted(self.truth_ids - self.run_ids) if isinstance(self.run, DedupRun) else []
@@ -693,41 +653,29 @@ class _Evaluator:
             "missing_first": missing[:5],
         }
 
-    def _score_pairs(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[PairScores, int]:
-        """Return the scores of listed pairs, and the number of unjudged ones."""
-        true, judged = self._judge(left, right)
-        unjudged = int((~judged).sum())
-        if self.weight is not None:
-            return self._score_labels(self._is_listed(left, right)), unjudged
-        return self._score_counts(int((true & judged).sum()), int((~true & judged).sum())), unjudged
-
-    def _score_counts(self, tp: int, fp: int) -> PairScores:
-        """Return the scores of found pairs, by their counts and all true pairs."""
-        if isinstance(self.truth, ClusterLabels) and self.true is not None:
-            return PairScores(tp, fp, _count_pairs(np.bincount(self.true[self.judged])) - tp)
-        negatives = None if self.complete else int((~self.match).sum())
-        return PairScores(tp, fp, int(self.match.sum()) - tp, None if negatives is None else negatives - fp)
-
-    def _score_links(self, links: list[tuple[str, str]]) -> Ratio:
-        first, second = self._number_pairs(links)
-        left, right = np.minimum(first, second), np.maximum(first, second)
-        if self.weight is not None:
-            return self._score_labels(self._is_listed(left, right)).precision
-        true, judged = self._judge(left, right)
-        return Ratio(int((true & judged).sum()), int(judged.sum()))
-
-    def _score_clusters(self, clusters: NDArray[np.int64]) -> tuple[PairScores, int]:
-        """Return the scores of the pairs within clusters, and the number of unjudged ones."""
-        total = _count_pairs(np.bincount(clusters))
+    def _score_pairs(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> PairScores:
+        """Return the scores of distinct pairs, the smaller number first; unjudged ones do not count."""
+        if self.true is None:
+            return self._score_labels(self._is_listed(left, right))
         if isinstance(self.truth, ClusterLabels):
-            scores = pairwise(*self._judged_clusters(clusters))
-        elif self.weight is not None:
-            scores = self._score_labels(self._is_together(clusters))
+            judged = self.judged[left] & self.judged[right]
+            true = judged & (self.true[left] == self.true[right])
+            num_found, num_true = int(judged.sum()), _count_pairs(np.bincount(self.true[self.judged]))
         else:
-            together = self._is_together(clusters)
-            tp = int((together & self.match).sum())
-            scores = self._score_counts(tp, total - tp if self.complete else int((together & ~self.match).sum()))
-        return scores, total - scores.true_positives - scores.false_positives
+            true = np.isin(self._keys(left, right), self._keys(self.left, self.right)[self.match])
+            num_found, num_true = len(true), int(self.match.sum())
+        tp = int(true.sum())
+        return PairScores(tp, num_found - tp, num_true - tp)
+
+    def _score_clusters(self, clusters: NDArray[np.int64]) -> PairScores:
+        """Return the scores of the pairs within clusters; unjudged ones do not count."""
+        if isinstance(self.truth, ClusterLabels):
+            return pairwise(*self._judged_clusters(clusters))
+        scores = self._score_labels(self._is_together(clusters))
+        if self.true is None:
+            return scores
+        tp, total = scores.true_positives, _count_pairs(np.bincount(clusters))
+        return PairScores(tp, total - tp, scores.false_negatives)
 
 
 def _hide_unknown_recall(scores: PairScores, truth: PairLabels) -> PairScores:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,22 +44,6 @@ _CHUNK = 1024
 
 SampleRows = NDArray[np.int64]
 """Rows of a sample."""
-
-
-class TruthSummary(TypedDict):
-    """The origin of true pairs.
-
-    Number of documents in the corpus and in the sample, copies excluded from the sample, true pairs, the method, the
-    probability that a pair at the threshold is missed, and the seed.
-    """
-
-    documents: int
-    sample: int
-    copies: int
-    pairs: int
-    method: str
-    missed: float
-    seed: int
 
 
 @dataclass
@@ -166,8 +150,12 @@ class TruePairs:
     missed: float = 0.0
     weight: NDArray[np.float64] | None = None
 
-    def summarize(self, sample: Sample, seed: int) -> TruthSummary:
-        """Return their origin."""
+    def summarize(self, sample: Sample, seed: int) -> dict[str, Any]:
+        """Return their origin.
+
+        Number of documents in the corpus and in the sample, copies excluded from the sample, true pairs, the method,
+        the probability that a pair at the threshold is missed, and the seed.
+        """
         return {
             "documents": sample.documents,
             "sample": len(sample.texts),

@@ -19,6 +19,7 @@ import os
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from nearkin.dedup.labels import ID_COLUMNS, PAIR_TABLE, LabelTable, PairLabels, check_ids, id_texts, labels_from_table
 from nearkin.errors import InputError, bad_parameter
@@ -26,7 +27,7 @@ from nearkin.index.ids import Ids
 from nearkin.io import open_corpus, read_table
 from nearkin.io.values import Scalar
 
-__all__ = ["ClusterLabels", "DedupRun", "PairLabels", "is_complete", "read_judgements"]
+__all__ = ["ClusterLabels", "DedupRun", "Labels", "PairLabels", "is_complete", "read_judgements"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,15 @@ class ClusterLabels:
                 raise InputError(f"clusters: {reason}", place="clusters", reason=reason)
         object.__setattr__(self, "labels", labels)
 
+
+Labels: TypeAlias = (
+    PairLabels
+    | ClusterLabels
+    | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool | None]]
+    | str
+    | os.PathLike[str]
+)
+"""Labels, pairs of ids with or without a label, or the path of a file of these."""
 
 _RUN_IDS = ("id", "representative", "left", "right")
 """Columns of ids in the tables of a run."""

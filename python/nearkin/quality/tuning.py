@@ -30,7 +30,7 @@ import shlex
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,26 +51,16 @@ from nearkin.quality.ground_truth import (
     SampleFingerprints,
     SampleRows,
     TruePairs,
-    TruthSummary,
     find_similar_pairs,
     max_distance,
     take_sample,
 )
 from nearkin.quality.intervals import RecallIntervals, WeightSums, wilson
-from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, is_complete, read_judgements
+from nearkin.quality.judgements import ClusterLabels, DedupRun, Labels, PairLabels, is_complete, read_judgements
 from nearkin.quality.recipe_hints import recipe_hints
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
-
-Labels: TypeAlias = (
-    PairLabels
-    | ClusterLabels
-    | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool | None]]
-    | str
-    | os.PathLike[str]
-)
-"""Labels, pairs of ids with or without a label, or the path of a file of these."""
 
 RECIPES = ("char:3", "char:4", "char:5", "word:1", "word:2", "word:3")
 """Default features to try if there are labels."""
@@ -80,6 +70,8 @@ CANDIDATE_COST = 0.3
 """Cost of verifying a candidate, relative to hashing a document: measured 0.16 (laws) to 0.34 (news)."""
 _WORD_COST = 0.05
 """Cost of another word of the fingerprint, relative to hashing a document: measured 0.05 to 0.15."""
+_POINT = ("recall", "recall_low", "recall_high", "precision", "candidates_per_document")
+"""Columns of the curve that a setting has."""
 MIN_PAIRS = 100
 """Number of true pairs below which the result has a note."""
 _MIN_THRESHOLD = 0.35
@@ -88,61 +80,71 @@ _LABELLED_REACH = 0.42
 """Fraction of the bits up to which distances of labelled pairs are counted; random pairs have one half."""
 
 
-class Setting(TypedDict, total=False):
-    """A row of `Tuning.settings`; the last three keys exist only with labels."""
-
-    recipe: str
-    threshold: float
-    radius: int | None
-    recall: float | None
-    recall_low: float | None
-    recall_high: float | None
-    precision: float | None
-    candidates_per_document: float | None
-    usual_radius: int
-    bytes: int
-    hash_seconds: float
-    verify_seconds: float | None
-    match_precision: float
-    match_recall: float
-    match_f1: float
+Row: TypeAlias = dict[str, Any]
+"""A row of a table of measurements."""
 
 
-class MatchScores(TypedDict):
-    """Agreement of the accepted matches with labels."""
+class TuningResult(Tabular):
+    """What `Tuning` and `BandTuning` have in common. As a table each is its curve."""
 
-    match_precision: float
-    match_recall: float
-    match_f1: float
+    goal: str
+    chosen: Row | None
+    curve: ResultTable
+    truth: Row
+    notes: list[str]
 
+    def _options(self, chosen: Row) -> tuple[float, str, float]:
+        """Return the threshold of the recommendation, and the option that selects it with its value."""
+        raise NotImplementedError
 
-class CurvePoint(TypedDict):
-    """A row of `Tuning.curve`."""
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.curve.columns
 
-    recipe: str
-    radius: int
-    recall: float
-    recall_low: float
-    recall_high: float
-    precision: float | None
-    precision_low: float
-    precision_high: float
-    f1: float | None
-    candidates_per_document: float
+    def _repr_html_(self) -> str:
+        facts = [("advised", self.command() or "nothing: no setting reaches the recall")]
+        return html_facts([*facts, *(("note", note) for note in self.notes)]) + self._main_table()._repr_html_()
 
+    def _main_table(self) -> ResultTable:
+        return self.curve
 
-class ThresholdPoint(TypedDict):
-    """A row of `Tuning.thresholds`."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, for JSON."""
+        values: dict[str, Any] = {"goal": self.goal, **vars(self)}
+        tables = {name: list(value.rows()) for name, value in values.items() if isinstance(value, ResultTable)}
+        others = {name: value for name, value in values.items() if name not in tables}
+        return {**others, "command": self.command(), **tables}
 
-    features: str
-    threshold: float
-    precision: float
-    recall: float
-    f1: float
+    def command(
+        self, corpus: str | Sequence[str] = "CORPUS", *, reading: Sequence[str] = (), out: str = "clean"
+    ) -> str | None:
+        """Return the command line of a deduplication with the recommended setting; None if there is none.
+
+        Parameters
+        ----------
+        corpus : str or sequence of str, default "CORPUS"
+            Inputs of the command.
+        reading : sequence of str
+            Options for reading the inputs, such as `--id-column id`, one word each.
+        out : str, default "clean"
+            Output folder.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> texts = [f"{a} {b} grows in the garden behind the house" for a in ("red", "old") for b in ("ivy", "oak")]
+        >>> nk.tune(texts, threshold=0.7, bits=[64]).command("corpus.jsonl")
+        "nearkin dedup corpus.jsonl --out clean --recipe 'char:4|binary|xxh3|simhash:64' --threshold 0.7 --radius 18"
+        """
+        if self.chosen is None:
+            return None
+        inputs = [corpus] if isinstance(corpus, str) else corpus
+        threshold, option, value = self._options(self.chosen)
+        settings = ["--recipe", self.chosen["recipe"], "--threshold", f"{threshold:g}", option, f"{value:g}"]
+        return shlex.join(["nearkin", "dedup", *inputs, *reading, "--out", out, *settings])
 
 
 @dataclass(frozen=True)
-class Tuning(Tabular):
+class Tuning(TuningResult):
     """The result of `tune`. As a table it is its curve.
 
     Attributes
@@ -171,61 +173,19 @@ class Tuning(Tabular):
     """
 
     goal: str
-    chosen: Setting | None
+    chosen: Row | None
     settings: ResultTable
     curve: ResultTable
     thresholds: ResultTable
     by_length: ResultTable
-    truth: TruthSummary
+    truth: Row
     notes: list[str]
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return self.curve.columns
+    def _options(self, chosen: Row) -> tuple[float, str, float]:
+        return chosen["threshold"], "--radius", chosen["radius"]
 
-    def _repr_html_(self) -> str:
-        facts = [("advised", self.command() or "nothing: no setting reaches the recall")]
-        return html_facts([*facts, *(("note", note) for note in self.notes)]) + self.settings._repr_html_()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything, for JSON."""
-        tables = {name: list(getattr(self, name).rows()) for name in ("settings", "curve", "thresholds", "by_length")}
-        head = {"goal": self.goal, "chosen": self.chosen, "truth": self.truth, "notes": self.notes}
-        return {**head, "command": self.command(), **tables}
-
-    def command(
-        self, corpus: str | Sequence[str] = "CORPUS", *, reading: Sequence[str] = (), out: str = "clean"
-    ) -> str | None:
-        """Return the command line of a deduplication with the recommended setting; None if there is none.
-
-        Parameters
-        ----------
-        corpus : str or sequence of str, default "CORPUS"
-            Inputs of the command.
-        reading : sequence of str
-            Options for reading the inputs, such as `--id-column id`, one word each.
-        out : str, default "clean"
-            Output folder.
-
-        Examples
-        --------
-        >>> import nearkin as nk
-        >>> texts = [f"{a} {b} grows in the garden behind the house" for a in ("red", "old") for b in ("ivy", "oak")]
-        >>> nk.tune(texts, threshold=0.7, bits=[64]).command("corpus.jsonl")
-        "nearkin dedup corpus.jsonl --out clean --recipe 'char:4|binary|xxh3|simhash:64' --threshold 0.7 --radius 18"
-        """
-        if self.chosen is None:
-            return None
-        radius = ["--radius", str(self.chosen["radius"])]
-        return dedup_command(corpus, reading, out, self.chosen["recipe"], self.chosen["threshold"], radius)
-
-
-def dedup_command(
-    corpus: str | Sequence[str], reading: Sequence[str], out: str, recipe: str, threshold: float, options: Sequence[str]
-) -> str:
-    """Return a command line of `nearkin dedup`, quoted for a shell."""
-    inputs = [corpus] if isinstance(corpus, str) else corpus
-    settings = ["--recipe", recipe, "--threshold", f"{threshold:g}", *options]
-    return shlex.join(["nearkin", "dedup", *inputs, *reading, "--out", out, *settings])
+    def _main_table(self) -> ResultTable:
+        return self.settings
 
 
 def tune(
@@ -424,7 +384,7 @@ class _Counts:
         return min(max(int(sufficient[0]), theory), len(self.recall) - 1)
 
 
-_Candidate = tuple[tuple[float, ...], _Counts, Setting, TruePairs]
+_Candidate = tuple[tuple[float, ...], _Counts, Row, TruePairs]
 """A possible recommendation: its cost (the lowest wins), its counts, its row of the settings, and the target pairs."""
 
 
@@ -437,9 +397,9 @@ class _Tuner:
     widths: list[int]
     seed: int
     report: Progress
-    curve: list[CurvePoint] = field(default_factory=list)
-    settings: list[Setting] = field(default_factory=list)
-    thresholds: list[ThresholdPoint] = field(default_factory=list)
+    curve: list[Row] = field(default_factory=list)
+    settings: list[Row] = field(default_factory=list)
+    thresholds: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -455,7 +415,7 @@ class _Tuner:
         for recipe, truth in zip(recipes, truths, strict=True):
             for bits in self.widths:
                 counts = self._count(recipe.with_(bits=bits), truth, truth, None, max_distance(threshold, bits, 4.0))
-                cost, row = self._add_setting(counts, threshold, truth, None)
+                cost, row = self._add_setting(counts, threshold)
                 if row["radius"] is not None and truth is first:
                     candidates.append(((cost, bits), counts, row, truth))
         if len(first.left) < MIN_PAIRS:
@@ -478,7 +438,7 @@ class _Tuner:
             for bits in self.widths:
                 max_radius = math.floor(_LABELLED_REACH * bits)
                 counts = self._count(recipe.with_(bits=bits), truth, positives, negatives, max_radius)
-                cost, row = self._add_setting(counts, best, truth, scores)
+                cost, row = self._add_setting(counts, best, scores)
                 if row["radius"] is not None:
                     candidates.append(((-scores["match_f1"], cost, bits), counts, row, truth))
         self.notes += _label_notes(labelled, len(positives.left))
@@ -497,7 +457,7 @@ class _Tuner:
 
     def _choose_threshold(
         self, recipe: Recipe, labelled: _LabelledPairs, requested: float | None
-    ) -> tuple[float, MatchScores, TruePairs]:
+    ) -> tuple[float, Row, TruePairs]:
         """Return the threshold with the best F1, its scores, and the labelled matches that it accepts."""
         similarities = similarity(self.sample.texts, labelled.left, labelled.right, recipe=recipe)
         judged, match, lowest = similarities, labelled.match, 0.05
@@ -516,11 +476,7 @@ class _Tuner:
         options = [point for point in points if requested in (None, point["threshold"])]
         best = max(options, key=lambda point: point["f1"])
         accepted = (similarities >= best["threshold"]) & labelled.match
-        scores: MatchScores = {
-            "match_precision": best["precision"],
-            "match_recall": best["recall"],
-            "match_f1": best["f1"],
-        }
+        scores = {f"match_{name}": best[name] for name in ("precision", "recall", "f1")}
         return best["threshold"], scores, replace(labelled.select(accepted), similarity=similarities[accepted])
 
     def _count(
@@ -571,7 +527,7 @@ class _Tuner:
             if squares is not None and tp + fp:
                 effective = WeightSums(tp + fp, float(squares[radius])).effective
                 low, high = wilson(min(tp / (tp + fp), 1.0) * effective, effective)
-            point: CurvePoint = {
+            point: Row = {
                 "recipe": str(counts.fingerprints.recipe),
                 "radius": radius,
                 "recall": float(counts.recall[radius]),
@@ -585,34 +541,27 @@ class _Tuner:
             }
             self.curve.append(point)
 
-    def _add_setting(
-        self, counts: _Counts, threshold: float, truth: TruePairs, scores: MatchScores | None
-    ) -> tuple[float, Setting]:
+    def _add_setting(self, counts: _Counts, threshold: float, scores: Row | None = None) -> tuple[float, Row]:
         """Add the row of a recipe to the settings; return its cost, by counts, and the row."""
         recipe = counts.fingerprints.recipe
         radius = counts.min_radius(self.target, threshold) if len(counts.distances) else None
         verify = self._seconds_per_pair(recipe)
         # The points of this recipe are the last ones of the curve.
-        point = None if radius is None else self.curve[radius - len(counts.hits)]
+        point = {} if radius is None else self.curve[radius - len(counts.hits)]
         # Pairs that the labels do not list count as false, because they are also verified.
         false = 0 if radius is None else int(counts.candidates[radius] - counts.hits[radius])
         false_per_document = 2 * self.scale * false / max(len(counts.fingerprints.rows), 1)
-        row: Setting = {
+        row: Row = {
             "recipe": str(recipe),
             "threshold": threshold,
             "radius": radius,
-            "recall": None if point is None else point["recall"],
-            "recall_low": None if point is None else point["recall_low"],
-            "recall_high": None if point is None else point["recall_high"],
-            "precision": None if point is None else point["precision"],
-            "candidates_per_document": None if point is None else point["candidates_per_document"],
+            **{name: point.get(name) for name in _POINT},
             "usual_radius": simhash_radius(threshold, recipe.bits),
             "bytes": 8 * recipe.words,
             "hash_seconds": 1e6 * counts.seconds,
             "verify_seconds": None if radius is None else 1e6 * verify * false_per_document,
         }
-        if scores is not None:
-            row |= scores  # type: ignore[typeddict-item]  # Keys of both classes.
+        row |= scores or {}
         self.settings.append(row)
         return CANDIDATE_COST * false_per_document + _WORD_COST * recipe.words, row
 
@@ -638,7 +587,7 @@ class _Tuner:
         else:
             self.notes.append("no true pair in the sample; nothing can be tuned")
         settings, curve = ResultTable.of_rows(self.settings), ResultTable.of_rows(self.curve)
-        thresholds = ResultTable.of_rows(self.thresholds, ThresholdPoint.__annotations__)
+        thresholds = ResultTable.of_rows(self.thresholds, ("features", "threshold", "precision", "recall", "f1"))
         summary = truth.summarize(self.sample, self.seed)
         return Tuning(goal, chosen, settings, curve, thresholds, by_length, summary, self.notes)
 
@@ -666,7 +615,7 @@ def _score_threshold(
     similarities: NDArray[np.float64],
     match: NDArray[np.bool_],
     weight: NDArray[np.float64],
-) -> ThresholdPoint:
+) -> Row:
     """Return the agreement with the labels of the pairs that a threshold accepts."""
     accepted = similarities >= threshold
     hits, total, true = (float(weight[rows].sum()) for rows in (accepted & match, accepted, match))
