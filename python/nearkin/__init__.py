@@ -17,7 +17,9 @@ from nearkin.explain import explain
 from nearkin.families.minhash import MinHash, minhash_similarity, signature
 from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.index.bands import BandIndex
-from nearkin.index.hamming import HammingIndex, Pairs, SearchResult, hamming
+from nearkin.index.fingerprints import hamming
+from nearkin.index.hamming import HammingIndex
+from nearkin.index.results import Pairs, SearchResult
 from nearkin.recipe import Recipe
 
 if _TYPE_CHECKING:

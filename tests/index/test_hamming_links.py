@@ -169,9 +169,9 @@ def test_bad_arguments_of_links_say_what_is_allowed() -> None:
             ),
             "recipe slot n differs",
         ),
-        (lambda: index.clusters(1, linkage="single"), 'linkage="single"'),  # type: ignore[arg-type]
+        (lambda: index.clusters(1, linkage="single"), "linkage='single'"),  # type: ignore[arg-type]
         (lambda: index.clusters(1, linkage=None), "linkage=None"),  # type: ignore[arg-type]
-        (lambda: index.nearest([1], 1, rank="cosine"), 'rank="cosine"'),  # type: ignore[arg-type]
+        (lambda: index.nearest([1], 1, rank="cosine"), "rank='cosine'"),  # type: ignore[arg-type]
         (lambda: index.nearest([1], 1, rank=None), "rank=None"),  # type: ignore[arg-type]
     ):
         with pytest.raises(ValueError, match=message):

@@ -25,23 +25,20 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import BandCore
-from nearkin.errors import bad_parameter, check_count, check_regular, mismatch
+from nearkin.errors import bad_parameter, check_choice, check_count, check_regular, check_share, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
-from nearkin.index.base import INT64_MAX, BaseIndex, check_recipe, damaged, file_stamp
+from nearkin.index.base import INT64_MAX, Index, check_recipe, damaged, file_stamp
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
-from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_in_batches
+from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 from nearkin.theory import Banding, banding_probability, choose_bands
-
-__all__ = ["BandIndex"]
-
 
 _BATCH = 1 << 12
 """Distinct signatures whose pairs `iter_pairs` yields at once."""
 
 
-class BandIndex(BaseIndex):
+class BandIndex(Index[npt.ArrayLike, float]):
     """Search of MinHash signatures by bands of equal values.
 
     Parameters
@@ -214,11 +211,9 @@ class BandIndex(BaseIndex):
         SearchResult
             A distance is the number of values that differ; the share of equal values is 1 - distance / num_perm.
         """
-        rows, min_equal, k = self._flat_signatures(queries, "queries"), self._min_equal(threshold), self.num_perm
-        return search_in_batches(
-            lambda start, stop: SearchResult(*self._core.search(rows[start * k : stop * k], min_equal)),
-            len(rows) // k,
-            progress,
+        rows, min_equal = self._flat_signatures(queries, "queries"), self._min_equal(threshold)
+        return search_flat(
+            lambda batch: SearchResult(*self._core.search(batch, min_equal)), rows, self.num_perm, progress
         )
 
     def nearest(
@@ -308,8 +303,7 @@ class BandIndex(BaseIndex):
         >>> list(index.clusters())
         [['a', 'c']]
         """
-        if not isinstance(linkage, str):
-            raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
+        check_choice("linkage", linkage, "centred", "connected")
         return Clusters(*self._core.clusters(self._min_equal(threshold), linkage))
 
     def _write(self, file: str) -> None:
@@ -350,23 +344,17 @@ class BandIndex(BaseIndex):
         """
         check_regular(path)
         stamp = file_stamp(path)
-        core, value_bits, num_perm, num_bands, num_rows, metadata = BandCore.open(os.fspath(path))
+        core, width, num_perm, num_bands, num_rows, metadata = BandCore.open(os.fspath(path))
         try:
             content = json.loads(metadata)
-            threshold = _check_threshold(content["threshold"])
+            threshold = content["threshold"]
             recipe = None if content["recipe"] is None else Recipe.from_json(json.dumps(content["recipe"]))
-            same_shape = recipe is None or (recipe.num_perm, recipe.value_bits) == (num_perm, value_bits)
+            shape = {"num_perm": num_perm, "num_bands": num_bands, "num_rows": num_rows}
+            value_bits: Literal[32, 64] = 64 if width == 64 else 32
+            index = cls(threshold=threshold, value_bits=value_bits, recipe=recipe, **shape)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged(path, f"its metadata can't be read: {error}") from error
-        if not same_shape:
-            raise damaged(path, "its signatures are not those of its recipe")
-        index = cls.__new__(cls)
-        index.recipe, index.threshold = recipe, threshold
-        index.num_perm, index.num_bands, index.num_rows = num_perm, num_bands, num_rows
-        index.value_bits = 64 if value_bits == 64 else 32
-        index._core = core
-        index._remember_stamp(*stamp)
-        return index
+        return index._attach(core, stamp)
 
     def check_recipe(self, recipe: Recipe | str) -> None:
         """Raise MismatchError unless the index stores signatures of this recipe.
@@ -400,6 +388,4 @@ class BandIndex(BaseIndex):
 
 
 def _check_threshold(threshold: float) -> float:
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
-        raise bad_parameter("threshold", repr(threshold), "a share of equal values from 0 to 1")
-    return float(threshold)
+    return check_share("threshold", threshold, "a share of equal values from 0 to 1", lambda share: 0 <= share <= 1)

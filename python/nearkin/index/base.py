@@ -1,7 +1,7 @@
 """Contract of every index, and what all indexes share: ids, files and pickles.
 
-`Index` is the contract as a type: what `HammingIndex`, `BandIndex`, `DigestIndex` and `LSHIndex` have in common. An
-index stores *values* (fingerprints, signatures, digests or vectors) under ids. For every kind of value,
+`Index` is the base class of `HammingIndex`, `BandIndex`, `DigestIndex` and `LSHIndex`. An index stores *values*
+(fingerprints, signatures, digests or vectors) under ids. For every kind of value,
 
 - a change is atomic: a call that fails leaves the index unchanged, and other threads see all of a change or none;
 - additions and removals are visible at once; `add` then `remove` changes nothing;
@@ -13,7 +13,7 @@ A *limit* defines which values are near. It is the second argument of `search` a
 a radius (Hamming distance, or distance of vectors) or a threshold (share of equal values, or score). Other keyword
 arguments differ between indexes. `tests/typing` checks the types, `tests/index/test_contract.py` the behaviour.
 
-`BaseIndex` implements ids, saving and pickling over a core. An index remembers the stamp (device, inode, size, time of
+It implements ids, saving and pickling over a core. An index remembers the stamp (device, inode, size, time of
 change) of each file it was opened from or saved to, so that `save` does not overwrite what another process has saved
 there since. A pickle is the bytes of the index file plus the attributes; it costs as much as `save` and `open`, and the
 size of the file in memory.
@@ -31,11 +31,12 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +49,6 @@ from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["BaseIndex", "ClusterList", "Index", "PairList", "QueryResult", "lock_index_file"]
 
 _Values = TypeVar("_Values", contravariant=True)
 _Limit = TypeVar("_Limit", contravariant=True)
@@ -101,10 +100,12 @@ ClusterList = Sequence[list[Id]]
 """Clusters of two or more ids, in order of their first members; members in order of addition."""
 
 
-@runtime_checkable
-class Index(Protocol[_Values, _Limit]):
-    """Values stored under ids and searched by nearness."""
+class Index(ABC, Generic[_Values, _Limit]):
+    """Values stored under ids and searched by nearness; base of every index."""
 
+    _core: Any
+
+    @abstractmethod
     def add(self, ids: Ids | None, values: _Values, /, *, existing: Existing = "error") -> int:
         """Add values and return how many were added.
 
@@ -113,65 +114,39 @@ class Index(Protocol[_Values, _Limit]):
         refuse the call, update the value (the last one wins), or skip the new one.
         """
 
-    def remove(self, ids: Ids, /, *, missing_ok: bool = False) -> int:
-        """Remove ids (or row numbers) and return how many were removed. A missing id is an error by default."""
-
+    @abstractmethod
     def search(self, queries: _Values, limit: _Limit, /) -> QueryResult:
         """Return all values within the limit of each query."""
 
+    @abstractmethod
     def nearest(self, queries: _Values, k: int = 10, /) -> QueryResult:
         """Return the k nearest values of each query; ties at the last distance go to the smallest ids."""
 
+    @abstractmethod
     def pairs(self, limit: _Limit, /) -> PairList:
         """Return all pairs within the limit."""
 
+    @abstractmethod
     def clusters(self, limit: _Limit, /) -> ClusterList:
         """Return clusters: in order of addition, each free id starts a cluster and absorbs its free neighbours."""
 
-    def save(self, path: str | os.PathLike[str], /, *, overwrite: bool = False) -> None:
-        """Save the index atomically as one file with a checksum for every section.
-
-        Refuse a file that has changed since this index was opened from it or saved to it, unless `overwrite` is set.
-        """
-
     @classmethod
+    @abstractmethod
     def open(cls, path: str | os.PathLike[str], /) -> Self:
         """Open a saved index. Additions do not change the file."""
 
-    def verify(self) -> None:
-        """Read and check the file of an opened index; do nothing for an index in memory."""
-
+    @abstractmethod
     def explain(self) -> dict[str, Any]:
         """Return what the index contains and how it searches; `ids` is "row numbers", "integers" or "strings"."""
 
     @property
+    @abstractmethod
     def nbytes(self) -> int:
         """Bytes in memory."""
 
-    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
-        """Yield all ids in order of addition, `batch_size` at a time."""
-
-    def __len__(self) -> int:
-        """Return the number of ids."""
-
-    def __contains__(self, key: object, /) -> bool:
-        """Return True if the index has this id."""
-
-
-class BaseIndex:
-    """Ids, files and pickles of every index."""
-
-    _core: Any
-
-    if TYPE_CHECKING:
-
-        @classmethod
-        def open(cls, path: str | os.PathLike[str]) -> Self:
-            """Open a saved index; every subclass implements it."""
-
+    @abstractmethod
     def _write(self, file: str) -> None:
         """Write the index to a file."""
-        raise NotImplementedError
 
     def _id_core(self) -> IdCore:
         core: IdCore = self._core
@@ -275,6 +250,12 @@ class BaseIndex:
         """Record the state of a file that contains this index."""
         if stamp is not None:
             self._stamps()[path] = stamp
+
+    def _attach(self, core: Any, stamp: tuple[str, FileStamp | None]) -> Self:
+        """Return this index with a core that was opened from the file of a stamp."""
+        self._core = core
+        self._remember_stamp(*stamp)
+        return self
 
     @contextmanager
     def _lock_and_stamp(self, path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[None]:

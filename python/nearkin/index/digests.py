@@ -23,22 +23,11 @@ import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import CorruptStoreError, InputError, ParameterError, bad_parameter, check_count, check_regular
-from nearkin.index.base import INT64_MAX, BaseIndex, file_stamp
+from nearkin.errors import InputError, ParameterError, bad_parameter, check_choice, check_count, check_regular
+from nearkin.index.base import INT64_MAX, Index, damaged, file_stamp
 from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
 from nearkin.progress import ShowProgress
-
-__all__ = [
-    "DigestClusters",
-    "DigestIndex",
-    "DigestPairs",
-    "DigestResult",
-    "Hub",
-    "ScoredMatch",
-    "ScoredMatches",
-    "is_digest_index",
-]
 
 Digest: TypeAlias = "str | bytes"
 
@@ -158,7 +147,7 @@ def is_digest_index(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISREG(Path(path).stat().st_mode) and DigestCore.is_file(os.fspath(path))
 
 
-class DigestIndex(BaseIndex):
+class DigestIndex(Index[Iterable[Digest], int]):
     """Exact search of fuzzy digests by score.
 
     Parameters
@@ -405,8 +394,7 @@ class DigestIndex(BaseIndex):
         ParameterError
             A threshold or linkage out of range.
         """
-        if not isinstance(linkage, str):
-            raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
+        check_choice("linkage", linkage, "centred", "connected")
         limit, skip = self._check_limits(threshold, skip_hubs)
         return DigestClusters(*self._core.clusters(limit, linkage, skip))
 
@@ -460,21 +448,16 @@ class DigestIndex(BaseIndex):
         ...     "a" in nk.DigestIndex.open(pathlib.Path(folder) / "index")
         True
         """
-        file = os.fspath(path)
         check_regular(path)
         stamp = file_stamp(path)
-        core, lenient, recipe_json = DigestCore.open(file)
+        core, lenient, recipe_json = DigestCore.open(os.fspath(path))
         try:
             # Files of version 1 have no recipe: there was only one.
             recipe = DigestRecipe() if recipe_json is None else DigestRecipe.from_json(recipe_json.decode())
         except (ParameterError, UnicodeDecodeError) as error:
-            raise CorruptStoreError(
-                f"{file} is damaged: its recipe can't be read ({error})", place=file, reason=str(error)
-            ) from None
+            raise damaged(path, f"its recipe can't be read ({error})") from None
         index = cls(recipe=recipe, strict=not lenient)
-        index._core = core
-        index._remember_stamp(*stamp)
-        return index
+        return index._attach(core, stamp)
 
     def explain(self) -> dict[str, Any]:
         """Return the contents of the index.

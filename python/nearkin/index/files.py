@@ -9,8 +9,6 @@ from pathlib import Path
 from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
 
-__all__ = ["index_class", "open_index"]
-
 # Magic, version, kind.
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"NEARKSEG"

@@ -19,8 +19,6 @@ from nearkin._core import hamming_distances
 from nearkin.errors import bad_parameter, check_count, mismatch
 from nearkin.vectors.arrays import as_contiguous, check_unmasked
 
-__all__ = ["from_bytes", "from_hex", "from_signed", "hamming", "to_bytes", "to_hex", "to_signed"]
-
 Fingerprints = npt.NDArray[np.uint64]
 
 MAX_BITS = 1024

@@ -18,20 +18,17 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import KERNEL, HammingCore
-from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
-from nearkin.index.base import INT64_MAX, BaseIndex, check_recipe, file_stamp
-from nearkin.index.fingerprints import check_bits, flat_rows, hamming, words_per_row
+from nearkin.errors import CorruptStoreError, check_choice, check_count, check_regular, mismatch
+from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
+from nearkin.index.fingerprints import Fingerprints, check_bits, flat_rows, words_per_row
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
 from nearkin.index.memory import INDEX_SHARE, memory_budget
-from nearkin.index.results import Clusters, Linkage, Matches, Pairs, SearchResult, search_in_batches
+from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
-
-__all__ = ["Clusters", "HammingIndex", "Matches", "Pairs", "SearchResult", "hamming"]
 
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
 Rank = Literal["hamming", "jaccard", "spherical"]
@@ -47,7 +44,7 @@ _MEMORY = {
 }
 
 
-class HammingIndex(BaseIndex):
+class HammingIndex(Index[npt.ArrayLike, int]):
     """Exact search of fingerprints by Hamming distance.
 
     Parameters
@@ -133,8 +130,7 @@ class HammingIndex(BaseIndex):
         if recipe is not None and recipe.bits != self.bits:
             raise mismatch("bits", f"an index of {self.bits}", f"a recipe of {recipe.bits}")
         self.method: Method = method
-        if not isinstance(method, str):
-            raise bad_parameter("method", repr(method), '"auto", "scan", "bits", "blocks", "tables" or "multi"')
+        check_choice("method", method, "auto", "scan", "bits", "blocks", "tables", "multi")
         self.radius = None if radius is None else self._check_radius(radius)
         if memory_limit is not None:
             memory_limit = check_count("memory_limit", memory_limit, 0, INT64_MAX, "0 to 2**63 - 1 bytes, or None")
@@ -273,13 +269,9 @@ class HammingIndex(BaseIndex):
         >>> hits.ids, hits.truncated
         (array([0, 1, 3]), array([ True, False]))
         """
-        rows, words = flat_rows(queries, self.bits, "queries"), words_per_row(self.bits)
+        rows = flat_rows(queries, self.bits, "queries")
         radius, limit = self._check_radius(radius), _check_limit(limit)
-        return search_in_batches(
-            lambda start, stop: self._search(rows[start * words : stop * words], radius, limit),
-            len(rows) // words,
-            progress,
-        )
+        return search_flat(lambda batch: self._search(batch, radius, limit), rows, words_per_row(self.bits), progress)
 
     def iter_search(
         self, queries: npt.ArrayLike, radius: int, *, batch_size: int = 4096, limit: int | None = None
@@ -303,7 +295,7 @@ class HammingIndex(BaseIndex):
         step = check_count("batch_size", batch_size, 1, INT64_MAX, "1 or more") * words_per_row(self.bits)
         return (self._search(rows[i : i + step], radius, limit) for i in range(0, len(rows), step))
 
-    def _search(self, rows: npt.NDArray[np.uint64], radius: int, limit: int | None) -> SearchResult:
+    def _search(self, rows: Fingerprints, radius: int, limit: int | None) -> SearchResult:
         offsets, ids, distances, truncated = self._core.search(rows, radius, limit)
         return SearchResult(offsets, ids, distances, None if limit is None else truncated)
 
@@ -342,17 +334,15 @@ class HammingIndex(BaseIndex):
         Matches([(1, 0.125), (0, 0.875)])
         """
         k = check_count("k", k, 1, INT64_MAX, "1 or more")
-        rows, words = flat_rows(queries, self.bits, "queries"), words_per_row(self.bits)
-        if not isinstance(rank, str):
-            raise bad_parameter("rank", repr(rank), '"hamming", "jaccard" or "spherical"')
+        rows = flat_rows(queries, self.bits, "queries")
+        check_choice("rank", rank, "hamming", "jaccard", "spherical")
 
-        def nearest(start: int, stop: int) -> SearchResult:
-            batch = rows[start * words : stop * words]
+        def nearest(batch: Fingerprints) -> SearchResult:
             if rank != "hamming":
                 return SearchResult(*self._core.ranked(batch, k, rank))
             return SearchResult(*self._core.nearest(batch, k)[:3])
 
-        return search_in_batches(nearest, len(rows) // words, progress)
+        return search_flat(nearest, rows, words_per_row(self.bits), progress)
 
     def pairs(self, radius: int) -> Pairs:
         """Return all pairs within a radius (0 to bits, inclusive), each once.
@@ -479,8 +469,7 @@ class HammingIndex(BaseIndex):
         >>> list(index.clusters(radius=1)), list(index.clusters(radius=1, linkage="connected"))
         ([['a', 'b']], [['a', 'b', 'c']])
         """
-        if not isinstance(linkage, str):
-            raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
+        check_choice("linkage", linkage, "centred", "connected")
         return Clusters(*self._core.clusters(self._check_radius(radius), linkage))
 
     def _write(self, file: str) -> None:
@@ -522,14 +511,9 @@ class HammingIndex(BaseIndex):
         stamp = file_stamp(path)
         core, bits, method, radius, memory_limit = HammingCore.open(os.fspath(path))
         index = cls.__new__(cls)
-        index.bits = bits
-        index.method = method  # type: ignore[assignment]  # The file has one of the names.
-        index.radius = radius
-        index.memory_limit = memory_limit
-        index._core = core
+        vars(index).update(bits=bits, method=method, radius=radius, memory_limit=memory_limit, _core=core)
         index._set_memory_budget()
-        index._remember_stamp(*stamp)
-        return index
+        return index._attach(core, stamp)
 
     def explain(self, radius: int | None = None) -> dict[str, Any]:
         """Return how a search would run, and why.

@@ -11,21 +11,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_choice
 from nearkin.vectors.arrays import as_contiguous, check_unmasked
-
-__all__ = [
-    "Existing",
-    "Id",
-    "IdArray",
-    "IdKeys",
-    "Ids",
-    "check_existing",
-    "check_ids",
-    "contains_id",
-    "new_ids",
-    "to_python_id",
-]
 
 Ids: TypeAlias = Iterable[int | str | np.integer[Any]] | npt.NDArray[Any]
 """Ids from a caller: an iterable of integers or strings, an array, or a column of pandas, polars or pyarrow."""
@@ -42,16 +29,23 @@ class IdCore(Protocol):
     """Methods that the cores of all indexes have in common."""
 
     def __len__(self) -> int: ...
-    def contains(self, key: int | str, /) -> bool: ...
-    def remove(self, ids: IdKeys, missing_ok: bool, /) -> int: ...
-    def ids(self, start: int, max_ids: int, /) -> tuple[IdArray, int]: ...
-    def verify(self) -> None: ...
+
+    def contains(self, key: int | str, /) -> bool:
+        """Return True if the core has an id."""
+
+    def remove(self, ids: IdKeys, missing_ok: bool, /) -> int:
+        """Remove ids and return how many were removed."""
+
+    def ids(self, start: int, max_ids: int, /) -> tuple[IdArray, int]:
+        """Return ids from a position on, and the position after them."""
+
+    def verify(self) -> None:
+        """Check the opened file."""
 
 
 def check_existing(existing: Existing) -> Existing:
     """Return the argument `existing` of `add` after checking it."""
-    if not isinstance(existing, str) or existing not in ("error", "update", "skip"):
-        raise bad_parameter("existing", repr(existing), '"error", "update" or "skip"')
+    check_choice("existing", existing, "error", "update", "skip")
     return existing
 
 

@@ -45,10 +45,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore, components, deviations_of_recall
-from nearkin.errors import NotFittedError, bad_parameter, check_count, check_regular
+from nearkin.errors import NotFittedError, bad_parameter, check_choice, check_count, check_regular
 from nearkin.families.base import Family, deserialize, family_from_description
 from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
-from nearkin.index.base import INT64_MAX, BaseIndex, damaged, file_stamp
+from nearkin.index.base import INT64_MAX, Index, damaged, file_stamp
 from nearkin.index.ids import Existing, IdArray, IdCore, Ids, check_existing, check_ids, new_ids
 from nearkin.index.lsh_params import (
     CodeRank,
@@ -87,8 +87,6 @@ from nearkin.vectors.projection import pack_bits
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Candidates", "IndexParams", "LSHIndex", "Metric", "Settings", "TuneReport"]
-
 Hashes: TypeAlias = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
 """Words of bits, or integers, of rows, one row after another."""
 Alternatives: TypeAlias = tuple[int, Ints, Floats]
@@ -116,7 +114,7 @@ class SearchParams(NamedTuple):
     """Standard deviations between the estimate of a distance and its lower bound; 0 without estimates."""
 
 
-class LSHIndex(BaseIndex):
+class LSHIndex(Index[Vectors, float]):
     """Approximate nearest neighbours of vectors.
 
     Parameters
@@ -727,8 +725,7 @@ class LSHIndex(BaseIndex):
         >>> list(index.clusters(radius=0.5)), list(index.clusters(radius=0.5, linkage="connected"))
         ([['a', 'b']], [['a', 'b', 'c']])
         """
-        if linkage not in ("centred", "connected"):
-            raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
+        check_choice("linkage", linkage, "centred", "connected")
         rows, left, right, _ = self._edges(radius, num_probes, num_candidates, progress)
         core = self._fitted_core()
         if linkage == "centred":
@@ -989,9 +986,8 @@ class LSHIndex(BaseIndex):
             raise damaged(file, "its metric is not that of its vectors")
         index = cls(**vars(params))
         index.settings_, index.family_ = settings, family
-        index.vector_type_, index.dimension_, index._core = vector_type, dimension, core
-        index._remember_stamp(*stamp)
-        return index
+        index.vector_type_, index.dimension_ = vector_type, dimension
+        return index._attach(core, stamp)
 
     def _file_metadata(self) -> bytes:
         """Return the metadata section of the file: a JSON object, then the family's arrays, each after its length."""

@@ -15,7 +15,14 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from nearkin.errors import ForgottenTuningWarning, LongVectorsWarning, bad_parameter, check_count, warn_caller
+from nearkin.errors import (
+    ForgottenTuningWarning,
+    LongVectorsWarning,
+    bad_parameter,
+    check_choice,
+    check_count,
+    warn_caller,
+)
 from nearkin.families.base import Family
 from nearkin.families.hyperplane import Hyperplane, rotation_size
 from nearkin.notebook import short
@@ -106,12 +113,10 @@ class IndexParams:
             raise bad_parameter("family", repr(family), "a family of nearkin.families, such as Hyperplane()")
         if family.kind == "features":
             raise bad_parameter("family", family.name, "a family of bits or keys; features have no buckets")
-        if self.filter not in ("auto", "buckets", "codes", "partitions"):
-            raise bad_parameter("filter", repr(self.filter), '"auto", "buckets", "codes" or "partitions"')
+        check_choice("filter", self.filter, "auto", "buckets", "codes", "partitions")
         if self.filter == "codes" and family.kind != "bits":
             raise bad_parameter("filter", '"codes"', f'"buckets": {family.name} gives integers, not bits')
-        if self.rank not in ("hamming", "spherical", "estimate"):
-            raise bad_parameter("rank", repr(self.rank), '"hamming", "spherical" or "estimate"')
+        check_choice("rank", self.rank, "hamming", "spherical", "estimate")
         if self.rank == "estimate":
             if not (isinstance(family, Hyperplane) and family.is_structured):
                 families = 'the family Hyperplane(bits=None, orthogonal="hadamard") or "dense"'
@@ -134,8 +139,7 @@ class IndexParams:
             raise bad_parameter("rank", '"spherical"', '"hamming" for an index of buckets, which ranks no codes')
         if self.metric is None:
             return _DEFAULT_METRICS[family.distance]
-        if self.metric not in METRICS:
-            raise bad_parameter("metric", repr(self.metric), '"l2", "l1", "cosine" or "inner_product"')
+        check_choice("metric", self.metric, *METRICS)
         if self.metric == "inner_product" and family.distance != "cosine":
             raise bad_parameter("metric", '"inner_product"', "it with a family of the cosine, such as Hyperplane()")
         return self.metric

@@ -22,8 +22,6 @@ from nearkin.progress import ShowProgress, ignore_progress, reporting, ticker
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Candidates", "Clusters", "Linkage", "Match", "Matches", "Pairs", "SearchResult"]
-
 Distances: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]
 """A column of a table."""
@@ -168,6 +166,15 @@ def search_in_batches(search: Callable[[int, int], _Result], count: int, progres
             results.append(search(start, stop))
             tick(stop - start)
     return type(results[0]).concat(results)
+
+
+def search_flat(
+    search: Callable[[npt.NDArray[Any]], _Result], rows: npt.NDArray[Any], width: int, progress: ShowProgress
+) -> _Result:
+    """Run queries of `width` words each that follow one another in a flat array, as `search_in_batches` does."""
+    return search_in_batches(
+        lambda start, stop: search(rows[start * width : stop * width]), len(rows) // width, progress
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
