@@ -32,14 +32,14 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     }
 
     let result = merge_templates(&table, &Overrides::default()).expect("nothing stops it");
-    assert_eq!(table.count(), result.table.count());
-    let (matcher, mut plans) = (Matcher::new(&result.table).expect("memory"), Plans::default());
+    assert_eq!(table.count(), result.count());
+    let (matcher, mut plans) = (Matcher::new(&result).expect("memory"), Plans::default());
     for (_, hash, template, _) in batches.iter().flat_map(|batch| batch.iter()) {
         let short = template.len() < 1000;
         assert!(plans.get(&matcher, template, hash).is_some() || !short);
     }
-    let columns = Columns::from_table(&result.table).expect("memory");
+    let columns = Columns::from_table(&result).expect("memory");
     let again = columns.table(4, 1 << 20, (0, 0)).expect("a table");
     assert_eq!(columns, Columns::from_table(&again).expect("memory"));
-    assert!(merge_templates(&again, &Overrides::default()).expect("nothing stops it").table.len() <= again.len());
+    assert!(merge_templates(&again, &Overrides::default()).expect("nothing stops it").len() <= again.len());
 });

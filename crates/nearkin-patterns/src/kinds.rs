@@ -294,8 +294,9 @@ pub fn is_unit(bytes: &[u8]) -> bool {
 /// Return true if a list of words separated by blanks contains the word.
 pub(crate) fn is_listed(word: &[u8], list: &str) -> bool {
     let mut positions = memchr::memmem::find_iter(list.as_bytes(), word);
-    let blank = |at: usize| list.as_bytes()[at] == b' ';
-    !word.is_empty() && !word.contains(&b' ') && positions.any(|at| blank(at - 1) && blank(at + word.len()))
+    let blank = |at: Option<usize>| at.and_then(|at| list.as_bytes().get(at)).is_none_or(u8::is_ascii_whitespace);
+    let whole = |at: usize| blank(at.checked_sub(1)) && blank(Some(at + word.len()));
+    !word.is_empty() && !word.iter().any(u8::is_ascii_whitespace) && positions.any(whole)
 }
 
 /// Return the type of an integer, a float or a number with a unit.
@@ -529,11 +530,7 @@ fn is_email(token: &[u8]) -> bool {
 }
 
 /// Suffixes of files that are not top-level domains.
-const SUFFIXES: &str = " 7z apk asp aspx avi bak bin bmp bz2 c cc cfg cgi class conf cpp css csv dat db deb dll do doc docx dmg \
- eml eot exe gif gz h hpp htm html ico img ini iso jar java jpeg jpg js json jsp jspx lock log lua map md mjs mkv \
- mov mp3 mp4 mpg odt ogg otf pcap pdf pem php phtml pid plist png pot ppt pptx properties ps1 psd py pyc rar rb rpm rss \
- rtf scala sh shtml so sock sql sqlite svg swf swift swp sys tar tgz tif tiff tmp toml ts tsv ttf txt vbs war wasm wav \
- webm webmanifest webp wmv woff woff2 xhtml xls xlsx xml xsl yaml yml zip zst ";
+const SUFFIXES: &str = include_str!("../data/file-suffixes.txt");
 
 /// Return true if these bytes, without a dot, are a file suffix.
 pub fn is_suffix(bytes: &[u8]) -> bool {

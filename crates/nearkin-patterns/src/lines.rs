@@ -74,6 +74,20 @@ pub fn scan(batch: &mut Batch, row: usize, line: &[u8]) {
     batch.close(row, line);
 }
 
+/// Return the type, start and end of a variable that is a word from `start` to `at` without digits or marks, or that
+/// starts at `at`.
+fn unmarked(line: &[u8], start: usize, at: usize) -> Option<(Kind, usize, usize)> {
+    if start > 0 && line[start - 1] == b'=' && is_constant(&line[start..at]) {
+        return Some((Kind::Word, start, at));
+    }
+    let day = named_day(line, start, at).map(|end| (Kind::DateTime, start, end));
+    day.or_else(|| match line.get(at)? {
+        b'<' => bound(line, at).map(|end| (Kind::Quantity, at, end)),
+        b'{' => written_wildcard(line, at).map(|(kind, end)| (kind, at, end)),
+        _ => None,
+    })
+}
+
 struct Scanner<'a, 'b> {
     line: &'a [u8],
     batch: &'b mut Batch,
@@ -97,37 +111,12 @@ impl Scanner<'_, '_> {
             }
             // A colon alone does not make a chunk worth checking.
             if seen & !COLON == 0 {
-                if start > 0 && line[start - 1] == b'=' && is_constant(&line[start..at]) {
-                    self.batch.literal(&line[literal..start]);
-                    self.batch.wildcard(Kind::Word, &line[start..at]);
-                    literal = at;
-                } else if at > start
-                    && at - start <= 9
-                    && let Some(end) = named_day(line, start, at)
-                {
-                    self.batch.literal(&line[literal..start]);
-                    self.batch.wildcard(Kind::DateTime, &line[start..end]);
+                if let Some((kind, from, end)) = unmarked(line, start, at) {
+                    self.batch.literal(&line[literal..from]);
+                    self.batch.wildcard(kind, &line[from..end]);
                     (literal, at) = (end, end);
-                    continue;
-                }
-                if at < line.len() {
-                    if line[at] == b'<'
-                        && let Some(end) = bound(line, at)
-                    {
-                        self.batch.literal(&line[literal..at]);
-                        self.batch.wildcard(Kind::Quantity, &line[at..end]);
-                        (literal, at) = (end, end);
-                        continue;
-                    }
-                    if line[at] == b'{'
-                        && let Some((kind, end)) = written_wildcard(line, at)
-                    {
-                        self.batch.literal(&line[literal..at]);
-                        self.batch.wildcard(kind, &line[at..end]);
-                        (literal, at) = (end, end);
-                        continue;
-                    }
-                    at += 1;
+                } else {
+                    at += usize::from(at < line.len());
                 }
                 continue;
             }
@@ -141,20 +130,12 @@ impl Scanner<'_, '_> {
     /// Scan the chunk from `start` to `end`; return the position after it.
     fn chunk(&mut self, start: usize, end: usize, seen: u8) -> usize {
         let line = self.line;
-        if line[start].is_ascii_digit() {
-            if let Some((kind, after)) = dated(line, start) {
-                self.batch.wildcard(kind, &line[start..after]);
-                return after;
-            }
-            if let Some(after) = spaced_unit(line, start, end) {
-                self.batch.wildcard(Kind::Quantity, &line[start..after]);
-                return after;
-            }
-        }
-        if seen & (SLASH | COLON) == SLASH | COLON
-            && let Some(after) = url_end(line, start, end)
-        {
-            self.batch.wildcard(Kind::Url, &line[start..after]);
+        let quantity = || spaced_unit(line, start, end).map(|after| (Kind::Quantity, after));
+        let typed = if line[start].is_ascii_digit() { dated(line, start).or_else(quantity) } else { None };
+        let has_scheme = seen & (SLASH | COLON) == SLASH | COLON;
+        let url = || has_scheme.then(|| url_end(line, start, end)).flatten().map(|after| (Kind::Url, after));
+        if let Some((kind, after)) = typed.or_else(url) {
+            self.batch.wildcard(kind, &line[start..after]);
             return after;
         }
         if seen & SLASH != 0
@@ -377,7 +358,7 @@ pub(crate) const MONTHS: [&[u8]; 12] =
 
 /// Return the end of a date that starts with a day or month name, and of the time after it: `Mon Jun 6 12:30:59 2005`.
 fn named_day(line: &[u8], start: usize, end: usize) -> Option<usize> {
-    if !line[start].is_ascii_uppercase() || end - start != 3 {
+    if end - start != 3 || !line[start].is_ascii_uppercase() {
         return None;
     }
     let blank = |at: usize| at + line[at..].iter().take_while(|&&byte| byte == b' ').count();

@@ -230,7 +230,7 @@ mod tests {
                 table.add((hash, template), (1, b""), values, templates::ItemMetadata::default()).expect("memory");
             }
         }
-        merge_templates(&table, &Overrides::default()).expect("memory").table
+        merge_templates(&table, &Overrides::default()).expect("memory")
     }
 
     /// Return the template of a line and the values of its variables.

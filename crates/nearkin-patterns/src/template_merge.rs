@@ -23,8 +23,8 @@ use crate::kinds::{self, Kind};
 use crate::lines::is_between;
 use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
 use crate::values::{self, Values};
+use nearkin_core::Result;
 use nearkin_core::cancel::CancelToken;
-use nearkin_core::{Result, alloc};
 
 /// Evidence that makes a word a variable.
 pub const EVIDENCE_THRESHOLD: u32 = 16;
@@ -594,47 +594,29 @@ impl Default for Overrides {
     }
 }
 
-/// The merged templates of a table.
-#[derive(Debug)]
-pub struct MergedTemplates {
-    /// The merged templates, with the statistics of all their lines.
-    pub table: TemplateTable,
-    /// For each template of the input the row of its merged template.
-    pub merged_rows: Vec<u32>,
-}
-
 /// Merge the templates of a table.
 ///
 /// # Errors
 /// The call is cancelled, or memory allocation fails.
-pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<MergedTemplates> {
+pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<TemplateTable> {
     let order = table.sorted()?;
     let mut merger = TemplateMerger::new(table, &order, overrides)?;
     let first = if overrides.split.is_empty() { Vec::new() } else { merger.shapes.clone() };
     merger.run()?;
     let mut result = TemplateTable::new(table.max_values(), 1 << 31)?;
-    let mut merged_rows = alloc::try_filled(0, table.len())?;
-    let mut put = |template: &Template, members: &[u32]| -> Result<()> {
-        result.add_template(template)?;
-        let position = result.get(&template.text, templates::hash(&template.text)).map_or(0, |(position, _)| position);
-        for &member in members {
-            merged_rows[member as usize] = position as u32;
-        }
-        Ok(())
-    };
     for shape in &merger.shapes {
         merger.cancel.check()?;
         let template = merger.merged_template(shape)?;
         if !overrides.split.contains(&*template.text) {
-            put(&template, &shape.members)?;
+            result.add_template(&template)?;
             continue;
         }
         let members: HashSet<u32> = shape.members.iter().copied().collect();
         for part in first.iter().filter(|part| members.contains(&part.members[0])) {
-            put(&merger.merged_template(part)?, &part.members)?;
+            result.add_template(&merger.merged_template(part)?)?;
         }
     }
-    Ok(MergedTemplates { table: result, merged_rows })
+    Ok(result)
 }
 
 /// Replace the templates of a table by the merged ones: fewer templates for the same lines.
@@ -642,8 +624,8 @@ pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<M
 /// # Errors
 /// As for [`merge_templates`]. The table is then unchanged.
 pub fn compact(table: &mut TemplateTable, overrides: &Overrides) -> Result<()> {
-    let result = merge_templates(table, overrides)?;
-    table.replace(result.table)
+    let merged = merge_templates(table, overrides)?;
+    table.replace(merged)
 }
 
 impl TemplateMerger<'_> {
@@ -850,7 +832,7 @@ mod tests {
     }
 
     fn texts_with(lines: &[String], overrides: &Overrides) -> Vec<String> {
-        let result = merge_templates(&table(lines), overrides).expect("not cancelled").table;
+        let result = merge_templates(&table(lines), overrides).expect("not cancelled");
         let mut texts: Vec<String> = result
             .templates()
             .iter()
@@ -934,7 +916,7 @@ mod tests {
     fn pinned_and_split_templates_are_respected() {
         let all = merge_templates(&table(&users(8)), &Overrides::default()).expect("not cancelled");
         let split = Overrides {
-            split: all.table.templates().iter().map(|template| template.text.to_vec()).collect(),
+            split: all.templates().iter().map(|template| template.text.to_vec()).collect(),
             ..Overrides::default()
         };
         assert_eq!(users(8), texts_with(&users(8), &split));
@@ -947,12 +929,11 @@ mod tests {
         let lines: Vec<String> = users(9).into_iter().chain(users(3)).collect();
         let all = table(&lines);
         let result = merge_templates(&all, &Overrides::default()).expect("not cancelled");
-        let template = &result.table.templates()[0];
+        let template = &result.templates()[0];
         assert_eq!(
             (1, 12, 9, 1),
-            (result.table.len(), template.count, template.wildcards[0].len(), template.wildcards.len())
+            (result.len(), template.count, template.wildcards[0].len(), template.wildcards.len())
         );
-        assert!(result.merged_rows.iter().all(|&position| position == 0));
         let mut compacted = all.clone();
         compact(&mut compacted, &Overrides::default()).expect("memory");
         assert_eq!((1, 12), (compacted.len(), compacted.count()));
@@ -964,14 +945,14 @@ mod tests {
                 more
             })
             .expect("compatible");
-        assert_eq!(1, merge_templates(&compacted, &Overrides::default()).expect("not cancelled").table.len());
+        assert_eq!(1, merge_templates(&compacted, &Overrides::default()).expect("not cancelled").len());
     }
 
     #[test]
     fn a_cancelled_call_ends() {
         let all = table(&users(9));
         let result = cancel::at_every_check(&mut (), |()| merge_templates(&all, &Overrides::default()), |()| ());
-        assert_eq!(1, result.table.len());
+        assert_eq!(1, result.len());
     }
 
     prop_compose! {
@@ -990,10 +971,10 @@ mod tests {
             turned.rotate_left(turn);
             let (one, two) = (texts_with(&lines, &Overrides::default()), texts_with(&turned, &Overrides::default()));
             prop_assert_eq!(one, two);
-            let whole = Columns::from_table(&merge_templates(&table(&lines), &Overrides::default()).expect("memory").table).expect("memory");
+            let whole = Columns::from_table(&merge_templates(&table(&lines), &Overrides::default()).expect("memory")).expect("memory");
             let mut other = lines.clone();
             other.reverse();
-            prop_assert_eq!(whole, Columns::from_table(&merge_templates(&table(&other), &Overrides::default()).expect("memory").table).expect("memory"));
+            prop_assert_eq!(whole, Columns::from_table(&merge_templates(&table(&other), &Overrides::default()).expect("memory")).expect("memory"));
         }
 
         #[test]
@@ -1006,8 +987,7 @@ mod tests {
         fn each_line_is_counted_once(lines in lines()) {
             let all = table(&lines);
             let result = merge_templates(&all, &Overrides::default()).expect("memory");
-            prop_assert_eq!(all.count(), result.table.count());
-            prop_assert_eq!(all.len(), result.merged_rows.len());
+            prop_assert_eq!(all.count(), result.count());
         }
     }
 }

@@ -146,41 +146,9 @@ pub fn absorb(
     documents: &[u32],
     max_comparisons: usize,
 ) -> Result<Matches> {
-    let cancel = &CancelToken::current();
-    let n = fingerprints.n;
-    let mut result = Matches::none(n)?;
-    let mut subject = Subject::default();
-    let mut later = Vec::new();
-    for d in (0..n).take_while(|_| !cancel.is_set()) {
-        if result.by[d] >= 0 {
-            continue;
-        }
-        fingerprints.within(d, d + 1, radius, &mut later)?;
-        later.retain(|&other| result.by[other] < 0);
-        if later.is_empty() {
-            continue;
-        }
-        result.candidates += later.len() as u64;
-        let similarities: Vec<Option<f64>> = match texts {
-            Some(texts) => {
-                texts.subject(documents[d], &mut subject)?;
-                let subject = &subject;
-                result.skipped +=
-                    within_allowance(texts, subject, threshold, max_comparisons, &mut later, |other| documents[other])?;
-                result.verified += later.len() as u64;
-                let similarity = |&other: &usize| texts.matches(documents[other], subject, threshold, cancel);
-                alloc::try_map_parallel(later.par_iter().with_min_len(8).map(similarity))?
-            }
-            None => alloc::try_filled(Some(f64::NAN), later.len())?,
-        };
-        for (&other, similarity) in later.iter().zip(similarities) {
-            if let Some(similarity) = similarity {
-                result.by[other] = d as i64;
-                result.similarity[other] = similarity;
-            }
-        }
-    }
-    Ok(result)
+    let find = |d: usize, found: &mut Vec<usize>| fingerprints.within(d, d + 1, radius, found);
+    let result = Matches::none(fingerprints.n)?;
+    absorb_candidates(result, texts, threshold, documents, max_comparisons, find, |other| other, |_| f64::NAN)
 }
 
 /// Keep or absorb as [`absorb`] does, with precomputed candidates: document d has the later documents
@@ -202,19 +170,41 @@ pub fn absorb_listed(
     max_comparisons: usize,
 ) -> Result<Matches> {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
+    let find = |d: usize, found: &mut Vec<usize>| {
+        let candidates = offsets[d] as usize..offsets[d + 1] as usize;
+        found.clear();
+        alloc::try_reserve(found, candidates.len())?;
+        found.extend(candidates);
+        Ok(())
+    };
+    let result = Matches::none(documents.len())?;
+    let given = |at: usize| similarity.map_or(f64::NAN, |similarity| similarity[at]);
+    absorb_candidates(result, texts, threshold, documents, max_comparisons, find, |at| later[at] as usize, given)
+}
+
+/// Visit documents in order: one that was not absorbed absorbs its candidates, which `find` numbers, `document` is the
+/// document of a number, and `similarity` its similarity without texts.
+#[expect(clippy::too_many_arguments, reason = "three of them describe the candidates")]
+fn absorb_candidates(
+    mut result: Matches,
+    texts: Option<&Cache>,
+    threshold: f64,
+    documents: &[u32],
+    max_comparisons: usize,
+    find: impl Fn(usize, &mut Vec<usize>) -> Result<()>,
+    document: impl Fn(usize) -> usize + Sync,
+    similarity: impl Fn(usize) -> f64,
+) -> Result<Matches> {
     let cancel = &CancelToken::current();
-    let n = documents.len();
-    let mut result = Matches::none(n)?;
+    let row = |candidate: usize| documents[document(candidate)];
     let mut subject = Subject::default();
     let mut open = Vec::new();
-    for d in (0..n).take_while(|_| !cancel.is_set()) {
+    for d in (0..result.by.len()).take_while(|_| !cancel.is_set()) {
         if result.by[d] >= 0 {
             continue;
         }
-        let candidates = offsets[d] as usize..offsets[d + 1] as usize;
-        open.clear();
-        alloc::try_reserve(&mut open, candidates.len())?;
-        open.extend(candidates.filter(|&at| result.by[later[at] as usize] < 0));
+        find(d, &mut open)?;
+        open.retain(|&candidate| result.by[document(candidate)] < 0);
         if open.is_empty() {
             continue;
         }
@@ -222,19 +212,17 @@ pub fn absorb_listed(
         let similarities: Vec<Option<f64>> = if let Some(texts) = texts {
             texts.subject(documents[d], &mut subject)?;
             let subject = &subject;
-            let row = |at: usize| documents[later[at] as usize];
             result.skipped += within_allowance(texts, subject, threshold, max_comparisons, &mut open, row)?;
             result.verified += open.len() as u64;
-            let similarity = |&at: &usize| texts.matches(row(at), subject, threshold, cancel);
+            let similarity = |&candidate: &usize| texts.matches(row(candidate), subject, threshold, cancel);
             alloc::try_map_parallel(open.par_iter().with_min_len(8).map(similarity))?
         } else {
-            let similarity_at = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
-            alloc::try_collect(open.iter().map(similarity_at))?
+            alloc::try_collect(open.iter().map(|&candidate| Some(similarity(candidate))))?
         };
-        for (&at, similarity) in open.iter().zip(similarities) {
+        for (&candidate, similarity) in open.iter().zip(similarities) {
             if let Some(similarity) = similarity {
-                result.by[later[at] as usize] = d as i64;
-                result.similarity[later[at] as usize] = similarity;
+                result.by[document(candidate)] = d as i64;
+                result.similarity[document(candidate)] = similarity;
             }
         }
     }

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-use crate::records::{Records, Scalar, check_block};
+use crate::records::{Records, Scalar, check_block, check_lengths};
 use crate::{Error, Result};
 
 /// The layout of records and the requested fields, numbered from 0.
@@ -207,10 +207,8 @@ pub fn read(block: &[u8], end: bool, layout: &RecordLayout) -> Result<Records> {
             }
             Ended::At(next) => {
                 let before = records.data.len();
-                if let Err(reason) = append(&fields, at, next - at, layout, &mut records) {
-                    records.data.truncate(before);
-                    records.reject(records.lines, reason);
-                }
+                let outcome = append(&fields, at, next - at, layout, &mut records);
+                records.settle(before, outcome);
                 next
             }
         };
@@ -226,12 +224,8 @@ pub fn read(block: &[u8], end: bool, layout: &RecordLayout) -> Result<Records> {
 /// # Errors
 /// As [`read`], and if the lengths do not add up to the block.
 pub fn read_spans(block: &[u8], lengths: &[u32], layout: &RecordLayout) -> Result<Records> {
-    check_block(block)?;
+    check_lengths(block, lengths)?;
     layout.check()?;
-    let total: usize = lengths.iter().map(|&length| length as usize).sum();
-    if total != block.len() {
-        return Err(Error::parameter("lengths", format!("a sum of {total}"), format!("a sum of {}", block.len())));
-    }
     let mut records = Records::new(layout.scalars.len());
     let mut fields = Vec::new();
     let mut at = 0;
@@ -242,10 +236,7 @@ pub fn read_spans(block: &[u8], lengths: &[u32], layout: &RecordLayout) -> Resul
             Ended::At(stop) if stop == length => append(&fields, at, length, layout, &mut records),
             _ => Err("the record is not as it was".to_owned()),
         };
-        if let Err(reason) = outcome {
-            records.data.truncate(before);
-            records.reject(records.lines, reason);
-        }
+        records.settle(before, outcome);
         records.lines += 1;
         at += length;
     }

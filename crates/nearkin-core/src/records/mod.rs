@@ -184,6 +184,15 @@ impl Records {
         }
     }
 
+    /// Reject the record at the current line if it was not read, and remove what was read of it, the bytes after
+    /// `before`.
+    pub(crate) fn settle(&mut self, before: usize, outcome: std::result::Result<(), String>) {
+        if let Err(reason) = outcome {
+            self.data.truncate(before);
+            self.reject(self.lines, reason);
+        }
+    }
+
     fn append(&mut self, other: &Self) {
         let (base, rows) = (self.data.len() as i64, self.len() as u32);
         self.data.extend_from_slice(&other.data);
@@ -206,8 +215,8 @@ impl Records {
         self.lines += other.lines;
     }
 
-    fn join(pieces: &[Self], columns: usize) -> Self {
-        let mut all = Self::new(columns);
+    fn join(pieces: &[Self], columns: usize, consumed: usize) -> Self {
+        let mut all = Self { consumed, ..Self::new(columns) };
         all.data.reserve_exact(pieces.iter().map(|piece| piece.data.len()).sum());
         let rows = pieces.iter().map(Self::len).sum();
         all.offsets.reserve_exact(rows);
@@ -234,6 +243,16 @@ pub(crate) struct Line<'a> {
 pub(crate) fn check_block(block: &[u8]) -> Result<()> {
     if u32::try_from(block.len()).is_err() {
         return Err(Error::parameter("block", format!("{} bytes", block.len()), "less than 4 GiB at a time"));
+    }
+    Ok(())
+}
+
+/// Check that records of these lengths are the block.
+pub(crate) fn check_lengths(block: &[u8], lengths: &[u32]) -> Result<()> {
+    check_block(block)?;
+    let total: usize = lengths.iter().map(|&length| length as usize).sum();
+    if total != block.len() {
+        return Err(Error::parameter("lengths", format!("a sum of {total}"), format!("a sum of {}", block.len())));
     }
     Ok(())
 }
@@ -278,9 +297,7 @@ pub(crate) fn over_lines(
             records
         })
         .collect();
-    let mut records = Records::join(&pieces, columns);
-    records.consumed = consumed;
-    Ok(records)
+    Ok(Records::join(&pieces, columns, consumed))
 }
 
 /// Read with `read` the contiguous records of `block` with these `lengths`.
@@ -292,23 +309,18 @@ pub(crate) fn over_spans(
     columns: usize,
     read: impl Fn(&Line<'_>, &mut Records) -> std::result::Result<(), String> + Sync,
 ) -> Result<Records> {
-    check_block(block)?;
-    let mut starts = Vec::with_capacity(lengths.len());
-    let mut total = 0_usize;
-    for &length in lengths {
-        starts.push(total);
-        total += length as usize;
-    }
-    if total != block.len() {
-        return Err(Error::parameter("lengths", format!("a sum of {total}"), format!("a sum of {}", block.len())));
-    }
-    let rows: Vec<usize> = (0..lengths.len()).collect();
-    let pieces: Vec<Records> = rows
+    check_lengths(block, lengths)?;
+    let mut end = 0;
+    let span = |&length: &u32| {
+        end += length as usize;
+        (end - length as usize, length as usize)
+    };
+    let spans: Vec<(usize, usize)> = lengths.iter().map(span).collect();
+    let pieces: Vec<Records> = spans
         .par_chunks(256)
-        .map(|rows| {
+        .map(|spans| {
             let mut records = Records::new(columns);
-            for &row in rows {
-                let (start, length) = (starts[row], lengths[row] as usize);
+            for &(start, length) in spans {
                 let line = Line { bytes: trim_end(&block[start..start + length]), start, length };
                 keep_whole(&line, &mut records, &read);
                 records.lines += 1;
@@ -316,9 +328,7 @@ pub(crate) fn over_spans(
             records
         })
         .collect();
-    let mut records = Records::join(&pieces, columns);
-    records.consumed = total;
-    Ok(records)
+    Ok(Records::join(&pieces, columns, block.len()))
 }
 
 /// Read one line; remove its text if it fails.
@@ -328,10 +338,8 @@ fn keep_whole(
     read: &impl Fn(&Line<'_>, &mut Records) -> std::result::Result<(), String>,
 ) {
     let before = records.data.len();
-    if let Err(reason) = read(line, records) {
-        records.data.truncate(before);
-        records.reject(records.lines, reason);
-    }
+    let outcome = read(line, records);
+    records.settle(before, outcome);
 }
 
 /// Return the bytes as a string, or the offset of the first byte that is not UTF-8.

@@ -51,43 +51,18 @@ fn is_value(symbol: Symbol) -> bool {
 }
 
 fn is_operator(symbol: Symbol) -> bool {
-    let keywords = keywords();
-    [sign(b'='), sign(b'<'), sign(b'>'), sign(b'!'), keywords.is, keywords.like, keywords.rlike, keywords.regexp]
-        .contains(&symbol)
+    [sign(b'='), sign(b'<'), sign(b'>'), sign(b'!')].contains(&symbol) || keywords().operators.contains(&symbol)
 }
 
 fn is_conjunction(symbol: Symbol) -> bool {
-    let keywords = keywords();
-    [
-        sign(b'&'),
-        sign(b'|'),
-        AMPERSANDS,
-        BARS,
-        keywords.and,
-        keywords.or,
-        keywords.xor,
-        keywords.r#where,
-        keywords.having,
-    ]
-    .contains(&symbol)
+    [sign(b'&'), sign(b'|'), AMPERSANDS, BARS].contains(&symbol) || keywords().conjunctions.contains(&symbol)
 }
 
 /// Return true if a token describes the action of an attack.
 fn has_meaning(symbol: Symbol) -> bool {
     let keywords = keywords();
-    let empty = [
-        keywords.and,
-        keywords.or,
-        keywords.xor,
-        keywords.not,
-        keywords.r#as,
-        keywords.null,
-        keywords.r#where,
-        keywords.having,
-        keywords.is,
-        keywords.like,
-    ];
-    symbol == ALERT || (symbol >= WORD && !empty.contains(&symbol))
+    let empty = [keywords.not, keywords.r#as, keywords.null, keywords.is, keywords.like];
+    symbol == ALERT || (symbol >= WORD && !empty.contains(&symbol) && !keywords.conjunctions.contains(&symbol))
 }
 
 /// Return true if the tokens have content.
@@ -121,13 +96,17 @@ fn head(tokens: &[Token]) -> usize {
     let first = tokens[0].symbol;
     let at = |position: usize| tokens.get(position).map(|token| token.symbol);
     if first == keywords.r#where || first == keywords.having {
-        return match tautology(&tokens[1..]) {
-            0 => 1,
-            length => 1 + length,
-        };
+        return 1 + tautology(&tokens[1..]);
     }
-    if begins(tokens, &[keywords.r#in, keywords.boolean, keywords.mode]) {
-        return 3;
+    let slash = sign(b'/');
+    let phrases: [&[Symbol]; 4] = [
+        &[keywords.r#in, keywords.boolean, keywords.mode],
+        &[slash, keywords.usr, slash, keywords.bin, slash],
+        &[keywords.usr, slash, keywords.bin, slash],
+        &[slash, keywords.bin, slash],
+    ];
+    if let Some(phrase) = phrases.into_iter().find(|phrase| begins(tokens, phrase)) {
+        return phrase.len();
     }
     if begins(tokens, &[keywords.from, keywords.dual]) || (first == keywords.r#as && tokens.len() > 1) {
         return 2;
@@ -151,16 +130,6 @@ fn head(tokens: &[Token]) -> usize {
     }
     // A tag without attributes, followed by another tag.
     if first == sign(b'<') && at(1).is_some_and(is_wordish) && at(2) == Some(sign(b'>')) && at(3) == Some(sign(b'<')) {
-        return 3;
-    }
-    let slash = sign(b'/');
-    if begins(tokens, &[slash, keywords.usr, slash, keywords.bin, slash]) {
-        return 5;
-    }
-    if begins(tokens, &[keywords.usr, slash, keywords.bin, slash]) {
-        return 4;
-    }
-    if begins(tokens, &[slash, keywords.bin, slash]) {
         return 3;
     }
     if begins(tokens, &[sign(b'<'), sign(b'<')]) {
@@ -232,22 +201,11 @@ fn strip(tokens: &[Token]) -> std::ops::Range<usize> {
 
 /// Return true if the tokens are a condition and nothing more.
 fn is_tautology(tokens: &[Token]) -> bool {
-    let keywords = keywords();
-    let words = [
-        keywords.not,
-        keywords.r#as,
-        keywords.from,
-        keywords.dual,
-        keywords.select,
-        keywords.r#in,
-        keywords.boolean,
-        keywords.mode,
-    ];
     let only = |symbol: Symbol| {
         is_value(symbol)
             || is_operator(symbol)
             || is_conjunction(symbol)
-            || words.contains(&symbol)
+            || keywords().clauses.contains(&symbol)
             || u8::try_from(symbol).is_ok_and(|byte| b"()-#+/;,\\\0".contains(&byte))
     };
     let joined = tokens.iter().any(|token| is_conjunction(token.symbol) || token.symbol == sign(b'('));

@@ -67,6 +67,9 @@ macro_rules! keywords {
             $(pub(crate) $name: Symbol,)*
             /// Attributes with meaningless values.
             pub(crate) attributes: [Symbol; 5],
+            pub(crate) operators: [Symbol; 4],
+            pub(crate) conjunctions: [Symbol; 5],
+            pub(crate) clauses: [Symbol; 8],
             /// Synonyms and their common word.
             synonyms: [(Symbol, Symbol); 6],
         }
@@ -77,6 +80,9 @@ macro_rules! keywords {
             KEYWORDS.get_or_init(|| Keywords {
                 $($name: word(stringify!($name).trim_start_matches("r#")),)*
                 attributes: ["id", "name", "class", "alt", "title"].map(word),
+                operators: ["is", "like", "rlike", "regexp"].map(word),
+                conjunctions: ["and", "or", "xor", "where", "having"].map(word),
+                clauses: ["not", "as", "from", "dual", "select", "in", "boolean", "mode"].map(word),
                 synonyms: [
                     ("prompt", "alert"),
                     ("confirm", "alert"),
@@ -93,7 +99,7 @@ macro_rules! keywords {
 
 keywords! {
     and or xor not r#where having r#in boolean mode r#as from dual select null
-    is like rlike regexp usr bin alert document cookie r#true script eval
+    is like usr bin alert document cookie r#true script eval
 }
 
 /// Return the code of a listed word.

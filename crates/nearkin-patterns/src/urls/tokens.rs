@@ -138,25 +138,7 @@ fn aligned(slot: &[u8], part: &[u8]) -> bool {
 }
 
 /// Names of actions or views, which are rarely values.
-const ACTIONS: &str = " about account activate active add admin agenda all api app apply approve archive archived assets assign \
- attachments audit auth available avatar backup balance ban batch billing block bulk calendar callback cancel capture cart \
- categories category chart check checkout clear clone close comments compare complete completed confirm contact copy count \
- create css current dashboard data deactivate default delete deny detail details disable docs done download downloads draft \
- drafts duplicate edit embed enable events export exports faq favicon favorites favourites feed feedback files filter finish \
- flags follow followers following forgot forgot-password full graph groups health healthz help history home icons image \
- images img import imports inbox index info init invite invites items job jobs js join json key keys latest leave like likes \
- list lists live load lock log login logout logs lookup map mark me media members merge message messages meta metrics mine \
- move my new news next notes notifications oauth offers open options order orders overview owner page pages paid parse \
- password pause pay payment payments pdf pending permissions photo photos ping policy popular posts prev preview price prices \
- print privacy process profile profiles progress projects public publish query queue random rate rating ratings raw read \
- ready rebuild recalculate recent recommendations recommended refresh refund refuse register reject related reload remove rename renew \
- reopen reorder replies reply report reports request requests reset reset-password resend resolve restart restore results \
- resume retry review reviews revoke roles root rotate rules run save schedule scripts search security send session sessions \
- set settings setup share shared sign-in sign-up signin signout signup sitemap sort start starred stars state static stats \
- status stop stream styles subscribe subscription subscriptions suggest suggestions summary support suspend sync system tags \
- team teams templates terms test tests ticket tickets timeline today toggle token tokens top total track transfer trash \
- trending unarchive unblock unfollow unlike unlock unpublish unread unsubscribe update updates upload uploads upcoming usage \
- user users validate verify version versions view views vote votes watch webhook webhooks widgets ";
+const ACTIONS: &str = include_str!("../../data/url-actions.txt");
 
 /// Return true if the word is the name of an action or a view.
 pub fn is_action(word: &[u8]) -> bool {
@@ -173,10 +155,7 @@ pub fn is_plural(word: &[u8]) -> bool {
 }
 
 /// Singular names of segments that usually precede a value.
-const HOLDERS: &str = " article author blog book brand by category channel city collection company country course date doc entry \
- event file forum game genre group hashtag id item job key keyword label lang language location magazine member movie name \
- news order org page person place player post product profile project q query question recipe region repo room search section \
- series shop show sku slug song state store story tag team term thread title topic track type u user username video wiki word ";
+const HOLDERS: &str = include_str!("../../data/url-holders.txt");
 
 /// Return true if the word usually precedes a value: `/tag/`, `/users/`, `/wiki/`.
 pub fn is_holder(word: &[u8]) -> bool {

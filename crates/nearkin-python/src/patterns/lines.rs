@@ -117,7 +117,7 @@ struct LineValues {
 
 impl LineTemplates {
     fn build(table: &templates::TemplateTable, overrides: &Overrides) -> Result<Self> {
-        let result = template_merge::merge_templates(table, overrides)?.table;
+        let result = template_merge::merge_templates(table, overrides)?;
         let mut rows = alloc::try_filled(0, result.len())?;
         for (row, index) in result.sorted()?.into_iter().enumerate() {
             rows[index as usize] = row as i32;
