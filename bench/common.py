@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import gzip
+import importlib
 import importlib.metadata
 import importlib.util
 import itertools
@@ -30,6 +31,7 @@ import subprocess
 import sys
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -312,28 +314,44 @@ class Peer:
         return self.python.exists() if self.environment else importlib.util.find_spec(self.module) is not None
 
 
+SAME_NAME = ("datasketch", "drain3", "duckdb", "gaoya", "hnswlib", "jieba", "ppdeep", "pynear", "rensa", "rjieba")
 PEERS = {
+    **{name: Peer(name) for name in (*SAME_NAME, "simhash", "ssdeep", "usearch")},
     "daft": Peer("daft", ".venv-spark-rivals"),
-    "datasketch": Peer("datasketch"),
     "datatrove": Peer("datatrove", ".venv-spark-rivals"),
-    "drain3": Peer("drain3"),
-    "duckdb": Peer("duckdb"),
     "faiss-cpu": Peer("faiss"),
-    "gaoya": Peer("gaoya"),
-    "hnswlib": Peer("hnswlib"),
-    "jieba": Peer("jieba"),
-    "ppdeep": Peer("ppdeep"),
     "pydeep2": Peer("pydeep"),
-    "pynear": Peer("pynear"),
-    "rensa": Peer("rensa"),
-    "rjieba": Peer("rjieba"),
-    "simhash": Peer("simhash"),
     "simhash-pybind": Peer("simhash", ".venv-pybind"),
-    "ssdeep": Peer("ssdeep"),
     "text-dedup": Peer("text_dedup", ".venv-text-dedup"),
-    "usearch": Peer("usearch"),
 }
 """Peers by distribution; `make` builds the separate environments (`make .venv-pybind/.built`)."""
+
+
+def import_peer(name: str) -> Any:
+    """Import a peer, even if a file of this folder has the name of its module; None if it is not installed."""
+    before, here = list(sys.path), Path(__file__).resolve().parent
+    sys.path[:] = [position for position in before if Path(position or ".").resolve() != here]
+    try:
+        with warnings.catch_warnings(), suppress(ImportError):
+            warnings.simplefilter("ignore")
+            return importlib.import_module(PEERS[name].module)
+    finally:
+        sys.path[:] = before
+    print(f"{name}: not installed, left out", file=sys.stderr)
+    return None
+
+
+def hashable(texts: Iterable[str], count: int) -> list[str]:
+    """Return the first texts that simhash 2.1.2 can hash with NumPy 2: it fails if a shingle occurs 256 times."""
+    from simhash import Simhash
+
+    def is_hashable(text: str) -> bool:
+        try:
+            return bool(Simhash(text).value + 1)
+        except OverflowError:
+            return False
+
+    return list(itertools.islice(filter(is_hashable, texts), count))
 
 
 def versions(*packages: str) -> dict[str, str]:

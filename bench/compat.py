@@ -9,16 +9,12 @@ goes to the page of the peer in docs/migrate.
 from __future__ import annotations
 
 import gzip
-import importlib
 import itertools
 import random
-import resource
-import sys
 import tarfile
 import tempfile
-import time
-import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +24,28 @@ Job = tuple[int, Callable[[], Any], Callable[[], Any]]
 ROUNDS = 5
 
 
+def both(theirs: Any, ours: Any, count: int, call: Callable[[Any], Any]) -> Job:
+    """Return the job that calls a function with each module."""
+    return count, lambda: call(theirs), lambda: call(ours)
+
+
 def simhash(data: Path) -> dict[str, Job]:
     """Return the jobs of fingerprints of texts and features, and of an index."""
     import simhash as theirs
 
     from nearkin.compat import simhash as ours
 
-    english = hashable(common.pieces(common.texts(data, "en_20news"), 1000), 500)
-    chinese = hashable(common.pieces(common.texts(data, "zh_laws"), 350), 500)
+    pair = partial(both, theirs, ours)
+
+    english = common.hashable(common.pieces(common.texts(data, "en_20news"), 1000), 500)
+    chinese = common.hashable(common.pieces(common.texts(data, "zh_laws"), 350), 500)
     features = [{word: 1 + position % 9 for position, word in enumerate(text.split())} for text in english]
     rng = random.Random(7)
     spread = [rng.getrandbits(64) for _ in range(20_000)]
     # Fingerprints of a corpus with near-copies fill some buckets: 200 sources, each in 100 variants.
     near = [value ^ 1 << rng.randrange(64) ^ 1 << rng.randrange(64) for value in spread[:200] for _ in range(100)]
 
-    def texts(module: Any, batch: list[str], **options: Any) -> list[int]:
+    def texts(module: Any, batch: list[Any], **options: Any) -> list[int]:
         return [module.Simhash(text, **options).value for text in batch]
 
     def built(module: Any, values: list[int]) -> Any:
@@ -52,14 +55,11 @@ def simhash(data: Path) -> dict[str, Job]:
         index, queries = built(module, values), [module.Simhash(value) for value in values[:2000]]
         return lambda: [sorted(index.get_near_dups(query)) for query in queries]
 
-    def pair(count: int, call: Callable[[Any], Any]) -> Job:
-        return count, lambda: call(theirs), lambda: call(ours)
-
     return {
         "`Simhash(text)`, English, 1,000 characters": pair(len(english), lambda module: texts(module, english)),
         "`Simhash(text)`, Chinese, 350 characters": pair(len(chinese), lambda module: texts(module, chinese)),
         "`Simhash(text, f=128)`, English": pair(len(english), lambda module: texts(module, english, f=128)),
-        "`Simhash(dict)`, words with weights": pair(len(features), lambda module: texts(module, features)),  # type: ignore[arg-type]
+        "`Simhash(dict)`, words with weights": pair(len(features), lambda module: texts(module, features)),
         "`SimhashIndex(objs, k=3)`, 20,000 at random": pair(
             len(spread), lambda module: built(module, spread).bucket_size()
         ),
@@ -74,6 +74,8 @@ def datasketch(data: Path) -> dict[str, Job]:
 
     from nearkin.compat import datasketch as ours
     from nearkin.compat.datasketch.lsh import choose_bands
+
+    pair = partial(both, theirs, ours)
 
     texts = list(itertools.islice(common.pieces(common.texts(data, "en_20news"), 1000), 1000))
     documents = [[word.encode() for word in text.split()] for text in texts]
@@ -109,9 +111,6 @@ def datasketch(data: Path) -> dict[str, Job]:
 
     indexes = {module: built(module) for module in (theirs, ours)}
 
-    def pair(count: int, call: Callable[[Any], Any]) -> Job:
-        return count, lambda: call(theirs), lambda: call(ours)
-
     def queried(module: Any) -> Any:
         return [sorted(indexes[module].query(item)) for _, item in entries[module]]
 
@@ -126,34 +125,12 @@ def datasketch(data: Path) -> dict[str, Job]:
     }
 
 
-def hashable(texts: Any, count: int) -> list[str]:
-    """Return the first texts that the package can hash with NumPy 2: it fails if a shingle occurs 256 times."""
-    from simhash import Simhash
-
-    def is_hashable(text: str) -> bool:
-        try:
-            return bool(Simhash(text).value + 1)
-        except OverflowError:
-            return False
-
-    return list(itertools.islice(filter(is_hashable, texts), count))
-
-
-def import_package(name: str) -> Any:
-    """Import a package whose name a file of this folder has too."""
-    before, here = list(sys.path), Path(__file__).resolve().parent
-    sys.path[:] = [position for position in before if Path(position or ".").resolve() != here]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = importlib.import_module(name)
-    sys.path[:] = before
-    return module
-
-
 def ssdeep(data: Path) -> dict[str, Job]:
     """Return the jobs of digests and scores: 593 releases of files, and digests of other files."""
-    theirs, pure = import_package("ssdeep"), import_package("ppdeep")
+    theirs, pure = common.import_peer("ssdeep"), common.import_peer("ppdeep")
     from nearkin.compat import ssdeep as ours
+
+    pair = partial(both, theirs, ours)
 
     folder = Path(tempfile.mkdtemp())
     with tarfile.open(data / "files_variants.tar.xz") as archive:
@@ -165,8 +142,8 @@ def ssdeep(data: Path) -> dict[str, Job]:
         digests = [line.split()[0].split(",")[0] for line in itertools.islice(lines, 0, 40_000, 10)]
     pairs = list(itertools.islice(itertools.product(digests[:100], digests), 100_000))
 
-    def each(call: str, module: Any, items: list[Any]) -> list[Any]:
-        return [getattr(module, call)(item) for item in items]
+    def each(call: str, items: list[Any], peer: Any = theirs) -> Job:
+        return both(peer, ours, len(items), lambda module: [getattr(module, call)(item) for item in items])
 
     def scores(module: Any) -> list[int]:
         return [module.compare(left, right) for left, right in pairs]
@@ -183,23 +160,11 @@ def ssdeep(data: Path) -> dict[str, Job]:
     paths = [str(path) for path in files]
     count, mean = len(contents), sum(map(len, contents)) // len(contents) // 1000
     return {
-        f"`hash(data)`, {mean} KB each": (
-            count,
-            lambda: each("hash", theirs, contents),
-            lambda: each("hash", ours, contents),
-        ),
-        "`hash(data)` of ppdeep, up to 100 KB": (
-            len(few),
-            lambda: each("hash", pure, few),
-            lambda: each("hash", ours, few),
-        ),
-        "`hash_from_file(path)`": (
-            len(paths),
-            lambda: each("hash_from_file", theirs, paths),
-            lambda: each("hash_from_file", ours, paths),
-        ),
-        "`Hash()`, `update` by 4 KB": (count, lambda: parts(theirs), lambda: parts(ours)),
-        "`compare(a, b)`": (len(pairs), lambda: scores(theirs), lambda: scores(ours)),
+        f"`hash(data)`, {mean} KB each": each("hash", contents),
+        "`hash(data)` of ppdeep, up to 100 KB": each("hash", few, pure),
+        "`hash_from_file(path)`": each("hash_from_file", paths),
+        "`Hash()`, `update` by 4 KB": pair(count, parts),
+        "`compare(a, b)`": pair(len(pairs), scores),
     }
 
 
@@ -210,64 +175,49 @@ JOBS: dict[str, tuple[Callable[[Path], dict[str, Job]], list[str]]] = {
 }
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, float]:
-    """Return CPU seconds of this process and its children, and wall seconds."""
-
-    def spent() -> float:
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return time.process_time() + children.ru_utime + children.ru_stime
-
-    before, start = spent(), time.perf_counter()
-    call()
-    wall = time.perf_counter() - start
-    return spent() - before, wall
-
-
-def measure(peer: str, data: Path) -> None:
+def measure(peer: str, data: Path) -> dict[str, Any]:
     """Compare the results of both sides, then time them."""
     import nearkin as nk
 
     nk.set_num_threads(1)
-    jobs, packages = JOBS[peer][0](data), JOBS[peer][1]
     results: dict[str, Any] = {}
-    for name, (count, theirs, ours) in jobs.items():
+    for name, (count, theirs, ours) in JOBS[peer][0](data).items():
         if theirs() != ours():
             raise SystemExit(f"{name}: ours differs from {peer}")
-        calls = {"theirs": theirs, "ours": ours}
-        times = common.rounds({side: lambda call=call: timed(call) for side, call in calls.items()}, ROUNDS)  # type: ignore[misc]
+        times = common.rounds({"theirs": common.timer(theirs), "ours": common.timer(ours)}, ROUNDS)
         results[name] = {"items": count, **times}
         print(name, f"{times['theirs']['cpu'] / times['ours']['cpu']:.3g} times", flush=True)
-    common.save(f"compat-{peer}", {"jobs": results}, versions=common.versions(*packages))
+    return {"jobs": results}
 
 
-def report(peer: str, file: str = "") -> None:
+def each(side: str) -> Callable[[dict[str, Any]], str]:
+    """Return the function that formats the microseconds of one call."""
+
+    def cell(job: dict[str, Any]) -> str:
+        seconds = job[side]["cpu"] / job["items"]
+        return f"{seconds * 1e6:,.3g}" if seconds < 1e-3 else f"{seconds * 1e6:,.0f}"
+
+    return cell
+
+
+def report(peer: str, run: dict[str, Any]) -> None:
     """Write the table of a peer's page."""
-    run = common.latest(f"compat-{peer}", file)
-
-    def each(seconds: float, items: int) -> str:
-        return f"{seconds / items * 1e6:,.3g}" if seconds / items < 1e-3 else f"{seconds / items * 1e6:,.0f}"
-
-    rows = [
-        (
-            name,
-            each(job["theirs"]["cpu"], job["items"]),
-            each(job["ours"]["cpu"], job["items"]),
-            common.ratio(job["theirs"]["cpu"] / job["ours"]["cpu"]),
-        )
-        for name, job in run["jobs"].items()
-    ]
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "theirs, µs each": each("theirs"),
+        "ours, µs each": each("ours"),
+        "ratio": lambda job: common.ratio(job["theirs"]["cpu"] / job["ours"]["cpu"]),
+    }
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items() if name in JOBS[peer][1])
-    table = common.table(["call", "theirs, µs each", "ours, µs each", "ratio"], rows)
     about = f"CPU time on one thread, median of {ROUNDS} rounds, after both sides gave the same; {versions}."
-    page = f"migrate/{peer}.md"
-    common.splice(page, "speed", f"{table}\n\n{about} {common.source(run)}")
+    table = common.table_of("call", columns, run["jobs"])
+    common.splice(f"migrate/{peer}.md", "speed", f"{table}\n\n{about} {common.source(run)}")
 
 
 def main() -> None:
     options = common.arguments(__doc__, ("--peer", {"required": True, "choices": sorted(JOBS)}))
-    if options.report is None:
-        measure(options.peer, options.data)
-    report(options.peer, options.report or "")
+    peer = options.peer
+    measured = partial(measure, peer, options.data)
+    common.run(f"compat-{peer}", options, measured, partial(report, peer), *JOBS[peer][1])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,25 +37,12 @@ import numpy as np
 import common
 
 THRESHOLD = 0.8
-
-
 SUBSET = 20_000
-
-
 COPIES = 0.18
 
 
-SUMMARY = (
-    "recipe",
-    "radius",
-    "kept",
-    "removed_by_reason",
-    "clusters",
-    "candidates",
-    "verified",
-    "verified_precision",
-    "timings",
-)
+SUMMARY = ("recipe", "radius", "kept", "removed_by_reason", "clusters", "candidates", "verified")
+SUMMARY += ("verified_precision", "timings")
 
 
 def bases(data: Path, count: int, rng: random.Random) -> list[str]:
@@ -147,14 +133,18 @@ def loop_rensa(texts: list[str]) -> Iterator[int]:
             yield row
 
 
-def loop_gaoya_minhash(texts: list[str]) -> Iterator[int]:
-    from gaoya.minhash import MinHashStringIndex
-
-    index = MinHashStringIndex(32, THRESHOLD, None, None, 128, "word", True, (3, 3), "smallvec")
+def loop_gaoya(index: Any, texts: list[str]) -> Iterator[int]:
     for row, text in enumerate(texts):
         if not index.query(text):
             index.insert_document(row, text)
             yield row
+
+
+def loop_gaoya_minhash(texts: list[str]) -> Iterator[int]:
+    from gaoya.minhash import MinHashStringIndex
+
+    index = MinHashStringIndex(32, THRESHOLD, None, None, 128, "word", True, (3, 3), "smallvec")
+    return loop_gaoya(index, texts)
 
 
 def loop_gaoya_simhash(texts: list[str]) -> Iterator[int]:
@@ -163,10 +153,7 @@ def loop_gaoya_simhash(texts: list[str]) -> Iterator[int]:
     # Its own blocks and radius, which is exclusive: 5 means up to 4. At 8, nearer to J = 0.8, the loop removes far too
     # many documents.
     index = SimHashStringIndex(64, 6, 5, "char", True, (4, 4))
-    for row, text in enumerate(texts):
-        if not index.query(text):
-            index.insert_document(row, text)
-            yield row
+    return loop_gaoya(index, texts)
 
 
 LOOPS: dict[str, Callable[[list[str]], Iterator[int]]] = {
@@ -195,35 +182,14 @@ def run_nearkin(recipe: str) -> Callable[[Path, Path], dict[str, Any]]:
 def run_text_dedup(corpus: Path, folder: Path) -> dict[str, Any]:
     """Run its command line in one process with the fast hash and otherwise its defaults."""
     out = folder / "out"
-    command = [
-        common.PEERS["text-dedup"].python,
-        "-m",
-        "text_dedup.minhash",
-        "--path",
-        "json",
-        "--data_files",
-        corpus,
-        "--split",
-        "train",
-    ]
+    python = common.PEERS["text-dedup"].python
+    command = [python, "-m", "text_dedup.minhash", "--path", "json", "--data_files", corpus, "--split", "train"]
     command += ["--cache_dir", folder / "cache", "--output", out, "--column", "text", "--num_proc", "1"]
-    command += [
-        "--ngram",
-        "3",
-        "--threshold",
-        THRESHOLD,
-        "--num_perm",
-        "128",
-        "--hash_func",
-        "xxh3",
-        "--batch_size",
-        "10000",
-    ]
+    command += ["--ngram", "3", "--threshold", THRESHOLD, "--num_perm", "128", "--hash_func", "xxh3"]
+    command += ["--batch_size", "10000"]
     used = common.measure_command(command, folder, {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"})
     read = "import datasets, json, sys; print(json.dumps(datasets.load_from_disk(sys.argv[1])['id'][:]))"
-    done = subprocess.run(
-        [common.PEERS["text-dedup"].python, "-c", read, out], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([python, "-c", read, out], check=True, capture_output=True, text=True)
     return {**used, "kept_rows": json.loads(done.stdout)}
 
 
@@ -247,13 +213,12 @@ def in_loop(name: str, corpus: Path, result: Path) -> None:
     result.write_text(json.dumps({"cpu": cpu, "wall": wall, "kept_rows": kept}))
 
 
-def candidates() -> dict[str, Callable[[Path, Path], dict[str, Any]]]:
-    results: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
-        "nearkin": run_nearkin("default"),
-        "nearkin, counts as weights": run_nearkin("char:4|count|xxh3|simhash:128"),
-        "text-dedup minhash": run_text_dedup,
-    }
-    return {**results, **{name: run_loop(name) for name in LOOPS}}
+CANDIDATES: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
+    "nearkin": run_nearkin("default"),
+    "nearkin, counts as weights": run_nearkin("char:4|count|xxh3|simhash:128"),
+    "text-dedup minhash": run_text_dedup,
+    **{name: run_loop(name) for name in LOOPS},
+}
 
 
 def truth(texts: list[str], recipe: str) -> list[tuple[int, int]]:
@@ -304,103 +269,76 @@ def main() -> None:
         __doc__,
         ("--documents", {"type": int, "default": 200_000}),
         ("--seed", {"type": int, "default": 1}),
-        ("--rounds", {"type": int, "default": 3, "help": "runs of each; 0 for the accuracy alone"}),
-        ("--only", {"nargs": "*", "default": None, "help": "candidates to run"}),
+        ("--rounds", {"type": int, "default": 3, "help": "runs of each"}),
+        ("--only", {"nargs": "*", "default": list(CANDIDATES), "help": "candidates to run"}),
         ("--loop", {}),
         ("--corpus", {"type": Path}),
         ("--result", {"type": Path}),
     )
-    if options.report is not None:
-        return report(common.latest("dedup", options.report))
     if options.loop:
-        return in_loop(options.loop, options.corpus, options.result)
-    work = Path(tempfile.mkdtemp(prefix="nearkin-bench-"))
-    try:
-        run(options, work)
-    finally:
-        shutil.rmtree(work)
+        in_loop(options.loop, options.corpus, options.result)
+        return
+    packages = ("gaoya", "rensa", "datasketch", "text-dedup", "numpy")
+    common.run("dedup", options, lambda: measure(options), report, *packages)
 
 
-def run(options: Any, work: Path) -> None:
-    texts = make_corpus(options.data, options.documents, options.seed)
-    whole, subset = work / "whole.jsonl", work / "subset.jsonl"
-    write(texts, whole)
-    part = make_corpus(options.data, SUBSET, options.seed)
-    write(part, subset)
-    about = {"documents": len(texts), "megabytes": common.megabytes(texts), "seed": options.seed}
-    exact = {name: truth(part, f"{name}|binary|xxh3|simhash:256") for name in ("char:4", "word:3")}
-    about["exact_removed"] = {name: len(greedy(rows, set(range(SUBSET)))) for name, rows in exact.items()}
-    del texts
-    chosen = {name: call for name, call in candidates().items() if not options.only or name in options.only}
-    results: dict[str, dict[str, Any]] = {name: {"runs": []} for name in chosen}
-    for name, call in chosen.items():
-        kept = once(call, subset, work)["kept_rows"]
-        results[name]["accuracy"] = {against: accuracy(kept, rows) for against, rows in exact.items()}
-    for _ in range(options.rounds):
-        for name, call in chosen.items():
-            rows = once(call, whole, work)
-            rows["kept"] = len(rows.pop("kept_rows"))
-            results[name]["runs"].append(rows)
-            used = f"{rows['cpu']:.1f} s CPU, {rows['peak_mb']:.0f} MB, kept {rows['kept']}"
-            print(f"{name}: {used}, {results[name]['accuracy']}", file=sys.stderr)
-    for name, result in results.items():
-        if not options.rounds:
-            result["runs"] = common.latest("dedup")["results"][name]["runs"]
+def measure(options: Any) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="nearkin-bench-") as name:
+        work = Path(name)
+        texts, part = (make_corpus(options.data, count, options.seed) for count in (options.documents, SUBSET))
+        whole, subset = work / "whole.jsonl", work / "subset.jsonl"
+        write(texts, whole)
+        write(part, subset)
+        exact = {name: truth(part, f"{name}|binary|xxh3|simhash:256") for name in ("char:4", "word:3")}
+        results: dict[str, Any] = {}
+        for candidate in options.only:
+            kept = once(candidate, subset, work)["kept_rows"]
+            results[candidate] = {"accuracy": {name: accuracy(kept, rows) for name, rows in exact.items()}, "runs": []}
+        for _ in range(options.rounds):
+            for candidate, result in results.items():
+                run = once(candidate, whole, work)
+                run["kept"] = len(run.pop("kept_rows"))
+                result["runs"].append(run)
+                print(candidate, run, result["accuracy"], file=sys.stderr)
+    for result in results.values():
         for figure in ("cpu", "wall", "peak_mb"):
-            result[figure] = float(np.median([item[figure] for item in result["runs"]]))
+            result[figure] = float(np.median([run[figure] for run in result["runs"]]))
         result["kept"] = result["runs"][0]["kept"]
-    versions = common.versions("gaoya", "rensa", "datasketch", "text-dedup", "numpy")
-    common.save(
-        "dedup",
-        {**about, "results": common.merge_last("dedup", "results", results) if options.only else results},
-        versions=versions,
-    )
-    report(common.latest("dedup"))
+    return {
+        "documents": len(texts),
+        "megabytes": common.megabytes(texts),
+        "seed": options.seed,
+        "exact_removed": {name: len(greedy(rows, set(range(SUBSET)))) for name, rows in exact.items()},
+        "results": common.merge_last("dedup", "results", results),
+    }
 
 
-def once(call: Callable[[Path, Path], dict[str, Any]], corpus: Path, work: Path) -> dict[str, Any]:
-    folder = work / "run"
-    folder.mkdir()
-    try:
-        return call(corpus, folder)
-    finally:
-        shutil.rmtree(folder)
+def once(candidate: str, corpus: Path, work: Path) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        return CANDIDATES[candidate](corpus, Path(folder))
 
 
 def report(run: dict[str, Any]) -> None:
     """Write the table of docs/benchmarks.md."""
-    results, ours = run["results"], run["results"]["nearkin"]
-    rows = []
-    for each, result in results.items():
-        char, word = result["accuracy"]["char:4"], result["accuracy"]["word:3"]
-        rows.append(
-            [
-                each,
-                f"{result['cpu']:.1f}",
-                f"{result['cpu'] / ours['cpu']:.1f}",
-                f"{result['wall']:.1f}",
-                f"{result['peak_mb']:,.0f}",
-                f"{result['kept']:,}",
-                f"{char['recall']:.1%} / {char['precision']:.1%}",
-                f"{word['recall']:.1%} / {word['precision']:.1%}",
-            ]
-        )
-    header = [
-        "",
-        "CPU s",
-        "× nearkin",
-        "wall s",
-        "MB",
-        "kept",
-        "recall / precision, char:4",
-        "recall / precision, word:3",
-    ]
+    ours = run["results"]["nearkin"]
+
+    def share(features: str) -> Callable[[Any], str]:
+        return lambda row: " / ".join(f"{row['accuracy'][features][name]:.1%}" for name in ("recall", "precision"))
+
+    columns: dict[str, Callable[[Any], str]] = {
+        "CPU s": lambda row: f"{row['cpu']:.1f}",
+        "× nearkin": lambda row: f"{row['cpu'] / ours['cpu']:.1f}",
+        "wall s": lambda row: f"{row['wall']:.1f}",
+        "MB": lambda row: f"{row['peak_mb']:,.0f}",
+        "kept": lambda row: f"{row['kept']:,}",
+        "recall / precision, char:4": share("char:4"),
+        "recall / precision, word:3": share("word:3"),
+    }
     summary = ours["runs"][0]["summary"]
-    text = common.table(header, rows) + "\n\n"
-    text += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
-    text += f"{len(ours['runs'])}, medians; {run['machine']['processor']}, {run['date'][:10]}; raw data: "
-    text += f"nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} "
-    text += f"verified, {summary['verified_precision']:.1%} matched.\n"
+    text = common.table_of("", columns, run["results"])
+    text += f"\n\n{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
+    text += f"{len(ours['runs'])}, medians. {common.source(run)} nearkin: {summary['candidates']:,} candidates, "
+    text += f"{summary['verified']:,} verified; {summary['verified_precision']:.1%} matched."
     common.splice("benchmarks.md", "dedup", text)
 
 

@@ -17,7 +17,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import os
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -166,12 +165,8 @@ def speed() -> list[dict[str, Any]]:
                 candidates[family.name] = lambda f=family, X=X: f.transform(X)
         for run in candidates.values():
             run()
-        seconds: dict[str, list[float]] = {name: [] for name in candidates}
-        for _ in range(15):
-            for name, run in candidates.items():
-                start = time.process_time()
-                run()
-                seconds[name].append(time.process_time() - start)
+        timers = {name: common.timer(run) for name, run in candidates.items()}
+        seconds = {name: figures["cpu_rounds"] for name, figures in common.rounds(timers, 15).items()}
         row: dict[str, Any] = {"n": n, "d": d, "bits": m}
         for kind, pick in (("", min), ("median_", np.median)):
             chosen = {name: float(pick(values)) for name, values in seconds.items()}
@@ -196,18 +191,15 @@ def sparse() -> list[dict[str, Any]]:
         X.sum_duplicates()
         family = SparseSimHash(64, projection=kind, seed=SEED).fit(X)
         family.transform(X)
-        seconds = []
-        for _ in range(5):
-            start = time.process_time()
-            family.transform(X)
-            seconds.append(time.process_time() - start)
-        rows.append({"projection": kind, "nonzeros": X.nnz, "per_second": X.nnz / float(np.median(seconds))})
+        timed = common.rounds({kind: common.timer(family.transform, X)}, 5)
+        rows.append({"projection": kind, "nonzeros": X.nnz, "per_second": X.nnz / timed[kind]["cpu"]})
         print(rows[-1], flush=True)
     return rows
 
 
-def report(results: dict[str, Any]) -> None:
+def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/families/index.md."""
+    results = run["results"]
     page = "families/index.md"
 
     def cells(result: dict[str, Any], widths: tuple[int, ...]) -> list[list[str]]:
@@ -242,21 +234,18 @@ def report(results: dict[str, Any]) -> None:
 
 def main() -> None:
     options = common.arguments(__doc__, ("--part", {"choices": ["quality", "generated", "speed", "sparse"]}))
-    if options.report is not None:
-        report(common.latest("families", options.report)["results"])
-        return
     parts: dict[str, Callable[[], Any]] = {
         "generated": generated,
         "speed": speed,
         "sparse": sparse,
         "quality": lambda: quality(options),
     }
-    chosen = [options.part] if options.part else list(parts)
-    rows = {name: parts[name]() for name in chosen}
-    versions = {"nearkin": nk.__version__, "numpy": np.__version__}
-    results = common.merge_last("families", "results", rows)
-    print(common.save("families", {"results": results}, versions=versions))
-    report(results)
+
+    def measure() -> dict[str, Any]:
+        rows = common.measure_parts(parts, [options.part] if options.part else None)
+        return {"results": common.merge_last("families", "results", rows)}
+
+    common.run("families", options, measure, report, "numpy")
 
 
 if __name__ == "__main__":

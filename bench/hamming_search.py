@@ -2,7 +2,7 @@
 
     python bench/hamming_search.py [radius wide top pairs growth]
 
-Without a name all sections run; `tables` writes the docs from the last run of each. `--scale 10` divides all sizes.
+Without a name all sections run. `--scale 10` divides all sizes.
 
 One thread, CPU seconds of the process, the median of three if a figure takes less than ten seconds. Half of the queries
 are planted (a stored fingerprint with 0 to radius bits flipped), half are random. nearkin must return what its scan
@@ -18,13 +18,13 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import datetime
+import itertools
 import json
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,11 @@ class Section:
 
 def median_cpu(work: Callable[[], Any], repeat: int = 3) -> tuple[float, Any]:
     """Return the median CPU seconds of `work()` and its last result; it runs once if it takes long."""
-    times = []
-    result = None
-    for _ in range(repeat):
-        start = time.process_time()
-        result = work()
-        times.append(time.process_time() - start)
-        if times[0] > 10:
-            break
+    cpu, _, result = common.timed(work)
+    times = [cpu]
+    for _ in range(repeat - 1 if cpu <= 10 else 0):
+        cpu, _, result = common.timed(work)
+        times.append(cpu)
     return statistics.median(times), result
 
 
@@ -85,11 +82,15 @@ def build_index(
     codes: Any, bits: int, radius: int | None, method: Any = "auto", **options: Any
 ) -> tuple[float, nk.HammingIndex]:
     """Return the CPU seconds of adding everything and building tables, and the index."""
-    start = time.process_time()
-    index = nk.HammingIndex(bits, method, radius=radius, **options)
-    index.add(None, codes)
-    index.search(codes[:1], radius=0 if radius is None else radius)
-    return time.process_time() - start, index
+
+    def build() -> nk.HammingIndex:
+        index = nk.HammingIndex(bits, method, radius=radius, **options)
+        index.add(None, codes)
+        index.search(codes[:1], radius=0 if radius is None else radius)
+        return index
+
+    cpu, _, index = common.timed(build)
+    return cpu, index
 
 
 def plan_figures(index: nk.HammingIndex, radius: int) -> Row:
@@ -150,24 +151,16 @@ def text_windows(data: Path, n: int) -> Iterator[list[str]]:
     sources = [text for name in CORPORA for text in common.texts(data, name)]
     room = sum(max(len(text) - WINDOW, 0) for text in sources)
     step = max(1, room // n)
-    batch: list[str] = []
-    options = 0
-    for text in sources:
-        for start in range(0, max(len(text) - WINDOW, 0), step):
-            batch.append(text[start : start + WINDOW])
-            if len(batch) == 100_000:
-                options += len(batch)
-                yield batch
-                batch = []
-                if options >= n:
-                    return
-    yield batch[: n - options]
+    windows = (text[at : at + WINDOW] for text in sources for at in range(0, max(len(text) - WINDOW, 0), step))
+    windows = itertools.islice(windows, n)
+    while batch := list(itertools.islice(windows, 100_000)):
+        yield batch
 
 
 def text_codes(data: Path, n: int, bits: int) -> Codes:
     """Return SimHash fingerprints of n overlapping windows of real texts, in random order."""
     recipe = nk.Recipe(f"char:4|count|xxh3|simhash:{bits}")
-    parts = [np.asarray(nk.fingerprint(batch, recipe)) for batch in text_windows(data, n) if batch]
+    parts = [np.asarray(nk.fingerprint(batch, recipe)) for batch in text_windows(data, n)]
     codes = np.concatenate(parts)
     return np.ascontiguousarray(codes[np.random.default_rng(6).permutation(len(codes))])
 
@@ -246,8 +239,9 @@ def measure_peers_radius(section: Section, task: str, codes: Any, queries: Any, 
     before = rss()
     build, multi = median_cpu(lambda: add_all(faiss.IndexBinaryMultiHash(64, 4, 16), codes), 1)
     multi.nflip = 0
+    few = queries[: max(200, len(queries) // 5)]
     candidates = {
-        "faiss IndexBinaryMultiHash 4x16": (multi, queries[: max(200, len(queries) // 5)], build, (rss() - before) / n),
+        "faiss IndexBinaryMultiHash 4x16": (multi, few, build, (rss() - before) / n),
         "faiss IndexBinaryFlat": (add_all(faiss.IndexBinaryFlat(64), codes), queries[:64], 0.0, 8.0),
     }
     for who, (index, part, build, size) in candidates.items():
@@ -390,7 +384,7 @@ def measure_growth(section: Section) -> None:
     """Measure radius 3 of 64 as n grows; each size runs in its own process, so that its peak is its own."""
     for n in (1_000_000, 10_000_000, 100_000_000):
         if section.options.only in ("", str(n)):
-            command = [sys.executable, __file__, "--grow", str(section.size(n)), "--limit", str(30 * section.size(n))]
+            command = [sys.executable, __file__, "--grow", str(section.size(n))]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise SystemExit(done.stderr)
@@ -399,26 +393,16 @@ def measure_growth(section: Section) -> None:
                 section.add(row.pop("task"), row.pop("who"), **row)
 
 
-def grow(n: int, limit: int) -> None:
+def grow(n: int) -> None:
     """Measure one size: methods, build, memory, save, open, verify. Print a JSON object per line."""
     radius, count = 3, 10_000
     codes = random_codes(64, n, 1)
     queries = queries_near(codes, 64, count, radius, 2)
-    if n <= 10_000_000:
-        ways: dict[str, Row] = {
-            "auto": {},
-            "blocks": {"method": "blocks"},
-            "tables": {"method": "tables"},
-            "multi": {"method": "multi"},
-        }
-    else:
-        ways = {}
-    ways["auto, memory_limit of 30 bytes each"] = {"memory_limit": limit}
+    ways: dict[str, Row] = {method: {"method": method} for method in ("auto", "blocks", "tables", "multi")}
+    ways = {**(ways if n <= 10_000_000 else {}), "auto, memory_limit of 30 bytes each": {"memory_limit": 30 * n}}
     task = f"radius {radius} of 64"
     for who, options in ways.items():
-        wall = time.perf_counter()
-        build, index = build_index(codes, 64, radius, **options)
-        wall = time.perf_counter() - wall
+        _, wall, (build, index) = common.timed(lambda options=options: build_index(codes, 64, radius, **options))
         seconds, hits = median_cpu(lambda index=index: index.search(queries, radius=radius))
         row = {"n": n, "qps": count / seconds, "build": build, "build_wall": wall, "bytes_each": index.nbytes / n}
         row |= {"matches": len(hits.ids), "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
@@ -432,32 +416,18 @@ def grow(n: int, limit: int) -> None:
     same = bool(np.array_equal(result.ids, hits.ids[: len(result.ids)]))
     row = {"n": n, "qps": len(few) / seconds, "build": 0.0, "bytes_each": index.nbytes / n, "equal": same}
     print(json.dumps({"task": task, "who": "scan", **row, "candidates": n, "probes": 0, "tables": 0}))
-    if n <= 1_000_000:
-        _, index = build_index(codes, 64, None, "bits")
-        seconds, _ = median_cpu(lambda: index.search(queries[:50], radius=radius), 1)
-        row = {"n": n, "qps": 50 / seconds, "build": 0.0, "bytes_each": index.nbytes / n}
-        print(json.dumps({"task": task, "who": "bits", **row, "candidates": n * 16, "probes": 32, "tables": 64}))
 
 
 def stored(index: nk.HammingIndex, queries: Any, radius: int, hits: nk.SearchResult) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "codes.nks"
-        clock = [time.perf_counter()]
-        index.save(path)
-        clock.append(time.perf_counter())
-        opened = nk.HammingIndex.open(path)
-        clock.append(time.perf_counter())
-        item = opened.search(queries[:1], radius=radius)
-        clock.append(time.perf_counter())
-        opened.verify()
-        clock.append(time.perf_counter())
+        _, save, _ = common.timed(lambda: index.save(path))
+        _, open_, opened = common.timed(lambda: nk.HammingIndex.open(path))
+        _, first, item = common.timed(lambda: opened.search(queries[:1], radius=radius))
+        _, verify, _ = common.timed(opened.verify)
         same = np.array_equal(opened.search(queries, radius=radius).ids, hits.ids) and len(item) == 1
         size = path.stat().st_size
-    save, open_, first, verify = np.diff(clock).tolist()
     return {"bytes": size, "save": save, "open": open_, "first_search": first, "verify": verify, "equal": bool(same)}
-
-
-FILE_TIMES = (("save", 1), ("open", 1000), ("first_search", 1000), ("verify", 1))
 
 
 def format_number(value: Any) -> str:
@@ -470,43 +440,23 @@ def format_number(value: Any) -> str:
     return f"{value:.3g}"
 
 
-def table_radius(rows: list[Row]) -> str:
-    columns = {"qps": "queries per CPU second", "build": "build, s", "bytes_each": "bytes each", "recall": "recall"}
-    return task_table(rows, {**columns, "tables": "tables"})
-
-
 def table_growth(rows: list[Row]) -> str:
     searches = sorted((row for row in rows if row["task"] != "file"), key=lambda row: (row["who"], row["n"]))
+    names = ("bytes_each", "build", "peak_gb", "tables", "candidates")
     lines = [
-        [
-            row["who"],
-            format_number(row["n"]),
-            format_number(1e6 / row["qps"]),
-            *format_cells(row, ("bytes_each", "build", "peak_gb", "tables", "candidates")),
-        ]
+        [row["who"], format_number(row["n"]), format_number(1e6 / row["qps"]), *format_cells(row, names)]
         for row in searches
     ]
     header = ["method", "n", "µs per query", "bytes each", "build, s", "peak GB", "tables", "candidates"]
-    files = [
-        [
-            format_number(row["n"]),
-            format_number(row["bytes"] / 1e9),
-            *(format_number(row[each] * unit) for each, unit in FILE_TIMES),
-        ]
-        for row in rows
-        if row["task"] == "file"
-    ]
-    names = ["n", "GB", "save, s", "open, ms", "first query, ms", "verify, s"]
-    return common.table(header, lines) + "\n\n" + common.table(names, files)
-
-
-def table_top(rows: list[Row]) -> str:
-    columns = {"qps": "queries per CPU second", "recall": "recall", "tenth_distance": "mean distance of the tenth"}
-    return task_table(rows, columns)
-
-
-def table_pairs(rows: list[Row]) -> str:
-    return task_table(rows, {"seconds": "CPU s", "pairs": "pairs"})
+    files: dict[str, Callable[[Row], str]] = {
+        "GB": lambda row: format_number(row["bytes"] / 1e9),
+        "save, s": lambda row: format_number(row["save"]),
+        "open, ms": lambda row: format_number(1000 * row["open"]),
+        "first query, ms": lambda row: format_number(1000 * row["first_search"]),
+        "verify, s": lambda row: format_number(row["verify"]),
+    }
+    by_size = {format_number(row["n"]): row for row in rows if row["task"] == "file"}
+    return common.table(header, lines) + "\n\n" + common.table_of("n", files, by_size)
 
 
 def table_summary(sections: dict[str, list[Row]]) -> str:
@@ -514,26 +464,21 @@ def table_summary(sections: dict[str, list[Row]]) -> str:
     lines = []
     for name, figure in (("radius", "qps"), ("wide", "qps"), ("top", "qps"), ("pairs", "seconds")):
         unit = "queries per CPU second" if figure == "qps" else "CPU s"
-        for task, group in by_task(sections.get(name, [])):
+        rows = sections.get(name, [])
+        for task in dict.fromkeys(row["task"] for row in rows):
+            group = [row for row in rows if row["task"] == task]
             mine = next((row for row in group if row["who"] in ("nearkin", "nearkin, build and join")), None)
             if mine is not None:
                 power = 1 if figure == "qps" else -1
-                others = [(row["who"], (mine[figure] / row[figure]) ** power) for row in group if row is not mine]
-                lines.append([task, f"{format_number(mine[figure])} {unit}", format_ratios(others)])
+                others = [(row["who"].removeprefix("nearkin, "), row[figure]) for row in group if row is not mine]
+                times = "; ".join(f"{who} {common.ratio((mine[figure] / value) ** power)}" for who, value in others)
+                lines.append([task, f"{format_number(mine[figure])} {unit}", times])
     searches = [row for row in sections.get("growth", []) if row["task"] != "file" and row["who"].startswith("auto")]
     if searches:
         row = max(searches, key=lambda row: row["n"])
         figures = f"{format_number(1e6 / row['qps'])} µs per query, {format_number(row['bytes_each'])} bytes each"
         lines.append([f"{row['task']}, n = {row['n']:,}", figures, ""])
     return common.table(["task", "nearkin", "times the others"], lines)
-
-
-def by_task(rows: list[Row]) -> list[tuple[str, list[Row]]]:
-    return [(task, [row for row in rows if row["task"] == task]) for task in dict.fromkeys(row["task"] for row in rows)]
-
-
-def format_ratios(others: list[tuple[str, float]]) -> str:
-    return "; ".join(f"{who.removeprefix('nearkin, ')} {common.ratio(times)}" for who, times in others)
 
 
 PYBIND_WORKER = """
@@ -566,21 +511,29 @@ SECTIONS: dict[str, Callable[[Section], None]] = {
     "pairs": measure_pairs,
     "growth": measure_growth,
 }
-TABLES: dict[str, Callable[[list[Row]], str]] = {
-    "radius": table_radius,
-    "wide": table_radius,
-    "top": table_top,
-    "pairs": table_pairs,
-    "growth": table_growth,
+RADIUS_COLUMNS = {
+    "qps": "queries per CPU second",
+    "build": "build, s",
+    "bytes_each": "bytes each",
+    "recall": "recall",
+    "tables": "tables",
+}
+COLUMNS: dict[str, dict[str, str]] = {
+    "radius": RADIUS_COLUMNS,
+    "wide": RADIUS_COLUMNS,
+    "top": {"qps": "queries per CPU second", "recall": "recall", "tenth_distance": "mean distance of the tenth"},
+    "pairs": {"seconds": "CPU s", "pairs": "pairs"},
 }
 
 
 def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/benchmarks.md and docs/hamming.md."""
     sections = run["sections"]
-    for name, make in TABLES.items():
+    for name, columns in COLUMNS.items():
         if sections.get(name):
-            common.splice("benchmarks.md", f"hamming-{name}", make(sections[name]))
+            common.splice("benchmarks.md", f"hamming-{name}", task_table(sections[name], columns))
+    if sections.get("growth"):
+        common.splice("benchmarks.md", "hamming-growth", table_growth(sections["growth"]))
     common.splice("hamming.md", "hamming-summary", table_summary(sections))
 
 
@@ -599,30 +552,26 @@ def save_section(name: str, rows: list[Row], only: str) -> None:
 def main() -> None:
     options = common.arguments(
         __doc__,
-        ("sections", {"nargs": "*", "help": f"{', '.join(SECTIONS)}, tables (default: all)"}),
+        ("sections", {"nargs": "*", "help": f"{', '.join(SECTIONS)} (default: all)"}),
         ("--scale", {"type": int, "default": 1, "help": "divides every size; such a run is not saved"}),
         ("--only", {"default": "", "help": "one task of a section: 8of64, text256, 10m, 100000000, ..."}),
         ("--grow", {"type": int, "help": "one size of the growth section, in this process"}),
-        ("--limit", {"type": int, "default": 0}),
     )
     if options.report is not None:
         report(common.latest("hamming", options.report))
         return
     nk.set_num_threads(1)
     if options.grow:
-        grow(options.grow, options.limit)
+        grow(options.grow)
         return
-    names = options.sections or [*SECTIONS, "tables"]
-    if unknown := set(names) - {*SECTIONS, "tables"}:
-        raise SystemExit(f"no section {unknown.pop()}; use {', '.join(SECTIONS)} or tables")
-    for name in names:
-        if name == "tables":
-            report(common.latest("hamming"))
-            continue
+    if unknown := set(options.sections) - SECTIONS.keys():
+        raise SystemExit(f"no section {unknown.pop()}; use {', '.join(SECTIONS)}")
+    for name in options.sections or SECTIONS:
         section = Section(options)
         SECTIONS[name](section)
         if options.scale == 1:
             save_section(name, section.rows, options.only)
+            report(common.latest("hamming"))
 
 
 if __name__ == "__main__":

@@ -71,6 +71,14 @@ def rensa_signatures(sets: Iterable[list[str]]) -> np.ndarray:
     return np.array([item.digest() for item in rensa_one_by_one(sets)])
 
 
+def gaoya_index(texts: list[str]) -> None:
+    from gaoya.minhash import MinHashStringIndex
+
+    index = MinHashStringIndex(32, 0.8, 16, 8, NUM_PERM, "word", True, (3, 3))
+    for i, text in enumerate(texts):
+        index.insert_document(i, text)
+
+
 def gaoya_similarities(left: list[list[str]], right: list[list[str]]) -> np.ndarray:
     from gaoya.minhash import MinHashStringIndex
 
@@ -83,15 +91,12 @@ def gaoya_similarities(left: list[list[str]], right: list[list[str]]) -> np.ndar
     return result
 
 
-def time_rounds(call: Callable[[], Any]) -> Callable[[], tuple[float, float]]:
-    return lambda: common.timed(call)[:2]
-
-
 def main() -> None:
     options = common.arguments(__doc__, ("--rounds", {"type": int, "default": 5}))
-    if options.report is not None:
-        report(common.latest("minhash", options.report))
-        return
+    common.run("minhash", options, lambda: measure(options), report, "gaoya", "rensa", "datasketch")
+
+
+def measure(options: Any) -> dict[str, Any]:
     nk.set_num_threads(1)
     texts = list(common.pieces(common.texts(options.data, "en_20news"), 1000))[:10_000]
     sets = [shingles(text) for text in texts]
@@ -100,33 +105,17 @@ def main() -> None:
     item, classic = nk.MinHash(NUM_PERM, scheme="one"), nk.MinHash(NUM_PERM, scheme="classic")
     fast = nk.MinHash(NUM_PERM, scheme="fast")
 
-    def gaoya() -> None:
-        from gaoya.minhash import MinHashStringIndex
-
-        index = MinHashStringIndex(
-            hash_size=32,
-            jaccard_threshold=0.8,
-            num_bands=16,
-            band_size=8,
-            num_hashes=NUM_PERM,
-            analyzer="word",
-            lowercase=True,
-            ngram_range=(3, 3),
-        )
-        for i, text in enumerate(texts):
-            index.insert_document(i, text)
-
     candidates = {
-        "nearkin one, from text": time_rounds(lambda: nk.signature(texts, RECIPE)),
-        "nearkin fast, from text": time_rounds(lambda: nk.signature(texts, RECIPE + ":fast")),
-        "nearkin classic, from text": time_rounds(lambda: nk.signature(texts, RECIPE + ":classic")),
-        "gaoya, from text (with its index)": time_rounds(gaoya),
-        "rensa RMinHash, update, from shingles": time_rounds(lambda: rensa_one_by_one(sets)),
-        "rensa RMinHash, from_token_sets, from shingles": time_rounds(lambda: rensa_batch(sets)),
-        "datasketch bulk, from shingles": time_rounds(lambda: datasketch_signatures(sets)),
-        "nearkin one, ready hashes": time_rounds(lambda: item.signature_hashes(hashes, offsets)),
-        "nearkin fast, ready hashes": time_rounds(lambda: fast.signature_hashes(hashes, offsets)),
-        "nearkin classic, ready hashes": time_rounds(lambda: classic.signature_hashes(hashes, offsets)),
+        "nearkin one, from text": common.timer(nk.signature, texts, RECIPE),
+        "nearkin fast, from text": common.timer(nk.signature, texts, RECIPE + ":fast"),
+        "nearkin classic, from text": common.timer(nk.signature, texts, RECIPE + ":classic"),
+        "gaoya, from text (with its index)": common.timer(gaoya_index, texts),
+        "rensa RMinHash, update, from shingles": common.timer(rensa_one_by_one, sets),
+        "rensa RMinHash, from_token_sets, from shingles": common.timer(rensa_batch, sets),
+        "datasketch bulk, from shingles": common.timer(datasketch_signatures, sets),
+        "nearkin one, ready hashes": common.timer(item.signature_hashes, hashes, offsets),
+        "nearkin fast, ready hashes": common.timer(fast.signature_hashes, hashes, offsets),
+        "nearkin classic, ready hashes": common.timer(classic.signature_hashes, hashes, offsets),
     }
     counts = {name: 30_000 if "ready" in name else len(texts) for name in candidates}
     result = common.rounds(candidates, options.rounds)
@@ -146,9 +135,7 @@ def main() -> None:
         for name, make in makers.items()
     }
     errors["gaoya"] = float(np.abs(gaoya_similarities(left, right) - true).mean())
-    about = {"versions": common.versions("gaoya", "rensa", "datasketch"), "documents": len(texts)}
-    print(common.save("minhash", {"speed": result, "mean_absolute_error": errors}, **about))
-    report(common.latest("minhash"))
+    return {"documents": len(texts), "speed": result, "mean_absolute_error": errors}
 
 
 def report(run: dict[str, Any]) -> None:

@@ -31,20 +31,10 @@ import common
 import nearkin as nk
 
 NAMES = (
-    "status.php",
-    "upload.php",
-    "list.php",
-    "query.php",
-    "editor.php",
-    "mailer.php",
-    "env.jsp",
-    "files.jsp",
-    "info.asp",
-    "report.py",
-    "env.pl",
-    "clean.sh",
+    "status.php upload.php list.php query.php editor.php mailer.php "
+    "env.jsp files.jsp info.asp report.py env.pl clean.sh"
 )
-SCRIPTS = {name: (common.DATA / "scripts" / f"{name}.txt").read_text("utf-8") for name in NAMES}
+SCRIPTS = {name: (common.DATA / "scripts" / f"{name}.txt").read_text("utf-8") for name in NAMES.split()}
 SEED = 20261123
 EACH = 24
 
@@ -159,7 +149,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def measure_scripts(folder: Path, ways: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def measure_scripts(folder: Path) -> dict[str, Any]:
     """Measure all scripts, both halves, and recall by rule."""
     families, rules = {}, {}
     for name, variants in scripts().items():
@@ -169,7 +159,7 @@ def measure_scripts(folder: Path, ways: dict[str, dict[str, Any]]) -> dict[str, 
             families[str(path)], rules[str(path)] = name, rule
     rank = {name: position for position, name in enumerate(SCRIPTS)}
     results: dict[str, Any] = {}
-    for way, options in ways.items():
+    for way, options in WAYS.items():
         clusters = cluster_files(sorted(families), **options)
         results[way] = {"all": pair_quality(families, clusters)}
         for half, name in ((0, "chosen on"), (1, "shown on")):
@@ -184,7 +174,7 @@ def measure_scripts(folder: Path, ways: dict[str, dict[str, Any]]) -> dict[str, 
     return results
 
 
-def measure_releases(folder: Path, data: Path, ways: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def measure_releases(folder: Path, data: Path) -> dict[str, Any]:
     with tarfile.open(data / "files_variants.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     with gzip.open(data / "files_variants.tsv.gz", "rt", encoding="utf-8") as lines:
@@ -194,22 +184,18 @@ def measure_releases(folder: Path, data: Path, ways: dict[str, dict[str, Any]]) 
     for row in rows:
         (position,) = [full for short, full in paths.items() if short.endswith(row["path"])]
         families[position] = row["family"]
-    return {way: pair_quality(families, cluster_files(sorted(families), **options)) for way, options in ways.items()}
+    return {way: pair_quality(families, cluster_files(sorted(families), **options)) for way, options in WAYS.items()}
 
 
 def main() -> None:
-    options = common.arguments(__doc__, ("--thresholds", {"action": "store_true", "help": "all thresholds of text"}))
-    ways = dict(WAYS)
-    if options.thresholds:
-        for threshold in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
-            ways[f"ssdeep 80, text {threshold}"] = {"also": "text", "text_threshold": threshold}
+    options = common.arguments(__doc__)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "scripts").mkdir()
         (folder / "releases").mkdir()
         results = {
-            "scripts": measure_scripts(folder / "scripts", ways),
-            "releases": measure_releases(folder / "releases", options.data, ways),
+            "scripts": measure_scripts(folder / "scripts"),
+            "releases": measure_releases(folder / "releases", options.data),
         }
     path = common.save("patterns-files", results, versions=common.versions())
     print(path.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Templates of log lines, compared with other parsers (docs/patterns.md, "Log lines").
 
-    python bench/patterns_lines.py --data ../shared/data [--part quality|halves|speed|memory] [--peers PYTHON]
+    python bench/patterns_lines.py --data ../shared/data [--part quality|speed|memory] [--peers PYTHON]
 
 Quality: the shared LogHub sets (8 systems of 2,000 lines), each parsed alone with default settings. The measures are
 those of LogPAI's benchmark: *GA*, the share of lines whose group equals the group of an event; *FGA*, the F1 of groups,
@@ -9,10 +9,7 @@ event. Templates are normalised as in that benchmark: a word that contains a var
 are one, and white space is one blank.
 
 Peers run in the interpreter `--peers` with drain3 and logparser3: Drain3 with its defaults and with the masks of its
-example; Brain of logparser3 without settings, and with those that its authors publish for each set. The tree uses
-the same masked templates and merges by the number of children of a node; its best limit of six is an upper bound.
-
-`halves` chooses the evidence threshold on four sets and scores the other four, in all 70 ways.
+example; Brain of logparser3 without settings, and with those that its authors publish for each set.
 
 Speed: CPU seconds of one thread on lines with fresh numbers. Memory: the peak of a process over a growing number of
 lines of 1,000 templates.
@@ -21,13 +18,11 @@ lines of 1,000 templates.
 from __future__ import annotations
 
 import collections
-import itertools
 import json
 import random
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,9 +32,6 @@ import pyarrow as pa
 
 import common
 import nearkin as nk
-from nearkin._core import FormTable, LineTemplates, add_lines, line_forms
-from nearkin.patterns.inputs import read_batches
-from nearkin.patterns.tables import split_bytes, template_text
 
 Sets = dict[str, list[dict[str, Any]]]
 Parsed = tuple[list[Any], list[str]]
@@ -85,65 +77,6 @@ def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float
 def parse_nearkin(lines: list[str]) -> Parsed:
     result = nk.LogTemplates().fit(lines).match_many(lines)
     return result["id"].to_pylist(), result["pattern"].to_pylist()
-
-
-def parse_tree(lines: list[str], limit: int) -> Parsed:
-    """Merge the masked templates in a tree of words: a node with `limit` children or more becomes a wildcard."""
-    words = [tuple(template_text(form).split()) for form in line_forms([line.encode() for line in lines])]
-    groups = {form: form for form in words}
-    for at in range(max(map(len, groups), default=0)):
-        children: dict[tuple[int, tuple[str, ...]], set[str]] = collections.defaultdict(set)
-        for form in groups.values():
-            if at < len(form):
-                children[len(form), form[:at]].add(form[at])
-        for key, form in groups.items():
-            if at < len(form) and len(children[len(form), form[:at]]) >= limit:
-                groups[key] = (*form[:at], "<*>", *form[at + 1 :])
-    return [groups[form] for form in words], [" ".join(groups[form]) for form in words]
-
-
-def parse_with_evidence(lines: list[str], threshold: int) -> Parsed:
-    (batch,) = read_batches(lines, "lines")
-    table = FormTable(64, 1 << 20)
-    add_lines(table, batch.items)
-    results = LineTemplates(table, [], [], threshold)
-    arrays = results.arrays()
-    texts = [template_text(form) for form in split_bytes(arrays["form_ends"], arrays["forms"])]
-    rows = results.find(batch.items)[0].tolist()
-    return rows, [texts[row] for row in rows]
-
-
-def halves(data: Path) -> dict[str, Any]:
-    all_sets = sets(data)
-    values = (6, 8, 10, 12, 14, 16, 18, 20, 24, 32)
-    by_value: dict[int, dict[str, dict[str, float]]] = {
-        value: {
-            system: scores(records, parse_with_evidence([record["text"] for record in records], value))
-            for system, records in all_sets.items()
-        }
-        for value in values
-    }
-
-    def mean(value: int, systems: Sequence[str], measure: str) -> float:
-        return sum(by_value[value][system][measure] for system in systems) / len(systems)
-
-    shown: dict[str, list[float]] = {"GA": [], "FGA": [], "PA": []}
-    chosen: collections.Counter[int] = collections.Counter()
-    for half in itertools.combinations(sorted(all_sets), len(all_sets) // 2):
-        other = [system for system in all_sets if system not in half]
-        best = max(values, key=lambda value: (mean(value, half, "GA") + mean(value, half, "FGA"), -value))
-        chosen[best] += 1
-        for measure, hits in shown.items():
-            hits.append(mean(best, other, measure))
-    for value in values:
-        print(value, " ".join(f"{measure} {mean(value, list(all_sets), measure):.3f}" for measure in shown))
-    result = {
-        "by evidence": {value: {m: mean(value, list(all_sets), m) for m in shown} for value in values},
-        "chosen": dict(chosen),
-        "other half": {m: {"mean": sum(v) / len(v), "least": min(v)} for m, v in shown.items()},
-    }
-    print(result["chosen"], result["other half"])
-    return result
 
 
 PEER_PROGRAM = r"""
@@ -217,15 +150,11 @@ def quality(data: Path, python: str | None) -> dict[str, Any]:
     """Score every parser on every set."""
     all_sets = sets(data)
     results: dict[str, Any] = {}
-    own: dict[str, Callable[[list[str]], Parsed]] = {"nearkin": parse_nearkin}
-    own |= {f"tree {limit}": lambda lines, limit=limit: parse_tree(lines, limit) for limit in (4, 8, 16, 32, 64, 128)}
-    for name, parse in own.items():
-        results[name] = {}
-        for system, records in all_sets.items():
-            lines = [record["text"] for record in records]
-            start = time.process_time()
-            parsed = parse(lines)
-            results[name][system] = {**scores(records, parsed), "seconds": time.process_time() - start}
+    results["nearkin"] = {}
+    for system, records in all_sets.items():
+        lines = [record["text"] for record in records]
+        cpu, _, parsed = common.timed(lambda lines=lines: parse_nearkin(lines))
+        results["nearkin"][system] = {**scores(records, parsed), "seconds": cpu}
     for name in ("drain3", "drain3 masks", "brain", "brain published") if python else ():
         result = run_peer(python or sys.executable, name, all_sets)
         results[name] = {
@@ -264,24 +193,16 @@ def speed(data: Path, python: str | None) -> dict[str, float]:
     column = fresh(data, 1_000_000)
     lines = column.to_pylist()
     results: dict[str, float] = {"bytes a line": column.nbytes / len(column)}
-    templates = nk.LogTemplates()
-
-    def timed(name: str, call: Callable[[], object]) -> None:
-        times = []
-        for _ in range(3):
-            start = time.process_time()
-            call()
-            times.append(time.process_time() - start)
-        results[name] = len(lines) / sorted(times)[1]
-        print(f"{name:24} {results[name]:12,.0f} lines/s")
-
-    timed("fit, column", lambda: templates.fit(column))
-    timed("fit, list of str", lambda: templates.fit(lines))
-    start = time.process_time()
-    results["templates"] = len(templates)
-    results["merging, seconds"] = time.process_time() - start
-    timed("match, column", lambda: templates.match_many(column))
-    timed("match, list of str", lambda: templates.match_many(lines))
+    templates = nk.LogTemplates().fit(column)
+    calls = {
+        "fit, column": common.timer(lambda: nk.LogTemplates().fit(column)),
+        "fit, list of str": common.timer(lambda: nk.LogTemplates().fit(lines)),
+        "match, column": common.timer(templates.match_many, column),
+        "match, list of str": common.timer(templates.match_many, lines),
+    }
+    cpu, _, results["templates"] = common.timed(lambda: len(templates))
+    results["merging, seconds"] = cpu
+    results |= {name: len(lines) / figures["cpu"] for name, figures in common.rounds(calls, 3).items()}
     mixed = {"mixed": [{"text": line} for line in lines[:100_000]]}
     for name in ("drain3", "drain3 masks") if python else ():
         results[name] = len(mixed["mixed"]) / run_peer(python or sys.executable, name, mixed)["mixed"]["seconds"]
@@ -321,17 +242,16 @@ def memory(millions: int) -> dict[str, Any]:
 def main() -> None:
     options = common.arguments(
         __doc__,
-        ("--part", {"choices": ["quality", "halves", "speed", "memory"], "help": "run only this part"}),
+        ("--part", {"choices": ["quality", "speed", "memory"], "help": "run only this part"}),
         ("--peers", {"help": "a Python interpreter with drain3 and logparser3"}),
         ("--millions", {"type": int, "default": 10, "help": "lines of the memory part"}),
     )
     parts: dict[str, Callable[[], Any]] = {
         "quality": lambda: quality(options.data, options.peers),
-        "halves": lambda: halves(options.data),
         "speed": lambda: speed(options.data, options.peers),
         "memory": lambda: memory(options.millions),
     }
-    results = {name: run() for name, run in parts.items() if options.part in (None, name)}
+    results = common.measure_parts(parts, [options.part] if options.part else None)
     print(common.save("patterns-lines", {"results": results}, versions=common.versions()))
 
 

@@ -8,7 +8,6 @@
 3. *Speed*: strings per CPU second of `fit` and `table`, with distinct strings only.
 
 The threshold was chosen on the bases and the strings of even rank; those of odd rank are reported separately.
-`--thresholds` measures other thresholds.
 
 Bases are in `data/payloads.json`: <n> stands for a name, <i> for a number, <x> for hexadecimal digits, <h> for a host,
 <l:X> for one or more X with commas; a mark is a technique of sqlmap, and the shortest public string with it is a base.
@@ -25,7 +24,6 @@ import json
 import random
 import re
 import string
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -74,28 +72,20 @@ def spaces_text(text: str, draw: random.Random) -> str:
     return text.replace(" ", way.format(n=name_text(draw)))
 
 
-def percent_text(text: str) -> str:
-    return quote(text, safe="")
+def escape_text(text: str, form: str) -> str:
+    """Write signs by their code; letters, digits and spaces stay."""
+    return "".join(letter if letter.isalnum() or letter == " " else form.format(ord(letter)) for letter in text)
 
 
-def plus_text(text: str) -> str:
-    return percent_text(text).replace("%20", "+")
-
-
-def entities_text(text: str) -> str:
-    return "".join(letter if letter.isalnum() or letter == " " else f"&#{ord(letter)};" for letter in text)
-
-
-def escapes_text(text: str) -> str:
-    return "".join(letter if letter.isalnum() or letter == " " else f"\\u{ord(letter):04x}" for letter in text)
-
-
-def wide_text(text: str) -> str:
-    return "".join(f"%u{ord(letter):04x}" if letter in "'\"<>()= " else letter for letter in text)
-
-
-def base64_text(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+ENCODINGS: list[Callable[[str], str]] = [
+    lambda text: quote(text, safe=""),
+    lambda text: quote(text, safe=" ").replace(" ", "+"),
+    lambda text: quote(quote(text, safe=""), safe=""),
+    lambda text: "".join(f"%u{ord(letter):04x}" if letter in "'\"<>()= " else letter for letter in text),
+    lambda text: base64.b64encode(text.encode()).decode(),
+    lambda text: escape_text(text, "&#{};"),
+    lambda text: escape_text(text, "\\u{:04x}"),
+]
 
 
 def mutated(family: str, base: str, draw: random.Random) -> str:
@@ -103,13 +93,8 @@ def mutated(family: str, base: str, draw: random.Random) -> str:
     text = fill(base, draw)
     if family == "sql":
         joined = "" if text.startswith(";") else " "
-        text = (
-            around_text(WORDS["ways_in"], draw)
-            + around_text(WORDS["where"], draw)
-            + joined
-            + text
-            + around_text(WORDS["ways_out"], draw)
-        )
+        before = around_text(WORDS["ways_in"], draw) + around_text(WORDS["where"], draw)
+        text = before + joined + text + around_text(WORDS["ways_out"], draw)
         if joined and draw.random() < 0.3:
             text = text.replace(" and ", " or ", 1)
         if draw.random() < 0.3:
@@ -129,16 +114,7 @@ def mutated(family: str, base: str, draw: random.Random) -> str:
         return around_text(WORDS["paths_in"], draw) + step + text + around_text(WORDS["paths_out"], draw)
     if draw.random() < 0.4:
         text = case_text(text, draw)
-    ways: list[Callable[[str], str]] = [
-        percent_text,
-        plus_text,
-        lambda text: percent_text(percent_text(text)),
-        wide_text,
-        base64_text,
-        entities_text,
-        escapes_text,
-    ]
-    return draw.choice(ways)(text) if draw.random() < 0.5 else text
+    return draw.choice(ENCODINGS)(text) if draw.random() < 0.5 else text
 
 
 def bases(strings: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -191,8 +167,8 @@ def masked_components(payloads: Sequence[str]) -> list[Any]:
     return groups
 
 
-def group(payloads: Sequence[str], threshold: float) -> list[Any]:
-    return list(nk.PayloadGroups(threshold=threshold).fit(payloads).labels(payloads).to_pylist())
+def group(payloads: Sequence[str]) -> list[Any]:
+    return list(nk.PayloadGroups().fit(payloads).labels(payloads).to_pylist())
 
 
 def count_groups(groups: Sequence[Any]) -> dict[str, float]:
@@ -208,7 +184,7 @@ def count_groups(groups: Sequence[Any]) -> dict[str, float]:
     }
 
 
-def quality(strings: Sequence[str], payloads: Sequence[str], labels: Sequence[str], threshold: float) -> dict[str, Any]:
+def quality(strings: Sequence[str], payloads: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
     """Measure public strings and mutations: all, and the even and odd halves."""
     rank = {label: position for position, label in enumerate(dict.fromkeys(labels))}
     results: dict[str, Any] = {}
@@ -217,8 +193,8 @@ def quality(strings: Sequence[str], payloads: Sequence[str], labels: Sequence[st
         rows = [row for row, label in enumerate(labels) if half is None or rank[label] % 2 == half]
         mine = [payloads[row] for row in rows]
         results[name] = {
-            "public": count_groups(group(chunk, threshold)),
-            "mutations": group_quality(group(mine, threshold), [labels[row] for row in rows]),
+            "public": count_groups(group(chunk)),
+            "mutations": group_quality(group(mine), [labels[row] for row in rows]),
         }
     return results
 
@@ -227,34 +203,26 @@ def speed(strings: Sequence[str], rounds: int = 5) -> dict[str, float]:
     """Measure strings per CPU second of one thread."""
     many = list(dict.fromkeys(labelled(strings, each=2000)[0]))
     nk.set_num_threads(1)
-    cpu: dict[str, list[float]] = {"fit and table, public": [], "fit and table, mutations": [], "labels, mutations": []}
-    for _ in range(rounds):
-        for name, payloads in (("fit and table, public", strings), ("fit and table, mutations", many)):
-            groups = nk.PayloadGroups()
-            start = time.process_time()
-            groups.fit(payloads).table()
-            cpu[name].append(len(payloads) / (time.process_time() - start))
-        start = time.process_time()
-        groups.labels(many)
-        cpu["labels, mutations"].append(len(many) / (time.process_time() - start))
-    nk.set_num_threads(None)
-    return {**{name: sorted(values)[rounds // 2] for name, values in cpu.items()}, "mutations": len(many)}
+    fitted = nk.PayloadGroups().fit(many)
+    calls: dict[str, tuple[Sequence[str], Callable[[Sequence[str]], object]]] = {
+        "fit and table, public": (strings, lambda payloads: nk.PayloadGroups().fit(payloads).table()),
+        "fit and table, mutations": (many, lambda payloads: nk.PayloadGroups().fit(payloads).table()),
+        "labels, mutations": (many, fitted.labels),
+    }
+    timed = common.rounds({name: common.timer(call, payloads) for name, (payloads, call) in calls.items()}, rounds)
+    rates = {name: len(payloads) / timed[name]["cpu"] for name, (payloads, _) in calls.items()}
+    return {**rates, "mutations": len(many)}
 
 
 def main() -> None:
-    options = common.arguments(__doc__, ("--thresholds", {"action": "store_true", "help": "all thresholds"}))
+    options = common.arguments(__doc__)
     strings = [row["text"] for row in common.records(options.data, "url_httpparams_train") if row["label"] == "anom"]
     payloads, labels = labelled(strings)
-    results: dict[str, Any] = {"quality": quality(strings, payloads, labels, nk.PayloadGroups()._threshold)}
+    results: dict[str, Any] = {"quality": quality(strings, payloads, labels)}
     results["rival"] = {
         "public": count_groups(masked_components(strings)),
         "mutations": group_quality(masked_components(payloads), labels),
     }
-    if options.thresholds:
-        results["thresholds"] = {
-            str(threshold): quality(strings, payloads, labels, threshold)
-            for threshold in (0.5, 0.55, 0.59, 0.62, 0.65, 0.7)
-        }
     results["speed"] = speed(strings)
     path = common.save("patterns-payloads", results, versions=common.versions())
     print(path.read_text(encoding="utf-8"))

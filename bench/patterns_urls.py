@@ -1,4 +1,4 @@
-"""Patterns of URLs: grouping accuracy on sites with a known truth, compared with Drain3; articles; attacks; speed.
+"""Patterns of URLs: grouping accuracy on sites with a known truth, compared with Drain3; speed.
 
 Sites are generated from a seed. A site has one style or several: a REST API (collections, items, sub-resources,
 actions), pages (slugs, categories, languages, dates, static files), front controllers
@@ -18,8 +18,7 @@ Run `python bench/patterns_urls.py`; results go to `bench/runs/`.
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
+import itertools
 import json
 import random
 import re
@@ -35,7 +34,7 @@ import common
 WORD_LISTS = {
     name: words.split() for name, words in json.loads((common.DATA / "site_words.json").read_text("utf-8")).items()
 }
-NOUNS, ACTIONS, SINGULAR, WORDS, FIRST, LAST, CITIES, PROBES = WORD_LISTS.values()
+NOUNS, ACTIONS, SINGULAR, WORDS, FIRST, LAST, CITIES, PROBES, KINDS, ATTACKS = WORD_LISTS.values()
 SUFFIXES = ["pdf", "docx", "xlsx", "jpg", "png", "zip", "csv", "txt"]
 
 
@@ -109,9 +108,8 @@ COMMON = ["int"] * 8 + ["uuid"] * 4 + ["objectid", "hex", "token", "nanoid", "na
 
 def tree_of_files(r: random.Random) -> str:
     parts = [r.choice(WORDS) for _ in range(r.randint(0, 5))]
-    return "/".join(
-        [*parts, f"{r.choice(WORDS)}{r.choice(['', '_test', '-old'])}.{r.choice(['py', 'js', 'md', 'txt', 'go'])}"]
-    )
+    name, suffix = r.choice(WORDS) + r.choice(["", "_test", "-old"]), r.choice(["py", "js", "md", "txt", "go"])
+    return "/".join([*parts, f"{name}.{suffix}"])
 
 
 #: Values of parameters.
@@ -130,13 +128,7 @@ VALUES: dict[str, Callable[[random.Random], str]] = {
 }
 
 
-PARAMETERS = [
-    ("page", "int"), ("size", "int"), ("limit", "int"), ("offset", "int"), ("q", "text"), ("sort", "field"),
-    ("order", "order"), ("lang", "lang"), ("from", "date"), ("to", "date"), ("status", "status"), ("verbose", "flag"),
-    ("lat", "float"), ("lon", "float"), ("token", "token"), ("email", "email"), ("redirect", "url"), ("since", "time"),
-    ("cursor", "base64"),
-    ("ids", "int"), ("city", "city"), ("ip", "ip"), ("session", "hex"), ("v", "version"), ("ref", "slug"),
-]  # fmt: skip
+PARAMETERS = [tuple(word.split(":")) for word in KINDS]
 
 
 @dataclass
@@ -344,43 +336,20 @@ def probe(r: random.Random, interfaces: list[Interface]) -> str:
         return "/" + "/".join(r.sample(WORDS, r.choice([0, 0, 1]))) + "/" + r.choice(PROBES)
     if kind < 0.6:
         suffix = r.choice(["", "", "/", ".php", ".bak", ".zip", ".asp", ".jsp", ".old", ".txt", "~", ".tar.gz"])
-        name = (
-            r.choice(["", "old", "new", "admin", "test", "my", "the", "x"])
-            + r.choice(["", "-", "_"])
-            + r.choice(WORDS + NOUNS)
-        )
+        name = r.choice(["", "old", "new", "admin", "test", "my", "the", "x"])
+        name += r.choice(["", "-", "_"]) + r.choice(WORDS + NOUNS)
         return f"/{name}{r.choice(['', str(r.randint(1, 99))])}{suffix}"
     if kind < 0.8:
         # Words below a place that there is.
         position = r.choice(interfaces)
         literal = [part for part in position.path if isinstance(part, str)][: r.randint(0, 2)]
-        return "/" + "/".join(
-            [
-                *literal,
-                r.choice(WORDS)
-                + r.choice(["", "_backup", "-admin", ".bak", ".inc"])
-                + r.choice(["", "", str(r.randint(1, 9))]),
-            ]
-        )
+        word = r.choice(WORDS) + r.choice(["", "_backup", "-admin", ".bak", ".inc"])
+        return "/" + "/".join([*literal, word + r.choice(["", "", str(r.randint(1, 9))])])
     if kind < 0.9:
-        return (
-            "/"
-            + r.choice(["..%2f", "%2e%2e/", "..%5c"]) * r.randint(2, 6)
-            + "etc/passwd"
-            + r.choice(["", "%00", "%00.html"])
-        )
+        steps = r.choice(["..%2f", "%2e%2e/", "..%5c"]) * r.randint(2, 6)
+        return f"/{steps}etc/passwd" + r.choice(["", "%00", "%00.html"])
     position = r.choice(interfaces)
-    attack = r.choice(
-        [
-            "1'%20OR%20'1'='1",
-            "1%20UNION%20SELECT%201,2,3--",
-            "%3Cscript%3Ealert(1)%3C/script%3E",
-            "1;cat%20/etc/passwd",
-            "-1)%20and%20(2=2",
-            "{{7*7}}",
-            "%00",
-        ]
-    )
+    attack = r.choice(ATTACKS)
     path = position.request(r).split("?")[0]
     return f"{path}?{r.choice(['id', 'page', 'x', 'file'])}={attack}{r.randint(1, 99)}"
 
@@ -478,83 +447,28 @@ def accuracy() -> list[dict[str, Any]]:
         "nearkin": lambda site: group_nearkin(site, clients=False),
         "nearkin, clients": lambda site: group_nearkin(site, clients=True),
     }
-    if importlib.util.find_spec("drain3"):
+    if common.PEERS["drain3"].installed:
         candidates["Drain3"] = lambda site: group_drain3(site, masked=False)
         candidates["Drain3, masks"] = lambda site: group_drain3(site, masked=True)
         candidates["Drain3, masks, paths, 0.9"] = lambda site: group_drain3(site, masked=True, best=True)
     rows = []
-    for size in SIZES:
-        for noise in NOISE:
-            for seed in SEEDS:
-                site = make_site(size, seed, noise)
-                for name, group in candidates.items():
-                    # Large sites, and the peer, which is slower, have fewer seeds.
-                    limit = (1 if size > 1000 else 2) if name.startswith("Drain3") else 2 if size > 1000 else len(SEEDS)
-                    limit = 0 if size > 1000 and "paths" in name else limit
-                    if seed >= SEEDS[0] + limit:
-                        continue
-                    groups, seconds = group(site)
-                    row = {
-                        "interfaces": size, "noise": noise, "seed": seed, "candidate": name, "requests": len(groups),
-                        "accuracy": round(grouping_accuracy(site.truth, groups), 4),
-                        "ordinary": round(ordinary_accuracy(site.truth, groups), 4),
-                        "per_second": round(len(groups) / seconds),
-                    }  # fmt: skip
-                    rows.append(row)
-                    print(row, flush=True)
-    return rows
-
-
-def articles(data: Any) -> dict[str, Any]:
-    """Count the patterns that explain 99% of the articles of one site."""
-    from nearkin.patterns.urls import UrlPatterns
-
-    with gzip.open(data / "url_wikipedia_10k.txt.gz", "rt", encoding="utf-8") as lines:
-        urls = lines.read().split()
-    counts = UrlPatterns().fit(urls).table()["count"].to_pylist()
-    explained = needed = 0
-    for count in counts:
-        if explained < 0.99 * len(urls):
-            explained += count
-            needed += 1
-    return {"urls": len(urls), "patterns": len(counts), "patterns_of_99": needed, "explained": explained / len(urls)}
-
-
-def attacks(data: Any) -> list[dict[str, Any]]:
-    """Count the patterns of ordinary traffic that attack strings change."""
-    from urllib.parse import quote
-
-    from nearkin.patterns.urls import UrlPatterns
-
-    strings = [row["text"] for row in common.records(data, "url_httpparams_train") if row["label"] == "anom"]
-    rows = []
-    for seed in SEEDS:
-        site, r = make_site(200, seed, 0.0), random.Random(seed)
-        clean = {row["id"]: row["pattern"] for row in UrlPatterns().fit(site.urls, site.methods).table().to_pylist()}
-        urls, methods = list(site.urls), list(site.methods)
-        for attack in strings:
-            position = r.randrange(len(site.urls))
-            path, mark, query = site.urls[position].partition("?")
-            pairs = query.split("&")
-            if mark and r.random() < 0.8:
-                at = r.randrange(len(pairs))
-                pairs[at] = f"{pairs[at].partition('=')[0]}={quote(attack, safe='')}"
-                urls.append(f"{path}?{'&'.join(pairs)}")
-            else:
-                parts = path.split("/")
-                parts[r.randrange(1, len(parts))] = quote(attack, safe="")
-                urls.append("/".join(parts))
-            methods.append(site.methods[position])
-        patterns = UrlPatterns().fit(urls, methods)
-        results = {row["id"]: row["pattern"] for row in patterns.table().to_pylist()}
-        row = {
-            "seed": seed, "ordinary": len(site.urls), "attacks": len(strings), "patterns": len(clean),
-            "gone": len(clean.keys() - results.keys()),
-            "changed": sum(results.get(key, text) != text for key, text in clean.items()),
-            "new": len(results.keys() - clean.keys()), "unexplained": patterns.unmatched.count,
-        }  # fmt: skip
-        rows.append(row)
-        print(row, flush=True)
+    for size, noise, seed in itertools.product(SIZES, NOISE, SEEDS):
+        site = make_site(size, seed, noise)
+        for name, group in candidates.items():
+            # Large sites, and the peer, which is slower, have fewer seeds.
+            limit = (1 if size > 1000 else 2) if name.startswith("Drain3") else 2 if size > 1000 else len(SEEDS)
+            limit = 0 if size > 1000 and "paths" in name else limit
+            if seed >= SEEDS[0] + limit:
+                continue
+            groups, seconds = group(site)
+            row = {
+                "interfaces": size, "noise": noise, "seed": seed, "candidate": name, "requests": len(groups),
+                "accuracy": round(grouping_accuracy(site.truth, groups), 4),
+                "ordinary": round(ordinary_accuracy(site.truth, groups), 4),
+                "per_second": round(len(groups) / seconds),
+            }  # fmt: skip
+            rows.append(row)
+            print(row, flush=True)
     return rows
 
 
@@ -566,27 +480,21 @@ def speed() -> dict[str, Any]:
 
     site = make_site(500, 101, 0.02, mean=1200)
     urls, methods = pa.array(site.urls), pa.array(site.methods)
-    best: dict[str, float] = {}
-    for _ in range(3):
-        start = time.process_time()
-        patterns = UrlPatterns().fit(urls, methods)
-        fitted = time.process_time()
-        patterns.table()
-        made = time.process_time()
-        patterns.match_many(urls, methods)
-        ended = time.process_time()
-        for name, seconds in (("fit", fitted - start), ("fit and table", made - start), ("match_many", ended - made)):
-            best[name] = min(best.get(name, seconds), seconds)
-    return {"urls": len(urls), "per_cpu_second": {name: round(len(urls) / seconds) for name, seconds in best.items()}}
+    patterns = UrlPatterns().fit(urls, methods)
+    calls = {
+        "fit": common.timer(lambda: UrlPatterns().fit(urls, methods)),
+        "fit and table": common.timer(lambda: UrlPatterns().fit(urls, methods).table()),
+        "match_many": common.timer(patterns.match_many, urls, methods),
+    }
+    rates = {name: round(len(urls) / figures["cpu"]) for name, figures in common.rounds(calls, 3).items()}
+    return {"urls": len(urls), "per_cpu_second": rates}
 
 
 def main() -> None:
-    options = common.arguments(__doc__)
-    if options.report is not None:
-        return
-    results = {"articles": articles(options.data), "attacks": attacks(options.data), "speed": speed()}
-    print(results["articles"], results["speed"])
-    common.save("patterns-urls", {**results, "accuracy": accuracy()}, versions=common.versions("drain3"))
+    common.arguments(__doc__)
+    results = {"speed": speed(), "accuracy": accuracy()}
+    print(results["speed"])
+    common.save("patterns-urls", results, versions=common.versions("drain3"))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,6 @@
 
 from __future__ import annotations
 
-import csv
-import functools
-import gzip
 import json
 import random
 import re
@@ -28,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -42,7 +39,7 @@ from scipy.sparse.csgraph import connected_components
 import common
 import nearkin as nk
 from nearkin._core import feature_sets
-from nearkin.dedup.distinguishers import NAMES
+from nearkin.dedup.distinguishers import NAMES, differences
 from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
 from nearkin.theory import Banding, simhash_radius
 
@@ -113,16 +110,6 @@ def least_recall(near: NDArray[np.bool_], cluster: Rows) -> float:
     return float(np.quantile((drawn @ hits) / (drawn @ pairs), 0.025))
 
 
-def as_pairs(left: Any, right: Any) -> Pairs:
-    return {(min(a, b), max(a, b)) for a, b in zip(left, right, strict=True)}
-
-
-def simhash_pairs(texts: list[str], radius: int) -> Pairs:
-    """Return the pairs of the package's fingerprints (by the equal preset) within a radius."""
-    left, right = pairs_within(texts, nk.Recipe.preset("simhash-pypi"), radius)
-    return as_pairs(left.tolist(), right.tolist())
-
-
 @dataclass
 class Set:
     """Texts and the rows of judged pairs; `match` says which are true, `side` limits pairs to different sides."""
@@ -146,11 +133,11 @@ class Set:
 
 
 def load_listed_pairs(
-    data: Path, file: str, pairs: str, minimum: float, first: int | None = None, step: int = 1, **options: Any
+    file: str, pairs: str, minimum: float, data: Path, first: int | None = None, step: int = 1, **options: Any
 ) -> Set:
     """Load a corpus, or its first records or every `step`-th one, with the list of its similar pairs."""
     texts = common.texts(data, file)[:first]
-    table = read_columns(data, pairs)
+    table = read_columns(data, f"{file}.pairs_{pairs}")
     if "row_a" in table:
         ends = [(int(a), int(b)) for a, b in zip(table["row_a"], table["row_b"], strict=True)]
     else:
@@ -172,7 +159,11 @@ def pairs_by_label(records: list[dict[str, Any]], label: str, **options: Any) ->
     return Set([record["text"] for record in records], left, right, **options)
 
 
-def load_labelled_pairs(data: Path, file: str) -> Set:
+def load_by_label(file: str, label: str, data: Path, **options: Any) -> Set:
+    return pairs_by_label(list(common.records(data, file)), label, **options)
+
+
+def load_labelled_pairs(file: str, data: Path) -> Set:
     """Load records of two sources with labelled pairs; contradictory labels are dropped."""
     records = list(common.records(data, file))
     row_of = {record["id"]: row for row, record in enumerate(records)}
@@ -222,41 +213,35 @@ def read_columns(data: Path, name: str) -> dict[str, list[str]]:
     return read_table(data / f"{name}.tsv.gz")
 
 
-LABELLED: dict[str, Callable[[Path], Set]] = {
-    "news": lambda data: load_listed_pairs(data, "en_20news", "en_20news.pairs_w3_j50", 0.8),
-    "licences": lambda data: load_listed_pairs(data, "en_licences", "en_licences.pairs_w3_j70", 0.8, step=3),
-    "Bible verses": bible,
-    "plagiarism": plagiarism,
-    "products Abt-Buy": lambda data: load_labelled_pairs(data, "er_abt_buy"),
-    "products Amazon-Google": lambda data: load_labelled_pairs(data, "er_amazon_google"),
-    "citations DBLP-ACM": lambda data: load_labelled_pairs(data, "er_dblp_acm"),
-    "citations Cora": lambda data: pairs_by_label(list(common.records(data, "er_cora")), "cluster"),
-    "laws (zh)": lambda data: pairs_by_label(list(common.records(data, "zh_laws")), "family", chinese=True),
-    "news (zh)": lambda data: load_listed_pairs(data, "zh_news_sogou", "zh_news_sogou.pairs_c4_j30", 0.5, chinese=True),
-    "reviews (zh)": lambda data: load_listed_pairs(
-        data, "zh_reviews", "zh_reviews.pairs_c3_j50", 0.8, 25_000, chinese=True
+LABELLED: dict[str, tuple[str, Callable[[Path], Set]]] = {
+    "news": ("J ≥ 0.8 of word 3-grams", partial(load_listed_pairs, "en_20news", "w3_j50", 0.8)),
+    "licences": (
+        "J ≥ 0.8 of word 3-grams; every third text",
+        partial(load_listed_pairs, "en_licences", "w3_j70", 0.8, step=3),
     ),
-    "Song poems (zh)": lambda data: load_listed_pairs(
-        data, "zh_song_poems", "zh_song_poems.pairs_c3_j50", 0.5, chinese=True
+    "Bible verses": ("the same verse in six versions", bible),
+    "plagiarism": ("answers derived from their source, of 95", plagiarism),
+    "products Abt-Buy": ("the same product, labelled pairs", partial(load_labelled_pairs, "er_abt_buy")),
+    "products Amazon-Google": ("the same product, labelled pairs", partial(load_labelled_pairs, "er_amazon_google")),
+    "citations DBLP-ACM": ("the same paper, labelled pairs", partial(load_labelled_pairs, "er_dblp_acm")),
+    "citations Cora": ("the same paper", partial(load_by_label, "er_cora", "cluster")),
+    "laws (zh)": ("versions of one law", partial(load_by_label, "zh_laws", "family", chinese=True)),
+    "news (zh)": (
+        "J ≥ 0.5 of character 4-grams: reprints",
+        partial(load_listed_pairs, "zh_news_sogou", "c4_j30", 0.5, chinese=True),
     ),
-    "Tang editions (zh)": editions,
+    "reviews (zh)": (
+        "J ≥ 0.8 of character 3-grams",
+        partial(load_listed_pairs, "zh_reviews", "c3_j50", 0.8, first=25_000, chinese=True),
+    ),
+    "Song poems (zh)": (
+        "J ≥ 0.5 of character 3-grams",
+        partial(load_listed_pairs, "zh_song_poems", "c3_j50", 0.5, chinese=True),
+    ),
+    "Tang editions (zh)": ("the same poem in two editions", editions),
 }
-ABOUT = {
-    "news": "J ≥ 0.8 of word 3-grams",
-    "licences": "J ≥ 0.8 of word 3-grams; every third text",
-    "Bible verses": "the same verse in six versions",
-    "plagiarism": "answers derived from their source, of 95",
-    "products Abt-Buy": "the same product, labelled pairs",
-    "products Amazon-Google": "the same product, labelled pairs",
-    "citations DBLP-ACM": "the same paper, labelled pairs",
-    "citations Cora": "the same paper",
-    "laws (zh)": "versions of one law",
-    "news (zh)": "J ≥ 0.5 of character 4-grams: reprints",
-    "reviews (zh)": "J ≥ 0.8 of character 3-grams",
-    "Song poems (zh)": "J ≥ 0.5 of character 3-grams",
-    "Tang editions (zh)": "the same poem in two editions",
-}
-Cut = tuple[float, int, int]
+"""Corpora by name: how its true pairs are defined, and the function that loads it from the folder of the corpora."""
+Cut = tuple[int, int]
 
 
 def share_band(signatures: NDArray[Any], left: Rows, right: Rows, banding: Banding) -> NDArray[np.bool_]:
@@ -275,7 +260,7 @@ def count_cluster_pairs(corpus: Set, labels: NDArray[np.int64]) -> Cut:
     """Count the pairs of one cluster without listing them."""
     together = labels[corpus.left] == labels[corpus.right]
     if corpus.match is not None:
-        return 0.0, int((together & corpus.match).sum()), int(together.sum())
+        return int((together & corpus.match).sum()), int(together.sum())
 
     def pairs(values: NDArray[np.int64]) -> int:
         sizes = np.unique(values, return_counts=True)[1]
@@ -284,7 +269,7 @@ def count_cluster_pairs(corpus: Set, labels: NDArray[np.int64]) -> Cut:
     result = pairs(labels)
     if corpus.side is not None:
         result -= sum(pairs(labels[corpus.side == side]) for side in (0, 1))
-    return 0.0, int(together.sum()), result
+    return int(together.sum()), result
 
 
 def count_pairs(corpus: Set, left: Rows, right: Rows) -> Cut:
@@ -294,9 +279,9 @@ def count_pairs(corpus: Set, left: Rows, right: Rows) -> Cut:
     existing = corpus.left * n + corpus.right
     if corpus.match is not None:
         listed = np.isin(existing, result)
-        return 0.0, int((listed & corpus.match).sum()), int(listed.sum())
+        return int((listed & corpus.match).sum()), int(listed.sum())
     judged = corpus.is_judged(*np.divmod(result, n))
-    return 0.0, int(np.isin(result[judged], existing).sum()), int(judged.sum())
+    return int(np.isin(result[judged], existing).sum()), int(judged.sum())
 
 
 def grams(text: str, *, chinese: bool) -> list[bytes]:
@@ -335,24 +320,17 @@ def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
             defaults[f"nearkin {title}, {name}"] = score
 
 
-JOBS = {"SimHash": "simhash", "MinHash": "minhash"}
-JOB_SETS = {
-    "20 Newsgroups": "en_20news",
-    "Old Testament": "en_bible_ot",
-    "laws (zh)": "zh_laws",
-    "reviews (zh)": "zh_reviews",
-}
+JOB_SETS = ("20 Newsgroups", "Old Testament", "laws (zh)", "reviews (zh)")
 
 
 def jobs(data: Path) -> dict[str, Any]:
     """Measure the CPU seconds of `dedup` by family on the first 25,000 documents, and the number it keeps."""
     results: dict[str, Any] = {}
-    for corpus, file in JOB_SETS.items():
-        texts = common.texts(data, file)[:25_000]
-        for name, family in JOBS.items():
-            recipe = build_recipe("char:4", family=f"{family}:128")
-            job = functools.partial(nk.dedup, texts, recipe=recipe)
-            runs = [common.timed(job) for _ in range(5)]
+    for corpus in JOB_SETS:
+        texts = common.texts(data, SETS[corpus][0])[:25_000]
+        for name in ("SimHash", "MinHash"):
+            recipe = build_recipe("char:4", family=f"{name.lower()}:128")
+            runs = [common.timed(partial(nk.dedup, texts, recipe=recipe)) for _ in range(5)]
             kept = len(runs[0][2].kept)
             results.setdefault(name, {})[corpus] = {"cpu": statistics.median(run[0] for run in runs), "kept": kept}
     return results
@@ -373,58 +351,47 @@ DIFFER_CORPORA = {
 }
 
 
-@dataclass
-class Labels:
-    """Which pairs people call the same, by equal labels or by a list."""
-
-    labels: dict[str, Any] = field(default_factory=dict)
-    listed: dict[tuple[str, str], bool] = field(default_factory=dict)
-
-    def same(self, item: str, other: str) -> bool | None:
-        """Return True if the pair is labelled the same, None without a label."""
-        if self.listed:
-            return self.listed.get((min(item, other), max(item, other)))
-        return self.labels[item] == self.labels[other] if self.labels else None
+Said = Callable[[str, str], bool | None]
 
 
-def labels(data: Path, name: str, field_name: str) -> Labels:
+def labels(data: Path, name: str, field_name: str) -> Said:
+    """Return the function that says whether people call two documents the same; None without a label."""
     if field_name:
         rows = [row for row in common.records(data, name) if not row.get("catch_all")]
-        return Labels(labels={str(row["id"]): row[field_name] for row in rows})
-    pairs = data / f"{name}.pairs.tsv.gz"
-    if not pairs.is_file():
-        return Labels()
-    with gzip.open(pairs, "rt", encoding="utf-8", newline="") as lines:
-        rows = csv.DictReader(lines, delimiter="\t")
-        results = {(min(row["id_a"], row["id_b"]), max(row["id_a"], row["id_b"])): row["match"] == "1" for row in rows}
-    return Labels(listed=results)
+        label = {str(row["id"]): row[field_name] for row in rows}
+        return lambda item, other: label[item] == label[other] if {item, other} <= label.keys() else None
+    if not (data / f"{name}.pairs.tsv.gz").is_file():
+        return lambda item, other: None
+    table = read_columns(data, f"{name}.pairs")
+    rows = zip(table["id_a"], table["id_b"], table["match"], strict=True)
+    listed = {frozenset((a, b)): match == "1" for a, b, match in rows}
+    return lambda item, other: listed.get(frozenset((item, other)))
 
 
-def judge_removals(result: nk.DedupResult, said: Labels, target: Callable[[dict[str, Any]], bool]) -> dict[str, int]:
+def judge_removals(result: nk.DedupResult, said: Said, target: Callable[[dict[str, Any]], bool]) -> dict[str, int]:
     """Count the selected near-duplicates that are removed, those that people judged, and those they call the same."""
     rows = [row for row in result.clusters.rows() if row["reason"] in ("near", "same-letters") and target(row)]
-    answers = [
-        said.same(str(row["id"]), str(row["representative"]))
-        for row in rows
-        if not said.labels or {str(row["id"]), str(row["representative"])} <= said.labels.keys()
-    ]
+    answers = [said(str(row["id"]), str(row["representative"])) for row in rows]
     message = [answer for answer in answers if answer is not None]
     return {"pairs": len(rows), "judged": len(message), "same": sum(message)}
 
 
 def measure_differ(data: Path, name: str, field_name: str) -> dict[str, Any]:
-    """Measure one corpus with flags, and with pairs that differ in numbers kept separate."""
+    """Measure one corpus without rules, and with pairs that differ in numbers kept separate."""
     texts = common.texts(data, name)
     ids = [str(row["id"]) for row in common.records(data, name)]
     said = labels(data, name, field_name)
     results: dict[str, Any] = {"documents": len(texts)}
+    result = nk.dedup(texts, ids)
+    rows, positions = list(result.clusters.rows()), {id: row for row, id in enumerate(ids)}
+    left, right = ([texts[positions[row[side]]] for row in rows] for side in ("representative", "id"))
     for rule in NAMES:
-        result = nk.dedup(texts, ids, differ=rule, differing="flag")
-        results[rule] = judge_removals(result, said, lambda row: row["differs"] is not None)
+        differ = {row["id"] for row, reason in zip(rows, differences([rule], left, right), strict=True) if reason}
+        results[rule] = judge_removals(result, said, lambda row, differ=differ: row["id"] in differ)
         if rule == "numbers":
             results["near"] = judge_removals(result, said, lambda row: True)
             results["same_letters"] = judge_removals(result, said, lambda row: row["reason"] == "same-letters")
-            results["others"] = judge_removals(result, said, lambda row: row["differs"] is None)
+            results["others"] = judge_removals(result, said, lambda row, differ=differ: row["id"] not in differ)
     apart = nk.dedup(texts, ids, differ="numbers")
     results["apart"] = judge_removals(apart, said, lambda row: True)
     return results
@@ -436,26 +403,25 @@ def share(part: int, whole: int) -> str:
 
 def report_differ(run: dict[str, Any]) -> None:
     """Write the table of differences."""
-    rows = []
-    for name, row in run["results"].items():
-        near = row["near"]["pairs"]
-        rows.append(
-            [
-                f"{name} ({DIFFER_CORPORA[name][0]})",
-                f"{near:,}",
-                share(row["same_letters"]["pairs"], near),
-                *(share(row[rule]["pairs"], near) for rule in NAMES),
-                share(row["numbers"]["same"], row["numbers"]["judged"]),
-                share(row["others"]["same"], row["others"]["judged"]),
-                share(row["near"]["same"], row["near"]["judged"]),
-                share(row["apart"]["same"], row["apart"]["judged"]),
-            ]
-        )
-    head = [
-        "corpus", "near-duplicates removed", "same features", *(f"differ in {rule}" for rule in NAMES),
-        "the same, if they differ in numbers", "the same, if not", "the same, of all", "with `differ=numbers`",
-    ]  # fmt: skip
-    common.splice("quality.md", "quality-differ", f"{common.table(head, rows)}\n\n{common.source(run)}")
+
+    def removed(name: str) -> Callable[[Any], str]:
+        return lambda row: share(row[name]["pairs"], row["near"]["pairs"])
+
+    def same(name: str) -> Callable[[Any], str]:
+        return lambda row: share(row[name]["same"], row[name]["judged"])
+
+    columns = {
+        "near-duplicates removed": lambda row: f"{row['near']['pairs']:,}",
+        "same features": removed("same_letters"),
+        **{f"differ in {rule}": removed(rule) for rule in NAMES},
+        "the same, if they differ in numbers": same("numbers"),
+        "the same, if not": same("others"),
+        "the same, of all": same("near"),
+        "with `differ=numbers`": same("apart"),
+    }
+    rows = {f"{name} ({DIFFER_CORPORA[name][0]})": row for name, row in run["results"].items()}
+    table = common.table_of("corpus", columns, rows)
+    common.splice("quality.md", "quality-differ", f"{table}\n\n{common.source(run)}")
 
 
 CONTAINMENT_CORPORA = {"20 Newsgroups": ("en_20news", 1200, 150), "Sogou news (zh)": ("zh_news_sogou", 600, 120)}
@@ -626,16 +592,22 @@ def run_default(data: Path) -> None:
 
 def report_default(run: dict[str, Any]) -> None:
     """Write the tables of the default recipe and of the published pairs."""
-    bits, rows = int(run["recipe"].rpartition(":")[2]), []
+    bits, rows = int(run["recipe"].rpartition(":")[2]), {}
     for name, values in run["sets"].items():
         key = ("binary", bits, run["radius"])
-        cells = next(row for row in values["grid"]["rows"] if (row["weight"], row["bits"], row["radius"]) == key)
-        counts = [f"{values['documents']:,}", f"{values['characters']:,.0f}", f"{values['grid']['true_pairs']:,}"]
-        below = "" if cells["recall_below_85"] is None else f"{cells['recall_below_85']:.1%}"
-        shares = [f"{cells['recall']:.1%}", f"{cells['least_recall']:.1%}", below]
-        rows.append([name, *counts, *shares, f"{cells['candidates_per_match']:.1f}", one_in(cells["passing"])])
-    header = ["corpus", "documents", "mean length", "pairs with J ≥ 0.8", "recall", "at least", "recall for J < 0.85"]
-    table = common.table([*header, "candidates per match", "random pairs within the radius"], rows)
+        row = next(row for row in values["grid"]["rows"] if (row["weight"], row["bits"], row["radius"]) == key)
+        rows[name] = {**values, **row, "true_pairs": values["grid"]["true_pairs"]}
+    columns: dict[str, Callable[[Any], str]] = {
+        "documents": lambda row: f"{row['documents']:,}",
+        "mean length": lambda row: f"{row['characters']:,.0f}",
+        "pairs with J ≥ 0.8": lambda row: f"{row['true_pairs']:,}",
+        "recall": lambda row: f"{row['recall']:.1%}",
+        "at least": lambda row: f"{row['least_recall']:.1%}",
+        "recall for J < 0.85": lambda row: "" if row["recall_below_85"] is None else f"{row['recall_below_85']:.1%}",
+        "candidates per match": lambda row: f"{row['candidates_per_match']:.1f}",
+        "random pairs within the radius": lambda row: one_in(row["passing"]),
+    }
+    table = common.table_of("corpus", columns, rows)
     common.splice("quality.md", "default", f"Default: `{run['recipe']}`, radius {run['radius']}.\n\n{table}")
     common.splice("quality.md", "run", common.source(run))
 
@@ -668,7 +640,7 @@ def score_text_dedup(corpus: Set, family: str, options: list[str]) -> dict[str, 
 
 
 def cut_score(cut: Cut, true: int) -> dict[str, float]:
-    _, hits, pairs = cut
+    hits, pairs = cut
     precision, recall = hits / pairs if pairs else 0.0, hits / true
     return {"precision": precision, "recall": recall, "f1": 2 * hits / (pairs + true), "found": pairs}
 
@@ -676,16 +648,14 @@ def cut_score(cut: Cut, true: int) -> dict[str, float]:
 def run_packages(data: Path) -> None:
     """Score every package at its defaults, and time the jobs by family."""
     sets: dict[str, Any] = {}
-    for name, loader in LABELLED.items():
+    for name, (_, loader) in LABELLED.items():
         corpus, scores = loader(data), {}
         score_dedup(corpus, scores)
-        pairs = {
-            "simhash": simhash_pairs(corpus.texts, 2),
-            "datasketch MinHash": datasketch_pairs(corpus.texts, chinese=corpus.chinese),
-        }
-        for method, values in pairs.items():
-            left, right = np.array(sorted(values), np.int64).reshape(-1, 2).T
-            scores[method] = cut_score(count_pairs(corpus, left, right), corpus.true)
+        left, right = pairs_within(corpus.texts, nk.Recipe.preset("simhash-pypi"), 2)
+        scores["simhash"] = cut_score(count_pairs(corpus, left, right), corpus.true)
+        near = sorted(datasketch_pairs(corpus.texts, chinese=corpus.chinese))
+        left, right = np.array(near, np.int64).reshape(-1, 2).T
+        scores["datasketch MinHash"] = cut_score(count_pairs(corpus, left, right), corpus.true)
         if common.PEERS["text-dedup"].installed:
             scores["text-dedup minhash"] = score_text_dedup(corpus, "minhash", ["--threshold", "0.7"])
             scores["text-dedup simhash"] = score_text_dedup(corpus, "simhash", [])
@@ -701,7 +671,7 @@ def report_packages(run: dict[str, Any]) -> None:
     """Write the tables of all packages at their defaults."""
     sets, tables = run["sets"], []
     rows = [
-        [name, f"{item['documents']:,}", f"{item['characters']:,.0f}", f"{item['true_pairs']:,}", ABOUT[name]]
+        [name, f"{item['documents']:,}", f"{item['characters']:,.0f}", f"{item['true_pairs']:,}", LABELLED[name][0]]
         for name, item in sets.items()
     ]
     common.splice(

@@ -364,17 +364,16 @@ def check_requests(texts: list[str]) -> list[bytes]:
 
 
 def add_requests(texts: list[str], name: str) -> list[bytes]:
-    result = enumerate(texts)
     return [
         json_request("/v1/check-and-add", {"id": f"http://example.org/{name}/{i:010d}", "text": text})
-        for i, text in result
+        for i, text in enumerate(texts)
     ]
 
 
-def batch_requests(texts: list[str], name: str, form: str, size: int = BATCH) -> list[bytes]:
+def batch_requests(texts: list[str], name: str, form: str) -> list[bytes]:
     results = []
-    for start in range(0, len(texts), size):
-        chunk = texts[start : start + size]
+    for start in range(0, len(texts), BATCH):
+        chunk = texts[start : start + BATCH]
         names = [f"http://example.org/{name}/{i:010d}" for i in range(start, start + len(chunk))]
         if form == "json":
             rows = [{"id": item, "text": text} for item, text in zip(names, chunk, strict=True)]

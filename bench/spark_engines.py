@@ -5,13 +5,13 @@
 FOLDER gets a corpus of each size, unless it exists. Each engine runs in its own process from the Parquet files to
 Parquet files of the kept documents; everything is measured, imports included:
 
-- `local`: `nearkin dedup` with the default recipe of engines;
+- `local`: `nearkin dedup` with the default recipe of engines; `--limit` refuses it more private memory (`prlimit
+  --data`: heap, anonymous mappings, thread stacks);
 - `sail`: `nearkin.spark.dedup` on Sail, in the same process;
 - `spark`: the same on Spark `local[2]`. Wall time starts when the session is up; CPU seconds include the session.
 
 All three must keep the same documents. For Spark, which logs its shuffles, the bytes written before verification are
-reported per document. `--rates` measures the constants of `nearkin.spark.explain`: core seconds to compare two
-fingerprints of slices and two of a table, and to sort a row.
+reported per document.
 
 **Peers**, on the smallest corpus, each in its own environment (`make .venv-spark-rivals/.built` and
 `.venv-text-dedup/.built`). They take the connected components of their candidates and verify nothing:
@@ -41,12 +41,10 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -260,15 +258,6 @@ def text_dedup_command(corpus: Path, work: Path, out: Path, workers: int) -> lis
     return [*command, "--output", str(out)]
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A peer: the name of its package, its interpreter, and its settings."""
-
-    package: str
-    python: Path
-    settings: dict[str, Any]
-
-
 def peer_settings(bands: int, rows: int, size: int) -> dict[str, Any]:
     """Describe the settings of a MinHash; `size` are the bytes of its values as stored or grouped."""
     return {
@@ -280,12 +269,13 @@ def peer_settings(bands: int, rows: int, size: int) -> dict[str, Any]:
     }
 
 
-def run_peer(name: str, peer: Peer, corpus: Path, workers: int) -> dict[str, Any]:
+def run_peer(name: str, corpus: Path, workers: int) -> dict[str, Any]:
     """Run one peer; `missing` says why it did not run."""
-    if not peer.python.exists():
-        return {"missing": f"{peer.python} is not there; `make {peer.python.parents[1].name}/.built`"}
-    folder = Path(tempfile.mkdtemp(prefix="nearkin-peer-", dir=corpus))
-    try:
+    python = common.PEERS[name].python
+    if not python.exists():
+        return {"missing": f"{python} is not there; `make {python.parents[1].name}/.built`"}
+    with tempfile.TemporaryDirectory(prefix="nearkin-peer-", dir=corpus) as temporary:
+        folder = Path(temporary)
         (work := folder / "work").mkdir()
         (out := folder / "out").mkdir()
         arguments: list[Any] = [__file__, "--child", name, "--corpus", corpus, "--work", folder]
@@ -293,13 +283,11 @@ def run_peer(name: str, peer: Peer, corpus: Path, workers: int) -> dict[str, Any
             arguments = text_dedup_command(corpus, work, out, workers)
         offline = {"HF_HOME": str(work / "home"), "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
         offline |= {"DAFT_ANALYTICS_ENABLED": "0", "POLARS_MAX_THREADS": str(workers)}
-        used = common.measure_command([peer.python, *arguments], work, offline)
+        used = common.measure_command([python, *arguments], work, offline)
         kept = kept_ids(out)
-    finally:
-        shutil.rmtree(folder)
     result = accuracy(corpus, kept)
     rate = result["documents"] / used["cpu"]
-    version = {"version": common.versions(name).get(name), "settings": peer.settings}
+    version = {"version": common.versions(name).get(name), "settings": SETTINGS[name]}
     return {**version, **used, "documents_per_cpu_second": rate, **result}
 
 
@@ -398,24 +386,18 @@ def child(engine: str, corpus: Path, folder: Path) -> None:
     (folder / "result.json").write_text(json.dumps(outcome))
 
 
-def run_engine(engine: str, corpus: Path) -> dict[str, Any]:
+def run_engine(engine: str, corpus: Path, limit: int) -> dict[str, Any]:
     """Run an engine in its own process; return what it used and what it keeps."""
-    folder = Path(tempfile.mkdtemp(prefix="nearkin-engine-", dir=corpus))
-    try:
+    with tempfile.TemporaryDirectory(prefix="nearkin-engine-", dir=corpus) as temporary:
+        folder = Path(temporary)
         (folder / "work").mkdir()
         (folder / "out").mkdir()
         command: list[Any] = [sys.executable, __file__, "--child", engine, "--corpus", corpus, "--work", folder]
         if engine == "local":
-            command = [
-                sys.executable,
-                "-m",
-                "nearkin",
-                "dedup",
-                str(corpus / "documents"),
-                "--out",
-                folder / "out" / "o",
-            ]
-            command += ["--id-column", "id", "--recipe", recipe(), "--quiet"]
+            out = folder / "out" / "o"
+            command = [sys.executable, "-m", "nearkin", "dedup", corpus / "documents", "--out", out, "--quiet"]
+            command += ["--id-column", "id", "--recipe", recipe()]
+            command = ["prlimit", f"--data={limit}", *command] if limit else command
         used = common.measure_command(command, folder / "work")
         # One machine also writes tables with ids next to the kept documents.
         for path in [*(folder / "out").rglob("clusters.*"), *(folder / "out").rglob("pairs.*")]:
@@ -423,8 +405,6 @@ def run_engine(engine: str, corpus: Path) -> dict[str, Any]:
         kept = np.sort(kept_ids(folder / "out"))
         outcome = json.loads((folder / "result.json").read_text()) if engine != "local" else {}
         shuffled = shuffled_before(folder / "work" / "log", outcome["begun"]["links"]) if engine == "spark" else None
-    finally:
-        shutil.rmtree(folder)
     result = accuracy(corpus, kept)
     seconds = outcome.get("seconds", used["wall"])
     n = result["documents"]
@@ -455,80 +435,41 @@ def shuffled_before(log: Path, moment: float) -> int:
     return total
 
 
-def rates() -> dict[str, float]:
-    """Measure core seconds per pair in two slices, per pair in a table, and per row of a table."""
-    import nearkin as nk
-    from nearkin.dedup.distributed.documents import pack_values
-    from nearkin.dedup.distributed.pairs import MAX_PIECE, MAX_QUERIES, SMALL_UNIT, ProximityPairs, WithinRadius
-
-    nk.set_num_threads(1)
-    rng = np.random.default_rng(1)
-
-    def values(rows: int, bits: int) -> Any:
-        return rng.integers(0, 1 << 63, (rows, bits // 64), np.uint64)
-
-    stored, queries = values(MAX_PIECE, 128), values(MAX_QUERIES, 128)
-    scan = min(common.timed(lambda: WithinRadius(128, 30).near(stored, queries))[1] for _ in range(5))
-    n = 1 << 19
-
-    def meet(members: int) -> float:
-        columns = {"unit": np.arange(n) // members, "number": rng.permutation(n)}
-        arrays = [*map(pa.array, columns.values()), pack_values(values(n, 64)), pa.nulls(n, pa.bool_())]
-        batch = pa.RecordBatch.from_arrays(arrays, [*columns, "values", "is_query"])
-        return min(
-            common.timed(lambda: list(ProximityPairs(WithinRadius(64, 3)).rows(iter([batch]))))[1] for _ in range(3)
-        )
-
-    alone, together = meet(1), meet(SMALL_UNIT)
-    pairs = n * (SMALL_UNIT - 1) / 2
-    return {"scan": scan / (MAX_PIECE * MAX_QUERIES), "pair": (together - alone) / pairs, "row": alone / n}
-
-
-def report(file: str) -> None:
+def report(run: dict[str, Any]) -> None:
     """Write the table of docs/spark.md."""
-    run = common.latest("spark", file)
-    header = ["", "documents", "seconds", "CPU s", "documents per CPU s", "peak MB", "shuffled bytes each", "recall"]
-    rows = []
-    for count, engines in run["results"].items():
-        if not count.isdecimal():
-            continue
-        rows += [
-            [
-                engine,
-                f"{int(count):,}",
-                f"{result['seconds']:.0f}",
-                f"{result['cpu']:.0f}",
-                f"{result['documents_per_cpu_second']:,.0f}",
-                f"{result['peak_mb']:,.0f}",
-                "" if result["shuffled_bytes_per_document"] is None else f"{result['shuffled_bytes_per_document']:.0f}",
-                f"{result['recall']:.3f}",
-            ]
-            for engine, result in engines.items()
-        ]
-    for name, result in run["results"].get("peers", {}).items():
-        if "cpu" in result:
-            cells = [f"{result['documents']:,}", f"{result['wall']:.0f}", f"{result['cpu']:.0f}"]
-            cells += [f"{result['documents_per_cpu_second']:,.0f}", f"{result['peak_mb']:,.0f}", ""]
-            rows.append([name, *cells, f"{result['recall']:.3f}"])
-    common.splice("spark.md", "spark", f"{common.source(run)}\n\n{common.table(header, rows)}")
 
+    def shuffled(row: dict[str, Any]) -> str:
+        size = row.get("shuffled_bytes_per_document")
+        return "" if size is None else f"{size:.0f}"
 
-def peers() -> dict[str, Peer]:
-    """Return the peers by name."""
-    settings = {
-        "datatrove": peer_settings(BANDS, ROWS, BANDS * (8 * ROWS + 4)),
-        "text-dedup": peer_settings(16, 15, 16 * 15 * 8),
-        "daft": peer_settings(BANDS, ROWS, BANDS * ROWS * 4),
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "documents": lambda row: f"{row['documents']:,}",
+        "seconds": lambda row: f"{row.get('seconds', row['wall']):.0f}",
+        "CPU s": lambda row: f"{row['cpu']:.0f}",
+        "documents per CPU s": lambda row: f"{row['documents_per_cpu_second']:,.0f}",
+        "peak MB": lambda row: f"{row['peak_mb']:,.0f}",
+        "shuffled bytes each": shuffled,
+        "recall": lambda row: f"{row['recall']:.3f}",
     }
-    return {name: Peer(name, common.PEERS[name].python, value) for name, value in settings.items()}
+    groups = [group for name, group in run["results"].items() if name.isdecimal()]
+    groups.append({name: row for name, row in run["results"].get("peers", {}).items() if "cpu" in row})
+    lines = ([name, *(cell(row) for cell in columns.values())] for group in groups for name, row in group.items())
+    common.splice("spark.md", "spark", f"{common.source(run)}\n\n{common.table(['', *columns], lines)}")
+
+
+SETTINGS = {
+    "datatrove": peer_settings(BANDS, ROWS, BANDS * (8 * ROWS + 4)),
+    "text-dedup": peer_settings(16, 15, 16 * 15 * 8),
+    "daft": peer_settings(BANDS, ROWS, BANDS * ROWS * 4),
+}
 
 
 def measure_peers(corpus: Path, workers: int) -> dict[str, Any]:
     """Run every peer; one that fails has its error under `failed`."""
     results: dict[str, Any] = {}
-    for name, peer in peers().items():
+    for name in SETTINGS:
         try:
-            results[name] = run_peer(name, peer, corpus, workers)
+            results[name] = run_peer(name, corpus, workers)
         except RuntimeError as error:
             results[name] = {"failed": str(error)}
         print(json.dumps({name: results[name]}), file=sys.stderr, flush=True)
@@ -544,17 +485,15 @@ def measure(options: argparse.Namespace) -> None:
         write_corpus(corpus, count, 1, options.data)
         run = results.setdefault(str(count), {})
         for engine in options.engines:
-            run[engine] = run_engine(engine, corpus)
+            run[engine] = run_engine(engine, corpus, options.limit)
             print(json.dumps({engine: run[engine]}), file=sys.stderr, flush=True)
             common.save("spark", {"results": results}, versions=versions)
         if len({values["kept_sha256"] for values in run.values()}) > 1:
             raise SystemExit(f"engines keep other documents than one machine: {run}")
-    if options.rates:
-        results["joins"] = {"rates": rates()}
     if options.peers:
         results["peers"] = measure_peers((options.folder / str(min(options.documents))).absolute(), CORES)
     print(common.save("spark", {"results": results}, versions=versions))
-    report("")
+    report(common.latest("spark"))
 
 
 def main() -> None:
@@ -563,7 +502,7 @@ def main() -> None:
         ("--folder", {"type": Path, "default": Path("bench-spark"), "help": "for corpora, about 1 KB per document"}),
         ("--documents", {"type": int, "nargs": "+", "default": [100_000, 1_000_000]}),
         ("--engines", {"nargs": "+", "choices": ENGINES, "default": list(ENGINES)}),
-        ("--rates", {"action": "store_true", "help": "measure the constants of `explain`"}),
+        ("--limit", {"type": int, "default": 0, "help": "bytes of private memory of `local`"}),
         ("--peers", {"action": "store_true", "help": "run the peers on the smallest corpus"}),
         ("--child", {"help": argparse.SUPPRESS}),
         ("--corpus", {"type": Path, "help": argparse.SUPPRESS}),
@@ -578,7 +517,7 @@ def main() -> None:
             # All files are written; threads of Daft 0.7.26 may abort the exiting interpreter (PyGILState_Release).
             os._exit(0)
     elif options.report is not None:
-        report(options.report)
+        report(common.latest("spark", options.report))
     else:
         measure(options)
 

@@ -11,16 +11,11 @@ file names that run. The tables are in docs/benchmarks.md.
 from __future__ import annotations
 
 import gzip
-import importlib
-import importlib.metadata
 import os
 import random
-import resource
 import shutil
 import subprocess
-import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -35,9 +30,6 @@ import nearkin as nk
 ROUNDS = 3
 
 
-PARTS = ("hashing", "comparing", "searching")
-
-
 NAMES = {"python-ssdeep": "python-ssdeep 3.4", "pydeep2": "pydeep2 0.5.1", "ppdeep": "ppdeep"}
 
 
@@ -45,25 +37,14 @@ WAYS = {"program": "ssdeep 2.14.1 (program)", "Hasher": "nearkin `Hasher`", "pat
 
 
 def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]]]:
-    # This file has the name of a peer's module, and its folder comes first on the path.
-    sys.path[:] = [
-        position for position in sys.path if Path(position or ".").resolve() != Path(__file__).resolve().parent
-    ]
-    sys.modules.pop("ssdeep", None)
     results: dict[str, tuple[Any, Any]] = {"nearkin": (nk.ssdeep.hash, nk.ssdeep.compare)}
-    for name, module, hash_name in (
+    for name, peer, hash_name in (
         ("python-ssdeep", "ssdeep", "hash"),
-        ("pydeep2", "pydeep", "hash_buf"),
+        ("pydeep2", "pydeep2", "hash_buf"),
         ("ppdeep", "ppdeep", "hash"),
     ):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                package = importlib.import_module(module)
-        except ImportError:
-            print(f"{name}: not installed, left out")
-            continue
-        results[name] = (getattr(package, hash_name), package.compare)
+        if package := common.import_peer(peer):
+            results[name] = (getattr(package, hash_name), package.compare)
     return results
 
 
@@ -71,14 +52,10 @@ def program_seconds(folder: Path, data: bytes, repeats: int) -> tuple[float, str
     paths = [folder / f"{i}" for i in range(repeats)]
     for path in paths:
         path.write_bytes(data)
-    lowest, digest = float("inf"), ""
-    for _ in range(ROUNDS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(["ssdeep", "-b", *map(str, paths)], capture_output=True, text=True, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        lowest = min(lowest, spent / repeats)
-        digest = done.stdout.splitlines()[1].rsplit(",", 1)[0]
+    command = ["ssdeep", "-b", *map(str, paths)]
+    call = partial(subprocess.run, command, capture_output=True, text=True, check=True)
+    lowest = common.min_cpu(call, ROUNDS) / repeats
+    digest = call().stdout.splitlines()[1].rsplit(",", 1)[0]
     for path in paths:
         path.unlink()
     return lowest, digest
@@ -224,25 +201,24 @@ def main() -> None:
     options = common.arguments(
         __doc__,
         ("--digests", {"type": Path, "default": shared, "help": "gzip of digests, one per line"}),
-        ("--parts", {"nargs": "+", "choices": PARTS, "default": PARTS}),
+        ("--parts", {"nargs": "+", "help": "hashing, comparing, searching (default: all)"}),
     )
-    if options.report is not None:
-        publish(common.latest("ssdeep", options.report))
-        return
     nk.set_num_threads(1)
     parts: dict[str, Callable[[], Any]] = {
         "hashing": hashing,
         "comparing": comparing,
         "searching": lambda: searching(options.digests),
     }
-    run: dict[str, Any] = {name: measure() for name, measure in parts.items() if name in options.parts}
-    if set(run) != set(PARTS) and common.runs("ssdeep"):
-        last = common.latest("ssdeep")
-        kept = [part for part in PARTS if part in last and part not in run]
-        common.carry("ssdeep", last, kept)
-        run = {part: last[part] for part in kept} | run
-    publish(run)
-    print(f"\n{common.save('ssdeep', run, versions=common.versions('ssdeep', 'pydeep2', 'ppdeep'), threads=1)}")
+
+    def measure() -> dict[str, Any]:
+        run = common.measure_parts(parts, options.parts)
+        last = common.latest("ssdeep") if common.runs("ssdeep") else {}
+        kept = [part for part in parts if part in last and part not in run]
+        if kept:
+            common.carry("ssdeep", last, kept)
+        return {part: last[part] for part in kept} | run
+
+    common.run("ssdeep", options, measure, publish, "ssdeep", "pydeep2", "ppdeep")
 
 
 def publish(run: dict[str, Any]) -> None:

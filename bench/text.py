@@ -72,22 +72,6 @@ def documents(data: Path) -> dict[str, list[str]]:
     }
 
 
-def hashable(texts: list[str], count: int) -> list[str]:
-    """Return the first documents that simhash 2.1.2 can hash: it fails if a shingle occurs 256 times."""
-    from simhash import Simhash
-
-    results: list[str] = []
-    for text in texts:
-        try:
-            Simhash(text)
-        except OverflowError:
-            continue
-        results.append(text)
-        if len(results) == count:
-            break
-    return results
-
-
 def repeated(call: Callable[[], Any]) -> Timed:
     """Repeat a short call so that a round takes about a tenth of a second."""
     cpu = max(common.timed(call)[0], 1e-4)
@@ -108,7 +92,7 @@ def candidates(texts: list[str]) -> tuple[dict[str, Timed], dict[str, float]]:
 
     import nearkin as nk
 
-    few = hashable(texts, 1000)
+    few = common.hashable(texts, 1000)
     fewer = few[:300]
     whole, part = common.megabytes(texts), common.megabytes(few)
     runs: dict[str, Timed] = {}
@@ -121,8 +105,8 @@ def candidates(texts: list[str]) -> tuple[dict[str, Timed], dict[str, float]]:
         put(f"nearkin {name}", whole, repeated(lambda recipe=recipe: nk.fingerprint(texts, recipe)))
     for name, analyzer, n in (("char 4", "char", 4), ("word 1", "word", 1), ("word 3", "word", 3)):
         index = SimHashStringIndex(64, 4, 3, analyzer, True, (n, n))
-        put(f"gaoya {name}", whole, lambda index=index: common.timed(lambda: [index.query(t) for t in texts])[:2])
-    put("simhash char 4 (md5)", part, lambda: common.timed(lambda: [Simhash(text).value for text in few])[:2])
+        put(f"gaoya {name}", whole, common.timer(lambda index=index: [index.query(text) for text in texts]))
+    put("simhash char 4 (md5)", part, common.timer(lambda: [Simhash(text).value for text in few]))
 
     folder = Path(tempfile.mkdtemp())
     (folder / "few.json").write_text(json.dumps(fewer), encoding="utf-8")
@@ -141,7 +125,7 @@ def candidates(texts: list[str]) -> tuple[dict[str, Timed], dict[str, float]]:
         grams = [[w[i : i + 4].encode() for i in range(max(len(w) - 3, 1))] for w in words]
         MinHash.bulk(grams, num_perm=128)
 
-    put("datasketch MinHash 128 char 4", part, lambda: common.timed(minhash)[:2])
+    put("datasketch MinHash 128 char 4", part, common.timer(minhash))
     return runs, sizes
 
 
@@ -151,7 +135,7 @@ def check_equality(texts: list[str]) -> int:
 
     import nearkin as nk
 
-    sample = hashable(texts, 1000)
+    sample = common.hashable(texts, 1000)
     ours = nk.fingerprint(sample, "simhash-pypi").tolist()
     theirs = [Simhash(text).value for text in sample]
     if ours != theirs:
@@ -159,21 +143,21 @@ def check_equality(texts: list[str]) -> int:
     return len(sample)
 
 
-def ratios(speed: dict[str, float]) -> dict[str, float]:
-    """Return the ratios that the page states."""
-    return {
-        "default / gaoya char 4": speed[f"nearkin {DEFAULT}"] / speed["gaoya char 4"],
-        "char:4 64 bits / gaoya char 4": speed["nearkin char:4, 64 bits"] / speed["gaoya char 4"],
-        "char:4 64 bits / simhash": speed["nearkin char:4, 64 bits"] / speed["simhash char 4 (md5)"],
-        "word:1 64 bits / gaoya word 1": speed["nearkin word:1, 64 bits"] / speed["gaoya word 1"],
-    }
+RATIOS = {
+    "default / gaoya char 4": (f"nearkin {DEFAULT}", "gaoya char 4"),
+    "char:4 64 bits / gaoya char 4": ("nearkin char:4, 64 bits", "gaoya char 4"),
+    "char:4 64 bits / simhash": ("nearkin char:4, 64 bits", "simhash char 4 (md5)"),
+    "word:1 64 bits / gaoya word 1": ("nearkin word:1, 64 bits", "gaoya word 1"),
+}
 
 
 def main() -> None:
     options = common.arguments(__doc__, ("--rounds", {"type": int, "default": ROUNDS}))
-    if options.report is not None:
-        report(common.latest("text", options.report))
-        return
+    packages = ("gaoya", "simhash", "simhash-pybind", "datasketch", "numpy")
+    common.run("text", options, lambda: measure(options), report, *packages)
+
+
+def measure(options: Any) -> dict[str, Any]:
     import nearkin as nk
 
     nk.set_num_threads(1)
@@ -187,16 +171,14 @@ def main() -> None:
             "megabytes": common.megabytes(texts),
             "equal_to_simhash": check_equality(texts),
             "megabytes_per_cpu_second": speed,
-            "ratios": ratios(speed),
+            "ratios": {title: speed[fast] / speed[slow] for title, (fast, slow) in RATIOS.items()},
             "seconds": seconds,
             "megabytes_timed": sizes,
         }
         print(f"{name}: {len(texts)} documents, {sets[name]['megabytes']:.1f} MB", file=sys.stderr)
         for line, value in {**speed, **sets[name]["ratios"]}.items():
             print(f"  {value:9.2f}  {line}", file=sys.stderr)
-    versions = common.versions("gaoya", "simhash", "simhash-pybind", "datasketch", "numpy")
-    common.save("text", {"rounds": options.rounds, "sets": sets}, versions=versions)
-    report(common.latest("text"))
+    return {"rounds": options.rounds, "sets": sets}
 
 
 def report(run: dict[str, Any]) -> None:

@@ -509,19 +509,12 @@ def query_indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
     raise SystemExit(f"{name} does not reach recall {TARGET}")
 
 
-MAKERS: dict[str, Callable[[Any], Maker]] = {
-    "faiss-cpu": graphs,
-    "hnswlib": hnswlibs,
-    "usearch": usearches,
-    "faiss-cpu codes": scans,
-}
-
-
 def all_indexes(X: Any, own: str) -> Maker:
     """Yield every index, nearkin's first; `own` is the dtype of the stored rows."""
     yield from nearkins(X, own)
-    for name, maker in MAKERS.items():
-        if common.PEERS[name.split()[0]].installed:
+    makers = (("faiss-cpu", graphs), ("hnswlib", hnswlibs), ("usearch", usearches), ("faiss-cpu", scans))
+    for name, maker in makers:
+        if common.PEERS[name].installed:
             yield from maker(X)
         else:
             print(f"{name} is not installed: left out", flush=True, file=sys.stderr)

@@ -69,7 +69,7 @@ def candidates(few: list[str], many: list[str]) -> tuple[dict[str, Any], dict[st
     # Arrow is imported by the first call that asks for it.
     nk.words(few[:1], made["words"], result="arrow")
     sizes = {name: common.megabytes(few if name.startswith("jieba") else many) for name in runs}
-    return {name: lambda run=run: common.timed(run)[:2] for name, run in runs.items()}, sizes
+    return {name: common.timer(run) for name, run in runs.items()}, sizes
 
 
 def agreement(few: list[str]) -> dict[str, float]:
@@ -96,9 +96,10 @@ def agreement(few: list[str]) -> dict[str, float]:
 
 def main() -> None:
     options = common.arguments(__doc__, ("--rounds", {"type": int, "default": ROUNDS}))
-    if options.report is not None:
-        report(common.latest("words", options.report))
-        return
+    common.run("words", options, lambda: measure(options), report, "jieba", "rjieba", "numpy")
+
+
+def measure(options: Any) -> dict[str, Any]:
     import jieba
 
     import nearkin as nk
@@ -126,8 +127,7 @@ def main() -> None:
             "seconds": seconds,
         }
         print(json.dumps({name: {"speed": speed, "ratios": ratios, "agreement": result}}, ensure_ascii=False, indent=1))
-    common.save("words", {"rounds": options.rounds, "sets": sets}, versions=common.versions("jieba", "rjieba", "numpy"))
-    report(common.latest("words"))
+    return {"rounds": options.rounds, "sets": sets}
 
 
 def report(run: dict[str, Any]) -> None:

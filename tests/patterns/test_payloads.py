@@ -300,8 +300,8 @@ def _run_benchmark(shared: Path, each: int) -> dict[str, Any]:
         "rows = common.records(Path(sys.argv[2]), 'url_httpparams_train')\n"
         "strings = [row['text'] for row in rows if row['label'] == 'anom']\n"
         "payloads, labels = bench.labelled(strings, int(sys.argv[3]), seed=7)\n"
-        "scores = bench.group_quality(bench.group(payloads, 0.59), labels)\n"
-        "print(json.dumps([bench.count_groups(bench.group(strings, 0.59)), scores]))"
+        "scores = bench.group_quality(bench.group(payloads), labels)\n"
+        "print(json.dumps([bench.count_groups(bench.group(strings)), scores]))"
     )
     arguments = [sys.executable, "-c", code, str(BENCH), str(shared / "data"), str(each)]
     public, mutations = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
