@@ -53,7 +53,7 @@ def test_columns_must_exist_and_agree(tmp_path: Path) -> None:
     for names, options, said in [
         (["b.csv"], {}, "b.csv, line 1: no column 'text'; the header has id, body"),
         (["a.csv", "b.csv"], {}, "b.csv, line 1: column 2 is 'body', while it is 'text' in .*a.csv"),
-        (["a.csv", "c.csv"], {}, "the header has 3 columns, while that of .*a.csv has 2"),
+        (["a.csv", "c.csv"], {}, "column 3 is '.*', while it is missing in .*a.csv"),
         (["a.parquet", "b.parquet"], {}, "column 1 is id .string., while it is id .int64. in .*a.parquet"),
         (["a.parquet"], {"text_column": "body"}, "no column 'body'; the file has id, text"),
         (["a.parquet"], {"text_column": "id"}, "column 'id' is int64; a text is a string, or bytes of UTF-8"),

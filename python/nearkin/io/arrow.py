@@ -219,6 +219,24 @@ def to_column(array: pa.Array) -> Column:
     return column
 
 
+def filter_rows(array: Any, mask: NDArray[np.bool_]) -> Any:
+    """Filter a Table, RecordBatch, Array or ChunkedArray."""
+    import pyarrow as pa
+
+    try:
+        return array.filter(pa.array(mask))
+    except pa.ArrowNotImplementedError:
+        # There is no kernel for views, so runs of rows are sliced without a copy and concatenated.
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))).tolist()
+        parts = [array.slice(first, stop - first) for first, stop in zip(edges[::2], edges[1::2], strict=True)]
+    if isinstance(array, pa.ChunkedArray):
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], array.type)
+    if not parts:
+        return array.slice(0, 0)
+    concat = {pa.Table: pa.concat_tables, pa.RecordBatch: pa.concat_batches}.get(type(array), pa.concat_arrays)
+    return concat(parts)
+
+
 # To Arrow
 
 

@@ -13,7 +13,8 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import IO, Any, Literal, get_args
@@ -54,6 +55,24 @@ class ReadOptions:
     delimiter: str | None = None
     html: bool = False
     spool_dir: str | os.PathLike[str] | None = None
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    """Number of files of excluded folders, by description."""
+
+
+@dataclass(frozen=True)
+class BatchSpans:
+    """Byte spans of the rows of a batch: `lengths[i]` bytes at `base + starts[i]`, in the source or in the spool."""
+
+    source: int
+    first_row: int
+    base: int
+    starts: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+
+    @property
+    def end_row(self) -> int:
+        """Number of the row after the last one."""
+        return self.first_row + len(self.starts)
 
 
 @dataclass(frozen=True)
@@ -114,10 +133,10 @@ class Corpus(ABC):
         self.malformed = MalformedRecords(
             strict=options.strict, limit=options.max_malformed, spool=Spool(options.spool_dir)
         )
-        self.left_out: dict[str, int] = {}
+        self.left_out = dict(options.excluded)
         self.rows = 0
         self.bytes_read = 0
-        self._excluded: dict[str, int] = {}
+        self._excluded = dict(options.excluded)
         self._replacements: Replacements | None = None
         self._sources = sources
         self._spool = Spool(options.spool_dir)
@@ -136,17 +155,6 @@ class Corpus(ABC):
         """Free the temporary files; the corpus cannot be read afterwards."""
         self._spool.close()
         self.malformed.close()
-
-    def add_excluded(self, counts: Mapping[str, int]) -> None:
-        """Add inputs that were excluded before the first pass to `left_out`.
-
-        Parameters
-        ----------
-        counts : mapping of str to int
-            Number of inputs by description.
-        """
-        self._excluded = dict(counts)
-        self.left_out |= counts
 
     @property
     def paths(self) -> list[Path]:
@@ -375,6 +383,7 @@ class Corpus(ABC):
         self.rows = 0
         self.bytes_read = 0
         self._spool.close()
+        self._spans: list[BatchSpans] = []
         self._complete = False
 
     def _build_batch(self, texts: PackedTexts, columns: Mapping[str, Column]) -> Batch:
@@ -391,9 +400,24 @@ class Corpus(ABC):
     def _read(self) -> Iterator[Batch]:
         """Iterate over the batches of all inputs."""
 
-    @abstractmethod
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         """Read the texts of ascending rows again."""
+        parts: list[PackedTexts] = []
+        ends = np.array([spans.end_row for spans in self._spans], np.int64)
+        batches = [self._spans[at] for at in np.unique(np.searchsorted(ends, rows, side="right")).tolist()]
+        for number, of_source in groupby(batches, key=lambda spans: spans.source):
+            starts, lengths = [], []
+            for spans in of_source:
+                first, stop = np.searchsorted(rows, (spans.first_row, spans.end_row))
+                local = rows[first:stop] - spans.first_row
+                starts.append(spans.starts[local].astype(np.int64) + spans.base)
+                lengths.append(spans.lengths[local])
+            parts.append(self._look_up(number, np.concatenate(starts), np.concatenate(lengths)))
+        return PackedTexts.concat(parts)
+
+    def _look_up(self, number: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32]) -> PackedTexts:
+        """Read the texts at ascending positions of a source, or of the spool."""
+        raise NotImplementedError
 
     @abstractmethod
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:

@@ -129,10 +129,10 @@ def open_corpus(
         delimiter=delimiter,
         html=html,
         spool_dir=spool_dir,
+        excluded=excluded.counts(),
     )
     _check_columns(kind, text_column, options)
     corpus = _open(kind, sources, options)
-    corpus.add_excluded(excluded.counts())
     corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, names) if path.exists()), *corpus.paths]))
     return corpus
 

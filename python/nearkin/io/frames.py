@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from nearkin.errors import InputError, ParameterError, bad_parameter
 from nearkin.io.arrow import (
     column_at,
+    filter_rows,
     is_binary,
     is_scalar,
     is_string,
@@ -457,7 +458,7 @@ def _keep(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
     if "polars" in packages or isinstance(frame, np.ndarray):
         return frame[rows]
     if "pyarrow" in packages:
-        return _keep_arrow(frame, rows)
+        return filter_rows(frame, _mask(rows, count))
     return type(frame)(frame[row] for row in rows.tolist())
 
 
@@ -488,7 +489,7 @@ def _keep_reader(reader: Any, rows: NDArray[np.int64], count: int) -> Any:
         for batch in reader:
             stop = start + batch.num_rows
             first, last = np.searchsorted(rows, (start, stop))
-            yield _keep_arrow(batch, rows[first:last] - start)
+            yield filter_rows(batch, _mask(rows[first:last] - start, len(batch)))
             start = stop
         if start != count:
             raise _length_error(start, count)
@@ -496,28 +497,7 @@ def _keep_reader(reader: Any, rows: NDArray[np.int64], count: int) -> Any:
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
-def _keep_arrow(array: Any, rows: NDArray[np.int64]) -> Any:
-    """Filter a Table, RecordBatch, Array or ChunkedArray."""
-    import pyarrow as pa
-
-    mask = np.zeros(len(array), bool)
+def _mask(rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    mask = np.zeros(count, bool)
     mask[rows] = True
-    try:
-        return array.filter(pa.array(mask))
-    except pa.ArrowNotImplementedError:
-        # There is no kernel for views, so runs of rows are sliced without a copy and concatenated.
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))).tolist()
-        runs = zip(edges[::2], edges[1::2], strict=True)
-        return _concat(array, [array.slice(first, stop - first) for first, stop in runs])
-
-
-def _concat(array: Any, parts: list[Any]) -> Any:
-    """Concatenate slices of an Arrow object."""
-    import pyarrow as pa
-
-    if isinstance(array, pa.ChunkedArray):
-        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], array.type)
-    if not parts:
-        return array.slice(0, 0)
-    concat = {pa.Table: pa.concat_tables, pa.RecordBatch: pa.concat_batches}.get(type(array), pa.concat_arrays)
-    return concat(parts)
+    return mask

@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, cast, get_args
 
@@ -115,6 +116,14 @@ def check_stream(path: str | os.PathLike[str]) -> bool:
 def file_error(file: str, reason: str) -> InputError:
     """Return the InputError for a file."""
     return InputError(f"{file}: {reason}", place=file, file=file, reason=reason)
+
+
+def describe_difference(columns: Iterable[str], expected: Iterable[str], file: str) -> str:
+    """Describe the first difference between the columns of a file and those of the first file."""
+    for number, (left, right) in enumerate(zip_longest(columns, expected, fillvalue="missing"), 1):
+        if left != right:
+            return f"column {number} is {left}, while it is {right} in {file}; give files with the same columns"
+    return f"the schema differs from that of {file}; give files of one schema"
 
 
 def compression_of(name: str) -> Compression:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import IO
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from nearkin._core import invalid_utf8
 from nearkin.io.arrow import (
     column_at,
+    filter_rows,
     is_binary,
     is_scalar,
     is_string,
@@ -33,9 +33,9 @@ from nearkin.io.arrow import (
     types_at,
     value_type,
 )
-from nearkin.io.base import BLOCK, Corpus, ReadOptions
+from nearkin.io.base import BLOCK, BatchSpans, Corpus, ReadOptions
 from nearkin.io.decompress import Reader, Sink, check_stamp, read_at
-from nearkin.io.inputs import FileStamp, Format, InputFile, file_error
+from nearkin.io.inputs import FileStamp, Format, InputFile, describe_difference, file_error
 from nearkin.io.tempspool import Spool
 from nearkin.io.values import NULL, BadRecord, Batch, Column, PackedTexts, cumulate
 
@@ -43,16 +43,6 @@ from nearkin.io.values import NULL, BadRecord, Batch, Column, PackedTexts, cumul
 _ROW_GROUP = 64 << 20
 # Dictionary pages may hide how large texts are, so the number of rows per batch is limited as well.
 _MAX_BATCH_ROWS = 65_536
-
-
-@dataclass(frozen=True)
-class _SpooledTexts:
-    """The texts of a batch, stored consecutively in the spool from `base`."""
-
-    first_row: int
-    base: int
-    lengths: NDArray[np.uint32]
-    nulls: NDArray[np.int64]
 
 
 class ParquetCorpus(Corpus):
@@ -64,7 +54,7 @@ class ParquetCorpus(Corpus):
 
     def _reset(self) -> None:
         super()._reset()
-        self._spooled: list[_SpooledTexts] = []
+        self._nulls: list[NDArray[np.int64]] = []
         self._bad_rows: list[NDArray[np.int64]] = []
         self._stamps: list[FileStamp | None] = []
         self._schema: pa.Schema | None = None
@@ -141,7 +131,12 @@ class ParquetCorpus(Corpus):
     def _check_schema(self, source: InputFile, schema: pa.Schema) -> None:
         if self._schema is not None:
             if not schema.equals(self._schema, check_metadata=False):
-                raise file_error(source.name, _describe_difference(schema, self._schema, self._sources[0].name))
+                raise file_error(
+                    source.name,
+                    describe_difference(
+                        _describe_fields(schema), _describe_fields(self._schema), self._sources[0].name
+                    ),
+                )
             return
         for name in [self.text_column, *self.columns]:
             types = types_at(schema, name)
@@ -184,9 +179,11 @@ class ParquetCorpus(Corpus):
             good[list(reasons)] = False
             if not good.any():
                 return good, None
-            texts, columns = self._convert(_filter(table, good))
+            texts, columns = self._convert(filter_rows(table, good))
         lengths = np.diff(texts.offsets).astype(np.uint32)
-        self._spooled.append(_SpooledTexts(self.rows, self._spool.size, lengths, texts.nulls))
+        starts = cumulate(lengths)[:-1].astype(np.uint32)
+        self._spans.append(BatchSpans(self._sources.index(source), self.rows, self._spool.size, starts, lengths))
+        self._nulls.append(texts.nulls + self.rows)
         self._spool.write(np.ascontiguousarray(texts.data[texts.offsets[0] : texts.offsets[-1]]).data)
         return good, self._build_batch(texts, columns)
 
@@ -194,16 +191,11 @@ class ParquetCorpus(Corpus):
         return to_texts(table.column(self.text_column)), {name: to_column(table.column(name)) for name in self.columns}
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
-        firsts = np.array([batch.first_row for batch in self._spooled], np.int64)
-        owners = np.searchsorted(firsts, rows, side="right") - 1
-        parts: list[PackedTexts] = []
-        for owner in np.unique(owners).tolist():
-            batch = self._spooled[owner]
-            local = rows[owners == owner] - batch.first_row
-            starts, lengths = cumulate(batch.lengths)[local] + batch.base, batch.lengths[local]
-            data = read_at(self._spool.descriptor(), starts, lengths, "the spool")
-            parts.append(PackedTexts(cumulate(lengths), data, np.flatnonzero(np.isin(local, batch.nulls))))
-        return PackedTexts.concat(parts)
+        nulls = np.concatenate([*self._nulls, np.zeros(0, np.int64)])
+        return super()._texts(rows).with_nulls(np.flatnonzero(np.isin(rows, nulls)))
+
+    def _look_up(self, number: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32]) -> PackedTexts:
+        return PackedTexts(cumulate(lengths), read_at(self._spool.descriptor(), starts, lengths, "the spool"))
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         first = 0
@@ -245,7 +237,7 @@ class ParquetCorpus(Corpus):
             pending_size = 0
             for batch in file.iter_batches(batch_size=_batch_rows(metadata, size), row_groups=group):
                 chosen = kept[at : at + batch.num_rows]
-                part = self._replace_texts(_filter(batch, chosen), corpus_rows[at : at + batch.num_rows][chosen])
+                part = self._replace_texts(filter_rows(batch, chosen), corpus_rows[at : at + batch.num_rows][chosen])
                 at += batch.num_rows
                 if part.num_rows:
                     pending.append(part)
@@ -277,25 +269,6 @@ def _batch_rows(metadata: pq.FileMetaData, size: int) -> int:
     return int(min(_MAX_BATCH_ROWS, max(1, BLOCK * metadata.num_rows // max(1, size))))
 
 
-def _filter(batch: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:
-    """Filter rows. pyarrow cannot filter views of strings and bytes, which are cast to other types and back."""
-    chosen = pa.array(mask)
-    if not any(map(_is_view, batch.schema.types)):
-        return batch.filter(chosen)
-    columns = []
-    for column in batch.columns:
-        if _is_view(column.type):
-            kind = pa.large_string() if pa.types.is_string_view(column.type) else pa.large_binary()
-            columns.append(column.cast(kind).filter(chosen).cast(column.type))
-        else:
-            columns.append(column.filter(chosen))
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
-
-
 def _writer_options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
     """Return options of the writer that keep the codec of each column."""
     if not metadata.num_row_groups:
@@ -315,17 +288,5 @@ def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _describe_difference(schema: pa.Schema, expected: pa.Schema, file: str) -> str:
-    """Describe the first difference between a schema and that of the first file."""
-    for i in range(max(len(schema), len(expected))):
-        left, right = _describe_field(schema, i), _describe_field(expected, i)
-        if left != right:
-            return f"column {i + 1} is {left}, while it is {right} in {file}; give files of one schema"
-    return f"the schema differs from that of {file}; give files of one schema"
-
-
-def _describe_field(schema: pa.Schema, i: int) -> str:
-    if i >= len(schema):
-        return "missing"
-    field = schema.field(i)
-    return f"{field.name} ({field.type}{'' if field.nullable else ', not null'})"
+def _describe_fields(schema: pa.Schema) -> list[str]:
+    return [f"{field.name} ({field.type}{'' if field.nullable else ', not null'})" for field in schema]

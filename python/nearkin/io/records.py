@@ -15,7 +15,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
 from typing import IO, Literal, NamedTuple
 
@@ -25,31 +24,15 @@ from numpy.typing import NDArray
 from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_lines
 from nearkin.errors import InputError
 from nearkin.io.arrow import find_keys
-from nearkin.io.base import BLOCK, MAX_RECORD, Corpus
+from nearkin.io.base import BLOCK, MAX_RECORD, BatchSpans, Corpus
 from nearkin.io.decompress import MAGIC, PROGRAMS, Reader, check_stamp, read_at
 from nearkin.io.encoding import BOM, ENCODING_REMEDY
-from nearkin.io.inputs import FileStamp, InputFile, file_error
+from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
-__all__ = ["BatchSpans", "CsvCorpus", "JsonlCorpus", "LineCorpus", "ParsedRecords", "RecordCorpus"]
+__all__ = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "ParsedRecords", "RecordCorpus"]
 
 _UTF8_REMEDY = "convert the file to UTF-8"
-
-
-@dataclass(frozen=True)
-class BatchSpans:
-    """Byte spans of the rows of a batch: `lengths[i]` bytes at `base + starts[i]`, in the source or in the spool."""
-
-    source: int
-    first_row: int
-    base: int
-    starts: NDArray[np.uint32]
-    lengths: NDArray[np.uint32]
-
-    @property
-    def end_row(self) -> int:
-        """Number of the row after the last one."""
-        return self.first_row + len(self.starts)
 
 
 class ParsedRecords(NamedTuple):
@@ -92,16 +75,13 @@ class RecordCorpus(Corpus):
 
     def _reset(self) -> None:
         super()._reset()
-        self._spans: list[BatchSpans] = []
         self._stamps: dict[int, FileStamp | None] = {}
         self._spooled: set[int] = set()
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records | ParsedRecords:
-        """Parse the records of a block."""
-        raise NotImplementedError
-
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records | ParsedRecords:
-        """Parse concatenated records of known lengths."""
+    def _parse(
+        self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
+    ) -> Records | ParsedRecords:
+        """Parse the records of a block, or concatenated records of known lengths."""
         raise NotImplementedError
 
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
@@ -206,25 +186,11 @@ class RecordCorpus(Corpus):
             yield file.fileno()
             check_stamp(source, stamp, os.fstat(file.fileno()))
 
-    def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
-        parts: list[PackedTexts] = []
-        ends = np.array([spans.end_row for spans in self._spans], np.int64)
-        batches = [self._spans[at] for at in np.unique(np.searchsorted(ends, rows, side="right")).tolist()]
-        for number, of_source in groupby(batches, key=lambda spans: spans.source):
-            starts, lengths = [], []
-            for spans in of_source:
-                first, stop = np.searchsorted(rows, (spans.first_row, spans.end_row))
-                local = rows[first:stop] - spans.first_row
-                starts.append(spans.starts[local].astype(np.int64) + spans.base)
-                lengths.append(spans.lengths[local])
-            parts.append(self._look_up(number, np.concatenate(starts), np.concatenate(lengths)))
-        return PackedTexts.concat(parts)
-
     def _look_up(self, number: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32]) -> PackedTexts:
         name = self._sources[number].name
         with self._open_rows(number) as descriptor:
             block = read_at(descriptor, starts, lengths, name)
-        records = self._parse_spans(block, lengths)
+        records = self._parse(block, lengths=lengths)
         if len(records.starts) != len(lengths):
             raise file_error(name, "the file changed since it was read; run again when nothing writes to it")
         return PackedTexts(records.offsets, records.data, records.nulls)
@@ -279,14 +245,11 @@ class JsonlCorpus(RecordCorpus):
     def _replace_text(self, record: bytes, text: str) -> bytes:
         return replace_json_text(record, self.text_column, text)
 
-    def _column_names(self) -> tuple[str, str | None, list[str]]:
-        return self.text_column, self.id_column, [name for name in self.extra_columns if name != self.id_column]
-
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
-        return read_jsonl(block, *self._column_names(), end=end)
-
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
-        return read_jsonl(block, *self._column_names(), lengths=lengths)
+    def _parse(
+        self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
+    ) -> Records:
+        extra = [name for name in self.columns if name != self.id_column]
+        return read_jsonl(block, self.text_column, self.id_column, extra, end=end, lengths=lengths)
 
     def _columns_without(self, name: str) -> list[str] | None:
         columns: list[str] = []
@@ -310,11 +273,10 @@ class LineCorpus(RecordCorpus):
     def _replace_text(self, record: bytes, text: str) -> bytes:
         return text.encode() + _line_end(record)
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
-        return read_lines(block, end=end)
-
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
-        return read_lines(block, lengths=lengths)
+    def _parse(
+        self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
+    ) -> Records:
+        return read_lines(block, end=end, lengths=lengths)
 
 
 class CsvCorpus(RecordCorpus):
@@ -340,15 +302,11 @@ class CsvCorpus(RecordCorpus):
             return self.delimiter.encode()
         return b"\t" if self.format == "tsv" else b",;\t|"
 
-    def _layout(self) -> tuple[int, int, int, list[int]]:
-        fields = [self._names.index(name) for name in self.columns]
-        return self._delimiter, len(self._names), self._names.index(self.text_column), fields
-
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
-        return read_csv(block, *self._layout(), end=end)
-
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
-        return read_csv(block, *self._layout(), lengths=lengths)
+    def _parse(
+        self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
+    ) -> Records:
+        text, *fields = [self._names.index(name) for name in (self.text_column, *self.columns)]
+        return read_csv(block, self._delimiter, len(self._names), text, fields, end=end, lengths=lengths)
 
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         if end and not len(block):
@@ -356,13 +314,13 @@ class CsvCorpus(RecordCorpus):
         place = f"{source.name}, line 1"
         required = [self.text_column, *self.columns]
         headers: list[tuple[list[str], int]] = []
-        errors: list[InputError] = []
+        reason = ""
         for delimiter in self._candidates() if not self._names else bytes([self._delimiter]):
             try:
                 header = read_csv_header(block, delimiter, end=end)
             except InputError as error:
                 # With the wrong delimiter, quoted names are not fields.
-                errors.append(error)
+                reason = reason or error.reason
                 continue
             if header is None:
                 return None
@@ -372,7 +330,7 @@ class CsvCorpus(RecordCorpus):
                 break
         else:
             if not headers:
-                raise file_error(place, f"the header: {_with_remedy(errors[0].reason)}")
+                raise file_error(place, f"the header: {_with_remedy(reason)}")
             # The message lists the columns of the header with the most columns.
             headers.append(max(headers, key=lambda header: len(header[0])))
         names, length = headers[-1]
@@ -384,22 +342,13 @@ class CsvCorpus(RecordCorpus):
             self._names, self._header_file = names, source.name
             self._header = block[:length].tobytes()
         elif names != self._names:
-            raise file_error(place, _describe_difference(names, self._names, self._header_file))
+            raise file_error(place, describe_difference(map(repr, names), map(repr, self._names), self._header_file))
         return length, int(np.count_nonzero(block[:length] == 0x0A))
 
     def _write_header(self, stream: IO[bytes]) -> None:
         stream.write(self._header)
         if not self._header.endswith(b"\n"):
             stream.write(b"\n")
-
-
-def _describe_difference(names: list[str], expected: list[str], file: str) -> str:
-    """Describe the first difference between a header and that of the first file."""
-    for i, (left, right) in enumerate(zip(names, expected, strict=False), 1):
-        if left != right:
-            return f"column {i} is {left!r}, while it is {right!r} in {file}; give files with the same columns"
-    counts = f"the header has {len(names)} columns, while that of {file} has {len(expected)}"
-    return f"{counts}; give files with the same columns"
 
 
 def _check_first_bytes(source: InputFile, block: NDArray[np.uint8]) -> int:

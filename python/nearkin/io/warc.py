@@ -28,17 +28,18 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import MissingExtraError, bad_parameter
-from nearkin.io.base import MAX_RECORD
+from nearkin.io.base import MAX_RECORD, BatchSpans
 from nearkin.io.decompress import compressing, read_at
 from nearkin.io.html import check_parser, visible_text
 from nearkin.io.inputs import Compression, InputFile, file_error
-from nearkin.io.records import BatchSpans, ParsedRecords, RecordCorpus
+from nearkin.io.records import ParsedRecords, RecordCorpus
 from nearkin.io.values import Column, PackedTexts, Scalar
 
 if TYPE_CHECKING:
@@ -330,8 +331,15 @@ class WarcCorpus(RecordCorpus):
         self._count_skipped(parsed)
         return frame.stop, 1
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> ParsedRecords:
+    def _parse(
+        self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
+    ) -> ParsedRecords:
         data = block.tobytes()
+        if lengths is not None:
+            spans = pairwise([0, *np.cumsum(lengths, dtype=np.int64).tolist()])
+            parsed_spans = [(start, stop, self._read_record(data[start:stop])) for start, stop in spans]
+            documents = [(start, stop, each) for start, stop, each in parsed_spans if isinstance(each, Document)]
+            return self._to_parsed(documents, [], len(data), len(documents))
         at = min(self._bytes_to_skip, len(data))
         self._bytes_to_skip -= at
         rows: list[tuple[int, int, Document]] = []
@@ -350,16 +358,6 @@ class WarcCorpus(RecordCorpus):
             at = min(frame.stop, len(data))
             self._bytes_to_skip = frame.stop - at
         return self._to_parsed(rows, malformed, at, records)
-
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> ParsedRecords:
-        data, at = block.tobytes(), 0
-        rows: list[tuple[int, int, Document]] = []
-        for length in lengths.tolist():
-            parsed = self._read_record(data[at : at + length])
-            if isinstance(parsed, Document):
-                rows.append((at, at + length, parsed))
-            at += length
-        return self._to_parsed(rows, [], at, len(rows))
 
     def _read_record(self, record: bytes) -> Document | SkippedRecord | str:
         """Parse a record, or return the reason why it is malformed."""
