@@ -321,10 +321,8 @@ def test_buckets_and_results_are_those_of_the_package(
                 session.insert(2 * key + 1, minhash)
     for remove in sorted(removed & set(range(len(documents)))):
         theirs.remove(remove)
-        with mine.deletion_session() as session:
-            session.remove(remove)
+        mine.remove(remove)
     assert theirs.get_counts() == mine.get_counts()
-    assert theirs.get_subset_counts(*range(3)) == mine.get_subset_counts(*range(3))
     assert [key in theirs for key in range(9)] == [key in mine for key in range(9)]
     assert theirs.is_empty() == mine.is_empty()
     again = pickle.loads(pickle.dumps(mine)) if "hashfunc" not in options else mine  # noqa: S301
@@ -332,11 +330,6 @@ def test_buckets_and_results_are_those_of_the_package(
         keys = mine.query(query)
         assert len(keys) == len(set(keys))
         assert set(theirs.query(their_query)) == set(keys) == set(again.query(query))
-        theirs.add_to_query_buffer(their_query)
-        mine.add_to_query_buffer(query)
-        mine.add_to_query_buffer(query)
-        assert set(theirs.collect_query_buffer()) == set(mine.collect_query_buffer())
-    assert [] == mine.collect_query_buffer()
 
 
 def test_results_are_in_the_order_of_bands_and_insertion() -> None:
@@ -453,8 +446,8 @@ OF_VERSION_1 = {
     "lean_minhash.TestLeanMinHash.test_init",
 }
 """Tests that datasketch 2.0.0 itself fails: version 2 changed values and bytes, and requires a scheme."""
-OMITTED = ("TestWeightedMinHash", "TestbBitMinHash", "redis")
-"""Classes that the module does not have, and storage in Redis."""
+OMITTED = ("TestWeightedMinHash", "TestbBitMinHash", "redis", "query_buffer")
+"""Classes and calls that the module does not have, and storage in Redis."""
 
 
 def own_tests() -> Path:
@@ -473,5 +466,5 @@ def test_the_packages_own_tests_pass() -> None:
     assert completed.stdout, completed.stderr
     count, failures = json.loads(completed.stdout.splitlines()[-1])
     omitted = {name for name in failures if any(part in name for part in OMITTED)}
-    assert (52, 14) == (count, len(omitted))
+    assert (52, 15) == (count, len(omitted))
     assert sorted(OF_VERSION_1) == sorted(failures.keys() - omitted), failures

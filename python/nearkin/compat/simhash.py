@@ -19,7 +19,7 @@ Differences:
   or joins the hashes of several features.
 - Infinite and NaN weights are a `ParameterError`; the package returns 0. Sums of narrow NumPy integers do not wrap.
 - `SimhashIndex` searches with `nearkin.HammingIndex`, so its speed does not depend on the size of a bucket. It does not
-  log keys or full buckets, `bucket` is a copy, f is at most 1024, and ids are ordered by distance.
+  log keys or full buckets, has no `bucket` and `get_keys`, f is at most 1024, and ids are ordered by distance.
 
 Cost: the core hashes texts with the default `reg` and `hashfunc` up to 128 bits, NumPy all others. For many texts one
 call of `nearkin.fingerprint(texts, "simhash-pypi")` is faster. Tests: `tests/compat/test_compat_simhash.py`.
@@ -34,14 +34,14 @@ import math
 import numbers
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import MismatchError, ParameterError, bad_parameter
+from nearkin.errors import MismatchError, bad_parameter, check_count
 from nearkin.index.hamming import HammingIndex
 from nearkin.recipe import Recipe
 
@@ -116,9 +116,10 @@ class Simhash:
         hashfunc: HashFunction = _md5,
         log: logging.Logger | None = None,
     ) -> None:
-        if not _is_integer(f) or f <= 0 or f % 8:
-            raise bad_parameter("f", repr(f), "a multiple of 8, 8 or more")
-        self.f = int(f)
+        allowed = "a multiple of 8, 8 or more"
+        self.f = check_count("f", f, 8, 1 << 32, allowed)
+        if self.f % 8:
+            raise bad_parameter("f", f, allowed)
         self.f_bytes = self.f // 8
         self.reg = reg
         self.hashfunc = hashfunc
@@ -300,7 +301,7 @@ def _parse_features(features: list[Any], cutoff: int) -> Weighted:
         except ValueError:
             raise bad_parameter("features", repr(item), "str or (str, weight)") from None
         in_block = isinstance(weight, int) and weight <= cutoff
-        if not isinstance(feature, str) or not _is_number(weight):
+        if not isinstance(feature, str) or not isinstance(weight, (numbers.Real, decimal.Decimal)):
             kinds = f"({type(feature).__name__}, {type(weight).__name__})"
             raise TypeError(f"a feature is a {kinds}; use a str or (str, weight)")
         if not isinstance(weight, int) and not math.isfinite(weight):
@@ -308,14 +309,6 @@ def _parse_features(features: list[Any], cutoff: int) -> Weighted:
         weight = int(weight) if isinstance(weight, numbers.Integral) else weight
         weighted.append((feature, weight, in_block))
     return weighted
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (numbers.Real, decimal.Decimal))
 
 
 def _pack(bits: npt.NDArray[np.bool_]) -> int:
@@ -368,20 +361,14 @@ class SimhashIndex:
     def __init__(
         self, objs: Iterable[tuple[Any, Simhash]], f: int = 64, k: int = 2, log: logging.Logger | None = None
     ) -> None:
-        if not _is_integer(k) or k < 0:
-            raise bad_parameter("k", repr(k), "0 or more")
-        self.k = int(k)
-        self.f = f
+        self.k, self.f = check_count("k", k, 0, 1 << 32, "0 or more"), check_count("f", f, 1, 1024, "1 to 1024")
         self.log = logging.getLogger("simhash") if log is None else log
-        try:
-            self._index = HammingIndex(bits=f, radius=min(self.k, f))
-        except (ParameterError, TypeError):
-            raise bad_parameter("f", repr(f), "1 to 1024") from None
+        self._index = HammingIndex(bits=self.f, radius=min(self.k, self.f))
         self._ids: list[str] = []
         self._rows: dict[tuple[int, str], int] = {}
         self._keys: set[tuple[int, int]] = set()
-        starts = self.offsets
-        self._blocks = [(start, (1 << end - start) - 1) for start, end in zip(starts, [*starts[1:], f], strict=True)]
+        ends = [*self.offsets[1:], self.f]
+        self._blocks = [(start, (1 << end - start) - 1) for start, end in zip(self.offsets, ends, strict=True)]
         for obj_id, simhash in objs:
             self._assign_row(obj_id, simhash)
         # One call for all of them: rows are numbered in the order of the ids.
@@ -394,33 +381,25 @@ class SimhashIndex:
         """The lowest bit of each of the k + 1 blocks. Two fingerprints within k bits agree in one of them."""
         return [self.f // (self.k + 1) * block for block in range(self.k + 1)]
 
-    def get_keys(self, simhash: Simhash) -> Iterator[str]:
-        """Return the names of a fingerprint's buckets.
-
-        Parameters
-        ----------
-        simhash : Simhash
-        """
-        return (f"{bits:x}:{block:x}" for bits, block in self._buckets(simhash.value))
-
-    def _buckets(self, value: int) -> Iterator[tuple[int, int]]:
-        return ((value >> start & mask, block) for block, (start, mask) in enumerate(self._blocks))
-
     def _to_words(self, values: Iterable[int]) -> npt.NDArray[np.uint64]:
         mask, width = (1 << self.f) - 1, -(-self.f // 64)
         joined = b"".join((value & mask).to_bytes(8 * width, "little") for value in values)
         words = np.frombuffer(joined, dtype="<u8").astype(np.uint64)
         return words if width == 1 else words.reshape(-1, width)
 
+    def _touch(self, simhash: Simhash) -> None:
+        """Check the width of a fingerprint, and count its buckets."""
+        _check_width(self.f, simhash)
+        self._keys.update((simhash.value >> start & mask, block) for block, (start, mask) in enumerate(self._blocks))
+
     def _assign_row(self, obj_id: Any, simhash: Simhash) -> bool:
         """Give an entry a row; return False if it has one."""
-        _check_width(self.f, simhash)
+        self._touch(simhash)
         entry = (simhash.value, str(obj_id))
         if entry in self._rows:
             return False
         self._rows[entry] = len(self._ids)
         self._ids.append(entry[1])
-        self._keys.update(self._buckets(simhash.value))
         return True
 
     def add(self, obj_id: Any, simhash: Simhash) -> None:
@@ -442,8 +421,7 @@ class SimhashIndex:
         obj_id : str
         simhash : Simhash
         """
-        _check_width(self.f, simhash)
-        self._keys.update(self._buckets(simhash.value))
+        self._touch(simhash)
         row = self._rows.pop((simhash.value, str(obj_id)), None)
         if row is not None:
             self._index.remove([row])
@@ -455,20 +433,10 @@ class SimhashIndex:
         ----------
         simhash : Simhash
         """
-        _check_width(self.f, simhash)
-        self._keys.update(self._buckets(simhash.value))
+        self._touch(simhash)
         rows = self._index.search(self._to_words([simhash.value]), min(self.k, self.f)).ids
         return list(dict.fromkeys(self._ids[int(row)] for row in rows))
 
     def bucket_size(self) -> int:
         """Return the number of buckets of all fingerprints that were added, removed or searched for."""
         return len(self._keys)
-
-    @property
-    def bucket(self) -> dict[str, set[str]]:
-        """A copy of the buckets: for each name its entries ``fingerprint,id``, the fingerprint in hexadecimal."""
-        buckets: dict[str, set[str]] = {f"{bits:x}:{block:x}": set() for bits, block in self._keys}
-        for value, name in self._rows:
-            for bits, block in self._buckets(value):
-                buckets[f"{bits:x}:{block:x}"].add(f"{value:x},{name}")
-        return buckets

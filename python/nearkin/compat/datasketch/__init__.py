@@ -5,12 +5,12 @@ parameters. The header of each module lists the differences, and `docs/migrate/d
 and `load` read pickles that datasketch wrote.
 
 Not included: `MinHashLSHForest`, `MinHashLSHEnsemble`, `MinHashLSHBloom`, `WeightedMinHash`, `HyperLogLog`,
-`bBitMinHash`, `HNSW`, the asynchronous indexes, and storage in Redis or Cassandra.
+`bBitMinHash`, `HNSW`, the asynchronous indexes, query buffers, and storage in Redis or Cassandra.
 """
 
 from __future__ import annotations
 
-from nearkin.compat.datasketch.lsh import MinHashLSH, MinHashLSHSession
+from nearkin.compat.datasketch.lsh import MinHashLSH
 from nearkin.compat.datasketch.minhash import LeanMinHash, MinHash, sha1_hash32, sha1_hash64
 from nearkin.compat.datasketch.pickles import load, loads
 
@@ -18,7 +18,6 @@ __all__ = [
     "LeanMinHash",
     "MinHash",
     "MinHashLSH",
-    "MinHashLSHSession",
     "load",
     "loads",
     "sha1_hash32",

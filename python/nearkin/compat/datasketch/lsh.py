@@ -29,8 +29,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +39,6 @@ from nearkin.compat.datasketch.minhash import MinHash, check_hashfunc
 from nearkin.compat.datasketch.safe_pickle import SafeUnpickler, safe_names
 from nearkin.errors import InputError, ParameterError, bad_parameter, check_count, mismatch
 from nearkin.families.datasketch import check_scheme
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _MAX_NODES = 256
 _TIE = 1e-12
@@ -164,7 +162,6 @@ class MinHashLSH:
         self.hashranges = [(i * self.r, (i + 1) * self.r) for i in range(self.b)]
         self.keys: dict[Hashable, list[bytes]] = {}
         self._minhash_scheme: str | None = None
-        self._buffered_queries: list[dict[Hashable, None]] = []
 
     def _buckets(self, minhash: MinHash) -> list[bytes]:
         """Return the bucket of each band."""
@@ -237,13 +234,6 @@ class MinHashLSH:
         for key, buckets in list(other.keys.items()):
             self._add(key, list(buckets))
 
-    def _candidates(self, minhash: MinHash) -> dict[Hashable, None]:
-        """Return the keys that share a band, in the order of bands, then of insertion."""
-        candidates: dict[Hashable, None] = {}
-        for bucket, table in zip(self._buckets(minhash), self.hashtables, strict=True):
-            candidates.update(table.get(bucket, {}))
-        return candidates
-
     def query(self, minhash: MinHash) -> list[Hashable]:
         """Return the keys that share a band with a MinHash.
 
@@ -264,28 +254,10 @@ class MinHashLSH:
         MismatchError
             The scheme differs.
         """
-        return list(self._candidates(minhash))
-
-    def add_to_query_buffer(self, minhash: MinHash) -> None:
-        """Add a query to the buffer; `collect_query_buffer` returns the keys that match all of them.
-
-        Parameters
-        ----------
-        minhash : MinHash or LeanMinHash
-
-        Raises
-        ------
-        ParameterError
-            The number of values is wrong.
-        MismatchError
-            The scheme differs.
-        """
-        self._buffered_queries.append(self._candidates(minhash))
-
-    def collect_query_buffer(self) -> list[Hashable]:
-        """Return the keys that match every query in the buffer, and empty the buffer."""
-        queries, self._buffered_queries = self._buffered_queries, []
-        return [key for key in queries[0] if all(key in query for query in queries)] if queries else []
+        candidates: dict[Hashable, None] = {}
+        for bucket, table in zip(self._buckets(minhash), self.hashtables, strict=True):
+            candidates.update(table.get(bucket, {}))
+        return list(candidates)
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self.keys
@@ -319,39 +291,15 @@ class MinHashLSH:
         """Return, for each band, the number of keys in each bucket."""
         return [{bucket: len(keys) for bucket, keys in table.items()} for table in self.hashtables]
 
-    def get_subset_counts(self, *keys: Hashable) -> list[dict[bytes, int]]:
-        """Return, for each band, how often its buckets occur among these keys.
-
-        Parameters
-        ----------
-        *keys : hashable
-            Keys that do not exist are ignored.
-        """
-        counts: list[dict[bytes, int]] = [{} for _ in range(self.b)]
-        for key in dict.fromkeys(keys):
-            for band, bucket in zip(counts, self.keys.get(key, ()), strict=False):
-                band[bucket] = band.get(bucket, 0) + 1
-        return counts
-
-    def insertion_session(self, buffer_size: int = 50_000) -> MinHashLSHSession:
-        """Return a context whose `insert` adds keys; in memory each is added at once.
+    def insertion_session(self, buffer_size: int = 50_000) -> AbstractContextManager[MinHashLSH]:
+        """Return a context with this index; in memory each key is added or removed at once.
 
         Parameters
         ----------
         buffer_size : int, default 50,000
             Ignored.
         """
-        return MinHashLSHSession(self)
-
-    def deletion_session(self, buffer_size: int = 50_000) -> MinHashLSHSession:
-        """Return a context whose `remove` removes keys; in memory each is removed at once.
-
-        Parameters
-        ----------
-        buffer_size : int, default 50,000
-            Ignored.
-        """
-        return MinHashLSHSession(self)
+        return nullcontext(self)
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         # Pickles of this class and of datasketch; older versions store neither scheme nor hashfunc.
@@ -372,9 +320,6 @@ class MinHashLSH:
         scheme = state.get("_minhash_scheme", "legacy")
         self._minhash_scheme = None if scheme is None else check_scheme(scheme)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_buffered_queries"}
-
 
 def _read_key(data: Any) -> Hashable:
     """Read a key that an index with `prepickle` stored as a pickle."""
@@ -382,29 +327,6 @@ def _read_key(data: Any) -> Hashable:
         raise _invalid_state("a key that is not a pickle")
     key: Hashable = SafeUnpickler(io.BytesIO(data), safe_names({})).read()
     return key
-
-
-class MinHashLSHSession:
-    """A context for many insertions or removals.
-
-    Parameters
-    ----------
-    lsh : MinHashLSH
-    """
-
-    def __init__(self, lsh: MinHashLSH) -> None:
-        self.lsh = lsh
-        self.insert = lsh.insert
-        self.remove = lsh.remove
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the session; in memory nothing remains to be done."""
 
 
 def _invalid_state(reason: str) -> InputError:

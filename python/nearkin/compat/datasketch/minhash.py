@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import DatasketchCore
-from nearkin.errors import InputError, bad_parameter, mismatch
+from nearkin.errors import InputError, bad_parameter, check_count, mismatch
 from nearkin.families.datasketch import (
     DatasketchScheme,
     Numbers,
@@ -125,15 +125,9 @@ def check_hashfunc(hashfunc: object) -> Any:
     return function
 
 
-def _check_integer(name: str, value: object) -> int:
-    """Return an integer of any size."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]  # A value without __index__ is refused below.
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise bad_parameter(name, repr(value), "an integer")
-    return number
+def _check_seed(seed: object) -> int:
+    """Return a seed that the bytes of a LeanMinHash can hold."""
+    return check_count("seed", seed, -(1 << 63), (1 << 63) - 1, "an integer, a signed 64-bit number")
 
 
 def _check_values(values: object, scheme: DatasketchScheme, name: str) -> Numbers:
@@ -242,11 +236,10 @@ class MinHash:
         if gpu_mode not in ("disable", "detect"):
             raise bad_parameter("gpu_mode", repr(gpu_mode), '"disable" or "detect": nearkin has no GPU kernel')
         self.scheme = check_scheme("affine32" if scheme is None else scheme)
-        self.seed = _check_integer("seed", seed)
+        self.seed = _check_seed(seed)
         values = None if hashvalues is None else _check_values(hashvalues, self.scheme, "hashvalues")
-        self.num_perm = _check_integer("num_perm", num_perm) if values is None else len(values)
-        if not 1 <= self.num_perm <= _MAX_VALUES:
-            raise bad_parameter("num_perm", self.num_perm, f"1 to {_MAX_VALUES}")
+        count = num_perm if values is None else len(values)
+        self.num_perm = check_count("num_perm", count, 1, _MAX_VALUES, f"1 to {_MAX_VALUES}")
         self.hashfunc = check_hashfunc(hashfunc) or _default_hash(self.scheme)
         self.permutations = (
             self._seeded_permutations() if permutations is None else self._check_permutations(permutations)
@@ -261,23 +254,19 @@ class MinHash:
     def _check_permutations(self, pair: object) -> Numbers:
         """Return factors and terms as a read-only array; one that is read-only already is shared."""
         dtype = value_type(self.scheme)
-        numbers: Numbers
-        if isinstance(pair, np.ndarray) and pair.dtype == dtype and pair.ndim == 2 and len(pair) == 2:
-            numbers = np.asarray(pair)
-        else:
+        if not isinstance(pair, np.ndarray) or pair.flags.writeable or pair.dtype != dtype or pair.shape[:-1] != (2,):
             if not isinstance(pair, (Sequence, np.ndarray)) or len(pair) != 2:
                 raise bad_parameter("permutations", repr(pair)[:80], "two sequences: factors and terms")
             factors, terms = (_check_values(values, self.scheme, "permutations") for values in pair)
             if factors.shape != terms.shape:
                 raise mismatch("number of factors and of terms", len(factors), len(terms))
-            numbers = np.stack([factors, terms])
+            pair = np.stack([factors, terms])
+            pair.flags.writeable = False
+        numbers: Numbers = pair
         if self.scheme != "legacy" and not (numbers[0] & dtype(1)).all():
             raise bad_parameter("permutations", "an even factor", f"odd factors for {self.scheme}")
         if numbers.shape[1] != self.num_perm:
             raise mismatch("number of values and of permutations", self.num_perm, numbers.shape[1])
-        if numbers.flags.writeable:
-            numbers = numbers.copy()
-            numbers.flags.writeable = False
         return numbers
 
     def _kernel(self) -> DatasketchCore:
@@ -570,9 +559,7 @@ class LeanMinHash(MinHash):
 
     def _assign(self, seed: object, hashvalues: object, scheme: object) -> None:
         self.scheme = check_scheme(scheme)
-        self.seed = _check_integer("seed", seed)
-        if not -(1 << 63) <= self.seed < 1 << 63:
-            raise bad_parameter("seed", self.seed, "a signed 64-bit number")
+        self.seed = _check_seed(seed)
         self.hashvalues = _check_values(hashvalues, self.scheme, "hashvalues")
         if not len(self.hashvalues):
             raise bad_parameter("hashvalues", "no values", "one or more")
@@ -593,9 +580,6 @@ class LeanMinHash(MinHash):
 
     def __hash__(self) -> int:  # type: ignore[override]  # Its values never change.
         return hash((self.scheme, self.seed, self.hashvalues.tobytes()))
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other)
 
     def bytesize(self, byteorder: str = "@") -> int:
         """Return the number of bytes that `serialize` writes.
