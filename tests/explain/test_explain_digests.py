@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import InputError, ParameterError
-from nearkin.explain import DigestComparison, DigestSteps, digests, explain
-from nearkin.explain.digests import MAX_BYTES, compare_digests, explain_digest
+from nearkin.explain import digests, explain
+from nearkin.explain.digests import MAX_BYTES, DigestComparison, DigestSteps, compare_digests, explain_digest
 
 RECIPES = ["ssdeep", "ssdeep:elimseq", "ssdeep:notrunc", "ssdeep:elimseq:notrunc"]
 LINES = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.explain import MinHashSteps, SimHashSteps, explain
-from nearkin.explain.texts import compare_steps
+from nearkin.explain import explain
+from nearkin.explain.texts import MinHashSteps, SimHashSteps, compare_steps
 from nearkin.notebook import cells
 from nearkin.recipe import PRESETS
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import nearkin as nk
 from nearkin.errors import InputError, MismatchError, NotFittedError, ParameterError
-from nearkin.explain import VectorSteps, explain
+from nearkin.explain import explain
+from nearkin.explain.vectors import VectorSteps
 from nearkin.families import (
     ITQ,
     BitSampling,

@@ -14,40 +14,23 @@
 True
 
 The hashes equal those of `nearkin.fingerprint`, `nearkin.signature`, `nearkin.ssdeep.hash` and `Family.transform`. The
-intermediate values are computed here in Python, for one input at a time.
+intermediate values are computed here in Python, for one input at a time. `nearkin` imports this package eagerly, so
+`explain` imports the modules of the steps on first use.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from nearkin.digests.ssdeep import DigestRecipe
     from nearkin.digests.ssdeep.hashing import Data
-    from nearkin.explain.digests import CommonRun, DigestComparison, DigestPart, DigestPiece, DigestSteps
-    from nearkin.explain.texts import Feature, MinHashSteps, SimHashSteps, TextComparison, TextSteps
+    from nearkin.explain.digests import DigestComparison, DigestSteps
+    from nearkin.explain.texts import MinHashSteps, SimHashSteps, TextComparison
     from nearkin.explain.vectors import VectorComparison, VectorSteps
     from nearkin.families.base import Family
     from nearkin.recipe import Recipe
     from nearkin.vectors.arrays import Vectors
-
-_MODULES = {
-    "digests": ("CommonRun", "DigestComparison", "DigestPart", "DigestPiece", "DigestSteps"),
-    "texts": ("Feature", "MinHashSteps", "SimHashSteps", "TextComparison", "TextSteps"),
-    "vectors": ("VectorComparison", "VectorSteps"),
-}
-"""Names of classes by module. `nearkin` imports this package eagerly, so the modules are imported on first use."""
-
-
-def __getattr__(name: str) -> object:
-    """Import a class of `_MODULES` on first use."""
-    module = next((module for module, names in _MODULES.items() if name in names), None)
-    if module is None:
-        raise AttributeError(f"module 'nearkin.explain' has no attribute {name!r}")
-    value: object = getattr(import_module(f"nearkin.explain.{module}"), name)
-    globals()[name] = value
-    return value
 
 
 @overload
@@ -139,21 +122,3 @@ def parse_digest_recipe(recipe: Recipe | DigestRecipe | str | None) -> DigestRec
     if isinstance(recipe, str) and recipe.split("|")[-1].split(":")[0].strip() == "ssdeep":
         return DigestRecipe(recipe)
     return recipe if isinstance(recipe, DigestRecipe) else None
-
-
-__all__ = [
-    "CommonRun",
-    "DigestComparison",
-    "DigestPart",
-    "DigestPiece",
-    "DigestSteps",
-    "Feature",
-    "MinHashSteps",
-    "SimHashSteps",
-    "TextComparison",
-    "TextSteps",
-    "VectorComparison",
-    "VectorSteps",
-    "explain",
-    "parse_digest_recipe",
-]

@@ -19,7 +19,6 @@ Source: Kornblum, "Identifying almost identical files using context triggered pi
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise
@@ -31,7 +30,7 @@ import numpy.typing as npt
 from nearkin.digests.ssdeep import DigestRecipe, ScoreExplanation, explain, normalize
 from nearkin.digests.ssdeep.hashing import Data, read_content
 from nearkin.errors import bad_parameter
-from nearkin.explain.render import Comparison, html_block, html_rows, table_lines
+from nearkin.explain.render import Comparison, Rendered, html_block, html_rows, table_lines, to_json
 
 MAX_BYTES = 1 << 26
 """Maximum size of an input: a few seconds."""
@@ -102,7 +101,7 @@ class DigestPart:
 
 
 @dataclass(frozen=True)
-class DigestSteps:
+class DigestSteps(Rendered):
     """Every step from an input to its ssdeep digest.
 
     Attributes
@@ -133,13 +132,9 @@ class DigestSteps:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the steps for JSON; windows and sums as hexadecimal digits."""
-        return {
-            "recipe": str(self.recipe),
-            "length": self.length,
-            "tried": [{"block_size": size, "points": points} for size, points in self.tried],
-            "parts": [part.to_dict() for part in self.parts],
-            "digest": self.digest,
-        }
+        tried = [{"block_size": size, "points": points} for size, points in self.tried]
+        steps = {"recipe": str(self.recipe), "length": self.length, "tried": tried}
+        return steps | {"parts": to_json(self.parts), "digest": self.digest}
 
     def _head(self) -> Iterator[str]:
         yield f"recipe       {self.recipe}"
@@ -151,34 +146,26 @@ class DigestSteps:
                 reason = "chosen: it is the smallest"
             yield f"block size   {size}: {points:,} reset points, {reason}"
 
-    def _tables(self) -> Iterator[tuple[str, list[list[str]]]]:
-        """Yield the title and the rows of each part."""
+    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]], list[str]]]:
+        """Yield the title of each part, its columns, its pieces, and the columns that are aligned right."""
         for number, part in enumerate(self.parts, 1):
             limit = f", the first {part.counted} counted" if part.points > part.counted else ""
-            yield (
-                f"part {number}       B = {part.block_size}: {part.points:,} reset points{limit}",
+            title = f"part {number}       B = {part.block_size}: {part.points:,} reset points{limit}"
+            rows = [
                 [
-                    [
-                        f"{piece.start:,}",
-                        f"{piece.end:,}",
-                        piece.window.hex(" "),
-                        "tail" if piece.tail else f"{piece.sum:,}",
-                        str(piece.hash),
-                        piece.character,
-                    ]
-                    for piece in part.pieces
-                ],
-            )
+                    f"{piece.start:,}",
+                    f"{piece.end:,}",
+                    piece.window.hex(" "),
+                    "tail" if piece.tail else f"{piece.sum:,}",
+                    str(piece.hash),
+                    piece.character,
+                ]
+                for piece in part.pieces
+            ]
+            yield title, _COLUMNS, rows, ["from", "to", "S", "hash"]
 
-    def __str__(self) -> str:
-        lines = list(self._head())
-        for title, rows in self._tables():
-            lines += [title, *(table_lines(_COLUMNS, rows, right=("from", "to", "S", "hash")) if rows else ())]
-        return "\n".join([*lines, f"digest       {self.digest}"])
-
-    def _repr_html_(self) -> str:
-        tables = "".join(html_block([title]) + html_rows(_COLUMNS, rows) for title, rows in self._tables())
-        return f"{html_block(self._head())}{tables}<pre>digest       {html.escape(self.digest)}</pre>"
+    def _tail(self) -> Iterator[str]:
+        yield f"digest       {self.digest}"
 
 
 _COLUMNS = ["from", "to", "last seven bytes", "S", "hash", "character"]
@@ -232,10 +219,8 @@ class DigestComparison(Comparison):
 
     def to_dict(self) -> dict[str, Any]:
         """Return both and their common pieces for JSON."""
-        runs = [
-            asdict(run) | {name: list(getattr(run, name)) for name in ("parts", "a", "b")} for run in self.common_runs
-        ]
-        return {"a": self.a.to_dict(), "b": self.b.to_dict(), "agreeing": runs, "score": self.score}
+        steps: dict[str, Any] = to_json({"a": self.a, "b": self.b, "agreeing": self.common_runs, "score": self.score})
+        return steps
 
     def _rows(self) -> list[list[str]]:
         return [
@@ -416,15 +401,3 @@ def _find_common_runs(
         ranges = ((a[i].start, a[last_i].end), (b[j].start, b[last_j].end))
         runs.append(CommonRun(parts, *ranges, "".join(a[i].character for i, _ in members), kind == 2))
     return runs
-
-
-__all__ = [
-    "MAX_BYTES",
-    "CommonRun",
-    "DigestComparison",
-    "DigestPart",
-    "DigestPiece",
-    "DigestSteps",
-    "compare_digests",
-    "explain_digest",
-]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import is_dataclass
+from typing import Any, ClassVar
+
+import numpy as np
 
 from nearkin.errors import printable
 from nearkin.notebook import cells, padded
@@ -26,13 +30,23 @@ class Rendered:
     def _tail(self) -> Iterable[str]:
         raise NotImplementedError
 
+    def _tables(self) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]], Sequence[str]]]:
+        """Yield the title of each table, then what `_table` returns."""
+        yield "", *self._table()
+
     def __str__(self) -> str:
-        columns, rows, right = self._table()
-        return "\n".join([*self._head(), *(table_lines(columns, rows, right) if rows else ()), *self._tail()])
+        lines = list(self._head())
+        for title, columns, rows, right in self._tables():
+            lines += [title] if title else []
+            lines += table_lines(columns, rows, right) if rows else []
+        return "\n".join([*lines, *self._tail()])
 
     def _repr_html_(self) -> str:
-        columns, rows, _ = self._table()
-        return html_block(self._head()) + html_rows(columns, rows) + html_block(self._tail())
+        tables = (
+            (html_block([title]) if title else "") + html_rows(columns, rows)
+            for title, columns, rows, _ in self._tables()
+        )
+        return html_block(self._head()) + "".join(tables) + html_block(self._tail())
 
 
 class Comparison:
@@ -45,6 +59,13 @@ class Comparison:
 
     a: Any
     b: Any
+
+    _keys: ClassVar[tuple[str, ...]] = ()
+    """Attributes of the JSON form, after `a` and `b`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison for JSON."""
+        return {name: to_json(getattr(self, name)) for name in ("a", "b", *self._keys)}
 
     def _difference(self) -> list[str]:
         raise NotImplementedError
@@ -61,6 +82,19 @@ class Comparison:
 
     def _html_of_inputs(self) -> str:
         return f"<h4>a</h4>{self.a._repr_html_()}<h4>b</h4>{self.b._repr_html_()}"
+
+
+def to_json(value: Any) -> Any:
+    """Return a value for JSON: steps as dictionaries, tuples and arrays as lists, NaN as None."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {name: to_json(item) for name, item in value.items()}
+    if isinstance(value, (tuple, np.ndarray)):
+        return [to_json(item) for item in (value if isinstance(value, tuple) else value.tolist())]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -76,13 +76,8 @@ class TextSteps(Rendered):
             "normalised": self.normalised,
             "words": [{"word": word, "kept": kept} for word, kept in self.words],
             "features": [
-                {
-                    "feature": feature.name,
-                    "count": feature.count,
-                    "weight": feature.weight,
-                    "hash": self._to_hex(feature.hash),
-                }
-                for feature in self.features
+                {"feature": item.name, "count": item.count, "weight": item.weight, "hash": self._to_hex(item.hash)}
+                for item in self.features
             ],
             "left_out": [{"feature": name, "count": count} for name, count in self.left_out],
         }
@@ -237,6 +232,8 @@ class TextComparison(Comparison):
         The number of differences, for SimHash the Hamming distance. None if a text has no features.
     """
 
+    _keys = ("shared", "only_a", "only_b", "differing", "distance")
+
     a: SimHashSteps | MinHashSteps
     b: SimHashSteps | MinHashSteps
     shared: tuple[str, ...]
@@ -244,18 +241,6 @@ class TextComparison(Comparison):
     only_b: tuple[str, ...]
     differing: tuple[int, ...]
     distance: int | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return both and their differences for JSON."""
-        return {
-            "a": self.a.to_dict(),
-            "b": self.b.to_dict(),
-            "shared": list(self.shared),
-            "only_a": list(self.only_a),
-            "only_b": list(self.only_b),
-            "differing": list(self.differing),
-            "distance": self.distance,
-        }
 
     def _difference(self) -> list[str]:
         recipe = self.a.recipe
@@ -357,6 +342,3 @@ def _find_owners(names: Sequence[str], signature: npt.NDArray[Any], recipe: Reci
     return tuple(
         int(i) if found else None for i, found in zip(matches.argmax(axis=0), matches.any(axis=0), strict=True)
     )
-
-
-__all__ = ["Feature", "MinHashSteps", "SimHashSteps", "TextComparison", "TextSteps", "compare_steps", "explain_text"]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from nearkin.errors import ParameterError, bad_parameter
-from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_numbers, wrap_cells
+from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_numbers, to_json, wrap_cells
 from nearkin.families.base import Family
 from nearkin.notebook import short
 from nearkin.vectors.arrays import Floats, Vectors
@@ -79,16 +79,8 @@ class VectorSteps(Rendered):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the steps for JSON; unknown numbers are null."""
-        arrays = {"projections": self.projections, "limits": self.limits, "margins": self.margins}
-        return {
-            "family": repr(self.family),
-            "dimension": self.dimension,
-            "nonzeros": self.nonzeros,
-            "norm": self.norm,
-            **{name: [None if math.isnan(x) else x for x in values.tolist()] for name, values in arrays.items()},
-            "values": list(self.values),
-            "bits": self.bits,
-        }
+        names = ("dimension", "nonzeros", "norm", "projections", "limits", "margins", "values", "bits")
+        return {"family": repr(self.family)} | {name: to_json(getattr(self, name)) for name in names}
 
     def _head(self) -> Iterator[str]:
         yield f"family       {self.family!r}"
@@ -138,6 +130,8 @@ class VectorComparison(Comparison):
         Probability that a function has the same value for both, by the law of the family; None without a law.
     """
 
+    _keys = ("differing", "distance", "value", "agreement", "expected", "deviation", "product")
+
     a: VectorSteps
     b: VectorSteps
     differing: tuple[int, ...]
@@ -164,20 +158,6 @@ class VectorComparison(Comparison):
     def product(self) -> float | None:
         """The inner product of the features, which estimates the kernel; None for bits and keys."""
         return float(np.dot(self.a.values, self.b.values)) if self.a.family.kind == "features" else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return both and their differences for JSON."""
-        return {
-            "a": self.a.to_dict(),
-            "b": self.b.to_dict(),
-            "differing": list(self.differing),
-            "distance": self.distance,
-            "value": None if math.isnan(self.value) else self.value,
-            "agreement": self.agreement,
-            "expected": self.expected,
-            "deviation": self.deviation,
-            "product": self.product,
-        }
 
     def _difference(self) -> list[str]:
         kind, total = self.a.family.kind, len(self.a.values)
@@ -247,6 +227,3 @@ def _as_row(vector: Vectors) -> Any:
 
 def _format(value: float) -> str:
     return "?" if math.isnan(value) else short(value, 5)
-
-
-__all__ = ["VectorComparison", "VectorSteps", "compare_vectors", "explain_vector"]
