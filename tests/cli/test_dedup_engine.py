@@ -106,9 +106,9 @@ def test_older_tables_and_all_links(tmp_path: Path) -> None:
     assert ["left", "right", "distance", "similarity"] == pq.read_table(tmp_path / "sail" / "pairs").column_names
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "csv.bz2", "tsv"])
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "jsonl.zst", "jsonl.bz2"])
 def test_rows_of_text_files(tmp_path: Path, ending: str) -> None:
-    """JSON lines, CSV and TSV are read, compressed or not; ids of CSV are strings."""
+    """JSON lines are read, compressed or not."""
     name = f"in.{ending}"
     assert {"id": "007", "text": 'a "quoted", text\nof two lines'} == text_file(tmp_path, name)[0]
     done = on_sail(tmp_path / name, "--out", tmp_path / "out", "--json")
@@ -125,28 +125,11 @@ def text_file(folder: Path, name: str) -> list[dict[str, str]]:
     """Write a file of three rows, the last of them a copy of the first, and return the rows."""
     texts = ['a "quoted", text\nof two lines', "something else entirely", 'a "quoted", text\nof two lines']
     made = [{"id": f"{7 + at:03}", "text": text} for at, text in enumerate(texts)]
-    if "jsonl" in name:
-        content = "".join(json.dumps(row) + "\n" for row in made)
-    else:
-        sign = "\t" if "tsv" in name else ","
-        quoted = ['"{}"'.format(row["text"].replace('"', '""')) for row in made]
-        content = f"id{sign}text\n" + "".join(
-            f"{row['id']}{sign}{cell}\n" for row, cell in zip(made, quoted, strict=True)
-        )
+    content = "".join(json.dumps(row) + "\n" for row in made)
     kind = {"gz": "gzip", "zst": "zstd", "bz2": "bz2"}.get(name.rpartition(".")[2])
     with pa.output_stream(str(folder / name), compression=kind) as file:
         file.write(content.encode())
     return made
-
-
-def test_a_delimiter_of_csv(tmp_path: Path) -> None:
-    """The default delimiter is a comma."""
-    path = tmp_path / "in.csv"
-    path.write_text("id;text\n1;one, two\n")
-    assert 0 == on_sail(path, "--out", tmp_path / "out", "--delimiter", ";").code
-    assert [{"id": "1", "text": "one, two"}] == rows(tmp_path / "out", "kept")
-    done = on_sail(path, "--out", tmp_path / "other")
-    assert (2, True) == (done.code, "use a column of the input: id;text" in done.message)
 
 
 @pytest.mark.parametrize("name", ["flat", "nested", "parted", "*/*.parquet", "mixed/*.parquet"])
@@ -241,14 +224,13 @@ def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
         (["--engine", "sail", "--html"], "--html: not with an engine"),
         (["--engine", "sail", "--skip-hubs", "9"], "--skip-hubs: not with an engine"),
         (["--engine", "sail", "--overwrite"], "--overwrite: not with an engine: give a new folder"),
-        (["--engine", "sail", "--differing", "flag"], "--differing: not with an engine"),
         (["--engine", "sail", "--family", "ssdeep"], "--family ssdeep is not allowed"),
         (["--engine", "sail", "--family", "simhsah"], "--family 'simhsah' is not allowed"),
         (["--engine", "sail", "--out", "-"], "--out - is not allowed; use a new folder, or a URL"),
         (["--engine", "sail", "--out", "a[1]"], "which an engine takes for a pattern"),
         (["--engine", "sail", "--checkpoint", "a*"], "which an engine takes for a pattern"),
-        (["--engine", "sail", "--format", "warc"], "--format warc is not allowed; use one of parquet, jsonl, csv, tsv"),
-        (["--engine", "sail", "--delimiter", ";"], "no delimiter: the input is jsonl, not csv"),
+        (["--engine", "sail", "--format", "warc"], "--format warc is not allowed; use one of parquet, jsonl"),
+        (["--engine", "sail", "--delimiter", ";"], "--delimiter: not with an engine, which reads parquet and jsonl"),
         (["--engine", "sail", "--keep", "max:"], "--keep 'max:' is not allowed"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -298,8 +280,7 @@ def test_columns_are_checked(
             '{"id": 1, "text": "a"}\n{"id": 2, "text":\n',
             "the engine ended the job: Json error: Not valid JSON",
         ),
-        ("in.csv", "id,text\n1,a\n2,b,c\n", "Csv error: incorrect number of fields for line 3"),
-        ("in.txt", "a text", "is txt; an engine reads parquet, and jsonl, csv or tsv"),
+        ("in.txt", "a text", "is txt; an engine reads parquet, and jsonl"),
         ("in.jsonl.xz", "", "is compressed as xz; an engine reads parquet"),
         ("in.data", "", "unknown file extension"),
         ("in[1].jsonl", '{"id": 1, "text": "a"}\n', "in its name, which an engine takes for a pattern"),
@@ -314,14 +295,12 @@ def test_inputs_that_no_engine_reads(tmp_path: Path, name: str, content: str, sa
 
 
 def test_inputs_that_do_not_go_together(tmp_path: Path) -> None:
-    """Missing files, and different formats or headers, are errors, which Sail would ignore."""
-    (tmp_path / "a.csv").write_text("id,text\n1,a\n")
-    (tmp_path / "b.csv").write_text("text,id\nb,2\n")
+    """Missing files and different formats are errors, which Sail would ignore."""
+    pq.write_table(table(), tmp_path / "a.parquet")
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
     out = ("--out", tmp_path / "out")
-    assert "b.csv: the columns are text, id, while they are id, text in" in on_sail(tmp_path / "*.csv", *out).message
-    assert "give inputs of one format" in on_sail(path, tmp_path / "a.csv", *out).message
-    assert "give inputs of one format" in on_sail(path, (tmp_path / "a.csv").as_uri(), *out).message
+    assert "give inputs of one format" in on_sail(path, tmp_path / "a.parquet", *out).message
+    assert "give inputs of one format" in on_sail(path, (tmp_path / "a.parquet").as_uri(), *out).message
     assert "no such file or folder" in on_sail(tmp_path / "none.jsonl", *out).message
     url = (tmp_path / "none.jsonl").as_uri()
     assert f"{url}: no such file or folder for the engine" in on_sail(path, url, *out).message

@@ -56,9 +56,10 @@ def test_the_output_lists_what_stays_and_what_goes(folder: Path, tmp_path: Path)
 def test_the_summary_is_words_or_json(folder: Path, tmp_path: Path) -> None:
     """The summary is text on standard error, JSON on standard output, or is not printed."""
     done = dedup(folder, "-o", tmp_path / "out")
-    assert "nearkin: 4 files read" in done.err
-    assert f"2 kept, listed in {tmp_path / 'out' / 'kept.nul'}" in done.err
-    assert "2 removed from the list in 1 clusters: 1 exact copies, 1 with a score of at least 80" in done.err
+    assert "4 files read in " in done.message
+    assert f"2 kept, listed in {tmp_path / 'out' / 'kept.nul'}" in done.message
+    assert "2 removed (50.0%) in 1 clusters, the largest of 3 1 of them exact copies" in done.message
+    assert "1 of them near-duplicates: a score of at least 80" in done.message
     assert "is removed as a duplicate of" in done.err
     done = dedup(folder, "-o", tmp_path / "json", "--json")
     assert (json.loads((tmp_path / "json" / "summary.json").read_text()), "") == (done.json(), done.err)
@@ -69,7 +70,7 @@ def test_standard_output_is_the_list_of_what_stays(folder: Path) -> None:
     """Standard output is a list for `xargs -0`; the summary is printed to standard error."""
     done = dedup(folder, "-o", "-")
     assert [folder / "a", folder / "other"] == [Path(os.fsdecode(name)) for name in done.data.split(b"\0") if name]
-    assert "2 kept\n" in done.err
+    assert "2 kept 2 removed" in done.message
 
 
 def test_options_change_what_stays(folder: Path, tmp_path: Path) -> None:
@@ -207,4 +208,4 @@ def test_files_that_a_person_rejected_stay(folder: Path, tmp_path: Path) -> None
     done = dedup(folder, "-o", tmp_path / "out", "--labels", labels)
     assert 0 == done.code
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["kept"] == 3
-    assert "1 pairs not merged, of 1 labelled different" in done.err
+    assert "1 pairs not merged, of 1 labelled different" in done.message

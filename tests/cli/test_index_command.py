@@ -10,7 +10,7 @@ import pytest
 
 import nearkin as nk
 from command import brute_force_distances, call, near_texts
-from nearkin.index.fingerprints import to_bytes, to_hex
+from nearkin.index.fingerprints import to_hex
 from nearkin.io.locks import lock_file
 
 
@@ -108,10 +108,6 @@ def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> 
         (tmp_path / "hex.txt").write_text("\n".join(digits) + "\n")
         (tmp_path / "int.txt").write_text("\n".join(numbers))
         (tmp_path / "hex.jsonl").write_text("".join(json.dumps({"fingerprint": text}) + "\n" for text in digits))
-        np.save(tmp_path / "a.npy", fps)
-        np.save(tmp_path / "b.npy", fps.view(np.int64))
-        np.save(tmp_path / "c.npy", to_bytes(fps, bits))
-        inputs |= dict.fromkeys(("a.npy", "b.npy", "c.npy"), ("npy",))
         answers = {}
         for name, kind in inputs.items():
             index = tmp_path / "codes.nks"
@@ -147,26 +143,15 @@ def test_hash_and_build_work_together(many: Path, tmp_path: Path) -> None:
     assert (2, True) == (code, "an index created without one" in err)
 
 
-def test_ids_beside_an_array(tmp_path: Path) -> None:
-    """--ids reads integers or strings; integer ids of a list match those of the index."""
-    fps = np.arange(50, dtype=np.uint64)
-    np.save(tmp_path / "codes.npy", fps)
-    np.save(tmp_path / "ids.npy", np.arange(50) * 10)
+def test_integer_ids_of_lines_match_those_of_the_index(tmp_path: Path) -> None:
+    """An index with integer ids keeps them for lines with digits before the tab."""
     index = tmp_path / "c.nks"
-    build = ("index", "build", tmp_path / "codes.npy", "-o", index, "--fingerprints", "npy")
-    assert 0 == run(*build, "--ids", tmp_path / "ids.npy", "-q")[0]
-    assert "7\t70\t0\n" == run("search", index, "--fingerprint", "7", "--radius", 0)[1]
+    built = nk.HammingIndex(64)
+    built.add(np.arange(50) * 10, np.arange(50, dtype=np.uint64))
+    built.save(index)
     (tmp_path / "more.txt").write_text("505\tffff\n")
     assert 0 == run("index", "add", index, tmp_path / "more.txt", "--fingerprints", "hex", "-q")[0]
     assert "ffff\t505\t0\n" == run("search", index, "--fingerprint", "ffff", "--radius", 0)[1]
-    np.save(tmp_path / "short.npy", np.arange(3))
-    assert 2 == run(*build, "--overwrite", "--ids", tmp_path / "short.npy")[0]
-    (tmp_path / "bad.npy").write_bytes(b"no array")
-    code, _, err = run("index", "build", tmp_path / "bad.npy", "-o", tmp_path / "x.nks", "--fingerprints", "npy")
-    assert (1, True) == (code, "no NumPy array file" in err)
-    np.save(tmp_path / "float.npy", np.zeros(3))
-    assert 1 == run("index", "build", tmp_path / "float.npy", "-o", tmp_path / "x.nks", "--fingerprints", "npy")[0]
-    assert not (tmp_path / "x.nks").exists()
 
 
 def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
@@ -191,20 +176,24 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
 def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
     """`info` prints all of explain() and the recipe; a changed byte returns exit code 1."""
     index = tmp_path / "c.nks"
-    limits = ("--radius", 20, "--method", "multi", "--memory-limit", "1.5M")
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q", *limits)[0]
+    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q", "--radius", 20)[0]
     code, out, _ = run("index", "info", index, "--json")
     about = json.loads(out)
     opened = nk.HammingIndex.open(index)
     assert 0 == code
     assert {**about, **opened.explain()} == about
-    assert ("multi", 20, 1_500_000, True) == tuple(
-        about[key] for key in ("method", "announced_radius", "memory_limit", "verified")
-    )
+    assert (20, True) == tuple(about[key] for key in ("announced_radius", "verified"))
     assert (nk.Recipe().digest, index.stat().st_size) == (about["recipe_digest"], about["file_bytes"])
-    assert about["parts"][0]["built"]
     shown = run("index", "info", index, "--radius", 10)[1]
-    for part in ("60 of 128 bits", "strings", nk.Recipe().digest, "sound", "radius 10", "look-ups"):
+    for part in (
+        "fingerprints\t60",
+        "bits\t128",
+        "ids\tstrings",
+        nk.Recipe().digest,
+        "radius\t10",
+        "part 1\t",
+        "candidates",
+    ):
         assert part in shown
     content = bytearray(index.read_bytes())
     content[-70] ^= 1
@@ -240,8 +229,7 @@ def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
     assert 2 == run(*build, "-o", tmp_path / "no" / "folder.nks")[0]
     before = index.read_bytes()
     assert 2 == run(*build, "-o", index, "--overwrite", "--radius", 500)[0]
-    assert 2 == run(*build, "-o", index, "--overwrite", "--memory-limit", "much")[0]
-    assert 2 == run(*build, "-o", index, "--overwrite", "--method", "magic")[0]
+    assert 2 == run(*build, "-o", index, "--overwrite", "--radius", 200)[0]
     assert before == index.read_bytes()
     # The lock of a replaced file remains.
     assert {"many.jsonl", "c.nks", ".c.nks.lock", "notes.txt"} == {path.name for path in tmp_path.iterdir()}
@@ -256,24 +244,6 @@ def test_two_updates_at_a_time_are_refused(many: Path, tmp_path: Path) -> None:
         assert (1, True) == (code, "another process is changing the index" in err)
         assert 0 == run("search", index, "--text", near_texts()[1], "-k", 1)[0]
     assert 0 == run("index", "remove", index, "d1")[0]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("1000", 1000), ("1.5k", 1500), ("2M", 2_000_000), ("1Gi", 1 << 30), ("3 KiB", 3072), ("1T", 10**12)],
-)
-def test_a_memory_limit_has_units(many: Path, tmp_path: Path, text: str, expected: int) -> None:
-    """Units are powers of 1000, or of 1024 with an i."""
-    index = tmp_path / "c.nks"
-    assert 0 == call("index", "build", many, "-o", index, "-q", "--memory-limit", text).code
-    assert expected == call("index", "info", index, "--json").json()["memory_limit"]
-
-
-@pytest.mark.parametrize("limit", ["", "M", "-1", "1.5.5G", "12X", "1e9", "9" * 19])
-def test_a_memory_limit_that_is_none_is_refused(many: Path, tmp_path: Path, limit: str) -> None:
-    """The message shows valid forms."""
-    done = call("index", "build", many, "-o", tmp_path / "c.nks", "--memory-limit", limit)
-    assert (2, True) == (done.code, "a number of bytes such as 500M, 2G or 2Gi" in done.err)
 
 
 def test_an_id_that_is_there_is_an_error_updated_or_skipped(tmp_path: Path) -> None:
@@ -363,17 +333,6 @@ def test_ids_on_the_command_line_fit_the_index(tmp_path: Path) -> None:
         assert (2, True) == (done.code, "an integer of 64 bits, like the ids of this index" in done.message)
     assert 0 == call("index", "remove", index, "--", "0" * 5000 + "7", " 0 ", str(-(1 << 63))).code
     assert 0 == len(nk.HammingIndex.open(index))
-
-
-def test_fingerprints_above_a_memory_limit_are_told(many: Path, tmp_path: Path) -> None:
-    """Fingerprints above the limit are still stored, with a warning."""
-    index = tmp_path / "c.nks"
-    warning = "above the memory limit of 1,000"
-    build = ("index", "build", many, "-o", index, "--id-column", "id", "-q", "--radius", 3)
-    assert warning not in call(*build, "--memory-limit", "1M").message
-    done = call(*build, "--memory-limit", "1k", "--overwrite")
-    # 60 fingerprints of 128 bits, 4 bytes more for each.
-    assert (0, True) == (done.code, f"warning: the fingerprints alone take 1,200 bytes, {warning}" in done.message)
 
 
 def test_a_page_of_the_plan(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests of recipes in nearkin.cli.options."""
+"""Tests of nearkin.cli.options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.cli.options import parse_recipe
+from nearkin.cli.options import parse_bytes, parse_recipe
 from nearkin.errors import InputError, ParameterError
 from nearkin.recipe import PRESETS
 
@@ -60,3 +60,19 @@ def test_a_sign_for_files_inside_of_an_argument_is_none(text: str) -> None:
     """Only a leading @ names a file."""
     with pytest.raises(ParameterError):
         parse_recipe(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1000", 1000), ("1.5k", 1500), ("2M", 2_000_000), ("1Gi", 1 << 30), ("3 KiB", 3072), ("1T", 10**12)],
+)
+def test_sizes_have_units(text: str, expected: int) -> None:
+    """Units are powers of 1000, or of 1024 with an i."""
+    assert expected == parse_bytes(text)
+
+
+@pytest.mark.parametrize("limit", ["", "M", "-1", "1.5.5G", "12X", "1e9", "9" * 19])
+def test_other_sizes_are_refused(limit: str) -> None:
+    """The message shows valid forms."""
+    with pytest.raises(ParameterError, match="a number of bytes such as 500M, 2G or 2Gi"):
+        parse_bytes(limit)

@@ -118,19 +118,13 @@ def test_queries_of_every_kind_come_in_one_call(index: Path, tmp_path: Path) -> 
     assert [f"{name}\t{key}\t0" for name, key in expected] == done.lines
 
 
-def test_fingerprints_are_queries_of_any_form(index: Path, tmp_path: Path) -> None:
-    """Queries can be hexadecimal lines, or an array with ids."""
+def test_fingerprints_are_queries(index: Path, tmp_path: Path) -> None:
+    """Queries can be hexadecimal lines with ids."""
     fps = nk.fingerprint(near_texts()[:3])
     listed = tmp_path / "codes.txt"
     listed.write_text("".join(f"q{i}\t{digits}\n" for i, digits in enumerate(to_hex(fps, 128))))
     by_lines = call("search", index, listed, "--fingerprints", "hex", "-k", 1)
     assert [f"q{i}\td{i}\t0" for i in range(3)] == by_lines.lines
-    np.save(tmp_path / "codes.npy", fps)
-    np.save(tmp_path / "ids.npy", np.array(["x", "y", "z"]))
-    by_array = call(
-        "search", index, tmp_path / "codes.npy", "--fingerprints", "npy", "--ids", tmp_path / "ids.npy", "-k", 1
-    )
-    assert [f"{name}\td{i}\t0" for i, name in enumerate("xyz")] == by_array.lines
     for digits in ("f" * 33, "no digits"):
         assert 2 == call("search", index, "--fingerprint", digits).code
 

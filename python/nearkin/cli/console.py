@@ -191,6 +191,15 @@ def show_table(
     console(err=err).print(table)
 
 
+def show_facts(facts: Mapping[str, object], *, err: bool = False) -> None:
+    """Print names and values in two columns."""
+    rows = (
+        (name.replace("_", " "), f"{value:,}" if type(value) is int else "none" if value is None else str(value))
+        for name, value in facts.items()
+    )
+    show_table(["", ""], rows, header=False, lines=False, err=err)
+
+
 @contextmanager
 def progress_bars(*, quiet: bool) -> Iterator[Progress]:
     """Show progress bars on a terminal, and nothing elsewhere."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,7 +55,7 @@ _FILE_OPTIONS = {
 """Options of a run over files."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "differing", "featureless"),
+    *("differ", "featureless"),
 )
 
 
@@ -97,7 +98,7 @@ def dedup(job: Job) -> None:
     if (engine := distributed.choose_engine(job)) is not None:
         job.keep_columns()
         head, summary = distributed.dedup(job, engine)
-        _report(head, summary, distributed.join(job.output.out, "kept"), as_json=job.as_json, quiet=job.quiet)
+        _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")), _example(head))
     elif job.family == "ssdeep":
         _dedup_files(job)
     elif job.unit or "boilerplate" in job.passages:
@@ -152,42 +153,37 @@ def _dedup_texts(job: Job) -> None:
     output, reference = job.output, job.reference
     recipe = job.parse_recipe()
     spool = _spool_folder(output.out)
+    against = reference.against or []
     with ExitStack() as stack:
         store = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
         corpus = stack.enter_context(
             job.reading.open_corpus(job.inputs, extra_columns=job.extra_columns(), spool_dir=spool, exclude=own)
         )
-        older = stack.enter_context(_open_reference(reference.against or [], job.reading, spool))
+        older = stack.enter_context(
+            _open_reference(against, lambda: job.reading.open_corpus(against, spool_dir=spool), "texts")
+        )
         tables = ("clusters", "pairs", "near") if output.report else ("clusters", "pairs")
         names = [*corpus.kept_names(output.out_layout), *(table_name(name, corpus.format) for name in tables), REJECTED]
-        inputs = [*corpus.inputs, *own, *(getattr(older, "inputs", None) or map(Path, reference.against or ()))]
+        inputs = [*corpus.inputs, *own, *(getattr(older, "inputs", None) or map(Path, against))]
         with _open_output(output, names, inputs) as target:
-
-            def write(result: DedupResult) -> dict[str, Any]:
-                return _write_texts(result, corpus, job, store, target)
-
-            writer = _Writer(target, write)
-            with progress_bars(quiet=job.quiet) as progress, suppress_summary_warnings():
-                result = dedup_texts(
-                    corpus,
-                    recipe=recipe,
-                    sources=reference.source_column,
-                    against=older,
-                    store=store,
-                    columns=reference.columns,
-                    output=None if store is None else writer.write,  # type: ignore[arg-type]  # There is a folder.
-                    labels=reference.labels,
-                    near_misses="auto" if output.report else 0,
-                    progress=progress,
-                    **job.matching,
-                )
-            if store is None:
-                writer.write(result)
+            run = partial(
+                dedup_texts,
+                corpus,
+                recipe=recipe,
+                sources=reference.source_column,
+                against=older,
+                columns=reference.columns,
+                near_misses="auto" if output.report else 0,
+                **job.matching,
+            )
+            result, summary = _run(
+                run, lambda result: _write_texts(result, corpus, job, store, target), job, store, target
+            )
         report_skipped(corpus)
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
     kept = None if target is None else Path(output.out) / name
-    _report(islice(result.clusters.rows(), EXAMPLE_ROWS), writer.summary, kept, as_json=job.as_json, quiet=job.quiet)
+    _report(job, summary, _count_rows(summary, kept), _example(islice(result.clusters.rows(), EXAMPLE_ROWS)))
 
 
 def _spool_folder(out: str) -> Path | None:
@@ -208,27 +204,40 @@ def _open_output(output: OutputOptions, names: Iterable[str], inputs: Iterable[P
         yield target
 
 
-class _Writer:
-    """Writes the result of a run into its output, and again if the store has changed during the run.
+def _run(
+    run: Callable[..., DedupResult],
+    write: Callable[[DedupResult], dict[str, Any]],
+    job: Job,
+    store: Store | None,
+    target: OutputDir | None,
+) -> tuple[DedupResult, dict[str, Any]]:
+    """Deduplicate and write the result; return it with its summary.
 
     Parameters
     ----------
+    run : function
+        `nearkin.dedup`, or one like it, with the arguments of the job.
+    write : function
+        Writes a result and returns its summary. It is called again if the store has changed during the run.
+    job : Job
+    store : Store or None
     target : OutputDir or None
         None for standard output.
-    write : function
-        Writes a result and returns its summary.
     """
+    summary: dict[str, Any] = {}
 
-    def __init__(self, target: OutputDir | None, write: Callable[[DedupResult], dict[str, Any]]) -> None:
-        self._target, self._write = target, write
-        self.summary: dict[str, Any] = {}
+    def publish(result: DedupResult) -> OutputDir | None:
+        if target is not None and summary:
+            target.restart()
+        summary.update(write(result))
+        return target
 
-    def write(self, result: DedupResult) -> OutputDir | None:
-        """Write a result, and replace that of an earlier call."""
-        if self._target is not None and self.summary:
-            self._target.restart()
-        self.summary = self._write(result)
-        return self._target
+    output = None if store is None else publish
+    with progress_bars(quiet=job.quiet) as progress, suppress_summary_warnings():
+        result = run(store=store, output=output, labels=job.reference.labels, progress=progress)
+    if store is None:
+        publish(result)
+    return result, summary
 
 
 @contextmanager
@@ -265,25 +274,29 @@ def _open_store(job: Job) -> Iterator[Store | None]:
 
 @contextmanager
 def _open_reference(
-    against: Sequence[str], reading: CorpusOptions, spool: Path | None
-) -> Iterator[Corpus | Store | None]:
-    """Open the older corpora or the store of --against for reading."""
+    against: Sequence[str], open_older: Callable[[], AbstractContextManager[Any]], content: str
+) -> Iterator[Any]:
+    """Open the older documents of --against by `open_older`, or the store for reading.
+
+    Raises
+    ------
+    ParameterError
+        An index, which has no `content`, or a store and something else.
+    """
+    from nearkin.index.digests import is_digest_index
     from nearkin.index.files import index_class
     from nearkin.store.log import LOG_NAME
     from nearkin.store.store import Store
 
-    stores = [name for name in against if (Path(name) / LOG_NAME).is_file()]
-    indexes = [name for name in against if index_class(name) is not None]
+    stores = [name for name in against if Path(name, LOG_NAME).is_file()]
+    indexes = [name for name in against if index_class(name) or (Path(name).is_file() and is_digest_index(name))]
     if indexes or (stores and len(against) > 1):
-        raise bad_parameter("against", ", ".join(against), "one store, or any number of corpora")
-    if stores:
-        with Store.open(stores[0], "r") as store:
-            yield store
-    elif against:
-        with reading.open_corpus(against, spool_dir=spool) as corpus:
-            yield corpus
-    else:
+        raise bad_parameter("against", ", ".join(against), f"one store, or other inputs; an index has no {content}")
+    if not against:
         yield None
+        return
+    with Store.open(stores[0], "r") if stores else open_older() as older:
+        yield older
 
 
 def _write_texts(
@@ -320,37 +333,28 @@ def _write_texts(
     return target.write_json("summary.json", summary)
 
 
-def _report(
-    head: Iterable[Mapping[str, Any]],
-    summary: Mapping[str, Any],
-    kept: Path | str | None,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Report warnings and the summary; `kept` is None for standard output, `head` the first rows of the clusters."""
+def _report(job: Job, summary: Mapping[str, Any], rows: Iterable[Sequence[str]], example: str | None) -> None:
+    """Report warnings and the summary: as JSON, or as a table of counts and an example."""
 
     def show() -> None:
-        _show_counts([*_count_rows(summary, kept), ("", f"recipe {summary['recipe']}")])
-        if (example := _example(list(head))) is not None:
+        show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
+        if example is not None:
             console(err=True).print(f"\n{printable(example)}")
 
-    report_summary(summary, show, as_json=as_json and kept is not None, quiet=quiet)
-
-
-def _show_counts(rows: Sequence[Sequence[str]]) -> None:
-    show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
+    report_summary(summary, show, as_json=job.as_json and job.output.out != "-", quiet=job.quiet)
 
 
 def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
-    """Return the counts of documents: read, kept, removed by reason, and skipped."""
+    """Return the counts of documents or files: read, kept, removed by reason, and skipped."""
+    files = summary["verify"] == "score"
     seconds = sum(stage["wall"] for stage in summary["timings"].values())
     share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
     # An engine does not report the size of its input.
     size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""
-    yield f"{summary['documents']:,}", f"documents read in {seconds:.1f} s{size}"
+    yield f"{summary['documents']:,}", f"{'files' if files else 'documents'} read in {seconds:.1f} s{size}"
     added = f", added to {summary['store']}" if "store" in summary else ""
-    yield f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else "") + added
+    place = f"{', listed' if files else ''} in {kept}" if kept else ""
+    yield f"{summary['kept']:,}", f"kept{place}{added}"
     yield (
         f"{summary['removed']:,}",
         f"removed ({share:.1%}) in {summary['clusters']:,} clusters, the largest of {summary['largest_cluster']:,}",
@@ -359,35 +363,35 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"
     if same := reasons.get("same-letters", 0) + reasons.get("same-letters-old", 0):
         yield f"{same:,}", "of them differ from a kept document only in case, spacing or punctuation"
-    near = f": {summary['verify']} similarity of at least {summary['threshold']}"
-    if summary["verify"] == "none":
+    if files:
+        near = f": a score of at least {summary['threshold']}"
+        near += f", or a text similar to at least {summary['text_threshold']}" if "also" in summary else ""
+    elif summary["verify"] == "none":
         near = f", not verified: {_describe_candidates(summary)}"
+    else:
+        near = f": {summary['verify']} similarity of at least {summary['threshold']}"
     yield f"{reasons['near'] + reasons['near-old']:,}", f"of them near-duplicates{near}"
     if older := sum(count for reason, count in reasons.items() if reason.endswith("-old")):
         yield f"{older:,}", "of them match older documents"
     if summary.get("pairs_that_differ"):
-        fate = "both kept" if summary["differing"] == "keep" else "one removed"
         rules = ", ".join(summary["differ"])
-        yield f"{summary['pairs_that_differ']:,}", f"pairs of similar documents that differ in {rules}: {fate}"
-    yield from _label_rows(summary)
-    if summary["without_features"]:
+        yield f"{summary['pairs_that_differ']:,}", f"pairs of similar documents that differ in {rules}: both kept"
+    if (labels := summary.get("labels", {})).get("different"):
+        yield f"{labels['kept_apart']:,}", f"pairs not merged, of {labels['different']:,} labelled different"
+    if summary["without_features"] and not files:
         fate = "kept" if summary["featureless"] == "keep" else "compared only with exact copies"
         yield f"{summary['without_features']:,}", f"without any letter: {fate}"
+    if summary.get("unreadable"):
+        yield f"{summary['unreadable']:,}", "could not be read"
     yield from _malformed_rows(summary, None if kept is None else Path(kept).parent)
-    yield (
-        f"{summary['candidates']:,}",
-        f"candidates ({_describe_candidates(summary)}); {summary['verified']:,} verified",
-    )
-
-
-def _label_rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    labels = summary.get("labels", {})
-    if labels.get("different"):
-        yield f"{labels['kept_apart']:,}", f"pairs not merged, of {labels['different']:,} labelled different"
+    if not files:
+        method = _describe_candidates(summary)
+        yield f"{summary['candidates']:,}", f"candidates ({method}); {summary['verified']:,} verified"
+    yield "", f"recipe {summary['recipe']}"
 
 
 def _malformed_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[str, str]]:
-    if summary["malformed"]:
+    if summary.get("malformed"):
         rejected = "" if out is None else f"; see {out / REJECTED}"
         yield f"{summary['malformed']:,}", f"unreadable records skipped{rejected}"
 
@@ -404,16 +408,18 @@ def _describe_candidates(summary: Mapping[str, Any]) -> str:
     return method if recall is None else f"{method}, recall {recall:.1%} at the threshold"
 
 
-def _example(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the first removed document with the kept one, if both are in this corpus."""
-    if not rows or rows[0]["reason"] != "kept":
+def _example(rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the first removed document of the first cluster with the kept one, if both are in this corpus."""
+    first, *others = [*rows] or [None]
+    if first is None or first["reason"] != "kept":
         return None
-    kept = rows[0]["representative"]
-    for row in rows:
+    kept = first["representative"]
+    for row in others:
         if row["representative"] == kept and row["reason"] != "kept":
             # NaN stands for a similarity that was not computed.
             verified = row["similarity"] == row["similarity"]
-            reason = f"{row['reason']}, similarity {row['similarity']:.2f}" if verified else row["reason"]
+            evidence = row.get("evidence") or (f"similarity {row['similarity']:.2f}" if verified else "")
+            reason = f"{row['reason']}, {evidence}" if evidence else row["reason"]
             return f"for example, {row['id']} is removed as a duplicate of {kept} ({reason})"
     return None
 
@@ -454,17 +460,12 @@ def _dedup_passages(job: Job) -> None:
             summary = _write_passages(result, corpus, output.out_layout, target)
         report_skipped(corpus)
 
-    def show() -> None:
-        _show_counts(list(_passage_rows(summary, None if target is None else Path(output.out))))
-        row = next(result.passages.rows(), None)
-        if row is not None:
-            text = (
-                f"for example, characters {row['start']} to {row['end']} of {row['id']} are also in {row['other']}, "
-                f"from {row['other_start']} on (similarity {row['similarity']:.2f})"
-            )
-            console(err=True).print(f"\n{printable(text)}")
-
-    report_summary(summary, show, as_json=job.as_json and target is not None, quiet=job.quiet)
+    row = next(result.passages.rows(), None)
+    example = row and (
+        f"for example, characters {row['start']} to {row['end']} of {row['id']} are also in {row['other']}, from "
+        f"{row['other_start']} on (similarity {row['similarity']:.2f})"
+    )
+    _report(job, summary, _passage_rows(summary, None if target is None else Path(output.out)), example)
 
 
 def _write_passages(
@@ -530,11 +531,16 @@ def _dedup_files(job: Job) -> None:
             raise bad_parameter(name, "given", "not with --family ssdeep, which compares files as bytes")
     output = job.output
     failures = Failures(strict=job.reading.strict)
+    against = job.reference.against or []
     with ExitStack() as stack:
         store = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
         paths = list_files(map(Path, job.inputs), failures, recursive=True, exclude=own)
-        older = stack.enter_context(_open_reference_files(job.reference.against or [], failures))
+        older = stack.enter_context(
+            _open_reference(
+                against, lambda: nullcontext(list_files(map(Path, against), failures, recursive=True)), "files"
+            )
+        )
         names = ["kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"]
         target = stack.enter_context(_open_output(output, names, [*map(Path, job.inputs), *own]))
 
@@ -543,48 +549,19 @@ def _dedup_files(job: Job) -> None:
             summary = {**result.summary, **named, "inputs": job.inputs, "unreadable_first": failures.first}
             return _write_files(result, summary, output, target)
 
-        writer = _Writer(target, write)
-        progress = stack.enter_context(progress_bars(quiet=job.quiet))
-        stack.enter_context(suppress_summary_warnings())
-        result = dedup_files(
+        run = partial(
+            dedup_files,
             dict.fromkeys(map(str, paths)),
             recipe=job.recipe,
             against=older,
-            store=store,
-            output=None if store is None else writer.write,  # type: ignore[arg-type]  # There is a folder.
-            labels=job.reference.labels,
             on_error=failures.add,
-            progress=progress,
             **job.matching,
             **job.files,
         )
-        if store is None:
-            writer.write(result)
-
-    def show() -> None:
-        for line in _file_lines(result, writer.summary, None if target is None else Path(output.out)):
-            warn(line)
-
-    report_summary(writer.summary, show, as_json=job.as_json and target is not None, quiet=job.quiet)
+        result, summary = _run(run, write, job, store, target)
+    rows = _count_rows(summary, None if target is None else Path(output.out) / "kept.nul")
+    _report(job, summary, rows, _example(islice(result.clusters.rows(), EXAMPLE_ROWS)))
     failures.exit()
-
-
-@contextmanager
-def _open_reference_files(against: Sequence[str], failures: Failures) -> Iterator[list[Path] | Store | None]:
-    """Open the older files or the store of --against."""
-    from nearkin.index.digests import is_digest_index
-    from nearkin.store.log import LOG_NAME
-    from nearkin.store.store import Store
-
-    if any(map(is_digest_index, against)):
-        raise bad_parameter("against", ", ".join(against), "files, folders or a store; an index has no files")
-    if not against:
-        yield None
-    elif len(against) == 1 and Path(against[0], LOG_NAME).is_file():
-        with Store.open(against[0], "r") as store:
-            yield store
-    else:
-        yield list_files(map(Path, against), failures, recursive=True)
 
 
 def _write_files(
@@ -616,26 +593,3 @@ def _write_files(
     if output.report:
         write_report(Run.from_files(result, summary, Path(output.out).resolve().name), target)
     return target.write_json("summary.json", summary)
-
-
-def _file_lines(result: DedupResult, summary: Mapping[str, Any], out: Path | None) -> Iterator[str]:
-    """Return the counts of files, and an example."""
-    reasons = summary["removed_by_reason"]
-    copies, near = reasons["exact"] + reasons["exact-old"], reasons["near"] + reasons["near-old"]
-    yield f"{summary['documents']:,} files read"
-    listed = f", listed in {out / 'kept.nul'}" if out else ""
-    yield f"{summary['kept']:,} kept" + listed + (f", added to {summary['store']}" if "store" in summary else "")
-    yield (
-        f"{summary['removed']:,} removed from the list in {summary['clusters']:,} clusters: {copies:,} exact copies, "
-        f"{near:,} with a score of at least {summary['threshold']}"
-        + (f", or a text similar to at least {summary['text_threshold']}" if "also" in summary else "")
-    )
-    yield from (" ".join(row) for row in _label_rows(summary))
-    if summary["unreadable"]:
-        yield f"{summary['unreadable']:,} could not be read"
-    yield f"recipe {summary['recipe']}"
-    example = next((row for row in result.clusters.rows() if row["reason"] != "kept"), None)
-    if example is not None:
-        name, kept = (printable(str(example[key])) for key in ("id", "representative"))
-        evidence = example.get("evidence") or f"score {example['similarity']:.0f}"
-        yield f"for example, {name} is removed as a duplicate of {kept} ({example['reason']}, {evidence})"

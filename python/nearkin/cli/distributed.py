@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DataFrame = Any
 
 _SUPPORTED = {
-    *("inputs", "out", "text_column", "id_column", "format", "delimiter", "strict", "recipe", "family", "bits"),
+    *("inputs", "out", "text_column", "id_column", "format", "strict", "recipe", "family", "bits"),
     *("threshold", "radius", "recall", "measure", "verify", "differ", "featureless", "cluster", "keep"),
     *("source_column", "against", "links", "engine", "master", "remote", "checkpoint"),
 }
@@ -47,6 +47,7 @@ _REASONS = {
     "max_comparisons": "not with an engine, which leaves no candidate out",
     "max_malformed": "not with an engine: the first unreadable record ends the job",
     "encoding": "not with an engine, which reads UTF-8",
+    "delimiter": "not with an engine, which reads parquet and jsonl",
     "html": "not with an engine: extract the visible text into a column first",
     "threads": "not with an engine: use --master local[CORES], or the settings of the cluster",
     "store": "not with an engine: --against takes the export of a store, `nearkin store export`",
@@ -55,16 +56,15 @@ _REASONS = {
     "out_layout": "not with an engine, which writes a folder of Parquet files",
     "unit": "not with an engine, which compares whole documents",
     "boilerplate": "not with an engine, which compares whole documents",
-    "differing": "not with an engine, which keeps texts that differ",
 }
 _OPTIONS_BY_ARGUMENT = {"text": "text_column", "id": "id_column", "source": "source_column", "df": "inputs"}
 _TABLES = ("kept", "clusters", "pairs")
 _EXAMPLE_ROWS = 12
-FORMATS = ("parquet", "jsonl", "csv", "tsv")
+FORMATS = ("parquet", "jsonl")
 """Formats that engines read."""
 _COMPRESSIONS = ("", "gz", "bz2", "zst")
-"""Compressions of JSON and CSV that both engines read."""
-_READABLE = "an engine reads parquet, and jsonl, csv or tsv, uncompressed or as .gz, .bz2 or .zst"
+"""Compressions of JSON that both engines read."""
+_READABLE = "an engine reads parquet, and jsonl uncompressed or as .gz, .bz2 or .zst"
 _GLOB = re.compile(r"[*?\[\]{}\\]")
 
 
@@ -82,8 +82,8 @@ def choose_engine(job: Job) -> Engine | None:
         if options.checkpoint is not None:
             raise bad_parameter("checkpoint", options.checkpoint, "--engine or --remote with it")
         return None
-    for name, value in job.explicit_options().items():
-        if name not in _SUPPORTED and (name, value) != ("differing", "keep"):
+    for name in job.explicit_options():
+        if name not in _SUPPORTED:
             raise bad_parameter(name, "given", _REASONS.get(name, "not with an engine"))
     if job.family == "ssdeep":
         raise bad_parameter("family", "ssdeep", "simhash or minhash with an engine, which compares texts")
@@ -109,8 +109,8 @@ def dedup(job: Job, engine: Engine) -> tuple[list[dict[str, Any]], dict[str, Any
         if Path(name, LOG_NAME).is_file() or index_class(name) is not None:
             allowed = "tables with an engine, such as the export of a store (`nearkin store export`)"
             raise bad_parameter("against", name, allowed)
-    tables = InputTables(job.inputs, engine, reading.format, reading.delimiter)
-    older = InputTables(against, engine, reading.format, reading.delimiter, "against") if against else None
+    tables = InputTables(job.inputs, engine, reading.format)
+    older = InputTables(against, engine, reading.format, "against") if against else None
     with (
         _open_output(job.output.out, [*tables.inputs, *(older.inputs if older else [])]) as output,
         _open_checkpoint(job.engine.checkpoint, job.output.out, engine) as checkpoint,
@@ -183,7 +183,7 @@ def _run(
             source=job.reference.source_column,
             against=older,
             progress=progress,
-            **{name: value for name, value in job.matching.items() if name != "differing"},
+            **job.matching,
         )
     except ParameterError as error:
         name = _OPTIONS_BY_ARGUMENT.get(str(error.context.get("name")))
@@ -361,8 +361,6 @@ class InputTables:
     engine : Engine
     format : str or None
         One of `FORMATS`; by default from the names, where a name without a known ending is a folder of Parquet files.
-    delimiter : str or None
-        Delimiter of CSV, by default a comma.
     argument : str
         The option or argument of the names, for messages.
 
@@ -375,14 +373,12 @@ class InputTables:
     Raises
     ------
     ParameterError
-        Standard input, an unknown format, or a delimiter for a format other than CSV.
+        Standard input, or an unknown format.
     InputError
         A file that does not exist, that no engine reads, or that has another format than the first.
     """
 
-    def __init__(
-        self, names: Sequence[str], engine: Engine, format: str | None, delimiter: str | None, argument: str = "inputs"
-    ) -> None:
+    def __init__(self, names: Sequence[str], engine: Engine, format: str | None, argument: str = "inputs") -> None:
         from nearkin.io.inputs import compression_of, format_of
         from nearkin.io.remote import is_url, name_in
 
@@ -402,9 +398,6 @@ class InputTables:
         for name, kind in kinds:
             if kind != self.format:
                 raise _input_error(name, f"is {kind}, while {first} is {self.format}; give inputs of one format")
-        if delimiter is not None and self.format != "csv":
-            raise bad_parameter("delimiter", delimiter, f"no delimiter: the input is {self.format}, not csv")
-        self._delimiter = "\t" if self.format == "tsv" else delimiter or ","
 
     def _find_local(self, format: str | None) -> str:
         """Find the inputs of this machine, and return their format."""
@@ -416,7 +409,7 @@ class InputTables:
         names = {os.path.normpath(file.name) for file in files}
         paths = []
         for name in self.inputs:
-            whole = kind in ("parquet", "jsonl") and Path(name).is_dir() and _is_table_folder(name, names)
+            whole = Path(name).is_dir() and _is_table_folder(name, names)
             paths += [name] if whole else [file.name for file in resolve(name, kind)[1]]
         # Links are not resolved: their targets may have no ending.
         self._local = [os.path.abspath(path) for path in paths]  # noqa: PTH100
@@ -431,7 +424,7 @@ class InputTables:
         Raises
         ------
         InputError
-            A name has no data, or CSV files have different columns.
+            A name has no data.
         """
         frames = [self._read_frame(session, self._local)] if self._local else []
         # One by one, because for Sail a missing input is a table without columns.
@@ -443,9 +436,11 @@ class InputTables:
 
     def _read_frame(self, session: Any, paths: list[str]) -> DataFrame:
         try:
-            frame = self._open_frame(session, paths)
-            if self.format in ("csv", "tsv") and len(paths) > 1:
-                self._check_headers(session, paths)
+            reader = session.read.option("mode", "FAILFAST")
+            if self.format == "jsonl":
+                frame = reader.json(paths)
+            else:
+                frame = reader.option("mergeSchema", "true").parquet(*paths)
             columns = frame.columns
         except Exception as error:
             if "PATH_NOT_FOUND" not in str(error) and "UNABLE_TO_INFER_SCHEMA" not in str(error):
@@ -454,26 +449,6 @@ class InputTables:
         if not columns:
             raise _input_error(paths[0], "no such file or folder for the engine, or nothing in it")
         return frame
-
-    def _open_frame(self, session: Any, paths: list[str]) -> DataFrame:
-        reader = session.read.option("mode", "FAILFAST")
-        if self.format == "parquet":
-            return reader.option("mergeSchema", "true").parquet(*paths)
-        if self.format == "jsonl":
-            return reader.json(paths)
-        # RFC 4180: doubled quotes, fields of several lines. All columns are strings, because 007 is not a number.
-        options = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "enforceSchema": "false"}
-        return reader.options(**options, inferSchema="false", sep=self._delimiter).csv(paths)
-
-    def _check_headers(self, session: Any, paths: list[str]) -> None:
-        """Raise InputError unless files have the same columns, which Sail would match by position."""
-        first: list[str] = []
-        for path in paths:
-            columns = self._open_frame(session, [path]).columns
-            first = first or columns
-            if columns != first:
-                difference = f"{', '.join(columns)}, while they are {', '.join(first)} in {paths[0]}"
-                raise _input_error(path, f"the columns are {difference}; give files with the same columns")
 
 
 def _check_readable(name: str, kind: str, compression: str) -> None:

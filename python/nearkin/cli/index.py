@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from nearkin.cli.commands import GENERAL, Commands
-from nearkin.cli.console import NO_MATCH, display, progress_bars, read_text, say, say_json, show_table, warn
+from nearkin.cli.commands import Commands
+from nearkin.cli.console import NO_MATCH, display, progress_bars, read_text, say, say_json, show_facts, show_table, warn
 from nearkin.cli.corpus import CorpusOptions, report_skipped
 from nearkin.cli.options import (
     WRITING,
@@ -35,13 +35,11 @@ from nearkin.cli.options import (
     Repeated,
     collect_ids,
     opt,
-    parse_bytes,
     parse_id,
     parse_ids,
     parse_recipe,
 )
 from nearkin.cli.report import check_page, write_page
-from nearkin.dedup.config import option
 from nearkin.errors import MismatchError, bad_parameter
 
 if TYPE_CHECKING:
@@ -70,40 +68,15 @@ Existing = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class FingerprintOptions:
-    """Options for reading fingerprints instead of texts."""
-
-    fingerprints: str | None = option(
-        None,
-        help="The inputs are fingerprints, not texts: hex or int (in the column `fingerprint` or --text-column, or one "
-        "per line, optionally after an id and a tab, as `nearkin hash` prints them), or npy (uint64, int64, or packed "
-        "uint8).",
-        group=GENERAL,
-        metavar="hex|int|npy",
-        choices=("hex", "int", "npy"),
-    )
-    ids: Path | None = option(None, help="For npy: a .npy file with the ids, integers or strings.", group=GENERAL)
-
-
-@dataclass(frozen=True)
-class IndexConfig:
-    """Options of a new index."""
-
-    radius: int | None = option(None, help="Maximum Hamming distance, inclusive.", group="Matching")
-    method: str = option(
-        "auto",
-        help="auto, scan, bits, blocks, tables or multi.",
-        group=GENERAL,
-        choices=("auto", "scan", "bits", "blocks", "tables", "multi"),
-    )
-    memory_limit: str | None = option(
-        None,
-        help="Memory limit of fingerprints and tables: 500M, 2G, 2Gi. Tables that exceed it are not built; "
-        "fingerprints are always loaded.",
-        group=GENERAL,
-        metavar="BYTES",
-    )
+Fingerprints = Annotated[
+    str | None,
+    opt(
+        "The inputs are fingerprints, not texts: hex or int (in the column `fingerprint` or --text-column, or one per "
+        "line, optionally after an id and a tab, as `nearkin hash` prints them).",
+        metavar="hex|int",
+        choices=("hex", "int"),
+    ),
+]
 
 
 @group.add(threads=True)
@@ -111,8 +84,8 @@ def build(
     inputs: Inputs,
     out: Annotated[Path, opt("File of the new index.", "--out", "-o", group=WRITING)],
     reading: CorpusOptions,
-    source_options: FingerprintOptions,
-    config: IndexConfig,
+    fingerprints: Fingerprints = None,
+    radius: Radius = None,
     recipe: RecipeOption = None,
     bits: Bits = None,
     existing: Existing = "error",
@@ -135,22 +108,15 @@ def build(
     from nearkin.index.hamming import HammingIndex
 
     _check_new(out, overwrite=overwrite)
-    kind = source_options.fingerprints
     # Texts need a recipe; fingerprints may come without one.
-    parsed = None if kind is not None and recipe is None else parse_recipe(recipe, bits)
+    parsed = None if fingerprints is not None and recipe is None else parse_recipe(recipe, bits)
     with (
-        reading.open_fingerprints(inputs, parsed, kind, bits, source_options.ids) as source,
+        reading.open_fingerprints(inputs, parsed, fingerprints, bits) as source,
         progress_bars(quiet=quiet) as progress,
     ):
-        if any(path.exists() and out.exists() and path.samefile(out) for path in source.paths):
+        if any(path.exists() and out.exists() and path.samefile(out) for path in source.corpus.paths):
             raise bad_parameter("out", str(out), "a file that is not an input")
-        index = HammingIndex(
-            source.bits,
-            config.method,  # type: ignore[arg-type]  # The index checks it.
-            radius=config.radius,
-            memory_limit=None if config.memory_limit is None else parse_bytes(config.memory_limit),
-            recipe=parsed,
-        )
+        index = HammingIndex(source.bits, radius=radius, recipe=parsed)
         added = _add_all(index, source, existing, progress)
         _save(index, out, progress)
     _report_change(index, out, {"added": added}, source, as_json=as_json, quiet=quiet)
@@ -161,7 +127,7 @@ def add(
     index_path: IndexPath,
     inputs: Inputs,
     reading: CorpusOptions,
-    source_options: FingerprintOptions,
+    fingerprints: Fingerprints = None,
     recipe: RecipeOption = None,
     existing: Existing = "error",
     as_json: Json = False,
@@ -175,11 +141,10 @@ def add(
     --------
     nearkin index add corpus.nks today.jsonl.gz --id-column id --existing update
     """
-    kind = source_options.fingerprints
     with _updating(index_path) as index:
-        loaded = _check_recipe(index, recipe, texts=kind is None)
+        loaded = _check_recipe(index, recipe, texts=fingerprints is None)
         with (
-            reading.open_fingerprints(inputs, loaded, kind, index.bits, source_options.ids) as source,
+            reading.open_fingerprints(inputs, loaded, fingerprints, index.bits) as source,
             progress_bars(quiet=quiet) as progress,
         ):
             added = _add_all(index, source, existing, progress)
@@ -248,31 +213,16 @@ def info(
     if as_json:
         say_json(about)
     else:
-        show_table(["", ""], list(_info_rows(about)), header=False, lines=False)
+        parts = {f"part {number}": _describe_part(part) for number, part in enumerate(about["parts"], 1)}
+        show_facts({name: value for name, value in about.items() if name not in ("memory", "parts")} | parts)
 
 
-def _info_rows(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return the rows of `info`."""
-    sound = "sound" if about["verified"] else "not verified"
-    radius, limit = about["announced_radius"], about["memory_limit"]
-    yield "file", f"{about['index']}, {about['file_bytes']:,} bytes, {sound}"
-    yield "fingerprints", f"{about['fingerprints']:,} of {about['bits']} bits"
-    yield "ids", str(about["ids"])
-    yield "recipe", "none" if about["recipe"] is None else f"{about['recipe']}  (digest {about['recipe_digest']})"
-    yield "method", f"{about['method']}, kernel {about['kernel']}"
-    yield "announced", "no radius" if radius is None else f"radius {radius}"
-    yield "memory limit", "none" if limit is None else f"{limit:,} bytes"
-    for part in about["parts"]:
-        if not part["slots"]:
-            continue
-        text = f"{part['slots']:,} distinct by {part['method']}"
-        if part["tables"]:
-            radii = ", ".join("-" if value < 0 else str(value) for value in part["radii"])
-            built = "built" if part["built"] else "not built"
-            text += f" ({part['tables']} tables, {built}, radius {radii} in their blocks)"
-            text += f": {part['probes']:,.0f} look-ups, {part['candidates']:,.0f} candidates,"
-        text += f" about {part['cost'] / 1000:,.1f} µs per query (scan: {part['scan_cost'] / 1000:,.1f} µs)"
-        yield f"radius {about['radius']}", text
+def _describe_part(part: Mapping[str, Any]) -> str:
+    """Return what a part of an index does for a query; costs are nanoseconds."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {f'{value:,.1f}' if isinstance(value, float) else value}"
+        for name, value in part.items()
+    )
 
 
 def _check_new(out: Path, *, overwrite: bool) -> None:
@@ -346,8 +296,7 @@ def _add_all(index: HammingIndex, source: FingerprintSource, existing: str, prog
             index.add(keys, batch.codes[rows], existing=existing)  # type: ignore[arg-type]  # The index checks it.
         done += len(batch)
         progress("hash" if source.recipe is not None else "read", done, None)
-    if source.corpus is not None:
-        report_skipped(source.corpus)
+    report_skipped(source.corpus)
     return len(index) - before
 
 
@@ -356,9 +305,6 @@ def _valid_rows(source: FingerprintSource, batch: FingerprintBatch, *, as_intege
     import numpy as np
 
     valid: NDArray[np.bool_] = batch.present.copy()
-    if source.corpus is None:
-        # The ids of an array have one type, which the index accepts or refuses together.
-        return valid
     first = source.read - len(batch)
     for row in np.flatnonzero(valid).tolist():
         name = batch.names[row]
@@ -376,9 +322,6 @@ def _save(index: HammingIndex, path: Path, progress: Progress) -> None:
     progress("sort and write", 0, 1)
     index.save(path)
     progress("sort and write", 1, 1)
-    used, limit = index.explain()["bytes_fingerprints"], index.memory_limit
-    if limit is not None and used > limit:
-        warn(f"warning: the fingerprints alone take {used:,} bytes, above the memory limit of {limit:,}")
 
 
 def _describe(index: HammingIndex, path: Path) -> dict[str, Any]:
@@ -458,8 +401,7 @@ def search(
     top_k: Annotated[int | None, opt("Number of nearest matches; with --radius within it.", "--top-k", "-k")] = None,
     recipe: RecipeOption = None,
     columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None,
-    *,
-    source_options: FingerprintOptions,
+    fingerprints: Fingerprints = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -483,7 +425,8 @@ def search(
     # Progress bars would mix with matches on a terminal.
     with progress_bars(quiet=quiet or sys.stdout.isatty()) as progress:
         if index_path.is_dir():
-            refused = {"radius": radius, "recipe": recipe, "fingerprint": query.fingerprint, **vars(source_options)}
+            refused = {"radius": radius, "recipe": recipe, "fingerprint": query.fingerprint}
+            refused["fingerprints"] = fingerprints
             for name, value in refused.items():
                 if value is not None:
                     raise bad_parameter(name, "given", "not with a store, which has texts, a recipe and a threshold")
@@ -491,7 +434,7 @@ def search(
         else:
             if columns:
                 raise bad_parameter("column", ", ".join(columns), "a column of a store")
-            results = _search_index(index_path, query, recipe, radius, top_k, source_options, progress)
+            results = _search_index(index_path, query, recipe, radius, top_k, fingerprints, progress)
         with closing(results):
             _print_matches(results, (columns or []) if index_path.is_dir() else None, as_json=as_json, quiet=quiet)
 
@@ -502,7 +445,7 @@ def _search_index(
     recipe: str | None,
     radius: int | None,
     top_k: int | None,
-    source_options: FingerprintOptions,
+    kind: str | None,
     progress: Progress,
 ) -> Results:
     """Search an index for texts and files, for fingerprints, and for inputs."""
@@ -515,7 +458,6 @@ def _search_index(
 
     index = HammingIndex.open(path)
     names, texts = query.read_texts()
-    kind = source_options.fingerprints
     loaded = _check_recipe(index, recipe, texts=bool(names or (query.inputs and kind is None)))
     if radius is None and top_k is None:
         radius, top_k = (index.radius, None) if index.radius is not None else (None, 10)
@@ -526,13 +468,11 @@ def _search_index(
         batch = FingerprintBatch(codes, from_hex(codes, index.bits), np.ones(len(codes), bool))
         yield codes, _search_batch(index, batch, radius, top_k)
     if query.inputs:
-        options = (loaded, kind, index.bits, source_options.ids)
-        with query.reading.open_fingerprints(query.inputs, *options) as source:
+        with query.reading.open_fingerprints(query.inputs, loaded, kind, index.bits) as source:
             for batch in source:
                 yield batch.names, _search_batch(index, batch, radius, top_k)
                 progress("search", source.read, None)
-            if source.corpus is not None:
-                report_skipped(source.corpus)
+            report_skipped(source.corpus)
 
 
 def _search_batch(index: HammingIndex, batch: FingerprintBatch, radius: int | None, top_k: int | None) -> list[Matches]:

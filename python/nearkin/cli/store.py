@@ -24,7 +24,7 @@ from nearkin.cli.console import (
     read_text,
     say,
     say_json,
-    show_table,
+    show_facts,
     warn,
 )
 from nearkin.cli.corpus import CorpusOptions, list_files
@@ -616,8 +616,4 @@ def _report(store: AnyStore, counts: dict[str, int], *, as_json: bool, quiet: bo
     if as_json:
         say_json(about)
     elif not quiet:
-        rows = [
-            (name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
-            for name, value in about.items()
-        ]
-        show_table(["", ""], rows, header=False, lines=False, err=err)
+        show_facts(about, err=err)
