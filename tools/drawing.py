@@ -7,6 +7,7 @@ font.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,15 @@ plt.rcParams.update(
         "path.simplify_threshold": 0.3,
     }
 )
+
+
+def load_run(benchmark: str) -> dict[str, Any]:
+    """Return the newest run of a benchmark, or the one that the second argument of the command line names."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+    from common import latest
+
+    run: dict[str, Any] = latest(benchmark, *sys.argv[2:3])
+    return run
 
 
 def panels(columns: int = 1, *, height: float = 3.2, width: float = 8.2, **options: Any) -> tuple[Any, Any]:

@@ -9,18 +9,11 @@ Lines are the formulas of `nearkin.theory`. Points are the growth section of the
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("svg")
-
-from matplotlib import pyplot as plt
-
+from drawing import load_run, panels
 from nearkin.theory import hamming_cost, permuted_tables
 
-ROOT = Path(__file__).resolve().parents[1]
 RADIUS, BITS = 3, 64
 LINES: dict[str, dict[str, Any]] = {
     "scan": {"method": "scan"},
@@ -33,7 +26,6 @@ COLOURS = dict(zip(LINES, ("#666666", "#b15928", "#1f78b4", "#e31a1c", "#33a02c"
 # Names in the run for each line.
 POINTS = {
     "scan": "scan",
-    "bits": "bits",
     "blocks": "blocks: 4 tables",
     "auto, memory_limit of 30 bytes each": "multi: 3 tables of slot numbers",
 }
@@ -41,21 +33,9 @@ POINTS = {
 COMPARE = 0.025
 
 
-def rows() -> list[dict[str, Any]]:
-    """Return the growth section of the newest run, or of FILE."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    from common import latest
-
-    run = latest("hamming", sys.argv[2] if len(sys.argv) > 2 else "")
-    return [row for row in run["sections"]["growth"] if row["task"] != "file"]
-
-
 def main() -> None:
     """Draw the figure."""
-    mpl.rcParams.update(
-        {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-    )
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.8), layout="constrained")
+    figure, (left, middle, right) = panels(3, height=4.8, width=13)
     sizes = [2 ** (k / 4) for k in range(68, 137)]
     for name, options in LINES.items():
         costs = [hamming_cost(n=int(n), bits=BITS, radius=RADIUS, **options) for n in sizes]
@@ -76,7 +56,7 @@ def main() -> None:
                 va="center",
                 fontsize=8,
             )
-    measured = rows()
+    measured = [row for row in load_run("hamming")["sections"]["growth"] if row["task"] != "file"]
     for row in measured:
         if row["who"] in POINTS:
             mark = {"color": COLOURS[POINTS[row["who"]]], "linestyle": "none", "marker": "o", "markersize": 6}
@@ -98,9 +78,7 @@ def main() -> None:
     middle.minorticks_off()
     figure.legend(loc="outside lower center", ncols=6, frameon=False)
     figure.suptitle("Radius 3 of 64 bits: lines are formulas, points are measured on one thread", fontsize=10)
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, **({"metadata": {"Date": None}} if target.suffix == ".svg" else {}))
+    figure.savefig(sys.argv[1], metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -9,29 +9,17 @@ dependency group).
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-import matplotlib as mpl
+from drawing import load_run, panels
 
-mpl.use("svg")
-
-from matplotlib import pyplot as plt
-
-ROOT = Path(__file__).resolve().parents[1]
 COLOURS = {"simhash": "#1f78b4", "minhash": "#e31a1c"}
 STYLES = {"copies": ":", "near": "--", "new": "-"}
 
 
 def main() -> None:
     """Draw the figure."""
-    mpl.rcParams.update(
-        {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-    )
-    sys.path.insert(0, str(ROOT / "bench"))
-    from common import latest
-
-    results = latest("store-growth", sys.argv[2] if len(sys.argv) > 2 else "")["results"]
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    results = load_run("store-growth")["results"]
+    figure, axes = panels(3, height=4, width=13)
     for name, rows in results.items():
         sizes, colour = [row["documents"] for row in rows], COLOURS[name]
         axes[0].plot(sizes, [row["cpu_us_per_document"] for row in rows], marker="o", color=colour, label=name)
@@ -46,9 +34,7 @@ def main() -> None:
         axis.set(xscale="log", xlabel="documents in the store")
         axis.grid(alpha=0.25)
         axis.legend(frameon=False, fontsize=8, ncols=2 if axis is axes[1] else 1)
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, **({"metadata": {"Date": None}} if target.suffix == ".svg" else {}))
+    figure.savefig(sys.argv[1], metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -2,13 +2,12 @@
 
     python tools/plot_theory.py docs/theory [NAME ...]
 
-Curves are computed by `nearkin.theory`, and drawings show real functions of a family. The crossover of tables and codes
-is from the newest run of `bench/vectors.py --part crossover`. Needs matplotlib (the `docs` dependency group).
+Curves are computed by `nearkin.theory`, and drawings show real functions of a family. Needs matplotlib (the `docs`
+dependency group).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from itertools import combinations
@@ -21,8 +20,6 @@ from matplotlib.patches import FancyBboxPatch
 import nearkin as nk
 from drawing import AMBER, BLUE, COLOURS, GREY, PALE, RED, TEAL, panels, plain, write
 from nearkin import theory
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def sensitive() -> Any:
@@ -81,18 +78,14 @@ def bands() -> Any:
     curves.set(xlabel="Jaccard similarity", ylabel="probability of a shared band", xlim=(0, 1), ylim=(0, 1.02))
     curves.set_title("Bands of 128 values")
     curves.legend(loc="upper left", fontsize=8.5)
-    points = []
-    for rows in range(1, 33):
-        number = 128 // rows
-        points.append(
-            (float(theory.amplify(0.8, rows, number)), float(theory.amplify(s, rows, number)[s < 0.8].mean()))
-        )
+
+    def shares(rows: int, number: int) -> tuple[float, float]:
+        return float(theory.amplify(0.8, rows, number)), float(theory.amplify(s, rows, number)[s < 0.8].mean())
+
+    points = [shares(rows, 128 // rows) for rows in range(1, 33)]
     choice.plot(*zip(*points, strict=True), "o-", color=TEAL, markersize=3.5)
     chosen = theory.choose_bands(0.8, 0.95, 128)
-    at = (
-        float(theory.amplify(0.8, chosen.num_rows, chosen.num_bands)),
-        float(theory.amplify(s, chosen.num_rows, chosen.num_bands)[s < 0.8].mean()),
-    )
+    at = shares(chosen.num_rows, chosen.num_bands)
     choice.plot(*at, "o", color=AMBER, markersize=8)
     choice.annotate(
         f"choose_bands(0.8, 0.95, 128):\n{chosen.num_bands} bands of {chosen.num_rows}",
@@ -357,29 +350,7 @@ def keys(bits: int, radius: int, splits: list[int], free: Stretches | None = Non
     return tables
 
 
-def crossover() -> Any:
-    """Draw the time of a query by number of vectors, for three distances of the neighbour."""
-    run = json.loads(max((ROOT / "bench" / "runs").glob("*-crossover-*.json")).read_text(encoding="utf-8"))
-    shares = sorted({row["share"] for row in run["rows"]})
-    figure, axes = panels(len(shares), height=3.2, width=9, sharey=True)
-    for panel, share in zip(axes, shares, strict=True):
-        rows = [row for row in run["rows"] if row["share"] == share]
-        for name, way, colour in (("all vectors", "all", GREY), ("codes", "codes", AMBER), ("tables", "tables", TEAL)):
-            panel.loglog(
-                [row["n"] for row in rows],
-                [row[way]["us"] for row in rows],
-                "o-",
-                markersize=3.5,
-                color=colour,
-                label=name,
-            )
-        panel.set(xlabel="vectors", title=f"neighbour at {share}")
-    axes[0].set_ylabel("µs per query")
-    axes[0].legend()
-    return figure, "Microseconds of a query against the number of vectors, by tables, codes and comparison with all"
-
-
-PICTURES = (sensitive, amplification, bands, simhash, pstable, spherical, kernels, slaney, ssdeep, manku, crossover)
+PICTURES = (sensitive, amplification, bands, simhash, pstable, spherical, kernels, slaney, ssdeep, manku)
 
 
 if __name__ == "__main__":

@@ -11,27 +11,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
-
-mpl.use("svg")
-
 from matplotlib import pyplot as plt
 from matplotlib.ticker import StrMethodFormatter
 
-ROOT = Path(__file__).resolve().parents[1]
+from drawing import load_run
 
 
 def main() -> None:
     """Draw the figures."""
-    mpl.rcParams.update(
-        {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-    )
-    sys.path.insert(0, str(ROOT / "bench"))
-    from common import latest
-    from vectors import THREADS, pareto_front
+    results = load_run("vectors")["results"]
+    from vectors import THREADS, pareto_front  # `load_run` adds its folder.
 
     folder = Path(sys.argv[1])
-    results = latest("vectors", sys.argv[2] if len(sys.argv) > 2 else "")["results"]
     for name, curves in {**results.get("curves", {}), **results.get("million", {})}.items():
         modes = [each for each in THREADS if each in curves]
         panels = [(each, key) for each in modes for key in ("single_us", "batch_us")]

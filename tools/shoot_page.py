@@ -67,16 +67,21 @@ def question(rows: list[dict[str, Any]]) -> str:
 
 
 def shoot(visit: Any, target: Path, text: str, *, wide: bool) -> None:
-    """Fill in the page and take its screenshot, in 256 colours."""
-    from PIL import Image
-
+    """Fill in the page and take its screenshot."""
     visit.page.fill("#subject", text)
     visit.wait(".diff ins")
     visit.page.fill("#id", "my-licence")
     visit.page.evaluate("() => {document.activeElement.blur(); scrollTo(0, 0);}")
     if wide:
         visit.page.wait_for_timeout(2500)
-    visit.page.screenshot(path=target)
+    take_picture(visit.page, target)
+
+
+def take_picture(page: Any, target: Path) -> None:
+    """Take a screenshot of the visible part, in 256 colours."""
+    from PIL import Image
+
+    page.screenshot(path=target)
     with Image.open(target) as picture:
         picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE).save(
             target, optimize=True

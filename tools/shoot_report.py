@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "img"
@@ -21,22 +20,12 @@ JUDGED = "yynyyuynyyyynyy"
 sys.path[:0] = [str(ROOT / "tests" / "service"), str(ROOT / "tests" / "report"), str(Path(__file__).parent)]
 
 
-def shoot(page: Any, target: Path) -> None:
-    """Take a screenshot of the visible part, in 256 colours."""
-    from PIL import Image
-
-    page.screenshot(path=target)
-    with Image.open(target) as picture:
-        picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE).save(
-            target, optimize=True
-        )
-    print(target, target.stat().st_size)
-
-
 def main() -> None:
     """Deduplicate, open the report, judge pairs, and take the screenshots."""
     from browsing import chromium
     from opened import opened
+
+    from shoot_page import take_picture
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "licences"
@@ -46,7 +35,7 @@ def main() -> None:
         with chromium() as browser:
             with opened(browser, out / "report.html", width=1200, height=880, color_scheme="light") as visit:
                 visit.page.wait_for_timeout(1000)
-                shoot(visit.page, IMAGES / "report.png")
+                take_picture(visit.page, IMAGES / "report.png")
             with opened(browser, out / "report.html", width=1200, height=1000, color_scheme="light") as visit:
                 visit.page.goto(visit.url + "#review")
                 visit.page.wait_for_timeout(1000)
@@ -54,7 +43,7 @@ def main() -> None:
                     visit.page.keyboard.press(key)
                     visit.page.wait_for_timeout(150)
                 visit.page.wait_for_timeout(1000)
-                shoot(visit.page, IMAGES / "report-review.png")
+                take_picture(visit.page, IMAGES / "report-review.png")
 
 
 if __name__ == "__main__":
