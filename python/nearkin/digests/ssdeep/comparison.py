@@ -14,20 +14,6 @@ from nearkin._core import ssdeep_compare, ssdeep_compare_many, ssdeep_explain, s
 from nearkin.digests.ssdeep.hashing import hash, read_content  # noqa: A004 - the public name
 from nearkin.errors import check_count
 
-__all__ = [
-    "LEAST_COMMON",
-    "ComparedParts",
-    "ContentSimilarity",
-    "Digest",
-    "ScoreExplanation",
-    "check_least_common",
-    "compare",
-    "compare_many",
-    "content_similarity",
-    "explain",
-    "matrix",
-]
-
 Digest: TypeAlias = "str | bytes"
 
 LEAST_COMMON = 7

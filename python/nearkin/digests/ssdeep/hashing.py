@@ -16,7 +16,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
 
 import numpy as np
@@ -29,8 +29,6 @@ from nearkin.progress import ShowProgress, reporting
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["STEPS", "Data", "Hasher", "check_steps", "hash", "hash_files", "normalize", "read_content"]
-
 
 class Readable(Protocol):
     """A binary file-like object."""
@@ -41,6 +39,9 @@ class Readable(Protocol):
 
 Data: TypeAlias = "Buffer | npt.NDArray[np.generic] | str | os.PathLike[str] | Readable"
 """Input of the hash: a buffer such as an array, a str or path that names a file, or a binary file-like object."""
+
+Paths: TypeAlias = Iterable[str | os.PathLike[str]]
+OnError: TypeAlias = Literal["raise", "return"]
 
 # Files per parallel call, after which progress is reported.
 _FILES_PER_CALL = 1 << 10
@@ -246,15 +247,12 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
         return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
     if isinstance(data, (str, os.PathLike)):
         return ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
-    buffer = _to_buffer(data)
-    if buffer is not None:
+    if (buffer := _to_buffer(data)) is not None:
         return ssdeep_hash(buffer, eliminate_runs, truncate)
-    if hasattr(data, "read"):
-        hasher = Hasher()
-        while chunk := data.read(_CHUNK):
-            hasher.update(chunk)
-        return hasher.digest(eliminate_runs=eliminate_runs, truncate=truncate)
-    raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
+    hasher = Hasher()
+    for chunk in _read_chunks(data):
+        hasher.update(chunk)
+    return hasher.digest(eliminate_runs=eliminate_runs, truncate=truncate)
 
 
 def read_content(data: Data) -> bytes:
@@ -262,11 +260,15 @@ def read_content(data: Data) -> bytes:
     if isinstance(data, (str, os.PathLike)):
         return ssdeep_read_file(os.fspath(data))
     buffer = _to_buffer(data)
-    if buffer is not None:
-        return bytes(buffer)
-    if hasattr(data, "read"):
-        return b"".join(iter(lambda: data.read(_CHUNK), b""))
-    raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
+    return bytes(buffer) if buffer is not None else b"".join(_read_chunks(data))
+
+
+def _read_chunks(stream: object) -> Iterator[bytes]:
+    """Yield the content of a binary file-like object in chunks."""
+    if not hasattr(stream, "read"):
+        raise bad_parameter("data", f"a {type(stream).__name__}", "bytes or another buffer, a path, or a binary file")
+    while chunk := stream.read(_CHUNK):
+        yield chunk
 
 
 class Hasher:
@@ -341,7 +343,7 @@ class Hasher:
 
 @overload
 def hash_files(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Paths,
     *,
     on_error: Literal["raise"] = "raise",
     eliminate_runs: bool = False,
@@ -353,9 +355,9 @@ def hash_files(
 
 @overload
 def hash_files(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Paths,
     *,
-    on_error: Literal["raise", "return"],
+    on_error: OnError,
     eliminate_runs: bool = False,
     truncate: bool = True,
     normalize: str | Iterable[str] = (),
@@ -364,9 +366,9 @@ def hash_files(
 
 
 def hash_files(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Paths,
     *,
-    on_error: Literal["raise", "return"] = "raise",
+    on_error: OnError = "raise",
     eliminate_runs: bool = False,
     truncate: bool = True,
     normalize: str | Iterable[str] = (),

@@ -17,8 +17,6 @@ from nearkin._core import ssdeep_read_list, ssdeep_write_list
 from nearkin.digests.ssdeep.recipe import DigestRecipe
 from nearkin.errors import InputError, bad_parameter
 
-__all__ = ["ListedDigest", "read_digests", "read_list", "write_list"]
-
 # First bytes of every list of the program, with any minor version.
 _LIST_HEAD = b"ssdeep,1."
 # Paths of pipes in a shell's process substitution, and of standard input.

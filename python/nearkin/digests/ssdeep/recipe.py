@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from typing import ClassVar, Literal, TypedDict, overload
+from typing import Any, ClassVar, Literal, overload
 
 from nearkin.digests.ssdeep.comparison import LEAST_COMMON, Digest, check_least_common, compare
-from nearkin.digests.ssdeep.hashing import Data, check_steps, hash, hash_files  # noqa: A004 - the public name
+from nearkin.digests.ssdeep.hashing import Data, OnError, Paths, check_steps, hash, hash_files  # noqa: A004 - public
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.progress import ShowProgress
 from nearkin.recipe.base import FrozenRecipe
-
-__all__ = ["DigestRecipe"]
 
 _SLOTS: dict[str, object] = {
     "normalize": (),
@@ -26,14 +22,6 @@ _SLOTS: dict[str, object] = {
 }
 _FLAGS = {"elimseq": ("eliminate_runs", True), "notrunc": ("truncate", False)}
 _FORM = "[html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH], each once"
-
-
-class Flags(TypedDict):
-    """Keyword arguments of `nearkin.digests.ssdeep.hash`."""
-
-    eliminate_runs: bool
-    truncate: bool
-    normalize: tuple[str, ...]
 
 
 class DigestRecipe(FrozenRecipe):
@@ -131,7 +119,7 @@ class DigestRecipe(FrozenRecipe):
         return {"recipe": 1, "normalize": 1, self.family: 1}
 
     @property
-    def flags(self) -> Flags:
+    def flags(self) -> dict[str, Any]:
         """Keyword arguments of `nearkin.digests.ssdeep.hash`."""
         return {"eliminate_runs": self.eliminate_runs, "truncate": self.truncate, "normalize": self.normalize}
 
@@ -147,28 +135,16 @@ class DigestRecipe(FrozenRecipe):
 
     @overload
     def hash_files(
-        self,
-        paths: Iterable[str | os.PathLike[str]],
-        *,
-        on_error: Literal["raise"] = "raise",
-        progress: ShowProgress = None,
+        self, paths: Paths, *, on_error: Literal["raise"] = "raise", progress: ShowProgress = None
     ) -> list[str]: ...
 
     @overload
     def hash_files(
-        self,
-        paths: Iterable[str | os.PathLike[str]],
-        *,
-        on_error: Literal["raise", "return"],
-        progress: ShowProgress = None,
+        self, paths: Paths, *, on_error: OnError, progress: ShowProgress = None
     ) -> list[str | Exception]: ...
 
     def hash_files(
-        self,
-        paths: Iterable[str | os.PathLike[str]],
-        *,
-        on_error: Literal["raise", "return"] = "raise",
-        progress: ShowProgress = None,
+        self, paths: Paths, *, on_error: OnError = "raise", progress: ShowProgress = None
     ) -> list[str] | list[str | Exception]:
         """Compute the digests of many files by `nearkin.digests.ssdeep.hash_files`.
 
