@@ -214,29 +214,23 @@ pub fn kind_of(token: &[u8]) -> Kind {
     }
     let bare = token.strip_prefix(b"{").and_then(|inner| inner.strip_suffix(b"}")).unwrap_or(token);
     if is_uuid(bare) {
-        return Uuid;
+        Uuid
+    } else if is_ip(token) {
+        Ip
+    } else if is_mac(token) {
+        Mac
+    } else if is_hex(token, all) {
+        Hex
+    } else if is_version(token) {
+        Version
+    } else if only(all, LETTER | DIGIT | HYPHEN | UNDERSCORE | EQUALS | SLASH | SIGN) && is_token(token) {
+        Token
+    } else if only(all, LOWER | HEX_LETTER | DIGIT | HYPHEN) && all & HYPHEN != 0 && all & UPPER == 0 && is_slug(token)
+    {
+        Slug
+    } else {
+        named(token, all)
     }
-    if is_ip(token) {
-        return Ip;
-    }
-    if is_mac(token) {
-        return Mac;
-    }
-    if is_hex(token, all) {
-        return Hex;
-    }
-    if is_version(token) {
-        return Version;
-    }
-    if only(all, LETTER | DIGIT) || only(all, LETTER | DIGIT | HYPHEN | UNDERSCORE | EQUALS | SLASH | SIGN) {
-        if is_token(token) {
-            return Token;
-        }
-        if only(all, LOWER | HEX_LETTER | DIGIT | HYPHEN) && all & HYPHEN != 0 && all & UPPER == 0 && is_slug(token) {
-            return Slug;
-        }
-    }
-    named(token, all)
 }
 
 /// Return the type of a token that has no digits and a byte that is not a letter.

@@ -122,22 +122,20 @@ impl Units {
 
 fn classify_unit(text: &[u8]) -> Class {
     if text.is_empty() {
-        return Class::Empty;
+        Class::Empty
+    } else if text == ANY {
+        Class::Wildcard
+    } else if memchr::memmem::find(text, &ANY).is_some() {
+        Class::Mixed
+    } else if text.iter().all(|&byte| is_between(byte) || b".!?".contains(&byte)) {
+        Class::Between
+    } else if text.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_') && text.len() > 1 {
+        Class::Capitals
+    } else if text.iter().all(|byte| byte.is_ascii_alphabetic() || *byte >= 128) {
+        Class::Plain
+    } else {
+        Class::Value
     }
-    if text == ANY {
-        return Class::Wildcard;
-    }
-    if memchr::memmem::find(text, &ANY).is_some() {
-        return Class::Mixed;
-    }
-    if text.iter().all(|&byte| is_between(byte) || b".!?".contains(&byte)) {
-        return Class::Between;
-    }
-    let letters = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 128;
-    if text.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_') && text.len() > 1 {
-        return Class::Capitals;
-    }
-    if text.iter().all(letters) { Class::Plain } else { Class::Value }
 }
 
 /// Return the type of a unit that is a single wildcard; None for other units.

@@ -1,8 +1,6 @@
 //! Verification and absorption: prepared candidate texts, and absorption in keep order. Hashing and similarity are
 //! implemented in the core.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::Error;
 use nearkin_core::dedup::absorb::{self, Fingerprints};
 use nearkin_core::dedup::contained;
@@ -14,7 +12,7 @@ use nearkin_core::text::tokenizer::TextSource;
 use pyo3::prelude::*;
 
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
-use crate::convert::{Array, Slice, check_length, check_offsets, check_places};
+use crate::convert::{Array, Slice, check_length, check_offsets, check_places, pair};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
@@ -157,7 +155,6 @@ fn with_cache(
 /// Keep or absorb documents in keep order: see `absorb` in the core. Without texts distance decides.
 #[pyfunction]
 #[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold, most))]
-#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 fn absorb_in_order(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
@@ -178,7 +175,6 @@ fn absorb_in_order(
 /// Keep or absorb documents with precomputed candidates: see `absorb_listed` in the core.
 #[pyfunction]
 #[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold, most))]
-#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 fn absorb_listed(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
@@ -252,8 +248,7 @@ fn feature_sets(
 ) -> PyResult<(Array<i64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
     let tokenizer = recipe.get().tokenizer()?;
-    let (offsets, hashes) = detached_unless(py, texts.are_few(), || verify::feature_sets(tokenizer, &texts))?;
-    Ok((Array(offsets), Array(hashes)))
+    detached_unless(py, texts.are_few(), || verify::feature_sets(tokenizer, &texts)).map(pair)
 }
 
 /// Offsets, and columns of matches.

@@ -29,9 +29,8 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             "InputError"
         }
         Error::Digest { place, reason } => {
-            context.set_item("place", place)?;
-            context.set_item("reason", reason)?;
-            context.set_item("remedy", LENIENT)?;
+            let remedy = LENIENT;
+            set_items!(context, place, reason, remedy);
             "InputError"
         }
         Error::Corrupt { place, reason } => {

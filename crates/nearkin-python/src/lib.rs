@@ -6,6 +6,9 @@
 //! A module uses only modules to its left: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text`
 //! · `recipe` · `families` · `digests` · `index` · `dedup` · `patterns` · `store`.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+#![allow(clippy::too_many_arguments, clippy::type_complexity, reason = "signatures are those of the stub")]
+
 /// Define `register`, which adds the classes in brackets and the functions, or those of submodules, to the module.
 macro_rules! register {
     (mod $($submodule:ident),+) => {

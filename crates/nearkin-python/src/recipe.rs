@@ -3,8 +3,6 @@
 //! Hashing is implemented in the core: fields are passed to [`nearkin_core::families::recipe`] unchanged. Each function
 //! converts its arguments, releases the GIL, calls the function of the same name there, and converts the result.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::alloc;
 use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights};
 use nearkin_core::hash::FeatureHash;
@@ -16,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
-use crate::convert::{Array, Slice};
+use crate::convert::{Array, Slice, pair};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::text::idf::IdfCore;
@@ -74,7 +72,6 @@ fn signatures_of(values: &Bound<'_, PyAny>) -> PyResult<Signatures> {
 impl RecipeCore {
     #[new]
     #[pyo3(signature = (*, features, n, min_n, norm, fold, case, letters, numbers, cut, user_words, stop, stop_words, min_length, tags, weight, idf, top, hash, seed, family, bits=128, num_perm=128, scheme="one", value_bits=32))]
-    #[allow(clippy::too_many_arguments, reason = "one argument per slot of the recipe, all by keyword")]
     fn new(
         features: &str,
         n: usize,
@@ -131,8 +128,7 @@ impl RecipeCore {
 
     /// Return fingerprints, one array of words, and feature counts.
     fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
-        let (values, counts) = self.of_texts(py, texts, Recipe::fingerprints)?;
-        Ok((Array(values), Array(counts)))
+        self.of_texts(py, texts, Recipe::fingerprints).map(pair)
     }
 
     /// Return the fingerprints of documents from their features; weights are integers or floats.
@@ -173,21 +169,18 @@ impl RecipeCore {
 
     /// Return the signatures of documents from their features.
     fn signatures_given(&self, py: Python<'_>, offsets: Slice<i64>, features: Vec<Vec<u8>>) -> PyResult<Py<PyAny>> {
-        let result = detached(py, || self.recipe.signatures_given(&offsets, &features))?;
-        Ok(array_of(py, result))
+        detached(py, || self.recipe.signatures_given(&offsets, &features)).map(|values| array_of(py, values))
     }
 
     /// Return the signatures of sets of hashes.
     fn signatures_hashed(&self, py: Python<'_>, offsets: Slice<i64>, hashes: Slice<u64>) -> PyResult<Py<PyAny>> {
-        let result = detached(py, || self.recipe.signatures_hashed(&offsets, &hashes))?;
-        Ok(array_of(py, result))
+        detached(py, || self.recipe.signatures_hashed(&offsets, &hashes)).map(|values| array_of(py, values))
     }
 
     /// Return the signatures of the unions of the sets of two arrays, row by row.
     fn merge(&self, py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let (left, right) = (signatures_of(left)?, signatures_of(right)?);
-        let result = detached(py, || self.recipe.merge(left, &right))?;
-        Ok(array_of(py, result))
+        detached(py, || self.recipe.merge(left, &right)).map(|values| array_of(py, values))
     }
 
     /// Return the kept words of each text, in order.

@@ -1,7 +1,5 @@
 //! Readers of records: JSON Lines, CSV and plain lines, from blocks of bytes to columns.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::fs::File;
 
 use nearkin_core::records::csv;
@@ -102,7 +100,6 @@ fn read_jsonl(
 /// Read CSV whose records have `fields` fields; `text` and `scalars` are the requested ones, numbered from 0.
 #[pyfunction]
 #[pyo3(signature = (block, delimiter, fields, text, scalars, *, end=true, lengths=None))]
-#[allow(clippy::too_many_arguments, reason = "the layout of a record, spelled out")]
 fn read_csv(
     py: Python<'_>,
     block: Slice<u8>,

@@ -2,8 +2,6 @@
 //!
 //! A file does not change while it is open, so there is no lock: readers share it, also in a forked child.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -17,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::convert::texts::Texts;
-use crate::convert::{Array, Slice};
+use crate::convert::{Array, Slice, pair};
 use crate::errors::IntoPython;
 use crate::index::{self, Key};
 use crate::threads::{detached, detached_unless};
@@ -113,7 +111,6 @@ impl StoreSegment {
     /// Write documents, in order of their rows, with their texts; or with `packed`, a dictionary and blocks of texts.
     #[staticmethod]
     #[pyo3(signature = (path, rows, ids, contents, records, width, extras, texts, note, level, packed=None))]
-    #[allow(clippy::too_many_arguments, reason = "one for each part of the file")]
     fn write(
         py: Python<'_>,
         path: PathBuf,
@@ -156,14 +153,12 @@ impl StoreSegment {
 
     /// Return the dictionary of its texts, empty for none.
     fn dictionary(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let dictionary = self.read(py, false, store::StoreSegment::dictionary)?;
-        Ok(PyBytes::new(py, &dictionary).unbind())
+        self.read(py, false, store::StoreSegment::dictionary).map(|bytes| PyBytes::new(py, &bytes).unbind())
     }
 
     /// Return the writer's description.
     fn note(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let note = self.read(py, false, store::StoreSegment::note)?;
-        Ok(PyBytes::new(py, &note).unbind())
+        self.read(py, false, store::StoreSegment::note).map(|bytes| PyBytes::new(py, &bytes).unbind())
     }
 
     fn __len__(&self) -> usize {
@@ -187,16 +182,14 @@ impl StoreSegment {
 
     /// Return offsets, and the rows that have each content.
     fn find_contents(&self, py: Python<'_>, contents: Slice<u64>) -> PyResult<(Array<i64>, Array<i64>)> {
-        let (offsets, rows) = self.read(py, contents.len() > 2 * FEW, |segment| segment.find_contents(&contents))?;
-        Ok((Array(offsets), Array(rows)))
+        self.read(py, contents.len() > 2 * FEW, |segment| segment.find_contents(&contents)).map(pair)
     }
 
     /// Return offsets, and the rows that have each id.
     fn find_ids(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<(Array<i64>, Array<i64>)> {
         let ids = ids.view();
         let column = ids.column();
-        let (offsets, rows) = self.read(py, column.len() > FEW, |segment| segment.find_ids(column))?;
-        Ok((Array(offsets), Array(rows)))
+        self.read(py, column.len() > FEW, |segment| segment.find_ids(column)).map(pair)
     }
 
     /// Search several files for contents; return indices of contents, the rows that have them, and the records of
@@ -218,8 +211,7 @@ impl StoreSegment {
             alloc::try_extend(&mut rows, &result).into_python()?;
             alloc::try_extend(&mut records, &bytes).into_python()?;
         }
-        let (owners, rows) = (Array(owners), Array(rows));
-        Ok((owners, rows, Array(records)))
+        Ok((Array(owners), Array(rows), Array(records)))
     }
 
     /// Search several files for ids; return indices of ids, and the rows that have them.

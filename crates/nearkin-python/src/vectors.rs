@@ -1,21 +1,19 @@
 //! Kernels of the vector families: `random`, `project`, `polytope` and `arrays` of the core, arrays in and out.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::families::cross_polytope::Polytope;
 use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
-use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse, Unsure};
+use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse};
 use nearkin_core::vectors::{random, rotation};
 use numpy::{IntoPyArray, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Array, Slice, check_length, read_arrays, write_arrays};
+use crate::convert::{Array, Slice, check_length, pair, read_arrays, write_arrays};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::{detached, detached_if, detached_unless};
 
@@ -100,13 +98,13 @@ fn draw_matrix<'py>(
 #[pyfunction]
 fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns: usize) -> PyResult<Array<f64>> {
     check_memory(rows.checked_mul(columns))?;
-    let values = detached(py, || {
+    let draw = || {
         let value = |base, column| random::gaussian(random::word(base, column));
         let mut values = random::matrix((seed, stream, 0), rows, columns, value)?;
         projection::orthonormalise(&mut values, columns.max(1));
         Ok(values)
-    })?;
-    Ok(Array(values))
+    };
+    detached(py, draw).map(Array)
 }
 
 /// Matrix-free rotations of vectors.
@@ -324,7 +322,6 @@ fn exact_values(
 
 /// Return `exact_values` of a CSR matrix with sorted, distinct columns.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
 fn exact_values_csr(
     py: Python<'_>,
     indptr: Slice<i64>,
@@ -362,14 +359,9 @@ fn check_bounds<'a>(bounds: &'a Bounds<'_>, (n, m): (usize, usize)) -> PyResult<
 
 type UncertainEntries = (Array<i64>, Array<i64>);
 
-fn uncertain_entries((rows, columns): Unsure) -> UncertainEntries {
-    (Array(rows), Array(columns))
-}
-
 /// Write packed bits `row_offset + offset + factor · product > 0` to `out`; return the rows and columns of uncertain
 /// entries.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "the formula has them")]
 fn sign_codes(
     py: Python<'_>,
     products: Matrix<'_>,
@@ -394,7 +386,7 @@ fn sign_codes(
     dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::signs(
         p, affine, out
     ))))
-    .map(uncertain_entries)
+    .map(pair)
 }
 
 /// Write keys floor((product + offset) / width) to `out`; return the rows and columns of uncertain entries.
@@ -415,7 +407,7 @@ fn floor_codes(
     dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::floors(
         p, affine, width, out
     ))))
-    .map(uncertain_entries)
+    .map(pair)
 }
 
 /// Write packed bits to `out`, set if product + offset is within `half` of an integer; return the uncertain entries.
@@ -437,7 +429,7 @@ fn band_codes(
     dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::bands(
         p, affine, &half, out
     ))))
-    .map(uncertain_entries)
+    .map(pair)
 }
 
 /// Set bit `columns[i]` of row `rows[i]` of packed words to `values[i]`.
@@ -491,9 +483,7 @@ impl PolytopeCore {
     fn alternatives(&self, py: Python<'_>, x: Matrix<'_>, count: usize) -> PyResult<(Array<i64>, Array<f64>)> {
         check_length("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
-        let result = dispatch!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))?);
-        let (values, costs) = result;
-        Ok((Array(values), Array(costs)))
+        dispatch!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))).map(pair)
     }
 }
 
@@ -501,7 +491,6 @@ impl PolytopeCore {
 /// list.
 #[pyfunction]
 #[pyo3(signature = (indptr, indices, data, *, columns, bits, seed, heavy=None))]
-#[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
 fn sparse_simhash(
     py: Python<'_>,
     indptr: Slice<i64>,
@@ -512,15 +501,12 @@ fn sparse_simhash(
     seed: u64,
     heavy: Option<Slice<i64>>,
 ) -> PyResult<Array<u64>> {
-    let gaussian = match &heavy {
-        None => Gaussian::All,
-        Some(heavy) => Gaussian::Columns(heavy.to_vec()),
-    };
-    let result = detached(py, || {
+    let gaussian = heavy.map_or(Gaussian::All, |heavy| Gaussian::Columns(heavy.to_vec()));
+    let codes = || {
         Sparse::new(&indptr, &indices, &data, columns)?;
         SparseSimHash::new(bits.max(1), seed, gaussian).codes(&indptr, &indices, &data)
-    })?;
-    Ok(Array(result))
+    };
+    detached(py, codes).map(Array)
 }
 
 /// Write a family's description and arrays to a file, replacing it atomically.

@@ -194,30 +194,26 @@ pub fn valueness(part: &[u8]) -> f64 {
     let marks =
         count(|byte| matches!(byte, b'_' | b'.' | b',' | b'(' | b')' | b'!' | b'\'' | b'~' | b'@' | b':' | b'*'));
     if stem.contains(&b'%') || stem.contains(&b'+') {
-        return 1.0;
+        1.0
+    } else if hyphens >= 2 || stem.len() > 24 || hyphens == 1 && wildcards(stem).next().is_some() {
+        0.9
+    } else if digits > 0 || wildcards(stem).next().is_some() {
+        0.75
+    } else if marks > 0 && upper > 0 {
+        0.8
+    } else if hyphens == 1 {
+        0.5
+    } else if marks > 0 {
+        0.45
+    } else if upper > 0 && lower > 0 {
+        if stem[0].is_ascii_uppercase() && upper == 1 { 0.45 } else { 0.2 }
+    } else if stem.len() == 1 {
+        0.4
+    } else if is_plural(stem) {
+        0.15
+    } else {
+        0.3
     }
-    if hyphens >= 2 || stem.len() > 24 || hyphens == 1 && wildcards(stem).next().is_some() {
-        return 0.9;
-    }
-    if digits > 0 || wildcards(stem).next().is_some() {
-        return 0.75;
-    }
-    if marks > 0 && upper > 0 {
-        return 0.8;
-    }
-    if hyphens == 1 {
-        return 0.5;
-    }
-    if marks > 0 {
-        return 0.45;
-    }
-    if upper > 0 && lower > 0 {
-        return if stem[0].is_ascii_uppercase() && upper == 1 { 0.45 } else { 0.2 };
-    }
-    if stem.len() == 1 {
-        return 0.4;
-    }
-    if is_plural(stem) { 0.15 } else { 0.3 }
 }
 
 /// Return true if the merge may turn the part into a variable because of the number of values: its letters have no

@@ -113,8 +113,8 @@ impl Chunk {
             return strings(array, self.column, 0..rows.len());
         }
         // Unwrap a table of one column.
-        if array.num_children() != 1 {
-            return Err(Fault::array(format!("a table of one column has {} arrays", array.num_children())));
+        if array.n_children != 1 {
+            return Err(Fault::array(format!("a table of one column has {} arrays", array.n_children)));
         }
         let column = array.child().filter(|column| rows_of(column).is_ok_and(|whole| whole.len() >= rows.end));
         let shorter = || Fault::array(format!("the column is shorter than its table of {} rows", rows.end));
@@ -124,9 +124,9 @@ impl Chunk {
 
 /// Return the rows of an array as a range of its buffers, starting at its offset.
 fn rows_of(array: &Array) -> Read<Range<usize>> {
-    let (start, end) = (array.offset(), array.offset().checked_add(array.length()));
+    let (start, end) = (array.offset, array.offset.checked_add(array.length));
     // No buffer has 2^59 values, so byte counts do not overflow.
-    match end.filter(|&end| end < 1 << 59 && start >= 0 && array.length() >= 0) {
+    match end.filter(|&end| end < 1 << 59 && start >= 0 && array.length >= 0) {
         Some(end) => Ok(start as usize..end as usize),
         None => Err(Fault::array("its length or offset is negative or beyond all memory")),
     }
@@ -143,7 +143,7 @@ unsafe fn values<T>(array: &Array, index: usize, start: usize, count: usize) -> 
     }
     let pointer = array.buffer(index);
     if pointer.is_null() {
-        return Err(Fault::array(format!("buffer {index} of {} is missing", array.num_buffers())));
+        return Err(Fault::array(format!("buffer {index} of {} is missing", array.n_buffers)));
     }
     let pointer = pointer.cast::<T>();
     if !pointer.is_aligned() {
@@ -217,7 +217,7 @@ fn views(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
     // SAFETY: by the C data interface there is a view for each value; every bit pattern is valid.
     let views: &'static [View] = unsafe { values(array, 1, rows.start, rows.len())? };
     // Nulls, views, any number of data buffers, and their lengths.
-    let count = usize::try_from(array.num_buffers()).ok().and_then(|buffers| buffers.checked_sub(3));
+    let count = usize::try_from(array.n_buffers).ok().and_then(|buffers| buffers.checked_sub(3));
     let count = count.ok_or_else(|| Fault::array("a string view has too few buffers"))?;
     // SAFETY: the last buffer contains the length of each data buffer.
     let lengths: &[i64] = unsafe { values(array, 2 + count, 0, count)? };

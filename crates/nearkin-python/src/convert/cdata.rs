@@ -29,11 +29,11 @@ pub(super) struct Schema {
 /// A producer's description of an array.
 #[repr(C)]
 pub(super) struct Array {
-    length: i64,
+    pub(super) length: i64,
     _null_count: i64,
-    offset: i64,
-    n_buffers: i64,
-    n_children: i64,
+    pub(super) offset: i64,
+    pub(super) n_buffers: i64,
+    pub(super) n_children: i64,
     buffers: *const *const u8,
     children: *const *const Array,
     dictionary: *const Array,
@@ -175,22 +175,6 @@ impl Array {
 
     pub(super) fn is_released(&self) -> bool {
         self.release.is_null()
-    }
-
-    pub(super) fn length(&self) -> i64 {
-        self.length
-    }
-
-    pub(super) fn offset(&self) -> i64 {
-        self.offset
-    }
-
-    pub(super) fn num_buffers(&self) -> i64 {
-        self.n_buffers
-    }
-
-    pub(super) fn num_children(&self) -> i64 {
-        self.n_children
     }
 
     /// Return the address of buffer `index`; null if it is missing.

@@ -31,6 +31,11 @@ impl<'py, T: Element> IntoPyObject<'py> for Array<T> {
     }
 }
 
+/// Convert the two vectors of a result.
+pub(crate) fn pair<A, B>((first, second): (Vec<A>, Vec<B>)) -> (Array<A>, Array<B>) {
+    (Array(first), Array(second))
+}
+
 /// The values of a contiguous array, read in place.
 pub(crate) struct Slice<'py, T: Element> {
     _array: PyReadonlyArray1<'py, T>,

@@ -1,7 +1,5 @@
 //! Python bindings of `nearkin_core::digests::ssdeep`.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,6 @@
 //! `DatasketchCore`: the permutations of datasketch ([`nearkin_core::families::datasketch`]). Hashing is implemented in
 //! the core.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::alloc;
 use nearkin_core::families::datasketch::{Permutations, Values};
 use numpy::IntoPyArray;

@@ -1,7 +1,5 @@
 //! `BandCore`: the banding index over values of 32 or 64 bits.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::path::PathBuf;
 
 use nearkin_core::Error;

@@ -1,7 +1,5 @@
 //! Connected components of a graph.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::index::components as graph;
 use pyo3::prelude::*;
 

@@ -1,7 +1,5 @@
 //! `DigestCore`: the exact index of digests behind a lock, arrays in and out.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::path::PathBuf;
 
 use nearkin_core::index::digests::file::{self, Metadata};

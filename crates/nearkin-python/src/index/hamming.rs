@@ -3,8 +3,6 @@
 //! Methods that modify the index take the write lock. Searches first let the index prepare itself (a write), then take
 //! the read lock, so that several Python threads can search at once.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::path::PathBuf;
 
 use nearkin_core::Error;

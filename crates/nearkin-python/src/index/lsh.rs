@@ -1,8 +1,5 @@
 //! `LshCore`: the index of `nearkin_core::index::lsh` behind a lock, arrays in and out.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-#![allow(clippy::too_many_arguments, reason = "the arrays of a batch of queries")]
-
 use std::path::PathBuf;
 
 use nearkin_core::Error;
@@ -211,7 +208,6 @@ impl LshCore {
 
     /// Create a `RaBitQ` index; the vectors added first determine its space.
     #[staticmethod]
-    #[allow(clippy::type_complexity, reason = "where the rotation comes from")]
     fn rotation(
         py: Python<'_>,
         metric: &str,

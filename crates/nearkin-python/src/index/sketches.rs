@@ -1,13 +1,11 @@
 //! Sketches of texts, and the index that finds texts contained in others.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::families::sketch::{self, HashedTexts};
 use nearkin_core::index::sketches::{Index, Part};
 use pyo3::prelude::*;
 
 use crate::convert::texts::Texts;
-use crate::convert::{Array, Slice, check_places};
+use crate::convert::{Array, Slice, check_places, pair};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
@@ -24,8 +22,7 @@ fn text_sketches(
 ) -> PyResult<(Array<u32>, Array<u64>)> {
     let texts = Texts::new(texts)?;
     let tokenizer = recipe.get().tokenizer()?;
-    let (rows, counts) = detached_unless(py, texts.are_few(), || sketch::sketches(tokenizer, &texts, size, seed))?;
-    Ok((Array(rows), Array(counts)))
+    detached_unless(py, texts.are_few(), || sketch::sketches(tokenizer, &texts, size, seed)).map(pair)
 }
 
 /// All hashes of the texts that an index of sketches scans.
@@ -82,8 +79,7 @@ impl SketchIndex {
         let texts = &texts.get().texts;
         check_places("documents", &documents, texts.len())?;
         let part = if kept { Part::Kept } else { Part::Later };
-        let (offsets, places) = reading(py, &self.index, |index| index.scan(texts, &documents, part, any_size))?;
-        Ok((Array(offsets), Array(places)))
+        reading(py, &self.index, |index| index.scan(texts, &documents, part, any_size)).map(pair)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Log lines: scanned into a table, templates of a table, and the templates of lines.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::{Result, alloc};
 use nearkin_patterns::batch::{self, Batch};
 use nearkin_patterns::columns::Columns;

@@ -1,7 +1,5 @@
 //! Payloads: scanned into a table of templates, parsed one by one, grouped by their templates: [`nearkin_patterns::payloads`].
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::{Error, Result, alloc};
 use nearkin_patterns::batch::Packed;
 use nearkin_patterns::payloads::{groups, scripts, templates};

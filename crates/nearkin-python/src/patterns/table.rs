@@ -1,7 +1,5 @@
 //! `FormTable` and saved states.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use std::path::PathBuf;
 
 use nearkin_core::{Error, alloc};

@@ -1,7 +1,5 @@
 //! URLs: their scan, the patterns of a table, and the patterns of other URLs.
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_patterns::batch::{self, Batch};
 use nearkin_patterns::templates;
 use nearkin_patterns::urls::canonical::{Canonical, Unreadable};
@@ -81,7 +79,6 @@ fn check_methods<'a>(methods: Option<&'a Methods<'_>>, items: usize) -> PyResult
 /// arrays, the first malformed lines, their numbers by reason, bytes and lines read.
 #[pyfunction]
 #[pyo3(signature = (block, *, log, end))]
-#[allow(clippy::type_complexity, reason = "arrays, named in the lines above")]
 fn read_requests(
     py: Python<'_>,
     block: Slice<u8>,
@@ -253,7 +250,6 @@ impl UrlSites {
     /// Return the patterns of items by number (-1 for none), and the values of their variables: ends of each item's,
     /// ends, presence, bytes.
     #[pyo3(signature = (items, methods, drop_trackers))]
-    #[allow(clippy::type_complexity, reason = "arrays, named in the line above")]
     fn find(
         &self,
         py: Python<'_>,

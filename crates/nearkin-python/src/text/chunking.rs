@@ -1,7 +1,5 @@
 //! Chunks of texts and their words with positions ([`nearkin_core::text::chunking`]).
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::text::chunking::{self, Unit};
 use pyo3::prelude::*;
 

@@ -1,7 +1,5 @@
 //! Edit scripts between two sequences of symbols ([`nearkin_core::text::edits`]).
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::text::edits::{self, Kind};
 use pyo3::prelude::*;
 

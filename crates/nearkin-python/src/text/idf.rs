@@ -1,7 +1,5 @@
 //! `IdfCore`: tables of inverse document frequencies ([`nearkin_core::text`]).
 
-#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
-
 use nearkin_core::alloc;
 use nearkin_core::text::idf::smoothed;
 use nearkin_core::text::keywords::IdfTable;
