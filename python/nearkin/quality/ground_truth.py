@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from nearkin.dedup.verify import similarity, texts_by_row
 from nearkin.errors import bad_parameter
 from nearkin.families.simhash import fingerprint
-from nearkin.index.hamming import HammingIndex, hamming
+from nearkin.index.fingerprints import hamming
+from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
 from nearkin.progress import Progress, ignore_progress
