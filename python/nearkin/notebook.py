@@ -113,6 +113,3 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     """Return a text padded with spaces to a width in columns of a terminal; `right` aligns it to the right."""
     spaces = " " * (width - cells(text))
     return spaces + text if right else text + spaces
-
-
-__all__ = ["ROWS", "cells", "count_of", "html_cell", "html_facts", "html_table", "padded", "short"]

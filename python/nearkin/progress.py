@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from rich.progress import Task, TaskID
     from rich.text import Text
 
-__all__ = [
-    "Progress",
-    "ShowProgress",
-    "bars",
-    "ignore_progress",
-    "mark_reference",
-    "megabyte_ticker",
-    "reporting",
-    "ticker",
-]
-
 Progress: TypeAlias = "Callable[[str, int, int | None], None]"
 """A function of the name of a stage, its count so far, and its total, None if unknown."""
 _REDRAW_SECONDS = 0.1

@@ -21,12 +21,13 @@ learning" (NIPS 2011), section 4. Tests: `tests/test_sklearn_texts.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import MissingExtraError, bad_parameter, check_count
+from nearkin.errors import MissingExtraError, bad_parameter, check_choice, check_count
 from nearkin.families.minhash import DEFAULT as MINHASH
 from nearkin.families.minhash import Signatures, check_minhash, signature
 from nearkin.families.simhash import fingerprint
@@ -101,6 +102,7 @@ def _check_texts(texts: object) -> None:
         raise bad_parameter("X", f"a {type(texts).__name__}", "one column of texts, such as table['text']")
 
 
+@dataclass(eq=False, repr=False)
 class SimHashVectorizer(_TextVectorizer):
     """SimHash fingerprints of texts as features.
 
@@ -122,18 +124,15 @@ class SimHashVectorizer(_TextVectorizer):
     ((3, 1024), [1.0, 0.6, 0.0])
     """
 
-    def __init__(
-        self, recipe: Recipe | str | None = None, *, output: Literal["signs", "bits", "packed"] = "signs"
-    ) -> None:
-        self.recipe = recipe
-        self.output = output
+    recipe: Recipe | str | None = None
+    _: KW_ONLY
+    output: Literal["signs", "bits", "packed"] = "signs"
 
     def _recipe(self) -> Recipe:
         recipe = Recipe.of(SIMHASH if self.recipe is None else self.recipe)
         if recipe.family != "simhash":
             raise bad_parameter("recipe", str(recipe), "a recipe with the family simhash, as in " + SIMHASH)
-        if self.output not in ("signs", "bits", "packed"):
-            raise bad_parameter("output", repr(self.output), '"signs", "bits" or "packed"')
+        check_choice("output", self.output, "signs", "bits", "packed")
         return recipe
 
     @property
@@ -177,6 +176,7 @@ class SimHashVectorizer(_TextVectorizer):
         return signs
 
 
+@dataclass(eq=False, repr=False)
 class MinHashVectorizer(_TextVectorizer):
     """MinHash signatures of texts as features.
 
@@ -201,22 +201,15 @@ class MinHashVectorizer(_TextVectorizer):
     ((3, 131072), [1.0, 0.7, 0.0])
     """
 
-    def __init__(
-        self,
-        recipe: Recipe | str | None = None,
-        *,
-        output: Literal["onehot", "signature"] = "onehot",
-        n_bits: int = 8,
-    ) -> None:
-        self.recipe = recipe
-        self.output = output
-        self.n_bits = n_bits
+    recipe: Recipe | str | None = None
+    _: KW_ONLY
+    output: Literal["onehot", "signature"] = "onehot"
+    n_bits: int = 8
 
     def _recipe(self) -> Recipe:
         recipe = Recipe.of(MINHASH if self.recipe is None else self.recipe)
         check_minhash(recipe)
-        if self.output not in ("onehot", "signature"):
-            raise bad_parameter("output", repr(self.output), '"onehot" or "signature"')
+        check_choice("output", self.output, "onehot", "signature")
         check_count("n_bits", self.n_bits, 1, _MAX_BITS, f"1 to {_MAX_BITS}")
         return recipe
 

@@ -8,12 +8,13 @@ approximate replacement of `KNeighborsTransformer`.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import MissingExtraError, bad_parameter
+from nearkin.errors import MissingExtraError, check_choice
 from nearkin.families import CrossPolytope, Hyperplane, PStable
 from nearkin.families.base import Family
 from nearkin.index.lsh import LSHIndex
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
     from typing_extensions import Self
 
-__all__ = ["CrossPolytopeTransformer", "HyperplaneTransformer", "LSHTransformer", "PStableTransformer"]
-
 Output = Literal["bits", "packed"]
 RandomState: TypeAlias = "int | np.random.RandomState | None"
 
@@ -54,7 +53,17 @@ def _validate(estimator: BaseEstimator, X: Vectors, **options: object) -> HashIn
     return rows
 
 
-class _HashTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _VectorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the transformers: their tags."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class _HashTransformer(_VectorTransformer):
     """Base of the transformers: create a family from the parameters, fit it and apply it."""
 
     def _family(self, seed: int) -> Family:
@@ -77,13 +86,8 @@ class _HashTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rows = _validate(self, X, reset=False)
         return self.family_.hash_values(rows)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
-
+@dataclass(eq=False, repr=False)
 class HyperplaneTransformer(_HashTransformer):
     """Signs of random projections as 0/1 columns or packed bytes.
 
@@ -116,24 +120,15 @@ class HyperplaneTransformer(_HashTransformer):
     (5, 3)
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        center: bool = True,
-        orthogonal: bool = False,
-        output: Output = "bits",
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.center = center
-        self.orthogonal = orthogonal
-        self.output = output
-        self.random_state = random_state
+    n_bits: int = 64
+    _: KW_ONLY
+    center: bool = True
+    orthogonal: bool = False
+    output: Output = "bits"
+    random_state: RandomState = None
 
     def _family(self, seed: int) -> Family:
-        if self.output not in ("bits", "packed"):
-            raise bad_parameter("output", repr(self.output), '"bits" or "packed"')
+        check_choice("output", self.output, "bits", "packed")
         return Hyperplane(self.n_bits, center=self.center, orthogonal=self.orthogonal, seed=seed)
 
     def _num_columns(self) -> int:
@@ -145,6 +140,7 @@ class HyperplaneTransformer(_HashTransformer):
         return np.packbits(bits, axis=1, bitorder="little") if self.output == "packed" else bits
 
 
+@dataclass(eq=False, repr=False)
 class PStableTransformer(_HashTransformer):
     """Integer cells of p-stable projections as `int64` columns.
 
@@ -165,23 +161,17 @@ class PStableTransformer(_HashTransformer):
     n_features_in_ : int
     """
 
-    def __init__(
-        self,
-        n_hashes: int = 16,
-        *,
-        metric: Literal["l2", "l1"] = "l2",
-        width: float | Literal["auto"] = "auto",
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_hashes = n_hashes
-        self.metric = metric
-        self.width = width
-        self.random_state = random_state
+    n_hashes: int = 16
+    _: KW_ONLY
+    metric: Literal["l2", "l1"] = "l2"
+    width: float | Literal["auto"] = "auto"
+    random_state: RandomState = None
 
     def _family(self, seed: int) -> Family:
         return PStable(self.metric, self.width, self.n_hashes, seed=seed)
 
 
+@dataclass(eq=False, repr=False)
 class CrossPolytopeTransformer(_HashTransformer):
     """Nearest vertices of randomly rotated cross-polytopes as `int64` columns.
 
@@ -200,9 +190,9 @@ class CrossPolytopeTransformer(_HashTransformer):
     n_features_in_ : int
     """
 
-    def __init__(self, n_hashes: int = 2, *, random_state: RandomState = None) -> None:
-        self.n_hashes = n_hashes
-        self.random_state = random_state
+    n_hashes: int = 2
+    _: KW_ONLY
+    random_state: RandomState = None
 
     def _family(self, seed: int) -> Family:
         return CrossPolytope(self.n_hashes, seed=seed)
@@ -217,7 +207,8 @@ class CrossPolytopeTransformer(_HashTransformer):
         return values
 
 
-class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class LSHTransformer(_VectorTransformer):
     """Graph of approximate nearest neighbours, for estimators with `metric="precomputed"`.
 
     Parameters
@@ -262,30 +253,17 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     1.0
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        mode: Literal["distance", "connectivity"] = "distance",
-        radius: float | None = None,
-        family: Family | None = None,
-        metric: Metric = "l2",
-        num_tables: int | None = None,
-        hashes_per_table: int | None = None,
-        num_probes: int | None = None,
-        num_candidates: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.mode = mode
-        self.radius = radius
-        self.family = family
-        self.metric = metric
-        self.num_tables = num_tables
-        self.hashes_per_table = hashes_per_table
-        self.num_probes = num_probes
-        self.num_candidates = num_candidates
-        self.random_state = random_state
+    n_neighbors: int = 5
+    _: KW_ONLY
+    mode: Literal["distance", "connectivity"] = "distance"
+    radius: float | None = None
+    family: Family | None = None
+    metric: Metric = "l2"
+    num_tables: int | None = None
+    hashes_per_table: int | None = None
+    num_probes: int | None = None
+    num_candidates: int | None = None
+    random_state: RandomState = None
 
     def fit(self, X: Vectors, y: object = None) -> Self:
         """Index X, {array, sparse matrix} of shape (n_samples, n_features).
@@ -302,10 +280,8 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             An invalid parameter; NaN or infinite values.
         """
         rows = _validate(self, X)
-        if self.mode not in ("distance", "connectivity"):
-            raise bad_parameter("mode", repr(self.mode), '"distance" or "connectivity"')
-        if self.metric not in ("l2", "l1", "cosine"):
-            raise bad_parameter("metric", repr(self.metric), '"l2", "l1" or "cosine"')
+        check_choice("mode", self.mode, "distance", "connectivity")
+        check_choice("metric", self.metric, "l2", "l1", "cosine")
         family = self.family
         if family is None:
             # Equal samples have no direction from their mean.
@@ -350,9 +326,3 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ids, distances = ids[near], distances[near]
         values = distances if self.mode == "distance" else np.ones(len(ids))
         return csr_matrix((values, ids, offsets), shape=(rows.shape[0], self.n_samples_fit_))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags

@@ -228,16 +228,3 @@ def positional_similarity(a: str, b: str) -> float:
     """
     differing = sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
     return 1 - differing / (len(a) + len(b)) if a or b else 1.0
-
-
-__all__ = [
-    "MAX_CELLS",
-    "MAX_CHARACTERS",
-    "Edit",
-    "Edits",
-    "Unit",
-    "common_substring",
-    "distances",
-    "edits",
-    "positional_similarity",
-]

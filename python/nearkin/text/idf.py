@@ -253,7 +253,7 @@ class Idf:
         for name in (*_TEXT_SLOTS, *OMITTED_SLOTS):
             # Both omit slots at their default.
             if rules.get(name) != self.rules.get(name):
-                default = DEFAULTS[name]  # type: ignore[literal-required]
+                default = DEFAULTS[name]
                 left, right = self.rules.get(name, default), rules.get(name, default)
                 raise mismatch(f"recipe slot {name} of the IDF table", left, right)
 
@@ -403,6 +403,3 @@ def _get_rules(recipe: Recipe) -> dict[str, object]:
 def _select_rules(slots: Mapping[str, object]) -> dict[str, object]:
     """Select the slots that define features from the JSON form of a recipe."""
     return {name: slots[name] for name in (*_TEXT_SLOTS, *OMITTED_SLOTS) if name in slots or name in _TEXT_SLOTS}
-
-
-__all__ = ["Idf"]

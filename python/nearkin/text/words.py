@@ -131,6 +131,3 @@ def keywords(
     if top is not None:
         recipe = recipe.with_(top=str(top))
     return [keywords for batch in iterate_batches(texts) for keywords in recipe.core.keywords(batch)]
-
-
-__all__ = ["KEYWORDS", "keywords", "words"]

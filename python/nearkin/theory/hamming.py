@@ -44,16 +44,6 @@ from typing import Literal
 
 from nearkin.errors import bad_parameter, check_count
 
-__all__ = [
-    "HammingCost",
-    "PermutedTables",
-    "hamming_candidates",
-    "hamming_cost",
-    "keys_within",
-    "permuted_tables",
-    "tables_for",
-]
-
 Method = Literal["scan", "bits", "blocks", "tables", "multi"]
 
 MAX_BITS = 1024
