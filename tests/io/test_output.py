@@ -18,7 +18,7 @@ import pytest
 from nearkin.errors import NearkinError, OutputError, ParameterError
 from nearkin.io import OutputDir, atomic_write, open_corpus, replace_file, write_table
 from nearkin.io import output as output_module
-from nearkin.io.output import SUMMARY, files_of_run
+from nearkin.io.output import SUMMARY
 
 T = TypeVar("T")
 
@@ -152,21 +152,6 @@ def test_a_folder_without_the_summary_of_a_run_is_not_replaced(tmp_path: Path, t
     with pytest.raises(ParameterError, match=r"it contains kept.jsonl and no summary.json of a run"):
         write(target, "kept.jsonl", "summary.json", overwrite=True)
     assert before == files(target)
-
-
-def test_summaries_without_a_list_own_what_their_version_wrote(tmp_path: Path) -> None:
-    """For summaries of earlier versions, the format determines the files of the run."""
-    said: dict[str, object] = {"recipe": "x", "version": "0.1", "documents": 1, "kept": 1}
-    cases: list[tuple[dict[str, object], set[str]]] = [
-        ({"kept_file": "kept.csv.gz", "format": "csv"}, {"kept.csv.gz", "clusters.csv", "pairs.csv"}),
-        ({"kept_file": "kept.txt", "format": "files"}, {"kept.txt", "clusters.jsonl", "pairs.jsonl"}),
-        ({}, {"kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"}),
-        ({"files": ["a", 3, "../b"]}, {"a", "../b"}),
-    ]
-    for more, expected in cases:
-        (tmp_path / SUMMARY).write_text(json.dumps({**said, **more}))
-        assert expected | {SUMMARY} == files_of_run(tmp_path)
-    assert set() == files_of_run(tmp_path / "nowhere")
 
 
 def test_the_summary_comes_last_and_names_are_plain(tmp_path: Path) -> None:

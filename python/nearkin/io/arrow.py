@@ -55,26 +55,6 @@ def find_keys(record: object, path: str) -> list[str] | None:
     return None
 
 
-def values_at(records: list[Any], path: str) -> list[Any] | None:
-    """Return the values at a path in dictionaries, None for records without it; None if no record has it.
-
-    Examples
-    --------
-    >>> from nearkin.io.arrow import values_at
-    >>> values_at([{"a": {"b": 1}}, {"a": None}, None, {"a.b": 2}], "a.b")
-    [1, None, None, 2]
-    """
-    exists = False
-    values = []
-    for record in records:
-        keys = find_keys(record, path)
-        exists |= keys is not None
-        for key in keys or ():
-            record = record[key]
-        values.append(None if keys is None else record)
-    return values if exists else None
-
-
 def types_at(schema: pa.Schema, name: str) -> list[pa.DataType]:
     """Return the types of the columns of a name; fields of structs count only if no column has that name."""
     types = []

@@ -417,22 +417,16 @@ def exchange(left: Path, right: Path) -> bool:
 @functools.cache
 def _exchange_call() -> Exchange | None:
     """Return the system call, which returns 0 or sets errno."""
-    if sys.platform == "win32":
+    library = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
+    is_mac = sys.platform == "darwin"
+    swap = getattr(library, "renamex_np" if is_mac else "renameat2", None)
+    if swap is None:
         return None
-    library = ctypes.CDLL(None, use_errno=True)
-    if sys.platform == "darwin":
-        swap = getattr(library, "renamex_np", None)
-        if swap is None:
-            return None
-        swap.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint)
+    if is_mac:
         # RENAME_SWAP of <sys/stdio.h>.
         return lambda left, right: int(swap(left, right, 2))
-    rename = getattr(library, "renameat2", None)
-    if rename is None:
-        return None
-    rename.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     # AT_FDCWD and RENAME_EXCHANGE of <linux/fs.h>.
-    return lambda left, right: int(rename(-100, left, -100, right, 2))
+    return lambda left, right: int(swap(-100, left, -100, right, 2))
 
 
 def link_entries(old: Path, new: Path, exclude: Collection[str]) -> None:

@@ -22,10 +22,10 @@ from typing import IO, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import InputError, NearkinError, bad_parameter
+from nearkin.errors import NearkinError, bad_parameter
 from nearkin.io.decompress import compressing
 from nearkin.io.html import visible_texts
-from nearkin.io.inputs import Compression, Format, InputFile, compression_of
+from nearkin.io.inputs import Compression, Format, InputFile, compression_of, file_error
 from nearkin.io.output import OutputDir
 from nearkin.io.remote import name_in
 from nearkin.io.tempspool import Spool
@@ -140,6 +140,7 @@ class Corpus(ABC):
         self._replacements: Replacements | None = None
         self._sources = sources
         self._spool = Spool(options.spool_dir)
+        self._spools = [self._spool]
         self._started = False
         self._complete = False
 
@@ -153,7 +154,8 @@ class Corpus(ABC):
 
     def close(self) -> None:
         """Free the temporary files; the corpus cannot be read afterwards."""
-        self._spool.close()
+        for spool in self._spools:
+            spool.close()
         self.malformed.close()
 
     @property
@@ -207,9 +209,8 @@ class Corpus(ABC):
         self.malformed.check(self.rows)
         for name in self.extra_columns if self.rows else ():
             if name in missing and (columns := self._columns_without(name)) is not None:
-                file = self._sources[0].name
                 reason = f"no record has a column {name!r}; the first has {', '.join(map(repr, columns))}"
-                raise InputError(f"{file}: {reason}", place=file, file=file, reason=reason)
+                raise file_error(self._sources[0].name, reason)
         yield from self._with_texts(pending)
         self._complete = True
 
@@ -301,22 +302,16 @@ class Corpus(ABC):
         if replacements is not None:
             self.check_replacements()
         self._replacements = replacements
-        try:
-            self._write_masked(mask, out, layout)
-        finally:
-            self._replacements = None
-
-    def _write_masked(self, mask: NDArray[np.bool_], out: OutputDir | IO[bytes], layout: KeptLayout) -> None:
         everything = range(len(self._sources))
-        if not isinstance(out, OutputDir):
-            if layout != "single":
-                raise bad_parameter("layout", repr(layout), "single for a stream")
+        if isinstance(out, OutputDir):
+            for number, name in enumerate(self.kept_names(layout)):
+                compression = self.compression if layout == "single" else self._sources[number].compression
+                with out.open(name) as file, self._compress(file, compression) as stream:
+                    self._write(mask, stream, everything if layout == "single" else [number])
+        elif layout == "single":
             self._write(mask, out, everything)
-            return
-        for number, name in enumerate(self.kept_names(layout)):
-            compression = self.compression if layout == "single" else self._sources[number].compression
-            with out.open(name) as file, self._compress(file, compression) as stream:
-                self._write(mask, stream, everything if layout == "single" else [number])
+        else:
+            raise bad_parameter("layout", repr(layout), "single for a stream")
 
     def _compress(self, file: IO[bytes], compression: Compression) -> AbstractContextManager[IO[bytes]]:
         """Open a compressed stream into a file of kept rows."""
@@ -340,9 +335,7 @@ class Corpus(ABC):
             raise bad_parameter("layout", repr(layout), " or ".join(get_args(KeptLayout)))
         if layout == "single":
             return [self.kept_name]
-        if self.format == "files" or not all(
-            source.url or (source.path and source.regular) for source in self._sources
-        ):
+        if self.format == "files" or not all(source.url or source.regular for source in self._sources):
             raise bad_parameter("layout", "'input'", "single for standard input, pipes, and files that are documents")
         paths = [PurePath(name_in(source.url) if source.url else source.path or "") for source in self._sources]
         names = [path.name for path in paths]
@@ -382,7 +375,8 @@ class Corpus(ABC):
         self.left_out = dict(self._excluded)
         self.rows = 0
         self.bytes_read = 0
-        self._spool.close()
+        for spool in self._spools:
+            spool.close()
         self._spans: list[BatchSpans] = []
         self._complete = False
 

@@ -41,6 +41,8 @@ from nearkin.io.tempspool import Spool
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+CHANGED = "the file changed since it was read; run again when nothing writes to it"
+"""Reason of errors of files that are read again."""
 # Compressed bytes per read; a quarter of the decompressed bytes per call.
 _CHUNK = 1 << 18
 

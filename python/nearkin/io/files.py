@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nearkin._core import invalid_utf8
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, MAX_RECORD, Corpus
-from nearkin.io.decompress import Reader, check_stamp
+from nearkin.io.decompress import CHANGED, Reader, check_stamp
 from nearkin.io.encoding import BOM, ENCODING_REMEDY, StreamError
 from nearkin.io.inputs import Compression, FileStamp, InputFile, file_error
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
@@ -84,9 +84,7 @@ class FileCorpus(Corpus):
             source, stamp = self._row_sources[row], self._stamps[row]
             with Reader(source) as reader:
                 if stamp is not None and reader.stamp != stamp:
-                    raise file_error(
-                        source.name, "the file changed since it was read; run again when nothing writes to it"
-                    )
+                    raise file_error(source.name, CHANGED)
                 texts.append(_read_text(reader) or b"")
                 reader.check_unchanged()
         return PackedTexts.of_bytes(texts)

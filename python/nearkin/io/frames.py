@@ -34,7 +34,6 @@ from nearkin.io.arrow import (
     to_column,
     types_at,
     value_type,
-    values_at,
 )
 from nearkin.io.values import Column
 
@@ -172,14 +171,13 @@ def _read_nested(columns: Mapping[str, Any], argument: str, name: str) -> Any:
 
     matches: list[Any] = []
     paths: list[str] = []
-    for head, rest in split_path(name):
+    for head, _ in split_path(name):
         column = columns.get(head)
-        if isinstance(column, list):
-            values = values_at(column, rest)
-            matches += [] if values is None else [values]
-            paths += [f"{head}.{key}" for key in next((value for value in column if isinstance(value, dict)), {})]
-        elif column is not None:
-            table = pa.table({head: column})
+        if column is not None:
+            try:
+                table = pa.table({head: column})
+            except pa.ArrowException as error:
+                raise bad_parameter(argument.partition("=")[0], f"{name!r}: {error}", "fields of one type") from None
             count = len(types_at(table.schema, name))
             matches += [column_at(table, name)] if count == 1 else [None] * count
             paths += list_paths(table.schema)

@@ -12,7 +12,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -226,7 +226,7 @@ def _expand(
     from nearkin.io import remote
 
     if remote.is_url(name):
-        return [_remote_file(url, format) for url in remote.expand(name)]
+        return [_remote_file(url, remote.name_in(url), format) for url in remote.expand(name)]
     path = Path(name)
     if not path.exists():
         if not any(sign in name for sign in "*?["):
@@ -241,27 +241,26 @@ def _expand(
     return [_local_file(name, format)]
 
 
+def _find_format(name: str, path: str, format: Format | None) -> Format:
+    """Return the format of a file by its path, unless a format is given."""
+    if (format := format or format_of(path)) is None:
+        allowed = ", ".join(get_args(Format))
+        raise file_error(name, f"unknown file extension; rename it, or give format=, one of {allowed}")
+    return format
+
+
+def _remote_file(url: str, path: str, format: Format | None) -> tuple[Format, InputFile]:
+    file = InputFile(url, None, compression_of(path), regular=False, document=url, url=url)
+    return _find_format(url, path, format), file
+
+
 def _local_file(name: str, format: Format | None) -> tuple[Format, InputFile]:
     regular = check_stream(name)
-    format = format or format_of(name) or (None if regular else "jsonl")
-    if format is None:
-        raise file_error(
-            name, f"unknown file extension; rename it, or give format=, one of {', '.join(get_args(Format))}"
-        )
+    format = _find_format(name, name, format if regular else format or format_of(name) or "jsonl")
     if not name.isprintable() and format == "files" and (reason := _check_id(name)):
         raise file_error(repr(name), reason)
     document = _to_id(name) if format == "files" else ""
     return format, InputFile(name, Path(name), compression_of(name), regular, document=document)
-
-
-def _remote_file(url: str, format: Format | None) -> tuple[Format, InputFile]:
-    from nearkin.io.remote import name_in
-
-    name = name_in(url)
-    format = format or format_of(name)
-    if format is None:
-        raise file_error(url, f"unknown file extension; give format=, one of {', '.join(get_args(Format))}")
-    return format, InputFile(url, None, compression_of(name), regular=False, document=url, url=url)
 
 
 def _to_id(path: str) -> str:
@@ -307,19 +306,14 @@ def _document_file(name: str, folder: Path, *, several: bool) -> InputFile:
     document = os.path.relpath(name, folder)
     document = os.path.join(folder, document) if several else document  # noqa: PTH118
     rejection = "" if document.isprintable() else _check_id(document)
+    shown = printable(name) if rejection else name
     return InputFile(
-        printable(name) if rejection else name,
-        Path(name),
-        compression_of(name),
-        regular=True,
-        document=_to_id(document),
-        rejection=rejection,
+        shown, Path(name), compression_of(name), regular=True, document=_to_id(document), rejection=rejection
     )
 
 
-def _walk(folder: str, excluded: ExcludedFolders) -> Sequence[str]:
-    """Return the visible files below a folder."""
-    names: list[str] = []
+def _walk(folder: str, excluded: ExcludedFolders) -> Iterator[str]:
+    """Iterate over the visible files below a folder."""
 
     def fail(error: OSError) -> None:
         raise error
@@ -330,5 +324,4 @@ def _walk(folder: str, excluded: ExcludedFolders) -> Sequence[str]:
             continue
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = [os.path.join(parent, name) for name in files if not name.startswith(".")]  # noqa: PTH118
-        names += [path for path in paths if os.path.isfile(path)]  # noqa: PTH113
-    return names
+        yield from filter(os.path.isfile, paths)

@@ -36,21 +36,14 @@ _BUFFER = 1 << 20
 _MAX_SUMMARY = 64 << 20
 
 
-class OutputFile(io.RawIOBase):
+class OutputFile(io.FileIO):
     """A new file. Its owner syncs it by `finish` after `close`; errors of `write` name the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
         self._descriptor = os.open(path, flags, 0o666)
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the file descriptor."""
-        return self._descriptor
+        super().__init__(self._descriptor, "wb", closefd=False)
 
     def write(self, data: Buffer) -> int:
         """Write a prefix of `data` and return its length in bytes."""
@@ -310,22 +303,19 @@ class OutputDir:
             raise self._refuse("a folder in it: this one is a mount point, which cannot be replaced")
         working = Path(os.path.realpath(Path.cwd()))
         if target in (working, *working.parents):
-            raise self._refuse(
-                "a folder other than the working directory, which is replaced as a unit; run from another folder"
-            )
+            allowed = "a folder other than the working directory, which is replaced as a unit; run from another folder"
+            raise self._refuse(allowed)
         entries = sorted(path.name for path in target.iterdir())
         if not entries:
             return []
         if not self._overwrite:
-            raise self._refuse(
-                f"a folder that is empty or does not exist, or overwrite=True (--overwrite); it contains {entries[0]}"
-            )
+            allowed = "a folder that is empty or does not exist, or overwrite=True (--overwrite)"
+            raise self._refuse(f"{allowed}; it contains {entries[0]}")
         owned = files_of_run(target)
         foreign = [name for name in entries if name not in owned or not (target / name).is_file()]
         if not owned:
-            raise self._refuse(
-                f"a folder with the output of an earlier run; it contains {foreign[0]} and no {SUMMARY} of a run"
-            )
+            allowed = "a folder with the output of an earlier run"
+            raise self._refuse(f"{allowed}; it contains {foreign[0]} and no {SUMMARY} of a run")
         for name in foreign:
             if os.path.ismount(target / name):
                 raise self._refuse(f"a folder without mount points in it; {name} is one")
@@ -336,17 +326,11 @@ class OutputDir:
 
     def _check_not_foreign(self, name: str) -> None:
         if name in self._foreign:
-            raise self._refuse(
-                f"a folder whose {name} may be replaced; {SUMMARY} does not list it as a file of the earlier run, so "
-                f"move or rename it"
-            )
+            reason = f"{SUMMARY} does not list it as a file of the earlier run, so move or rename it"
+            raise self._refuse(f"a folder whose {name} may be replaced; {reason}")
 
     def _create_parents(self, folder: Path) -> None:
-        missing = []
-        while not folder.exists():
-            missing.append(folder)
-            folder = folder.parent
-        for path in reversed(missing):
+        for path in [path for path in reversed((folder, *folder.parents)) if not path.exists()]:
             path.mkdir()
             self._created_parents.append(path)
 
@@ -370,9 +354,9 @@ class OutputDir:
             atomic_write.sync_folder(new)
             for folder in self._created_parents:
                 atomic_write.sync_folder(folder.parent)
+        except NearkinError:
+            raise
         except OSError as error:
-            if isinstance(error, NearkinError):
-                raise
             raise self._write_error(error) from error
         self._state = "sealed"
 
@@ -430,10 +414,7 @@ def _sync_tree(folder: Path) -> None:
 
 
 def files_of_run(folder: Path) -> set[str]:
-    """Return the names of the files that a run wrote into a folder, according to its `summary.json`; empty without one.
-
-    Summaries of earlier versions list no files; their names follow from the format that the summary states.
-    """
+    """Return the files that a run wrote into a folder, according to its `summary.json`; empty without one."""
     path = folder / SUMMARY
     try:
         if path.is_symlink() or path.stat().st_size > _MAX_SUMMARY:
@@ -441,18 +422,8 @@ def files_of_run(folder: Path) -> set[str]:
         summary = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return set()
-    if not isinstance(summary, dict):
-        return set()
-    files = summary.get("files")
-    if isinstance(files, list):
-        return {name for name in files if isinstance(name, str)} | {SUMMARY}
-    if not {"recipe", "version", "documents", "kept"} <= summary.keys():
-        return set()
-    kept, format = summary.get("kept_file"), summary.get("format")
-    if isinstance(kept, str) and isinstance(format, str):
-        ending = "jsonl" if format in ("txt", "files", "warc") else format
-        return {kept, f"clusters.{ending}", f"pairs.{ending}", SUMMARY}
-    return {"kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl", SUMMARY}
+    files = summary.get("files") if isinstance(summary, dict) else None
+    return {name for name in files if isinstance(name, str)} | {SUMMARY} if isinstance(files, list) else set()
 
 
 @contextmanager

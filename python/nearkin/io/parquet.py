@@ -33,9 +33,9 @@ from nearkin.io.arrow import (
     types_at,
     value_type,
 )
-from nearkin.io.base import BLOCK, BatchSpans, Corpus, ReadOptions
-from nearkin.io.decompress import Reader, Sink, check_stamp, read_at
-from nearkin.io.inputs import FileStamp, Format, InputFile, describe_difference, file_error
+from nearkin.io.base import BLOCK, BatchSpans, Corpus
+from nearkin.io.decompress import CHANGED, Reader, Sink, check_stamp, read_at
+from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
 from nearkin.io.tempspool import Spool
 from nearkin.io.values import NULL, BadRecord, Batch, Column, PackedTexts, cumulate
 
@@ -48,27 +48,13 @@ _MAX_BATCH_ROWS = 65_536
 class ParquetCorpus(Corpus):
     """Parquet files."""
 
-    def __init__(self, format: Format, sources: list[InputFile], options: ReadOptions) -> None:
-        super().__init__(format, sources, options)
-        self._copies: dict[int, Spool] = {}
-
     def _reset(self) -> None:
         super()._reset()
         self._nulls: list[NDArray[np.int64]] = []
-        self._bad_rows: list[NDArray[np.int64]] = []
+        self._good_rows: list[NDArray[np.bool_]] = []
         self._stamps: list[FileStamp | None] = []
         self._schema: pa.Schema | None = None
-        self._close_copies()
-
-    def close(self) -> None:
-        """Free the temporary files; the corpus cannot be read afterwards."""
-        super().close()
-        self._close_copies()
-
-    def _close_copies(self) -> None:
-        for copy in self._copies.values():
-            copy.close()
-        self._copies = {}
+        self._copies: dict[int, Spool] = {}
 
     @contextmanager
     def _open(self, number: int) -> Iterator[tuple[pq.ParquetFile, FileStamp | None]]:
@@ -90,7 +76,8 @@ class ParquetCorpus(Corpus):
             check_stamp(source, stamp, os.fstat(handle.fileno()))
 
     def _copy(self, source: InputFile) -> Spool:
-        copy = Spool(self._spool.folder)
+        copy = Spool(self.spool_dir)
+        self._spools.append(copy)
         with Reader(source) as reader:
             for chunk in reader.chunks():
                 copy.write(chunk)
@@ -102,16 +89,16 @@ class ParquetCorpus(Corpus):
             with self._open(number) as (file, stamp):
                 self._check_schema(source, file.schema_arrow)
                 self._stamps.append(stamp)
-                bad_rows: list[NDArray[np.int64]] = []
+                good_rows = [np.zeros(0, bool)]
                 row, bytes_before, size = 0, self.bytes_read, 0 if stamp is None else stamp.size
                 for table in self._read_tables(file):
                     good, batch = self._to_batch(source, row, table)
-                    bad_rows.append(row + np.flatnonzero(~good))
+                    good_rows.append(good)
                     row += table.num_rows
                     self.bytes_read = bytes_before + size * row // max(file.metadata.num_rows, 1)
                     if batch is not None:
                         yield batch
-                self._bad_rows.append(np.concatenate([*bad_rows, np.zeros(0, np.int64)]))
+                self._good_rows.append(np.concatenate(good_rows))
             self.bytes_read = bytes_before + size
 
     def _read_tables(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
@@ -131,12 +118,8 @@ class ParquetCorpus(Corpus):
     def _check_schema(self, source: InputFile, schema: pa.Schema) -> None:
         if self._schema is not None:
             if not schema.equals(self._schema, check_metadata=False):
-                raise file_error(
-                    source.name,
-                    describe_difference(
-                        _describe_fields(schema), _describe_fields(self._schema), self._sources[0].name
-                    ),
-                )
+                fields, expected = _describe_fields(schema), _describe_fields(self._schema)
+                raise file_error(source.name, describe_difference(fields, expected, self._sources[0].name))
             return
         for name in [self.text_column, *self.columns]:
             types = types_at(schema, name)
@@ -164,15 +147,13 @@ class ParquetCorpus(Corpus):
         """Return the mask of well-formed rows, and their batch."""
         texts, columns = self._convert(table)
         good = np.ones(table.num_rows, bool)
-        reasons = dict.fromkeys(
-            invalid_utf8(texts.offsets, texts.data).tolist(), f"column {self.text_column!r} is not UTF-8"
-        )
-        for name, column in columns.items():
+        reasons: dict[int, str] = {}
+        for name, column in ((self.text_column, texts), *columns.items()):
             for at in invalid_utf8(column.offsets, column.data).tolist():
                 reasons.setdefault(at, f"column {name!r} is not UTF-8")
-            if name == self.id_column:
-                for at in np.flatnonzero(column.kinds == NULL).tolist():
-                    reasons.setdefault(at, f"column {name!r} holds null; an id is an integer or a string")
+        if self.id_column is not None:
+            for at in np.flatnonzero(columns[self.id_column].kinds == NULL).tolist():
+                reasons.setdefault(at, f"column {self.id_column!r} holds null; an id is an integer or a string")
         if reasons:
             for at in sorted(reasons):
                 self.malformed.add(BadRecord(source.name, row + at + 1, reasons[at], "row"))
@@ -206,11 +187,8 @@ class ParquetCorpus(Corpus):
             for number, source in enumerate(self._sources):
                 with self._open(number) as (file, stamp):
                     if stamp != self._stamps[number]:
-                        raise file_error(
-                            source.name, "the file changed since it was read; run again when nothing writes to it"
-                        )
-                    kept = np.ones(file.metadata.num_rows, bool)
-                    kept[self._bad_rows[number]] = False
+                        raise file_error(source.name, CHANGED)
+                    kept = self._good_rows[number].copy()
                     count = int(kept.sum())
                     corpus_rows = first + np.cumsum(kept) - 1
                     kept[kept] = mask[first : first + count]

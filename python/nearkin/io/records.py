@@ -25,7 +25,7 @@ from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_l
 from nearkin.errors import InputError
 from nearkin.io.arrow import find_keys
 from nearkin.io.base import BLOCK, MAX_RECORD, BatchSpans, Corpus
-from nearkin.io.decompress import MAGIC, PROGRAMS, Reader, check_stamp, read_at
+from nearkin.io.decompress import CHANGED, MAGIC, PROGRAMS, Reader, check_stamp, read_at
 from nearkin.io.encoding import BOM, ENCODING_REMEDY
 from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
@@ -192,7 +192,7 @@ class RecordCorpus(Corpus):
             block = read_at(descriptor, starts, lengths, name)
         records = self._parse(block, lengths=lengths)
         if len(records.starts) != len(lengths):
-            raise file_error(name, "the file changed since it was read; run again when nothing writes to it")
+            raise file_error(name, CHANGED)
         return PackedTexts(records.offsets, records.data, records.nulls)
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
