@@ -30,7 +30,6 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from secrets import token_urlsafe
 from threading import Event, Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 from urllib.parse import quote, urlsplit
 
@@ -38,11 +37,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__, content_hashes
-from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import path_names
 from nearkin.dedup.verify import texts_by_row
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.digests.ssdeep.hashing import read_content
 from nearkin.errors import (
     CorruptStoreError,
     InputError,
@@ -55,21 +52,20 @@ from nearkin.errors import (
     bad_parameter,
     check_count,
     check_regular,
+    check_share,
     mismatch,
 )
-from nearkin.families.minhash import as_signatures
-from nearkin.index.fingerprints import flat_rows, to_hex
+from nearkin.index.fingerprints import to_hex
 from nearkin.index.ids import Id, Ids, check_ids
-from nearkin.io import Corpus
 from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
-from nearkin.store.kinds.base import FileKind
-from nearkin.store.kinds.files import hash_digests
+from nearkin.store.kinds.files import read_files
+from nearkin.store.kinds.texts import check_texts, read_queries
+from nearkin.store.kinds.vectors import read_vectors
 from nearkin.store.records import Cell, Columns, columns_by_row
 from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
-from nearkin.store.store import Conflicts
+from nearkin.store.store import DocumentStore, Items, NewDocuments
 from nearkin.text.batches import Texts, iterate_batches
-from nearkin.vectors.arrays import Rows, as_rows
 
 try:
     import httpx
@@ -99,10 +95,7 @@ else:
     _HAS_EXTRA = True
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from nearkin.store.kinds.base import Kind
-    from nearkin.store.store import Items
 
 __all__ = ["Client"]
 
@@ -137,7 +130,7 @@ _STORE_ERRORS: dict[str, type[NearkinError]] = {
 }
 
 
-class Client:
+class Client(DocumentStore):
     """A store behind a service: the methods and results of `Store`.
 
     Threads may share a client; a forked child opens its own connections. Nothing is sent before the first call.
@@ -191,13 +184,13 @@ class Client:
         if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
             # The message does not show the token.
             raise bad_parameter("token", "the value given", "letters, digits and signs of ASCII, without spaces")
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _MAX_TIMEOUT:
-            raise bad_parameter("timeout", repr(timeout), "seconds, above 0 and up to 86,400")
+        allowed = "seconds, above 0 and up to 86,400"
+        self._timeout = check_share("timeout", timeout, allowed, lambda seconds: 0 < seconds <= _MAX_TIMEOUT)
         check_count("retries", retries, 0, 100, "0 to 100")
         if not _HAS_EXTRA:
             message = "nearkin.Client needs httpx and msgspec; `pip install nearkin[client]`"
             raise MissingExtraError(message, extra="client", package="httpx")
-        self._token, self._timeout, self._retries = token, float(timeout), int(retries)
+        self._token, self._retries = token, int(retries)
         self._verify, self._transport = _check_verify(verify), transport
         self._lock, self._closed = Lock(), Event()
         self._http: httpx.Client | None = None
@@ -212,14 +205,6 @@ class Client:
             if self._http is not None and self._process == os.getpid():
                 self._http.close()
             self._http = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Client({self._url!r}{', closed' if self._closed.is_set() else ''})"
@@ -274,15 +259,8 @@ class Client:
         """Return the number of documents that were added and not removed."""
         return self._request_info().documents
 
-    def __contains__(self, key: object) -> bool:
-        """Return True if a document has this id."""
-        if isinstance(key, bool) or not isinstance(key, (int, str, np.integer)):
-            return False
-        try:
-            return self.get([key], missing_ok=True)[0] is not None
-        except ParameterError:
-            self._check_open()
-            return False
+    def _has_id(self, key: Id | np.integer) -> bool:
+        return self.get([key], missing_ok=True)[0] is not None
 
     # Queries
 
@@ -331,7 +309,7 @@ class Client:
         query = {"k": str(k)} | ({} if radius is None else {"radius": str(radius)})
         matches: list[list[StoredMatch]] = []
         for payload in self._list_payloads(_queries(recipe, values), "queries"):
-            results = self._post("/v1/search", payload, SearchOutput, query).results
+            results = self._decode(self._send("/v1/search", payload, query), SearchOutput).results
             self._check_count(len(results), payload.count)
             matches += [list(map(_match, result.matches)) for result in results]
         return matches
@@ -370,64 +348,6 @@ class Client:
 
     # Changes
 
-    def check_and_add(
-        self,
-        texts: Items,
-        ids: Ids | None = None,
-        *,
-        columns: Columns | None = None,
-        kind: Kind | None = None,
-        conflicts: Conflicts = "raise",
-        progress: ShowProgress = None,
-    ) -> CheckResult:
-        """Decide for each document whether it is new, and add it: durable, and atomic if it is one request.
-
-        Parameters
-        ----------
-        texts : texts, files or vectors
-            As for `Store.check_and_add`. Files named by `kind="paths"` are read here, and their bytes are sent.
-        ids : integers or strings, one per text; optional
-            With ids a call can be repeated safely. The default is row numbers, or the paths of files.
-        columns : mapping of str to one value per text, or a list with a mapping per text; optional
-            Integers from -2**63 to 2**64 - 1.
-        kind : {"digests", "bytes", "paths"}, optional
-        conflicts : {"raise", "report"}, default "raise"
-            As for `Store.check_and_add`. With "report" documents are sent line by line: the call is not atomic.
-        progress : bool or function, optional
-            Called after each request.
-
-        Returns
-        -------
-        CheckResult
-
-        Raises
-        ------
-        InputError
-            As from the store; if the call was split, `done` is the number of documents that were added.
-        ServiceError
-            The service can't be reached, or refuses the request; `errno` is ENOSPC if its disk is full. `unknown` is
-            True if the response was lost and the call had no ids with which it can be repeated.
-        """
-        with reporting(progress) as report:
-            return self._add("/v1/check-and-add", self._upload(texts, ids, columns, kind), conflicts, report)
-
-    def add(
-        self,
-        texts: Items,
-        ids: Ids | None = None,
-        *,
-        columns: Columns | None = None,
-        kind: Kind | None = None,
-        conflicts: Conflicts = "raise",
-        progress: ShowProgress = None,
-    ) -> CheckResult:
-        """Add documents that are known to be wanted: all are kept, even duplicates.
-
-        Parameters, errors and durability are those of `check_and_add`.
-        """
-        with reporting(progress) as report:
-            return self._add("/v1/add", self._upload(texts, ids, columns, kind), conflicts, report)
-
     def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
         """Hide documents from every result, at once and durably; return how many were removed.
 
@@ -451,10 +371,10 @@ class Client:
         removed = 0
         for payload in self._list_payloads(unique, "ids"):
             try:
-                response = self._post("/v1/remove", payload, RemovedOutput, query, changes=True, patient=erase)
+                response = self._send("/v1/remove", payload, query, changes=True, patient=erase)
             except (NearkinError, OSError) as error:
                 raise self._split_error(error, payload, len(unique)) from None
-            removed += response.removed
+            removed += self._decode(response, RemovedOutput).removed
         return removed
 
     def merge(self, *, progress: ShowProgress = None) -> StoreStats:
@@ -485,7 +405,8 @@ class Client:
             The service has no folder for backups, or can't be reached.
         """
         payload = _Payload(encode({"name": name}), JSON, 0, 1)
-        return self._post("/v1/backup", payload, BackupOutput, changes=True, patient=True).path
+        response = self._send("/v1/backup", payload, changes=True, patient=True)
+        return self._decode(response, BackupOutput).path
 
     # Info and limits
 
@@ -517,13 +438,34 @@ class Client:
 
     # Documents
 
-    def _upload(self, items: Any, ids: Ids | None, columns: Columns | None, kind: str | None) -> _Upload:
-        return _make_upload(items, ids, columns, kind, self.kind, self._cached_info().settings.get("dimension"))
+    def _upload(self, items: Any, ids: Ids | None, columns: Columns | None, kind: Kind | None) -> _Upload:
+        """Validate the documents of a call as the store does, so that errors are raised before anything is sent."""
+        store = self.kind
+        id_list = None if ids is None else _id_list(ids)
+        contents: Any
+        if store == "files" and kind == "paths":
+            names = path_names(items, "paths")
+            for name in names:
+                check_regular(name, "a regular file")
+            contents = list(map(Path, names))
+            id_list = _id_list(names) if id_list is None else id_list
+        elif store == "files":
+            contents = read_files(items, kind)
+        elif store == "vectors":
+            contents, _ = read_vectors(items, kind, self._cached_info().settings.get("dimension"))
+        else:
+            contents = _read_texts(items, kind)
+        count = len(contents)
+        if id_list is not None and len(id_list) != count:
+            raise bad_parameter("ids", f"{len(id_list)} ids", f"{count} ids, one per {_NOUNS[store]}")
+        field = store.removesuffix("s") if store != "files" else "bytes" if kind in ("bytes", "paths") else "digest"
+        return _Upload(field, contents, id_list, columns_by_row(columns, count))
 
-    def _add(self, path: str, upload: _Upload, conflicts: Conflicts, report: Progress) -> CheckResult:
-        if conflicts not in get_args(Conflicts):
-            raise bad_parameter("conflicts", repr(conflicts), '"raise" or "report"')
-        return self._submit(path, upload, report, adds=True, as_lines=conflicts == "report")
+    def _add(self, new: NewDocuments) -> CheckResult:
+        path, as_lines = "/v1/check-and-add" if new.absorb else "/v1/add", new.conflicts == "report"
+        with reporting(new.progress) as report:
+            upload = self._upload(new.texts, new.ids, new.columns, new.kind)
+            return self._submit(path, upload, report, adds=True, as_lines=as_lines)
 
     def _submit(
         self,
@@ -555,7 +497,7 @@ class Client:
                 raise self._split_error(error, payload, upload.count) from None
             results.append(replace(result, own_ids=own_ids if ids is None else ids) if adds else result)
             report("send", stop, upload.count)
-        result = _concat(results)
+        result = CheckResult.concat(results)
         self._verified = result.verified
         return result
 
@@ -647,24 +589,10 @@ class Client:
     def _get(self, ids: Ids, query: dict[str, str], max_count: int | None = None) -> list[StoredOutput | None]:
         documents: list[StoredOutput | None] = []
         for payload in self._list_payloads(_id_list(ids), "ids", max_count):
-            part = self._post("/v1/documents", payload, StoredListOutput, query).documents
+            part = self._decode(self._send("/v1/documents", payload, query), StoredListOutput).documents
             self._check_count(len(part), payload.count)
             documents += part
         return documents
-
-    def _post(
-        self,
-        path: str,
-        payload: _Payload,
-        model: type[T],
-        query: dict[str, str] | None = None,
-        *,
-        changes: bool = False,
-        patient: bool = False,
-    ) -> T:
-        """Send a payload and decode the response."""
-        response = self._send(path, payload, query, changes=changes, patient=patient)
-        return self._decode(response, model)
 
     def _decode(self, response: httpx.Response, model: type[T]) -> T:
         try:
@@ -932,22 +860,6 @@ def _shift_rows(error: Exception, done: int, total: int) -> Exception:
 # Results
 
 
-def _concat(parts: Sequence[CheckResult]) -> CheckResult:
-    """Concatenate the results of consecutive requests."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    return replace(
-        first,
-        status=[status for part in parts for status in part.status],
-        ids=[id for part in parts for id in part.ids],
-        distances=np.concatenate([part.distances for part in parts]),
-        similarities=np.concatenate([part.similarities for part in parts]),
-        matches=None if first.matches is None else [matches for part in parts for matches in part.matches or ()],
-        own_ids=None if first.own_ids is None else [id for part in parts for id in part.own_ids or ()],
-    )
-
-
 def _similarity(value: float | None) -> float:
     return math.nan if value is None else value
 
@@ -1027,46 +939,14 @@ class _Upload:
             yield encode({self.field: value, **self._members(row)})
 
 
-def _make_upload(
-    items: Any, ids: Ids | None, columns: Columns | None, kind: str | None, store: StoreKind, dimension: int | None
-) -> _Upload:
-    """Validate the documents of a call as the store does, so that errors are raised before anything is sent."""
-    id_list = None if ids is None else _id_list(ids)
-    if isinstance(items, HashedDocuments):
-        raise bad_parameter(store, "documents that were hashed before", "the documents themselves")
-    allowed = (*get_args(FileKind), None) if store == "files" else (store, None)
-    if kind not in allowed:
-        kinds = " or ".join(f'"{name}"' if name else "None" for name in allowed)
-        raise bad_parameter("kind", repr(kind), f"{kinds} for a store of {store}")
-    contents: Any
-    if kind == "paths":
-        names = path_names(items, "paths")
-        for name in names:
-            check_regular(name, "a regular file")
-        contents = list(map(Path, names))
-        id_list = _id_list(names) if id_list is None else id_list
-    elif store == "files":
-        contents = _read_files(items, kind or "digests")
-    else:
-        contents = _read_vectors(items, dimension) if store == "vectors" else _read_texts(items)
-    count = len(contents)
-    if id_list is not None and len(id_list) != count:
-        raise bad_parameter("ids", f"{len(id_list)} ids", f"{count} ids, one per {_NOUNS[store]}")
-    field = store.removesuffix("s") if store != "files" else "bytes" if kind in ("bytes", "paths") else "digest"
-    return _Upload(field, contents, id_list, columns_by_row(columns, count))
-
-
 def _id_list(ids: Ids) -> list[Id]:
     """Return ids as JSON can hold them."""
     keys = check_ids(ids)
     return [*keys.tolist()] if isinstance(keys, np.ndarray) else [*keys]
 
 
-def _read_texts(items: Any) -> list[str | None]:
-    if isinstance(items, (str, bytes)):
-        raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
-    if isinstance(items, Corpus):
-        raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
+def _read_texts(items: Any, kind: Kind | None) -> list[str | None]:
+    check_texts(items, kind)
     texts: list[str | None] = []
     for batch in iterate_batches(cast("Texts", items)):
         # The core raises the errors of the store for invalid texts.
@@ -1080,38 +960,13 @@ def _read_texts(items: Any) -> list[str | None]:
     return texts
 
 
-def _read_files(items: Any, kind: str) -> list[Any]:
-    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
-        raise bad_parameter(kind, repr(items)[:40], f"an iterable of {kind}, such as a list")
-    values = list(items)
-    if kind == "digests":
-        hash_digests(values)
-        return [item.decode("ascii") if isinstance(item, bytes) else item for item in values]
-    text = next((item for item in values if isinstance(item, str)), None)
-    if text is not None:
-        raise bad_parameter("bytes", repr(text)[:40], 'bytes or other buffers; kind="paths" for names of files')
-    return [read_content(item) for item in values]
-
-
-def _read_vectors(items: Any, dimension: int | None) -> NDArray[np.float32]:
-    rows = as_rows(items, dimension=dimension)
-    # The norms are computed for their checks: values are finite, also in single precision.
-    rows.norms()
-    with np.errstate(over="ignore"):
-        values: NDArray[np.float32] = np.ascontiguousarray(rows.dense(), np.float32) + np.float32(0)
-    Rows(values, None).norms()
-    return values
-
-
 def _queries(recipe: Recipe, values: Any) -> list[dict[str, Any]]:
     """Return fingerprints or signatures as queries."""
-    if recipe.family != "minhash":
-        rows = flat_rows(values, recipe.bits, "values").reshape(-1, recipe.words)
-        return [{"fingerprint": text} for text in to_hex(rows if recipe.words > 1 else rows.reshape(-1), recipe.bits)]
-    signatures = as_signatures(values, "values", recipe.num_perm)
-    if signatures.dtype.itemsize * 8 != recipe.value_bits:
-        raise mismatch("bits of a value", f"a store of {recipe.value_bits}", f"values of {signatures.dtype}")
-    return [{"signature": row} for row in signatures.tolist()]
+    queries = read_queries(recipe, values)
+    if recipe.family == "minhash":
+        return [{"signature": row} for row in queries.tolist()]
+    texts = to_hex(queries if recipe.words > 1 else queries.reshape(-1), recipe.bits)
+    return [{"fingerprint": text} for text in texts]
 
 
 def split_values(values: Iterable[bytes], space: int, max_count: int) -> Iterator[tuple[int, list[bytes]]]:

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,23 +106,22 @@ class Admission:
 
     def reserve_bytes(self, count: int) -> None:
         """Reserve bytes of a body, or release them if `count` is negative; raises busy."""
-        if count > 0 and self.bytes + count > self._limits.max_pending:
-            raise _busy(f"{self.bytes:,} bytes of requests are queued")
-        self.bytes += count
+        self.bytes = _reserve("bytes of requests", self.bytes, count, self._limits.max_pending)
 
     def reserve_documents(self, count: int) -> None:
         """Reserve documents of a request, or release them if `count` is negative; raises busy."""
-        if count > 0 and self.documents + count > self._limits.max_documents:
-            raise _busy(f"{self.documents:,} documents are queued")
-        self.documents += count
+        self.documents = _reserve("documents", self.documents, count, self._limits.max_documents)
 
     def can_reserve(self, documents: int) -> bool:
         """Return True if this many documents fit; any number does if the queue is empty."""
         return not self.documents or self.documents + documents <= self._limits.max_documents
 
 
-def _busy(found: str) -> Problem:
-    return Problem("busy", f"{found}; try again later", headers=retry_after(1), found=found)
+def _reserve(what: str, used: int, count: int, limit: int) -> int:
+    if count > 0 and used + count > limit:
+        found = f"{used:,} {what} are queued"
+        raise Problem("busy", f"{found}; try again later", headers=retry_after(1), found=found)
+    return used + count
 
 
 Execute = Callable[[Store, Sequence[Request]], list[Any]]
@@ -390,12 +390,5 @@ def _split_result(result: CheckResult, group: Sequence[Request]) -> list[CheckRe
     """Split a result into those of the requests."""
     if len(group) == 1:
         return [result]
-    names = ("status", "ids", "distances", "similarities", "matches", "own_ids")
-    columns = [(name, getattr(result, name)) for name in names if getattr(result, name) is not None]
-    parts, start = [], 0
-    for request in group:
-        rows = slice(start, start + len(request.documents))
-        start = rows.stop
-        part: dict[str, Any] = {name: values[rows] for name, values in columns}
-        parts.append(CheckResult(verified=result.verified, **part))
-    return parts
+    ends = [*accumulate(len(request.documents) for request in group)]
+    return [result.part(start, stop) for start, stop in pairwise([0, *ends])]

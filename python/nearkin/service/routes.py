@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -19,7 +20,6 @@ from nearkin.index.ids import Id
 from nearkin.recipe import Recipe
 from nearkin.service.auth import ReadRequest, WriteRequest, check_parameters
 from nearkin.service.bodies import (
-    DocumentBatch,
     QueryBatch,
     Row,
     check_batch,
@@ -136,12 +136,14 @@ async def submit_documents(
             documents = await decode(size, partial(documents_from_lines, lines, settings))
             return [*result_rows(await submit(documents), documents)]
 
-        def start(line: bytes) -> Any:
+        async def process_line(line: bytes, details: dict[str, Any]) -> Row:
             documents = documents_from_lines([line], settings, place=None)
-            return submit(documents), documents
+            if documents.ids is not None:
+                details["id"] = documents.ids[0]
+            return result_rows(await submit(documents), documents)[0]
 
         if not strict:
-            return line_stream(request, start, lambda result, documents: result_rows(result, documents)[0], process)
+            return line_stream(request, process_line, process)
         data = await request.body()
         lines = data.removesuffix(b"\n").split(b"\n") if data else []
         check_batch(len(lines), limits)
@@ -180,10 +182,10 @@ async def search(
     options: Any = {"settings": state.store_settings, "limits": state.limits}
     if request.media_type == NDJSON:
 
-        def start(line: bytes) -> Any:
-            return state.read(partial(find, queries_from_json(line, **options))), None
+        async def process_line(line: bytes, _: object) -> Row:
+            return matches_rows(await state.read(partial(find, queries_from_json(line, **options))))[0]
 
-        return line_stream(request, start, lambda results, _: matches_rows(results)[0])
+        return line_stream(request, process_line)
     queries = await read_body(request, queries_from_json, queries_from_arrow, **options)
     results = await state.read(partial(find, queries))
     if request.media_type == ARROW:
@@ -213,10 +215,10 @@ async def remove(request: WriteRequest, missing_ok: MissingOk = False, erase: Er
 
     if request.media_type == NDJSON:
 
-        def start(line: bytes) -> Any:
-            return state.write(partial(call, ids_from_json(line, state.limits))), None
+        async def process_line(line: bytes, _: object) -> Row:
+            return RemovedOutput(await state.write(partial(call, ids_from_json(line, state.limits))))
 
-        return line_stream(request, start, lambda removed, _: RemovedOutput(removed))
+        return line_stream(request, process_line)
     removed = await state.write(partial(call, await read_ids(request)))
     if erase and removed:
         await state.merge()
@@ -244,13 +246,14 @@ async def documents(request: ReadRequest, text: WithText = False, missing_ok: Mi
     state = request.state
     if request.media_type == NDJSON:
 
-        def start(line: bytes) -> Any:
+        async def process_line(line: bytes, _: object) -> Row:
             ids = ids_from_json(line, state.limits)
             if len(ids) != 1:
                 raise bad_request(f"{len(ids)} ids in a line", 'send {"id": …} per line')
-            return state.read(partial(get_documents, ids, with_text=text)), None
+            row: Row = (await state.read(partial(get_documents, ids, with_text=text)))[0]
+            return row
 
-        return line_stream(request, start, lambda documents, _: documents[0])
+        return line_stream(request, process_line)
     call = partial(get_documents, await read_ids(request), with_text=text, missing_ok=missing_ok)
     return JsonResponse(StoredListOutput(await state.read(call)))
 
@@ -369,8 +372,7 @@ async def read_ids(request: HttpRequest) -> list[Id]:
 
 def line_stream(
     request: HttpRequest,
-    start: Callable[[bytes], tuple[Awaitable[Any], DocumentBatch | None]],
-    to_row: Callable[[Any, Any], Row],
+    process_line: Callable[[bytes, dict[str, Any]], Awaitable[Row]],
     process: Callable[[list[bytes]], Awaitable[list[Row]]] | None = None,
 ) -> NdjsonStream:
     """Return a response in which a bad line does not affect the others.
@@ -378,28 +380,19 @@ def line_stream(
     Parameters
     ----------
     request : HttpRequest
-    start : callable
-        Submits a line to the store and returns the future result, and its document.
-    to_row : callable
-        Converts the result.
+    process_line : callable
+        Submits a line to the store before it waits for anything, and returns the result. What it adds to its second
+        argument becomes part of an error.
     process : callable, optional
         Processes several lines at once, or raises an error and changes nothing.
     """
 
-    def try_start(line: bytes) -> tuple[Any, DocumentBatch | None]:
+    async def try_line(number: int, line: bytes) -> Row:
+        details: dict[str, Any] = {}
         try:
-            return start(line)
+            return await process_line(line, details)
         except (Problem, NearkinError) as error:
-            return error, None
-
-    async def finish(number: int, future: Any, document: DocumentBatch | None) -> Row:
-        try:
-            if isinstance(future, Exception):
-                raise future
-            return to_row(await future, document)
-        except (Problem, NearkinError) as error:
-            row = {"line": number, "error": problem_from(error).details()}
-            return row if document is None or document.ids is None else {**row, "id": document.ids[0]}
+            return {"line": number, "error": problem_from(error).details(), **details}
 
     async def process_lines(lines: list[bytes], first: int) -> list[Row]:
         while not request.state.admission.can_reserve(len(lines)):
@@ -408,8 +401,8 @@ def line_stream(
             # The common case is that all lines are valid.
             with suppress(Problem, NearkinError):
                 return await process(lines)
-        started = list(map(try_start, lines))
-        return [await finish(number, *pair) for number, pair in enumerate(started, first)]
+        # Tasks start in their order.
+        return await asyncio.gather(*itertools.starmap(try_line, enumerate(lines, first)))
 
     return NdjsonStream(request, process_lines)
 

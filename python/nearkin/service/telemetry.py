@@ -66,16 +66,11 @@ class Metrics:
         self._batch = Histogram("nearkin_batch_documents", "Documents of a commit.", buckets=DOCUMENTS, **add)
         self._gauges = {name: Gauge(f"nearkin_{name}", text, **add) for name, text in GAUGES.items()}
         self._bytes = Gauge("nearkin_bytes", "Bytes on disk.", ["part"], **add)
-        self._children: dict[tuple[str, int], tuple[Any, Any]] = {}
 
     def record_request(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        children = self._children.get((route, status))
-        if children is None:
-            children = self._requests.labels(route, str(status)), self._seconds.labels(route)
-            self._children[route, status] = children
-        children[0].inc()
-        children[1].observe(seconds)
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def record_group(self, worker: str, documents: int, results: Sequence[Any], seconds: float) -> None:
         """Count a group of store requests that was executed together."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,11 +12,12 @@ import numpy as np
 from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
-from nearkin.store.compaction import build_index, exclusive
+from nearkin.store.compaction import exclusive
 from nearkin.store.kinds import StoreSettings, read_settings
+from nearkin.store.kinds.base import corrupt_file
 from nearkin.store.log import LOG_NAME, Log, SegmentEntry
 from nearkin.store.records import indexed_positions, record_type
-from nearkin.store.segment import Segment, segment_paths
+from nearkin.store.segment import Segment, build_index, segment_paths
 from nearkin.store.snapshot import Snapshot
 
 
@@ -24,7 +27,7 @@ class Finding:
 
     place: str
     reason: str
-    repaired: bool
+    repaired: bool = True
 
 
 def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore_progress) -> None:
@@ -35,8 +38,61 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
     CorruptStoreError
         The first damage, with file and section.
     """
-    for finding in _find_damage(folder, settings, report):
-        raise CorruptStoreError(f"{finding.place}: {finding.reason}", place=finding.place, reason=finding.reason)
+    last_generation: int | None = None
+    with closing(Log(folder, "r")) as log:
+        while True:
+            with log.reading():
+                for reason in log.integrity_errors():
+                    raise log.corrupt(reason)
+                try:
+                    _check_commit(log, settings, report)
+                except FileNotFoundError as error:
+                    # A merge that was committed after this transaction began removes files, and changes the
+                    # generation. If the generation is the same, the file is lost.
+                    generation = log.state().generation
+                    if generation == last_generation:
+                        raise corrupt_file(error.filename or folder, str(error)) from None
+                    last_generation = generation
+                else:
+                    return
+
+
+def _check_commit(log: Log, settings: StoreSettings, report: Progress) -> None:
+    """Check what is visible in the open transaction.
+
+    Raises
+    ------
+    CorruptStoreError
+        The first damage.
+    FileNotFoundError
+        A file on the segment list is missing.
+    """
+    place = log.folder / LOG_NAME
+    snapshot = Snapshot(log, settings)
+    with _damage_at(place):
+        # Read the settings again, with the files that belong to them, such as hash functions.
+        read_settings(settings.to_json(), str(place))
+        snapshot.refresh()
+        _check_texts(log, snapshot)
+    tick = megabyte_ticker(report, "verify", sum(segment.entry.bytes for segment in snapshot.segments))
+    for segment in snapshot.segments:
+        with _damage_at(segment.documents_path):
+            segment.documents.verify()
+            tick(segment.documents_path.stat().st_size)
+            segment.index.verify()
+            _check_segment(segment, settings)
+            tick(segment.index_path.stat().st_size)
+
+
+@contextmanager
+def _damage_at(place: Path) -> Iterator[None]:
+    """Turn errors of files into a CorruptStoreError, which names `place` if the error names none."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (NearkinError, OSError) as error:
+        raise corrupt_file(getattr(error, "place", place), str(getattr(error, "reason", error))) from error
 
 
 def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignore_progress) -> list[Finding]:
@@ -65,12 +121,8 @@ def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignor
                 build_index(settings, documents.rows(0, count), records).save(index_path)
                 new = replace(entry, bytes=documents_path.stat().st_size + index_path.stat().st_size)
                 with log.writing():
-                    state = log.state()
-                    log.drop_segments([entry.name])
-                    log.add_segment(new)
-                    sums = state.sums ^ entry.checksum ^ new.checksum
-                    log.set_state(replace(state, sums=sums, generation=state.generation + 1))
-                repaired.append(Finding(str(index_path), damage, repaired=True))
+                    log.replace_segments([entry], new)
+                repaired.append(Finding(str(index_path), damage))
             tick(entry.bytes)
     check_store(folder, settings, report)
     return repaired
@@ -82,63 +134,6 @@ def _index_damage(folder: Path, entry: SegmentEntry, settings: StoreSettings) ->
     except (CorruptStoreError, FormatVersionError, MismatchError, FileNotFoundError) as error:
         return str(error)
     return None
-
-
-def _find_damage(folder: Path, settings: StoreSettings, report: Progress) -> list[Finding]:
-    log = Log(folder, "r")
-    try:
-        last_generation: int | None = None
-        while True:
-            with log.reading():
-                damage = [Finding(str(folder / LOG_NAME), reason, repaired=False) for reason in log.integrity_errors()]
-                if damage:
-                    return damage
-                try:
-                    return _check_commit(log, settings, report)
-                except FileNotFoundError as error:
-                    # A merge that was committed after this transaction began removes files, and changes the
-                    # generation. If the generation is the same, the file is lost.
-                    generation = log.state().generation
-                    if generation == last_generation:
-                        return [_finding(error, str(error.filename or folder))]
-                    last_generation = generation
-    finally:
-        log.close()
-
-
-def _check_commit(log: Log, settings: StoreSettings, report: Progress) -> list[Finding]:
-    """Return the damage that is visible in the open transaction.
-
-    Raises
-    ------
-    FileNotFoundError
-        A file on the segment list is missing.
-    """
-    place = str(log.folder / LOG_NAME)
-    snapshot = Snapshot(log, settings)
-    try:
-        # Read the settings again, with the files that belong to them, such as hash functions.
-        read_settings(settings.to_json(), place)
-        snapshot.refresh()
-        _check_texts(log, snapshot)
-    except FileNotFoundError:
-        raise
-    except (NearkinError, OSError) as error:
-        return [_finding(error, place)]
-    findings: list[Finding] = []
-    tick = megabyte_ticker(report, "verify", sum(segment.entry.bytes for segment in snapshot.segments))
-    for segment in snapshot.segments:
-        try:
-            segment.documents.verify()
-            tick(segment.documents_path.stat().st_size)
-            segment.index.verify()
-            _check_segment(segment, settings)
-            tick(segment.index_path.stat().st_size)
-        except FileNotFoundError:  # noqa: PERF203 - each segment is judged alone
-            raise
-        except (NearkinError, OSError) as error:
-            findings.append(_finding(error, str(segment.documents_path)))
-    return findings
 
 
 def _check_texts(log: Log, snapshot: Snapshot) -> None:
@@ -166,7 +161,3 @@ def _check_segment(segment: Segment, settings: StoreSettings) -> None:
     count = len(indexed_positions(settings, segment.all_records()))
     if len(segment.index) != count:
         raise segment.corrupt(f"its index holds {len(segment.index)} documents of {count}")
-
-
-def _finding(error: BaseException, place: str) -> Finding:
-    return Finding(str(getattr(error, "place", place)), str(getattr(error, "reason", error)), repaired=False)

@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +25,14 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Ordinals
 from nearkin.errors import StoreLockedError, warn_caller
-from nearkin.index.ids import Id, IdKeys
 from nearkin.io import locks
-from nearkin.progress import Progress, ignore_progress, megabyte_ticker, ticker
-from nearkin.store import outbox
+from nearkin.progress import Progress, ignore_progress, megabyte_ticker
 from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings
-from nearkin.store.kinds.base import StoreIndex
 from nearkin.store.kinds.vectors import FAMILY_FILE
-from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, tombstones_checksum
+from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry
 from nearkin.store.memory import Budget, spill_texts
-from nearkin.store.records import indexed_positions, record_type
+from nearkin.store.records import record_type
 from nearkin.store.segment import CompressedTexts, Segment, segment_paths, write_segment
 from nearkin.text.batches import Texts
 
@@ -46,7 +42,6 @@ MAX_SEGMENT_DOCS = 1 << 24
 """Only `Store.merge` makes a segment of more documents."""
 _LOCK_NAME = ".segments.lock"
 _SEGMENT_FILE = re.compile(r"[0-9a-f]{16}\.(documents|index)\.nks")
-_INDEX_BATCH = 1 << 16
 
 
 @contextmanager
@@ -132,21 +127,25 @@ def _flush_segment(folder: Path, log: Log, settings: StoreSettings, budget: Budg
         removed = [row for _, row in log.tombstones()]
         if not batches:
             return 1 << 62
-        last = int(batches[-1].rows[-1])
         rows = np.concatenate([batch.rows for batch in batches])
-        kept = ~np.isin(rows, removed)
-        texts, compressed = _pending_texts(log, last, kept) if settings.text == "keep" else (None, None)
-    dropped = rows[~kept].tolist()
-    entry = _write_batches(folder, name, settings, batches, kept, texts, compressed) if kept.any() else None
+        last = int(rows[-1])
+        is_kept = ~np.isin(rows, removed)
+        texts, compressed = _pending_texts(log, last, is_kept) if settings.text == "keep" else (None, None)
+    kept, dropped = np.flatnonzero(is_kept), rows[~is_kept].tolist()
+    entry = None
+    if len(kept):
+        ids = [name for batch in batches for name in batch.ids]
+        extras = [extra for batch in batches for extra in batch.split_extras()]
+        contents = np.frombuffer(b"".join(batch.contents for batch in batches), "<u8").reshape(-1, 2)
+        records = np.frombuffer(b"".join(batch.records for batch in batches), record_type(settings))
+        entry = write_segment(
+            folder, name, settings, ignore_progress, rows=rows[kept], contents=contents[kept], records=records[kept],
+            ids=[ids[position] for position in kept.tolist()], texts=texts, compressed=compressed,
+            extras=[extras[position] for position in kept.tolist()] if any(batch.extras for batch in batches) else None,
+        )  # fmt: skip
     with log.writing():
-        state = log.state()
-        sums = state.sums ^ log.delete_documents(last) ^ tombstones_checksum(dropped)
-        log.drop_tombstones(dropped)
-        if entry is not None:
-            log.add_segment(entry)
-            sums ^= entry.checksum
-        pending, generation = state.pending - len(rows), state.generation + 1
-        log.set_state(replace(state, sums=sums, pending=pending, generation=generation))
+        log.delete_documents(last)
+        log.replace_segments([], entry, dropped, flushed=len(rows))
     return last
 
 
@@ -163,52 +162,6 @@ def _pending_texts(
 def _next_name(log: Log) -> str:
     """Return the name of the next segment, from the next generation. It overwrites what a crash left behind."""
     return f"{log.state().generation + 1:016x}"
-
-
-def _write_batches(
-    folder: Path,
-    name: str,
-    settings: StoreSettings,
-    batches: list[LogBatch],
-    kept: NDArray[np.bool_],
-    texts: list[str | None] | None,
-    compressed: CompressedTexts | None,
-) -> SegmentEntry:
-    positions = np.flatnonzero(kept)
-    rows = np.concatenate([batch.rows for batch in batches])[positions]
-    records = np.frombuffer(b"".join(batch.records for batch in batches), record_type(settings))[positions]
-    contents = np.frombuffer(b"".join(batch.contents for batch in batches), "<u8").reshape(-1, 2)[positions]
-    ids = [name for batch in batches for name in batch.ids]
-    extras = None
-    if any(batch.extras for batch in batches):
-        extras = [extra for batch in batches for extra in batch.split_extras()]
-    if len(positions) < len(ids):
-        ids = [ids[position] for position in positions.tolist()]
-        extras = None if extras is None else [extras[position] for position in positions.tolist()]
-    return write_segment(
-        folder, name, settings, build_index(settings, rows, records), rows=rows, ids=_id_keys(ids), contents=contents,
-        records=records, extras=extras, texts=texts, compressed=compressed,
-    )  # fmt: skip
-
-
-def build_index(
-    settings: StoreSettings, rows: Ordinals, records: NDArray[np.void], report: Progress = ignore_progress
-) -> StoreIndex:
-    """Build the index of the new documents."""
-    index = settings.new_index()
-    positions = indexed_positions(settings, records)
-    tick = ticker(report, "index", len(positions))
-    for start in range(0, len(positions), _INDEX_BATCH):
-        chunk = positions[start : start + _INDEX_BATCH]
-        index.add(rows[chunk], records["values"][chunk].copy())
-        tick(len(chunk))
-    return index
-
-
-def _id_keys(ids: list[Id]) -> IdKeys:
-    if ids and isinstance(ids[0], str):
-        return [str(name) for name in ids]
-    return np.array(ids, np.int64)
 
 
 # Merging
@@ -330,26 +283,16 @@ def _merge(
         ids = [name for segment, positions in pairs for name in segment.documents.ids(positions).tolist()]
         extras = [extra for segment, positions in pairs for extra in segment.documents.extras(positions)]
         contents = np.concatenate([segment.documents.contents(positions) for segment, positions in pairs])
-        index = build_index(settings, rows, records, report)
         recompress = recompress or bool(len(dropped))
         compressed = (segments[0].documents.dictionary(), [segment.documents for segment in segments])
         with _open_texts(pairs, settings, budget, folder) if recompress else nullcontext() as texts:
             entry = write_segment(
-                folder, name, settings, index, rows=rows, ids=_id_keys(ids), contents=contents, records=records,
+                folder, name, settings, report, rows=rows, ids=ids, contents=contents, records=records,
                 extras=extras, texts=texts,
                 compressed=compressed if settings.text == "keep" and not recompress else None,
             )  # fmt: skip
     with log.writing():
-        state = log.state()
-        sums = state.sums ^ tombstones_checksum(dropped.tolist())
-        for old in entries:
-            sums ^= old.checksum
-        log.drop_segments(old.name for old in entries)
-        log.drop_tombstones(dropped.tolist())
-        if entry is not None:
-            log.add_segment(entry)
-            sums ^= entry.checksum
-        log.set_state(replace(state, sums=sums, generation=state.generation + 1))
+        log.replace_segments(entries, entry, dropped.tolist())
     for old in entries:
         for path in segment_paths(folder, old.name):
             path.unlink(missing_ok=True)
@@ -439,8 +382,8 @@ def backup(folder: Path, target: Path, report: Progress = ignore_progress, share
         with closing(Log(new)) as copied, copied.writing():
             entries = copied.segments()
             # Pending outputs belong to the store and not to its copies.
-            outputs = [name for name, _ in copied.outputs()]
-            copied.set_state(outbox.drop_outputs(copied, copied.state(), outputs))
+            copied.drop_outputs([name for name, _ in copied.outputs()])
+            copied.set_state(copied.state())
         if (folder / FAMILY_FILE).exists():
             _copy_file(folder / FAMILY_FILE, new / FAMILY_FILE)
         tick = megabyte_ticker(report, "copy", sum(entry.bytes for entry in entries))

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache
-from nearkin.dedup.candidates import CandidateLists, Ordinals
+from nearkin.dedup.candidates import Ordinals
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.verify import FeatureSets
@@ -32,7 +32,7 @@ from nearkin.index.ids import Id, IdKeys
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.memory import CACHE_BYTES
-from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW, STATUSES, Cell, RecordedMatch, pack_extra
+from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW, STATUSES, Cell, RecordedMatch, pack_extra, scatter
 from nearkin.store.results import CheckResult, StoredMatch
 from nearkin.store.snapshot import Snapshot, SnapshotRange
 
@@ -408,12 +408,7 @@ class BatchDeduplicator:
         positions = np.flatnonzero(decision.status[added] == NEW)
         texts = self.hashed.look_up(added[positions])
         new: list[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
-        if len(positions) == len(added):
-            return new
-        all_texts: list[str | None] = [None] * len(added)
-        for position, text in zip(positions.tolist(), new, strict=True):
-            all_texts[position] = text
-        return all_texts
+        return scatter(new, positions, len(added))
 
     def best_matches(self, snapshot: Snapshot, k: int) -> list[list[StoredMatch]]:
         """Return the k best matches of each document among the stored ones."""
@@ -451,26 +446,3 @@ class BatchDeduplicator:
         for number, row in zip(rest[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
             matches[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))
         return matches
-
-
-def nearest_matches(
-    snapshot: Snapshot,
-    lists: CandidateLists,
-    distances: NDArray[Any],
-    *,
-    max_distance: int,
-    k: int,
-    num_values: int | None,
-) -> list[list[StoredMatch]]:
-    """Return of each query the k candidates at the smallest distances up to `max_distance`.
-
-    `num_values` is the length of a signature; None for fingerprints, whose distance is not a similarity.
-    """
-    results: list[list[StoredMatch]] = []
-    for first, last in pairwise(lists.offsets.tolist()):
-        rows, far = lists.ordinals[first:last], distances[first:last]
-        best = np.lexsort((rows, far))[:k]
-        best = best[far[best] <= max_distance]
-        similarities = 1 - far[best] / num_values if num_values else np.full(len(best), np.nan)
-        results.append(snapshot.matches(rows[best], far[best], similarities))
-    return results

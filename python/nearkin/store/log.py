@@ -27,12 +27,14 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import astuple, dataclass, replace
+from functools import reduce
 from itertools import pairwise
+from operator import xor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,28 +80,14 @@ _ERASED_TABLE = "CREATE TABLE IF NOT EXISTS erased (one INTEGER PRIMARY KEY CHEC
 """Stores of earlier versions get this table with their first erasure."""
 
 
-def checksums(parts: Sequence[bytes]) -> NDArray[np.int64]:
-    """Return the XXH3-64 of each byte string as a signed number, as SQLite stores it."""
-    return store_sums(parts)
+def _tombstone_bytes(rows: Iterable[int]) -> list[bytes]:
+    """Return the bytes of tombstones that their checksums cover."""
+    return [b"removed %d" % row for row in rows]
 
 
-def xor_checksums(parts: Sequence[bytes]) -> int:
-    """Return the exclusive or of the checksums of byte strings."""
-    return _xor(checksums(parts)) if parts else 0
-
-
-def _xor(sums: NDArray[np.int64]) -> int:
-    return int(np.bitwise_xor.reduce(sums)) if len(sums) else 0
-
-
-def tombstones_checksum(rows: Iterable[int]) -> int:
-    """Return what the tombstones of these rows contribute to the checksum of the log."""
-    return xor_checksums([b"removed %d" % row for row in rows])
-
-
-def outputs_checksum(outputs: Iterable[tuple[str, str]]) -> int:
-    """Return what pending outputs, pairs of target and prepared folder, contribute to the checksum of the log."""
-    return xor_checksums([repr(("output", *output)).encode() for output in outputs])
+def _row_bytes(kind: str, rows: Iterable[Sequence[object]]) -> list[bytes]:
+    """Return the bytes of outputs, or of entries of the segment list, that their checksums cover."""
+    return [repr((kind, *row)).encode() for row in rows]
 
 
 @dataclass(frozen=True)
@@ -132,7 +120,7 @@ class State:
     def columns(self) -> tuple[object, ...]:
         """Return the values of the table's columns, with the checksum of the state itself at the end."""
         fields = astuple(self)
-        return (*fields, int(checksums([repr(fields).encode()])[0]))
+        return (*fields, int(store_sums([repr(fields).encode()])[0]))
 
 
 @dataclass(frozen=True)
@@ -144,11 +132,6 @@ class SegmentEntry:
     last: int
     documents: int
     bytes: int
-
-    @property
-    def checksum(self) -> int:
-        """What the entry contributes to the checksum of the log."""
-        return xor_checksums([repr(("segment", self.name, self.first, self.last, self.documents, self.bytes)).encode()])
 
 
 @dataclass(frozen=True)
@@ -218,9 +201,6 @@ def split_batches(
 ) -> list[LogBatch]:
     """Split documents into rows of the log, each of limited size; `extras` is None if all are empty."""
     count, width = len(ids), len(records) // max(len(ids), 1)
-    if 1 == count:
-        packed = b"" if extras is None or not extras[0] else len(extras[0]).to_bytes(4, "little") + extras[0]
-        return [LogBatch(first, ids, contents, records, packed)]
     lengths = np.zeros(count, np.int64) if extras is None else np.fromiter(map(len, extras), np.int64, count)
     ends, batches, start = np.cumsum(width + lengths), [], 0
     while start < count:
@@ -259,6 +239,9 @@ class TextBlock:
     length: int
     block: bytes
 
+    def __len__(self) -> int:
+        return self.documents
+
     def segment_block(self) -> tuple[int, int, int, int, bytes, bytes]:
         """Return the form that a segment takes; the block has no dictionary."""
         return self.documents, self.texts, self.text_bytes, self.length, self.block, b""
@@ -266,6 +249,9 @@ class TextBlock:
     def checksum_input(self) -> bytes:
         """Return the bytes that the checksum covers."""
         return b"texts %d %d %d %d %d " % astuple(self)[:-1] + self.block
+
+
+_Rows = TypeVar("_Rows", LogBatch, TextBlock)
 
 
 def compress_texts(first: int, texts: Sequence[str | None]) -> list[TextBlock]:
@@ -318,11 +304,13 @@ class Log:
 
     def __init__(self, folder: Path, mode: Mode = "w", sync: Sync = "commit", wait: float = 60.0) -> None:
         self.folder, self.wait, self._place = folder, wait, str(folder / LOG_NAME)
+        # What the open transaction has changed in the exclusive or of all checksums.
+        self._sums = 0
         path = folder / LOG_NAME
         if not path.is_file():
             raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}; no store is here", str(folder))
         uri = f"{path.absolute().as_uri()}?mode={'rw' if mode == 'w' else 'ro'}"
-        with self._errors():
+        with sqlite_errors(self.folder):
             self._connection = sqlite3.connect(
                 uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=64
             )
@@ -362,9 +350,6 @@ class Log:
         """Return the error for a damaged log."""
         return corrupt_file(self._place, reason)
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return sqlite_errors(self.folder)
-
     def _value(self, query: str) -> object:
         """Return the first value of the first row, or None if there is no row."""
         row = self._connection.execute(query).fetchone()
@@ -393,7 +378,7 @@ class Log:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Read one commit, whatever others write."""
-        with self._errors():
+        with sqlite_errors(self.folder):
             try:
                 self._rollback()
                 self._connection.execute("BEGIN")
@@ -404,10 +389,11 @@ class Log:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Exclude other writers; commit at the end, or roll back on an error."""
-        with self._errors():
+        with sqlite_errors(self.folder):
             try:
                 self._rollback()
                 self._begin_writing()
+                self._sums = 0
                 yield
                 self._connection.execute("COMMIT")
             finally:
@@ -482,35 +468,46 @@ class Log:
             raise self.corrupt("its state does not match its checksum; restore it from a backup")
         return state
 
-    def set_state(self, state: State) -> None:
-        """Replace the counters."""
+    def set_state(self, state: State, **changes: Any) -> State:
+        """Write the counters, with changes and with the checksums of rows added and deleted; return the new ones."""
+        state = replace(state, sums=state.sums ^ self._sums, **changes)
+        self._sums = 0
         self._connection.execute(
             "UPDATE state SET settings = ?, generation = ?, next_row = ?, id_kind = ?, waiting = ?, sums = ?, sum = ?",
             state.columns(),
         )
+        return state
+
+    def checksum(self) -> int:
+        """Return the exclusive or of the checksums of all rows; for documents and texts, of the stored ones."""
+        rows = self._rows("SELECT sum FROM batches UNION ALL SELECT sum FROM texts", (int,))
+        parts = _tombstone_bytes(row for _, row in self.tombstones()) + _row_bytes("output", self.outputs())
+        parts += _row_bytes("segment", map(astuple, self.segments()))
+        return reduce(xor, (total for (total,) in rows), 0) ^ reduce(xor, store_sums(parts).tolist(), 0)
+
+    def _record(self, sums: Iterable[int]) -> None:
+        """Record the checksums of rows that the open transaction adds or deletes, for `set_state`."""
+        self._sums = reduce(xor, sums, self._sums)
 
     # Documents
 
-    def append(self, batches: Sequence[LogBatch], blocks: Sequence[TextBlock]) -> int:
-        """Add documents and their texts; return the exclusive or of their checksums."""
+    def append(self, batches: Sequence[LogBatch], blocks: Sequence[TextBlock]) -> None:
+        """Add documents and their texts."""
         ids = [batch.encoded_ids() for batch in batches]
-        sums = checksums(list(map(LogBatch.checksum_input, batches, ids)))
+        sums = store_sums(list(map(LogBatch.checksum_input, batches, ids))).tolist()
         self._connection.executemany(
             "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 (batch.first, len(batch), total, names, batch.contents, batch.records, batch.extras)
-                for batch, names, total in zip(batches, ids, sums.tolist(), strict=True)
+                for batch, names, total in zip(batches, ids, sums, strict=True)
             ],
         )
-        text_sums = checksums([block.checksum_input() for block in blocks])
+        text_sums = store_sums([block.checksum_input() for block in blocks]).tolist()
         self._connection.executemany(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (*astuple(block)[:-1], total, block.block)
-                for block, total in zip(blocks, text_sums.tolist(), strict=True)
-            ],
+            [(*astuple(block)[:-1], total, block.block) for block, total in zip(blocks, text_sums, strict=True)],
         )
-        return _xor(sums) ^ _xor(text_sums)
+        self._record(sums + text_sums)
 
     def batches(self, first: int = 0) -> Iterator[LogBatch]:
         """Yield pending documents from row `first` on, which must be the first of a batch, in order.
@@ -522,30 +519,42 @@ class Log:
         """
         return self._batches("first >= ? ORDER BY first", first)
 
-    def _batches(self, where: str, *values: int) -> Iterator[LogBatch]:
-        query = f"SELECT first, documents, sum, ids, contents, records, extras FROM batches WHERE {where}"  # noqa: S608 - ours
-        cursor = self._connection.execute(query, values)
-        while lines := cursor.fetchmany(_FETCH_ROWS):
-            batches = [self._parse_batch(line) for line in lines]
-            sums = checksums([batch.checksum_input(line[3]) for batch, line in zip(batches, lines, strict=True)])
-            self._compare(sums, [line[2] for line in lines], [batch.first for batch in batches])
-            yield from batches
+    def _batches(self, where: str, value: int) -> Iterator[LogBatch]:
+        columns = "first, documents, ids, contents, records, extras, sum"
+        return self._checked(f"SELECT {columns} FROM batches WHERE {where}", value, self._parse_batch)  # noqa: S608 - ours
 
-    def _parse_batch(self, line: tuple[Any, ...]) -> LogBatch:
-        first, count, _, ids, *columns = line
+    def _parse_batch(self, first: object, count: int, ids: Any, *columns: Any) -> tuple[LogBatch, bytes]:
+        """Return the documents of a row, and the bytes that its checksum covers."""
         with suppress(ValueError, TypeError):
             names = json.loads(ids)
             if isinstance(first, int) and isinstance(names, list) and all(isinstance(part, bytes) for part in columns):
                 batch = LogBatch(first, names, *columns)
                 if (count, 16 * count) == (len(batch), len(batch.contents)):
-                    return batch
+                    return batch, batch.checksum_input(ids)
         raise self.corrupt(f"row {first!r} holds values of other types; restore it from a backup")
 
-    def _compare(self, sums: NDArray[np.int64], stored: Sequence[object], rows: Sequence[int]) -> None:
-        """Compare checksums with the stored ones."""
-        wrong = np.flatnonzero(sums != np.array(stored, object))
-        if len(wrong):
-            raise self.corrupt(f"row {rows[int(wrong[0])]} does not match its checksum; restore it from a backup")
+    def _checked(self, query: str, value: int, parse: Callable[..., tuple[_Rows, bytes]]) -> Iterator[_Rows]:
+        """Yield the parsed rows of a query, whose last column is their checksum."""
+        cursor = self._connection.execute(query, (value,))
+        while lines := cursor.fetchmany(_FETCH_ROWS):
+            parsed = [parse(*line[:-1]) for line in lines]
+            wrong = np.flatnonzero(
+                store_sums([covered for _, covered in parsed]) != np.array([line[-1] for line in lines], object)
+            )
+            if len(wrong):
+                first = parsed[int(wrong[0])][0].first
+                raise self.corrupt(f"row {first} does not match its checksum; restore it from a backup")
+            yield from (item for item, _ in parsed)
+
+    def _find(self, rows: Sequence[int], read: Callable[[str, int], Iterator[_Rows]]) -> Iterator[tuple[int, _Rows]]:
+        """Yield each distinct row, ascending, with the row of the log that has it."""
+        holder: _Rows | None = None
+        for row in sorted(set(rows)):
+            if holder is None or row >= holder.first + len(holder):
+                holder = next(read("first <= ? ORDER BY first DESC LIMIT 1", row), None)
+                if holder is None or row >= holder.first + len(holder):
+                    raise self.corrupt(f"row {row} is missing; run verify, and restore it from a backup")
+            yield row, holder
 
     def extras(self, rows: Sequence[int]) -> list[bytes]:
         """Return the extras of pending documents.
@@ -555,14 +564,7 @@ class Log:
         CorruptStoreError
             A row differs from its checksum, or is missing.
         """
-        extras: dict[int, bytes] = {}
-        batch: LogBatch | None = None
-        for row in sorted(set(rows)):
-            if batch is None or row >= batch.first + len(batch):
-                batch = next(self._batches("first <= ? ORDER BY first DESC LIMIT 1", row), None)
-                if batch is None or row >= batch.first + len(batch):
-                    raise self.corrupt(f"row {row} is missing; run verify, and restore it from a backup")
-            extras[row] = batch.get_extra(row - batch.first)
+        extras = {row: batch.get_extra(row - batch.first) for row, batch in self._find(rows, self._batches)}
         return [extras[row] for row in rows]
 
     # Texts
@@ -573,14 +575,11 @@ class Log:
         Raises
         ------
         CorruptStoreError
-            A block differs from its checksum.
+            A block differs from its checksum, or is missing.
         """
         texts: dict[int, str | None] = {}
-        for row in sorted(set(rows)):
+        for row, block in self._find(rows, self._blocks):
             if row not in texts:
-                block = next(self._blocks("first <= ? ORDER BY first DESC LIMIT 1", row), None)
-                if block is None or row >= block.first + block.documents:
-                    raise self.corrupt(f"the text of row {row} is missing; run verify, and restore it from a backup")
                 texts.update(enumerate(self.decompress(block), block.first))
         return [texts[row] for row in rows]
 
@@ -594,18 +593,16 @@ class Log:
         """
         return self._blocks("first <= ? ORDER BY first", last)
 
-    def _blocks(self, where: str, *values: int) -> Iterator[TextBlock]:
-        query = f"SELECT first, documents, texts, bytes, length, block, sum FROM texts WHERE {where}"  # noqa: S608 - ours
-        cursor = self._connection.execute(query, values)
-        while lines := cursor.fetchmany(_FETCH_ROWS):
-            for line in lines:
-                if not all(isinstance(value, int) for value in line[:5]) or not isinstance(line[5], bytes):
-                    reason = f"the texts of row {line[0]!r} hold values of other types; restore it from a backup"
-                    raise self.corrupt(reason)
-            blocks = [TextBlock(*line[:-1]) for line in lines]
-            sums = checksums([block.checksum_input() for block in blocks])
-            self._compare(sums, [line[-1] for line in lines], [block.first for block in blocks])
-            yield from blocks
+    def _blocks(self, where: str, value: int) -> Iterator[TextBlock]:
+        columns = "first, documents, texts, bytes, length, block, sum"
+        return self._checked(f"SELECT {columns} FROM texts WHERE {where}", value, self._parse_block)  # noqa: S608 - ours
+
+    def _parse_block(self, *columns: Any) -> tuple[TextBlock, bytes]:
+        """Return the texts of a row, and the bytes that its checksum covers."""
+        if not all(isinstance(value, int) for value in columns[:-1]) or not isinstance(columns[-1], bytes):
+            raise self.corrupt(f"the texts of row {columns[0]!r} hold values of other types; restore it from a backup")
+        block = TextBlock(*columns)
+        return block, block.checksum_input()
 
     def decompress(self, block: TextBlock) -> list[str | None]:
         """Return the texts of a block.
@@ -624,25 +621,16 @@ class Log:
         """Return the first row of each block of texts and the bytes of its texts, in order."""
         return self._rows("SELECT first, bytes FROM texts ORDER BY first", (int, int))
 
-    def documents_checksum(self) -> int:
-        """Return the exclusive or of the stored checksums of documents and texts."""
-        total = 0
-        for (checksum,) in self._rows("SELECT sum FROM batches UNION ALL SELECT sum FROM texts", (int,)):
-            total ^= checksum
-        return total
-
     def first_row(self) -> int | None:
         """Return the first row of a pending document, or None if no document is pending."""
         return self._integer("SELECT min(first) FROM batches")
 
-    def delete_documents(self, last: int) -> int:
-        """Delete all documents up to a row, the last of a batch; return the exclusive or of their checksums."""
-        total = 0
+    def delete_documents(self, last: int) -> None:
+        """Delete all documents up to a row, the last of a batch."""
         for table in ("batches", "texts"):
-            for (checksum,) in self._rows(f"SELECT sum FROM {table} WHERE first <= ?", (int,), last):  # noqa: S608 - ours
-                total ^= checksum
+            rows = self._rows(f"SELECT sum FROM {table} WHERE first <= ?", (int,), last)  # noqa: S608 - ours
+            self._record(total for (total,) in rows)
             self._connection.execute(f"DELETE FROM {table} WHERE first <= ?", (last,))  # noqa: S608 - ours
-        return total
 
     # Tombstones
 
@@ -650,12 +638,14 @@ class Log:
         """Return the number and row of each tombstone with a number above `after`."""
         return self._rows("SELECT number, row FROM removed WHERE number > ? ORDER BY number", (int, int), after)
 
-    def add_tombstones(self, rows: Iterable[int]) -> None:
+    def add_tombstones(self, rows: Sequence[int]) -> None:
         """Mark documents as removed."""
+        self._record(store_sums(_tombstone_bytes(rows)).tolist())
         self._connection.executemany("INSERT OR IGNORE INTO removed (row) VALUES (?)", [(row,) for row in rows])
 
-    def drop_tombstones(self, rows: Iterable[int]) -> None:
+    def drop_tombstones(self, rows: Sequence[int]) -> None:
         """Drop the tombstones of documents that no file holds."""
+        self._record(store_sums(_tombstone_bytes(rows)).tolist())
         self._connection.executemany("DELETE FROM removed WHERE row = ?", [(row,) for row in rows])
 
     def last_tombstone(self) -> int:
@@ -681,11 +671,14 @@ class Log:
 
     def add_output(self, target: str, prepared: str) -> None:
         """Add a pending output."""
+        self._record(store_sums(_row_bytes("output", [(target, prepared)])).tolist())
         self._connection.execute("INSERT INTO outputs VALUES (?, ?)", (target, prepared))
 
-    def drop_outputs(self, targets: Iterable[str]) -> None:
+    def drop_outputs(self, targets: Collection[str]) -> None:
         """Drop outputs that are published."""
-        self._connection.executemany("DELETE FROM outputs WHERE target = ?", [(target,) for target in targets])
+        rows = [output for output in self.outputs() if output[0] in targets]
+        self._record(store_sums(_row_bytes("output", rows)).tolist())
+        self._connection.executemany("DELETE FROM outputs WHERE target = ?", [(target,) for target, _ in rows])
 
     # Segments
 
@@ -696,13 +689,27 @@ class Log:
         )
         return [SegmentEntry(*row) for row in rows]
 
-    def add_segment(self, entry: SegmentEntry) -> None:
-        """Add a segment to the list."""
-        self._connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", astuple(entry))
+    def replace_segments(
+        self, old: Sequence[SegmentEntry], new: SegmentEntry | None, dropped: Sequence[int] = (), flushed: int = 0
+    ) -> None:
+        """Replace segments on the list by another one, in the open transaction.
 
-    def drop_segments(self, names: Iterable[str]) -> None:
-        """Drop segments from the list."""
-        self._connection.executemany("DELETE FROM segments WHERE name = ?", [(name,) for name in names])
+        Parameters
+        ----------
+        old : sequence of SegmentEntry
+        new : SegmentEntry, optional
+        dropped : sequence of int
+            Rows of removed documents that no file holds now.
+        flushed : int
+            Number of documents that are not pending any more.
+        """
+        self.drop_tombstones(dropped)
+        self._connection.executemany("DELETE FROM segments WHERE name = ?", [(entry.name,) for entry in old])
+        added = [] if new is None else [astuple(new)]
+        self._connection.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", added)
+        self._record(store_sums(_row_bytes("segment", [*map(astuple, old), *added])).tolist())
+        state = self.state()
+        self.set_state(state, pending=state.pending - flushed, generation=state.generation + 1)
 
     # The file
 
@@ -730,11 +737,11 @@ class Log:
             busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return not busy
 
-        with self._errors():
+        with sqlite_errors(self.folder):
             return self._poll(truncate, wait)
 
     def copy_to(self, folder: Path) -> None:
         """Copy the last commit into another folder, and sync it."""
-        with self._errors(), closing(sqlite3.connect(folder / LOG_NAME)) as copy:
+        with sqlite_errors(self.folder), closing(sqlite3.connect(folder / LOG_NAME)) as copy:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode = WAL")

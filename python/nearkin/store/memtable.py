@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from nearkin.index.ids import Id
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.records import indexed_positions, record_type
 
-_Key = TypeVar("_Key", bytes, Id)
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class Memtable:
@@ -29,11 +29,8 @@ class Memtable:
         self._records: NDArray[np.void] = np.zeros(1024, record_type(settings))
         self._ids: list[Id] = []
         self._contents: list[bytes] = []
-        # The first row of each id and content, and all later rows.
-        self._row_by_id: dict[Id, int] = {}
-        self._row_by_content: dict[bytes, int] = {}
-        self._more_by_id: dict[Id, list[int]] = {}
-        self._more_by_content: dict[bytes, list[int]] = {}
+        self._rows_by_id: _RowsByKey[Id] = _RowsByKey()
+        self._rows_by_content: _RowsByKey[bytes] = _RowsByKey()
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -48,9 +45,8 @@ class Memtable:
         if not len(rows):
             return
         start, end = len(self._ids), len(self._ids) + len(rows)
-        row_list = rows.tolist()
-        _add_rows(self._row_by_id, self._more_by_id, ids, row_list)
-        _add_rows(self._row_by_content, self._more_by_content, contents, row_list)
+        self._rows_by_id.add(ids, rows.tolist())
+        self._rows_by_content.add(contents, rows.tolist())
         self._ids.extend(ids)
         self._contents.extend(contents)
         if end > len(self._rows):
@@ -82,11 +78,11 @@ class Memtable:
 
     def find_contents(self, contents: Sequence[bytes]) -> tuple[NDArray[np.int64], Ordinals]:
         """Return the rows with the given contents, in any order: numbers of contents, and rows."""
-        return _find_rows(self._row_by_content, self._more_by_content, contents)
+        return self._rows_by_content.find(contents)
 
     def find_ids(self, ids: Sequence[Id]) -> tuple[NDArray[np.int64], Ordinals]:
         """Return the rows with the given ids, in any order: numbers of ids, and rows."""
-        return _find_rows(self._row_by_id, self._more_by_id, ids)
+        return self._rows_by_id.find(ids)
 
     def records(self, rows: Ordinals) -> NDArray[np.void]:
         """Return the records of rows."""
@@ -108,23 +104,26 @@ def _grow(values: NDArray[Any], count: int, size: int) -> NDArray[Any]:
     return grown
 
 
-def _add_rows(first: dict[_Key, int], more: dict[_Key, list[int]], keys: Sequence[_Key], rows: list[int]) -> None:
-    """Record the row of each key; most keys have one row."""
-    firsts = list(map(first.setdefault, keys, rows))
-    if firsts != rows:
-        for key, row, other in zip(keys, rows, firsts, strict=True):
-            if row != other:
-                more.setdefault(key, []).append(row)
+class _RowsByKey(Generic[_Key]):
+    """The rows of each key: the first one, and in another dict the later ones, because most keys have one row."""
 
+    def __init__(self) -> None:
+        self._first: dict[_Key, int] = {}
+        self._more: dict[_Key, list[int]] = {}
 
-def _find_rows(
-    first: Mapping[_Key, int], more: Mapping[_Key, list[int]], keys: Sequence[_Key]
-) -> tuple[NDArray[np.int64], Ordinals]:
-    firsts = list(map(first.get, keys))
-    numbers = [number for number, row in enumerate(firsts) if row is not None]
-    rows = [row for row in firsts if row is not None]
-    if more and numbers:
-        others = [(number, row) for number in numbers for row in more.get(keys[number], [])]
-        numbers += [number for number, _ in others]
-        rows += [row for _, row in others]
-    return np.array(numbers, np.int64), np.array(rows, np.int64)
+    def add(self, keys: Sequence[_Key], rows: list[int]) -> None:
+        """Record the row of each key."""
+        firsts = list(map(self._first.setdefault, keys, rows))
+        if firsts != rows:
+            for key, row, other in zip(keys, rows, firsts, strict=True):
+                if row != other:
+                    self._more.setdefault(key, []).append(row)
+
+    def find(self, keys: Sequence[_Key]) -> tuple[NDArray[np.int64], Ordinals]:
+        """Return the rows of keys, in any order: numbers of keys, and rows."""
+        firsts = map(self._first.get, keys)
+        pairs = [(number, row) for number, row in enumerate(firsts) if row is not None]
+        if self._more:
+            pairs += [(number, row) for number, _ in pairs for row in self._more.get(keys[number], [])]
+        numbers, rows = np.array(pairs, np.int64).reshape(-1, 2).T
+        return numbers, rows

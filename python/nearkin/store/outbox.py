@@ -6,14 +6,12 @@ when it is opened for writing. The row of an output is dropped once its folder i
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io.atomic_write import is_pending, recover, sync_folder
-from nearkin.store.log import Log, State, outputs_checksum
+from nearkin.store.log import Log
 
 
 def publish_pending(log: Log) -> list[Path]:
@@ -44,12 +42,13 @@ def publish_pending(log: Log) -> list[Path]:
     if done:
         # If another process is writing, the next one to open the store drops the rows.
         with suppress(StoreLockedError), log.writing():
-            log.set_state(drop_outputs(log, log.state(), done))
+            log.drop_outputs(done)
+            log.set_state(log.state())
     return published
 
 
-def add_output(log: Log, state: State, target: Path, prepared: Path) -> State:
-    """Add a pending output in the open transaction, and return the new counters.
+def add_output(log: Log, target: Path, prepared: Path) -> None:
+    """Add a pending output in the open transaction.
 
     Raises
     ------
@@ -60,11 +59,3 @@ def add_output(log: Log, state: State, target: Path, prepared: Path) -> State:
         message = f"{target}: another run is putting its output here; run again when it has ended"
         raise StoreLockedError(message, place=str(target))
     log.add_output(str(target), str(prepared))
-    return replace(state, sums=state.sums ^ outputs_checksum([(str(target), str(prepared))]))
-
-
-def drop_outputs(log: Log, state: State, targets: Collection[str]) -> State:
-    """Drop outputs in the open transaction, and return the new counters."""
-    rows = [row for row in log.outputs() if row[0] in targets]
-    log.drop_outputs(target for target, _ in rows)
-    return replace(state, sums=state.sums ^ outputs_checksum(rows))

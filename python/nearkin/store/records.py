@@ -13,7 +13,7 @@ import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from nearkin.errors import bad_parameter
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.files import FileSettings
 
+T = TypeVar("T")
 Status = Literal["new", "exact", "near", "known", "conflict"]
 """Result of a document; "conflict": its id belongs to another content, and the caller asked for a report."""
 STATUSES: tuple[Status, ...] = ("new", "exact", "near", "known", "conflict")
@@ -40,6 +41,14 @@ _MATCH = struct.Struct("<qqd")
 _FLOAT_MATCH = struct.Struct("<qdd")
 _COUNT = struct.Struct("<I")
 _HAS_MATCH, _HAS_FLOAT_MATCH, _HAS_FEATURES = 1, 2, 4
+
+
+def scatter(values: Iterable[T], positions: NDArray[np.int64], count: int) -> list[T | None]:
+    """Return a list of `count` items with these values at these positions, None elsewhere."""
+    items: list[T | None] = [None] * count
+    for position, value in zip(positions.tolist(), values, strict=True):
+        items[position] = value
+    return items
 
 
 def record_type(settings: StoreSettings) -> np.dtype[np.void]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,26 @@ class CheckResult(Tabular):
             f"{self.status.count(name)} {name}" for name in STATUSES if name != "conflict" or name in self.status
         )
         return f"CheckResult({len(self)} documents: {counts})"
+
+    @classmethod
+    def concat(cls, parts: Sequence[CheckResult]) -> CheckResult:
+        """Concatenate the results of consecutive documents."""
+        rows: dict[str, Any] = {}
+        for name in parts[0]._row_fields():
+            values = [getattr(part, name) for part in parts]
+            rows[name] = np.concatenate(values) if isinstance(values[0], np.ndarray) else [*chain.from_iterable(values)]
+        return replace(parts[0], **rows)
+
+    def part(self, start: int, stop: int) -> CheckResult:
+        """Return the result of the documents from `start` to `stop` (exclusive)."""
+        rows: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in self._row_fields()}
+        return replace(self, **rows)
+
+    def _row_fields(self) -> list[str]:
+        """Return the names of the fields with one value per document."""
+        return [
+            field.name for field in fields(self) if getattr(self, field.name) is not None and field.name != "verified"
+        ]
 
     @property
     def is_new(self) -> NDArray[np.bool_]:

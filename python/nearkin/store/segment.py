@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from nearkin._core import StoreSegment
 from nearkin.dedup.candidates import Ordinals
 from nearkin.errors import CorruptStoreError, mismatch
-from nearkin.index.ids import Id, IdKeys
+from nearkin.index.ids import Id
+from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.filesystem import SEGMENT_FOLDER
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import StoreIndex
 from nearkin.store.log import SegmentEntry
-from nearkin.store.records import record_type
+from nearkin.store.records import indexed_positions, record_type
 from nearkin.text.batches import Texts
 
+_INDEX_BATCH = 1 << 16
 _COMPRESSION_LEVEL = 3
 """Level of zstd for texts, measured in docs/store.md."""
 CompressedTexts = tuple[bytes, Sequence["StoreSegment | tuple[int, int, int, int, bytes, bytes]"]]
@@ -113,29 +115,44 @@ class Segment:
         return self.documents.texts(self.positions(rows))
 
 
+def build_index(
+    settings: StoreSettings, rows: Ordinals, records: NDArray[np.void], report: Progress = ignore_progress
+) -> StoreIndex:
+    """Build the index of the new documents."""
+    index = settings.new_index()
+    positions = indexed_positions(settings, records)
+    tick = ticker(report, "index", len(positions))
+    for start in range(0, len(positions), _INDEX_BATCH):
+        chunk = positions[start : start + _INDEX_BATCH]
+        index.add(rows[chunk], records["values"][chunk].copy())
+        tick(len(chunk))
+    return index
+
+
 def write_segment(
     folder: Path,
     name: str,
     settings: StoreSettings,
-    index: StoreIndex,
+    report: Progress,
     *,
     rows: Ordinals,
-    ids: IdKeys,
+    ids: list[Id],
     contents: NDArray[np.uint64],
     records: NDArray[np.void],
     extras: list[bytes] | None,
     texts: Texts | None,
-    compressed: CompressedTexts | None = None,
+    compressed: CompressedTexts | None,
 ) -> SegmentEntry:
     """Write both files of a segment, synced, and return its entry for the segment list.
 
     `compressed` texts are copied; `texts` are compressed.
     """
+    index = build_index(settings, rows, records, report)
     documents_path, index_path = segment_paths(folder, name)
     StoreSegment.write(
         str(documents_path),
         rows=rows,
-        ids=ids,
+        ids=list(map(str, ids)) if ids and isinstance(ids[0], str) else np.array(ids, np.int64),
         contents=np.ascontiguousarray(contents).reshape(-1),
         records=np.ascontiguousarray(records).view(np.uint8).reshape(-1),
         width=records.dtype.itemsize,

@@ -24,9 +24,18 @@ from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import CandidateRows, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets
 from nearkin.store.kinds.vectors import VectorSettings
-from nearkin.store.log import LOG_NAME, Log, SegmentEntry, State, outputs_checksum, tombstones_checksum
+from nearkin.store.log import LOG_NAME, Log, SegmentEntry, State
 from nearkin.store.memtable import Memtable
-from nearkin.store.records import NEW, STATUSES, Cell, RecordedMatch, record_type, unpack_extra, unpack_features
+from nearkin.store.records import (
+    NEW,
+    STATUSES,
+    Cell,
+    RecordedMatch,
+    record_type,
+    scatter,
+    unpack_extra,
+    unpack_features,
+)
 from nearkin.store.results import StoredDocument, StoredMatch, StoreStats
 from nearkin.store.segment import Segment
 
@@ -112,17 +121,12 @@ class Snapshot:
     def _load(self, state: State) -> None:
         """Read the log from its beginning, and check that nothing is missing."""
         self._add_pending(0)
-        tombstones = self.log.tombstones()
-        sums = self.log.documents_checksum() ^ tombstones_checksum(row for _, row in tombstones)
-        for segment in self.segments:
-            sums ^= segment.entry.checksum
-        sums ^= outputs_checksum(self.log.outputs())
-        if (len(self.memtable), sums) != (state.pending, state.sums):
+        if (len(self.memtable), self.log.checksum()) != (state.pending, state.sums):
             raise self.log.corrupt(
                 f"some of {state.pending} pending documents, tombstones, segments and outputs are missing or "
                 "were changed; restore it from a backup"
             )
-        self._add_tombstones(tombstones)
+        self._add_tombstones(self.log.tombstones())
         self.last_tombstone = self.log.last_tombstone()
 
     def _add_pending(self, first: int) -> None:
@@ -244,13 +248,11 @@ class Snapshot:
             return self._gather(rows, Segment.texts, lambda chunk: self.log.texts(chunk.tolist()))
         if self._load_texts is None:
             raise self.settings.no_texts_error()
-        texts: list[str | None] = [None] * len(rows)
         new = np.flatnonzero(self.records(rows)["status"] == NEW)
-        if len(new):
-            loaded = call_loader(self._load_texts, self.ids(rows[new]), self.contents(rows[new]))
-            for position, text in zip(new.tolist(), loaded, strict=True):
-                texts[position] = text
-        return texts
+        if not len(new):
+            return [None] * len(rows)
+        texts = call_loader(self._load_texts, self.ids(rows[new]), self.contents(rows[new]))
+        return scatter(texts, new, len(rows))
 
     def features(self, rows: Ordinals) -> list[NDArray[np.uint64] | None]:
         """Return the hashes of the features of rows; None for a document without them."""
@@ -328,28 +330,20 @@ class Snapshot:
         """Return the documents of rows."""
         records, ids = self.records(rows), self.ids(rows)
         extras = [self.unpack_extra(extra) for extra in self.extras(rows)]
-        matched = np.array([-1 if match is None else match.row for match, _ in extras], np.int64)
+        matches = [match or RecordedMatch(-1, -1, float("nan")) for match, _ in extras]
+        matched = np.array([match.row for match in matches], np.int64)
         present = np.flatnonzero(matched >= 0)
         present = present[self.present(matched[present])]
-        match_ids = dict(zip(present.tolist(), self.ids(matched[present]), strict=True))
-        documents = []
-        for number, (row, name, record) in enumerate(zip(rows.tolist(), ids, records, strict=True)):
-            match, columns = extras[number]
-            distance, similarity = (-1, float("nan")) if match is None else (match.distance, match.similarity)
-            documents.append(
-                StoredDocument(
-                    id=name,
-                    row=row,
-                    status=STATUSES[int(record["status"])],
-                    match=match_ids.get(number),
-                    distance=distance,
-                    similarity=similarity,
-                    features=int(record["features"]),
-                    length=int(record["length"]),
-                    columns=columns,
-                )
+        match_ids = scatter(self.ids(matched[present]), present, len(rows))
+        return [
+            StoredDocument(
+                *(name, row, STATUSES[int(record["status"])], match_id, match.distance, match.similarity),
+                *(int(record["features"]), int(record["length"]), columns),
             )
-        return documents
+            for name, row, record, match_id, match, (_, columns) in zip(
+                ids, rows.tolist(), records, match_ids, matches, extras, strict=True
+            )
+        ]
 
     def matches(self, rows: Ordinals, distances: NDArray[Any], similarities: NDArray[np.float64]) -> list[StoredMatch]:
         """Return the documents of rows as matches."""
@@ -370,12 +364,12 @@ class Snapshot:
 
     def stats(self) -> StoreStats:
         """Return counts, settings, and the bytes of the files."""
-        sizes = {"log": 0, "documents": 0, "index": 0}
-        for path in self.folder.glob(LOG_NAME + "*"):
-            sizes["log"] += path.stat().st_size
-        for segment in self.segments:
-            sizes["documents"] += segment.documents_path.stat().st_size
-            sizes["index"] += segment.index_path.stat().st_size
+        paths = {
+            "log": [*self.folder.glob(LOG_NAME + "*")],
+            "documents": [segment.documents_path for segment in self.segments],
+            "index": [segment.index_path for segment in self.segments],
+        }
+        sizes = {name: sum(path.stat().st_size for path in paths[name]) for name in paths}
         sizes["total"] = sum(sizes.values())
         return StoreStats(
             documents=len(self),
@@ -432,9 +426,7 @@ class SnapshotRange:
             if len(rows):
                 valid = snapshot.alive(rows) & (rows >= self._start) & (rows < self._stop)
                 if not valid.all():
-                    offsets = list_offsets(np.bincount(lists.owners()[valid], minlength=len(values)))
-                    similarity = None if lists.similarity is None else lists.similarity[valid]
-                    lists = CandidateLists(offsets, rows[valid], similarity, lists.skipped)
+                    lists = lists.select(valid)
             if isinstance(snapshot.settings, VectorSettings):
                 return snapshot.settings.source.confirm(values, lists, snapshot.values)
             return lists

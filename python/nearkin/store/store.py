@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -42,11 +44,10 @@ from nearkin.errors import (
     StoreLockedError,
     bad_parameter,
     check_count,
+    check_share,
     mismatch,
 )
 from nearkin.families.base import Family
-from nearkin.families.minhash import as_signatures
-from nearkin.index.fingerprints import flat_rows
 from nearkin.index.ids import Id, IdKeys, Ids, check_ids
 from nearkin.io import Column, OutputDir
 from nearkin.io.atomic_write import sync_folder
@@ -58,11 +59,11 @@ from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
 from nearkin.store.check import Finding, check_store, repair_store
-from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, nearest_matches
+from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache
 from nearkin.store.filesystem import check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
 from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule, corrupt_file
-from nearkin.store.kinds.texts import LoadTexts, feature_hashes
+from nearkin.store.kinds.texts import LoadTexts, feature_hashes, read_queries
 from nearkin.store.log import (
     LOG_NAME,
     Log,
@@ -72,7 +73,6 @@ from nearkin.store.log import (
     TextBlock,
     compress_texts,
     split_batches,
-    tombstones_checksum,
 )
 from nearkin.store.memory import MAX_BACKLOG, Budget
 from nearkin.store.records import KNOWN, MAX_COUNT, Cell, Columns, columns_by_row
@@ -84,10 +84,10 @@ from nearkin.vectors.arrays import Vectors
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Conflicts", "Items", "Store"]
+__all__ = ["Conflicts", "DocumentStore", "Items", "NewDocuments", "Store"]
 
-Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors | HashedDocuments
-"""Items of a call: texts; digests, bytes or paths of files; vectors; or documents hashed for the store."""
+Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors
+"""Items of a call: texts; digests, bytes or paths of files; or vectors."""
 Conflicts = Literal["raise", "report"]
 """Treatment of an id that belongs to another content."""
 
@@ -100,7 +100,136 @@ _CHUNK_DOCUMENTS, _CHUNK_CHARACTERS = 4096, 1 << 24
 _EXPORT_SUFFIXES: dict[str, Compression] = {".jsonl.zst": "zst", ".jsonl.gz": "gz", ".jsonl": ""}
 
 
-class Store:
+@dataclass
+class NewDocuments:
+    """Arguments of `check_and_add`, and of `add` if `absorb` is False."""
+
+    texts: Items
+    ids: Ids | None
+    columns: Columns | None
+    kind: Kind | None
+    conflicts: Conflicts
+    progress: ShowProgress
+    absorb: bool
+
+    def __post_init__(self) -> None:
+        if self.conflicts not in get_args(Conflicts):
+            raise bad_parameter("conflicts", repr(self.conflicts), '"raise" or "report"')
+
+
+class DocumentStore(ABC):
+    """A store of documents, which reports for each new document whether it duplicates a stored one."""
+
+    def check_and_add(
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        conflicts: Conflicts = "raise",
+        progress: ShowProgress = None,
+    ) -> CheckResult:
+        """Deduplicate documents against the store and add them, in one atomic, durable step.
+
+        With `Client` a call is atomic if it is one request.
+
+        Parameters
+        ----------
+        texts : iterable of str or None, or an Arrow string array; for files an iterable of the type that `kind` names;
+            for vectors an (n, d) array or SciPy sparse matrix, rounded to float32
+            Each document is compared with the store and with earlier documents of the batch.
+        ids : integers or strings, one per text; optional
+            None stands for row numbers, counted from the first document ever added, and for paths for the paths. With
+            ids a call of `Client` can be repeated safely.
+        columns : mapping of str to one value per text, or a list with a mapping per text; optional
+            Strings, numbers or booleans that `get` returns; integers from -2**63 to 2**64 - 1.
+        kind : {"digests", "bytes", "paths"}, optional
+            Type of the items for a store of files; None stands for digests. Without its file, a digest serves as the
+            content of its document: equal digests are exact copies. `Client` reads the files that paths name, and
+            sends their bytes.
+        conflicts : {"raise", "report"}, default "raise"
+            Treatment of an id that is stored, or repeated in the batch, with another content. "raise" adds nothing;
+            "report" gives that document the status "conflict" and adds all others; `Client` then sends documents line
+            by line, and the call is not atomic.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total. The function
+            must not use the store, because the call may have locked it.
+
+        Returns
+        -------
+        CheckResult
+
+        Raises
+        ------
+        InputError
+            A conflict, with `conflicts="raise"`. An item that is not a digest, or not a regular file. Nothing is
+            added; if `Client` has split the call, `done` is the number of documents that were added.
+        ParameterError
+            Ids of another kind than the store's, or columns of another length.
+        OSError
+            The disk is full or fails, or a file cannot be read. Nothing is added, and the store remains usable.
+        ServiceError
+            From `Client`: the service can't be reached, or refuses the request; `errno` is ENOSPC if its disk is full.
+            `unknown` is True if the response was lost and the call had no ids with which it can be repeated.
+        StoreLockedError
+            Other writers did not end within `wait` seconds.
+        """
+        return self._add(NewDocuments(texts, ids, columns, kind, conflicts, progress, absorb=True))
+
+    def add(
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        conflicts: Conflicts = "raise",
+        progress: ShowProgress = None,
+    ) -> CheckResult:
+        """Add documents without deduplication: every document is kept, whatever it resembles.
+
+        Parameters, errors and durability are those of `check_and_add`. An id that is stored with the same text is
+        "known"; all other documents are "new".
+        """
+        return self._add(NewDocuments(texts, ids, columns, kind, conflicts, progress, absorb=False))
+
+    @abstractmethod
+    def _add(self, new: NewDocuments) -> CheckResult:
+        """Add documents."""
+
+    def __contains__(self, key: object) -> bool:
+        """Return True if a document has this id."""
+        if isinstance(key, bool) or not isinstance(key, (int, str, np.integer)):
+            return False
+        try:
+            return self._has_id(key)
+        except ParameterError:
+            self._check_open()
+            return False
+
+    @abstractmethod
+    def _has_id(self, key: Id | np.integer) -> bool:
+        """Return True if a document has this id; raise ParameterError for one that no document can have."""
+
+    @abstractmethod
+    def _check_open(self) -> None:
+        """Raise ParameterError if this object is closed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close this object; it then refuses every call."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Store(DocumentStore):
     """Documents on disk; reports for each new document whether it duplicates a stored one.
 
     Open one with `Store.create` or `Store.open`. Several threads may share it.
@@ -266,13 +395,12 @@ class Store:
             raise bad_parameter("mode", repr(mode), '"w" or "r"')
         if sync not in ("commit", "interval"):
             raise bad_parameter("sync", repr(sync), '"commit" or "interval"')
-        if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not 0 <= wait <= 1e6:
-            raise bad_parameter("wait", repr(wait), "seconds, 0 or more")
+        wait = check_share("wait", wait, "seconds, 0 or more", lambda seconds: 0 <= seconds <= 1e6)
         max_pending = check_count("max_pending", max_pending, 16, 1 << 24, "16 to 16,777,216 documents")
         budget = Budget.of(memory)
         folder = Path(path).absolute()
         check_local_fs(folder)
-        log = Log(folder, mode, sync, float(wait))
+        log = Log(folder, mode, sync, wait)
         try:
             with log.reading():
                 settings = read_settings(log.state().settings, str(folder / LOG_NAME))
@@ -301,14 +429,6 @@ class Store:
                     self._compactor.join()
                 self._log.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         state = "closed" if self._closed else self._mode
         return f"Store({os.fspath(self._folder)!r}, {str(self._settings.recipe)!r}, {state})"
@@ -335,102 +455,24 @@ class Store:
 
     # Adding
 
-    def check_and_add(
-        self,
-        texts: Items,
-        ids: Ids | None = None,
-        *,
-        columns: Columns | None = None,
-        kind: Kind | None = None,
-        conflicts: Conflicts = "raise",
-        progress: ShowProgress = None,
-    ) -> CheckResult:
-        """Deduplicate documents against the store and add them, in one atomic, durable step.
-
-        Parameters
-        ----------
-        texts : iterable of str or None, or an Arrow string array; for files an iterable of the type that `kind` names;
-            for vectors an (n, d) array or SciPy sparse matrix, rounded to float32
-            Each document is compared with the store and with earlier documents of the batch.
-        ids : integers or strings, one per text; optional
-            None stands for row numbers, counted from the first document ever added, and for paths for the paths.
-        columns : mapping of str to one value per text, or a list with a mapping per text; optional
-            Strings, numbers or booleans that `get` returns.
-        kind : {"digests", "bytes", "paths"}, optional
-            Type of the items for a store of files; None stands for digests. Without its file, a digest serves as the
-            content of its document: equal digests are exact copies.
-        conflicts : {"raise", "report"}, default "raise"
-            Treatment of an id that is stored, or repeated in the batch, with another content. "raise" adds nothing;
-            "report" gives that document the status "conflict" and adds all others.
-        progress : bool or function, optional
-            True shows bars in a terminal or a notebook; a function is called with stage, done and total. The function
-            must not use the store, because the call may have locked it.
-
-        Returns
-        -------
-        CheckResult
-
-        Raises
-        ------
-        InputError
-            A conflict, with `conflicts="raise"`. An item that is not a digest, or not a regular file. Nothing is
-            added.
-        ParameterError
-            Ids of another kind than the store's, or columns of another length.
-        OSError
-            The disk is full or fails, or a file cannot be read. Nothing is added, and the store remains usable.
-        StoreLockedError
-            Other writers did not end within `wait` seconds.
-        """
-        return self._add(texts, ids, columns, kind, conflicts, progress, absorb=True)
-
-    def add(
-        self,
-        texts: Items,
-        ids: Ids | None = None,
-        *,
-        columns: Columns | None = None,
-        kind: Kind | None = None,
-        conflicts: Conflicts = "raise",
-        progress: ShowProgress = None,
-    ) -> CheckResult:
-        """Add documents without deduplication: every document is kept, whatever it resembles.
-
-        Parameters, errors and durability are those of `check_and_add`. An id that is stored with the same text is
-        "known"; all other documents are "new".
-        """
-        return self._add(texts, ids, columns, kind, conflicts, progress, absorb=False)
-
-    def _add(
-        self,
-        texts: Items,
-        ids: Ids | None,
-        columns: Columns | None,
-        kind: Kind | None,
-        conflicts: Conflicts,
-        progress: ShowProgress,
-        *,
-        absorb: bool,
-    ) -> CheckResult:
+    def _add(self, new: NewDocuments) -> CheckResult:
         self._check_writable()
-        if conflicts not in get_args(Conflicts):
-            raise bad_parameter("conflicts", repr(conflicts), '"raise" or "report"')
-        keys = None if ids is None else check_ids(ids)
-        with _open_report(progress) as report:
-            hashed = self._hash(texts, keys, kind, report)
-            if keys is None and kind == "paths":
+        keys = None if new.ids is None else check_ids(new.ids)
+        with _open_report(new.progress) as report:
+            hashed = self._hash(new.texts, keys, new.kind, report)
+            if keys is None and new.kind == "paths":
                 paths: list[Any] = hashed.ids.to_list()
                 keys = check_ids(paths)
-            cells = None if columns is None else columns_by_row(columns, len(hashed))
-            if absorb:
+            cells = None if new.columns is None else columns_by_row(new.columns, len(hashed))
+            if new.absorb:
                 self._check_texts()
             features = self._feature_hashes(hashed)
             with self._lock:
                 batch = BatchDeduplicator(
-                    hashed, keys, self._settings, self._cache, report, report_conflicts=conflicts == "report"
+                    hashed, keys, self._settings, self._cache, report, report_conflicts=new.conflicts == "report"
                 )
                 decision, last_tombstone = batch.start(), self._snapshot.last_tombstone
-                if absorb:
+                if new.absorb:
                     with self._reading() as state:
                         last_tombstone = self._snapshot.last_tombstone
                         batch.compare(self._snapshot, 0, state.next_row, decision)
@@ -439,7 +481,7 @@ class Store:
                         # A matching document may have been removed. Compare again, now that no other process writes.
                         decision = batch.start()
                     _check_id_kind(keys, state)
-                    if absorb:
+                    if new.absorb:
                         batch.compare(self._snapshot, decision.stop, state.next_row, decision)
                         batch.finish(decision)
                     else:
@@ -492,14 +534,13 @@ class Store:
             for log_batch in batches:
                 blocks += compress_texts(log_batch.first, texts[start : start + len(log_batch)])
                 start += len(log_batch)
-        state = replace(
+        self._log.append(batches, blocks)
+        state = self._log.set_state(
             state,
-            sums=state.sums ^ self._log.append(batches, blocks),
             next_row=first + len(ids),
             pending=state.pending + len(ids),
             id_kind=state.id_kind or ("str" if isinstance(ids[0], str) else "int"),
         )
-        self._log.set_state(state)
 
         def commit() -> None:
             hashes = [contents[at : at + 16] for at in range(0, len(contents), 16)]
@@ -599,24 +640,26 @@ class Store:
         if not isinstance(source, (SimHashCandidates, MinHashCandidates)):
             kind: Kind | None = "digests" if self._settings.noun == "file" else None
             return self.check(values, k=k, kind=kind).matches or []
+        queries = read_queries(source.recipe, values)
         if isinstance(source, SimHashCandidates):
             num_values, max_distance = None, source.radius
-            queries: Values = flat_rows(values, source.recipe.bits, "values").reshape(-1, source.recipe.words)
             if radius is not None:
                 allowed = f"0 to {max_distance}, the radius of the store"
                 max_distance = check_count("radius", radius, 0, max_distance, allowed)
         else:
             num_values = max_distance = source.recipe.num_perm
-            queries = as_signatures(values, "values", num_values)
-            if queries.dtype.itemsize * 8 != source.recipe.value_bits:
-                own = f"a store of {source.recipe.value_bits}"
-                raise mismatch("bits of a value", own, f"values of {queries.dtype}")
         with self._reading():
             lists = self._snapshot.range(0, 1 << 31).candidates(queries)
             distances = source.distances(queries[lists.owners()], self._snapshot.values(lists.ordinals))
-            return nearest_matches(
-                self._snapshot, lists, distances, max_distance=max_distance, k=k, num_values=num_values
-            )
+            results: list[list[StoredMatch]] = []
+            for first, last in pairwise(lists.offsets.tolist()):
+                rows, far = lists.ordinals[first:last], distances[first:last]
+                best = np.lexsort((rows, far))[:k]
+                best = best[far[best] <= max_distance]
+                # The distance of fingerprints is not a similarity.
+                similarities = 1 - far[best] / num_values if num_values else np.full(len(best), np.nan)
+                results.append(self._snapshot.matches(rows[best], far[best], similarities))
+            return results
 
     def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
         """Return stored documents, without their texts.
@@ -702,16 +745,9 @@ class Store:
         with self._reading():
             return len(self._snapshot)
 
-    def __contains__(self, key: object) -> bool:
-        """Return True if a document has this id."""
-        if isinstance(key, bool) or not isinstance(key, (int, str, np.integer)):
-            return False
-        try:
-            with self._rows([key], missing_ok=True) as rows:
-                return bool(rows[0] >= 0)
-        except ParameterError:
-            self._check_open()
-            return False
+    def _has_id(self, key: Id | np.integer) -> bool:
+        with self._rows([key], missing_ok=True) as rows:
+            return bool(rows[0] >= 0)
 
     @property
     def next_row(self) -> int:
@@ -776,7 +812,7 @@ class Store:
     ) -> int:
         """Write the new documents as JSON Lines, in the order of addition, and return their number.
 
-        `nearkin store import` and `nearkin dedup` read the file. A line of a text has `id` and `text`. A line of a
+        `nearkin store add --all` and `nearkin dedup` read the file. A line of a text has `id` and `text`. A line of a
         file has `id`, `path` (the id as a string), `digest`, `recipe`, `content` (the hash of its bytes, 32
         hexadecimal digits) and `length`, so that `nearkin ssdeep` reads it as well. A line of a vector has `id` and
         `vector`. Columns follow.
@@ -829,21 +865,16 @@ class Store:
         if not documents:
             return []
         ids = [document.id for document in documents]
+        fields: dict[str, Iterable[Any]] = {"id": ids}
         if self._settings.noun == "vector":
-            return [{"id": name, "vector": row} for name, row in zip(ids, self.values(ids).tolist(), strict=True)]
-        if self._settings.noun == "text":
-            return [{"id": name, "text": text} for name, text in zip(ids, self.texts(ids), strict=True)]
-        return [
-            {
-                "id": document.id,
-                "path": str(document.id),
-                "digest": digest,
-                "recipe": str(self.recipe),
-                "content": content,
-                "length": document.length,
-            }
-            for document, digest, content in zip(documents, self.values(ids).tolist(), self.contents(ids), strict=True)
-        ]
+            fields["vector"] = self.values(ids).tolist()
+        elif self._settings.noun == "text":
+            fields["text"] = self.texts(ids)
+        else:
+            fields |= {"path": map(str, ids), "digest": self.values(ids).tolist()}
+            fields |= {"recipe": [str(self.recipe)] * len(ids), "content": self.contents(ids)}
+            fields["length"] = [document.length for document in documents]
+        return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
 
     # Maintenance
 
@@ -877,9 +908,8 @@ class Store:
                 rows = rows[rows >= 0]
                 if len(rows):
                     self._log.add_tombstones(rows.tolist())
-                    state = replace(state, sums=state.sums ^ tombstones_checksum(rows.tolist()))
-                    self._log.set_state(state)
-                    self._on_commit.append(lambda: self._snapshot.commit_tombstones(state))
+                    changed = self._log.set_state(state)
+                    self._on_commit.append(lambda: self._snapshot.commit_tombstones(changed))
             self._after_commit()
         if erase and len(rows):
             self.merge()
@@ -955,15 +985,11 @@ class Store:
             Another process is writing segments.
         """
         folder = Path(path).absolute()
-        log = Log(folder)
-        try:
-            with log.reading():
-                text = log.state().settings
-            damage = repair_files(text, str(folder / LOG_NAME))
-            settings = read_settings(text, str(folder / LOG_NAME))
-        finally:
-            log.close()
-        findings = [] if damage is None else [Finding(damage.place, damage.reason, repaired=True)]
+        with closing(Log(folder)) as log, log.reading():
+            text = log.state().settings
+        damage = repair_files(text, str(folder / LOG_NAME))
+        settings = read_settings(text, str(folder / LOG_NAME))
+        findings = [] if damage is None else [Finding(damage.place, damage.reason)]
         with reporting(progress) as report:
             return findings + repair_store(folder, settings, report)
 
@@ -987,11 +1013,10 @@ class Store:
         ParameterError
             A share out of its range.
         """
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.01 <= share <= 1:
-            raise bad_parameter("share", repr(share), "0.01 to 1, of the time")
+        share = check_share("share", share, "0.01 to 1, of the time", lambda part: 0.01 <= part <= 1)
         with self._lock, reporting(progress) as report:
             self._check_open()
-            compaction.backup(self._folder, Path(path).absolute(), report, float(share))
+            compaction.backup(self._folder, Path(path).absolute(), report, share)
 
     # Deduplication of a corpus: `nearkin.dedup(against=store)` and `nearkin.dedup(store=store)`
 
@@ -1051,7 +1076,8 @@ class Store:
                     result, folder, prepared = run(state.next_row)
                 state = self._append_kept(new, result.kept_rows, keys, columns, state)
                 if prepared is not None:
-                    self._set_state(outbox.add_output(self._log, state, *prepared))
+                    outbox.add_output(self._log, *prepared)
+                    self._set_state(state)
             if folder is not None and prepared is not None:
                 self._publish(folder, *prepared)
             self._after_commit()
@@ -1094,7 +1120,8 @@ class Store:
         with suppress(OSError, StoreLockedError):
             sync_folder(prepared.parent)
             with self._writing() as state:
-                self._set_state(outbox.drop_outputs(self._log, state, [str(target)]))
+                self._log.drop_outputs([str(target)])
+                self._set_state(state)
 
     # Transactions
 
@@ -1154,8 +1181,8 @@ class Store:
 
     def _set_state(self, state: State) -> None:
         """Write counters in the open transaction, and keep them after the commit."""
-        self._log.set_state(state)
-        self._on_commit.append(lambda: self._snapshot.commit(state))
+        changed = self._log.set_state(state)
+        self._on_commit.append(lambda: self._snapshot.commit(changed))
 
     def _refresh(self) -> State:
         """Return the state of the open transaction; after an error the snapshot is rebuilt."""
@@ -1189,7 +1216,8 @@ class Store:
 
     def _hash(self, items: Items, keys: IdKeys | None, kind: Kind | None, report: Progress) -> HashedDocuments:
         self._check_open()
-        hashed = self._settings.hash(items, kind, report)
+        # Files may come hashed, by a reader that skips those that cannot be read.
+        hashed = items if isinstance(items, HashedDocuments) else self._settings.hash(items, kind, report)
         if keys is not None and len(keys) != len(hashed.counts):
             noun = self._settings.noun
             raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per {noun}")

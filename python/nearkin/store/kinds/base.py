@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import CandidateSource, Ordinals, Values
 from nearkin.dedup.config import Featureless
-from nearkin.errors import CorruptStoreError, MismatchError, mismatch
+from nearkin.errors import CorruptStoreError, MismatchError, ParameterError, bad_parameter, mismatch
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
@@ -123,6 +123,12 @@ class KindSettings:
 
     def save_files(self, folder: Path) -> None:
         """Write the files that a new store needs besides the log."""
+
+
+def kind_error(kind: object, allowed: tuple[str, ...], noun: str) -> ParameterError:
+    """Return the error of a type of items that a store does not take."""
+    names = " or ".join(f'"{name}"' for name in allowed)
+    return bad_parameter("kind", repr(kind), f"{names} or None for a store of {noun}s")
 
 
 def encode_settings(settings: dict[str, Any]) -> str:

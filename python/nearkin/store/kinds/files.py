@@ -40,6 +40,7 @@ from nearkin.store.kinds.base import (
     WithoutTexts,
     check_digest,
     encode_settings,
+    kind_error,
 )
 
 MAX_DIGEST_LENGTH = 140
@@ -78,7 +79,7 @@ class FileSettings(WithoutTexts):
         object.__setattr__(self, "threshold", source.threshold)
 
     def hash(self, items: Any, kind: Kind | None, report: Progress = ignore_progress) -> HashedDocuments:
-        """Hash digests, bytes or paths; documents that the same recipe hashed before are returned unchanged.
+        """Hash digests, bytes or paths.
 
         Raises
         ------
@@ -87,16 +88,10 @@ class FileSettings(WithoutTexts):
         OSError
             A file cannot be read.
         """
-        if isinstance(items, HashedDocuments):
-            return items
-        file_kind = "digests" if kind is None else kind
-        if file_kind not in get_args(FileKind):
-            raise bad_parameter("kind", repr(kind), '"digests", "bytes" or "paths" for a store of files')
-        if file_kind == "paths":
+        if kind == "paths":
             return hash_paths(path_names(items, "paths"), self.recipe, report=report)
-        if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
-            raise bad_parameter(file_kind, repr(items)[:40], f"an iterable of {file_kind}, such as a list")
-        return hash_buffers(list(items), self.recipe) if file_kind == "bytes" else hash_digests(list(items))
+        values = read_files(items, kind)
+        return hash_buffers(values, self.recipe) if kind == "bytes" else hash_digests(values)
 
     def skipped_message(self, skipped: int) -> str:
         """Return the warning about skipped lookups."""
@@ -184,60 +179,48 @@ class DigestStoreIndex(RowIndex[DigestIndex]):
         return CandidateRows(queries, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64), hits.skipped)
 
 
-def hash_buffers(items: Sequence[Any], recipe: DigestRecipe) -> HashedDocuments:
-    """Hash bytes; the result is that of files with the same bytes.
+def read_files(items: Any, kind: Kind | None) -> list[Any]:
+    """Return digests as str, or the bytes of buffers.
 
     Raises
     ------
+    InputError
+        An item that is not a digest; the message names its row.
     ParameterError
         An item that is not bytes or another buffer.
     """
-    for item in items:
-        if isinstance(item, str):
-            raise bad_parameter("bytes", repr(item)[:40], 'bytes or other buffers; kind="paths" for names of files')
-    buffers = [read_content(item) for item in items]
-    sizes = np.array([len(buffer) for buffer in buffers], np.uint64)
-    contents = np.array([_content_hash(buffer) for buffer in buffers], np.uint64).reshape(-1, 2)
-    digests = [recipe.hash(buffer) for buffer in buffers]
-    return _documents(digests, (sizes > 0).astype(np.uint64), contents, sizes)
-
-
-def hash_digests(items: Sequence[Any]) -> HashedDocuments:
-    """Make documents of digests without their files.
-
-    Raises
-    ------
-    InputError
-        An item that is not a digest; the message names its row.
-    """
-    for row, item in enumerate(items):
+    if kind not in (None, *get_args(FileKind)):
+        raise kind_error(kind, get_args(FileKind), "file")
+    name = "digests" if kind is None else kind
+    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+        raise bad_parameter(name, repr(items)[:40], f"an iterable of {name}, such as a list")
+    values = list(items)
+    if kind == "bytes":
+        text = next((item for item in values if isinstance(item, str)), None)
+        if text is not None:
+            raise bad_parameter("bytes", repr(text)[:40], 'bytes or other buffers; kind="paths" for names of files')
+        return [read_content(item) for item in values]
+    for row, item in enumerate(values):
         if not isinstance(item, (str, bytes)):
             reason = f'a {type(item).__name__} is no digest; give str, or kind="bytes" or kind="paths" for files'
             raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
-    compare_many("3::", items)
-    digests = [item.decode("ascii") if isinstance(item, bytes) else item for item in items]
+    compare_many("3::", values)
+    return [item.decode("ascii") if isinstance(item, bytes) else item for item in values]
+
+
+def hash_buffers(buffers: Sequence[bytes], recipe: DigestRecipe) -> HashedDocuments:
+    """Hash bytes; the result is that of files with the same bytes."""
+    sizes = np.array([len(buffer) for buffer in buffers], np.uint64)
+    contents = np.array([_content_hash(buffer) for buffer in buffers], np.uint64).reshape(-1, 2)
+    return _documents([recipe.hash(buffer) for buffer in buffers], (sizes > 0).astype(np.uint64), contents, sizes)
+
+
+def hash_digests(digests: list[str]) -> HashedDocuments:
+    """Make documents of digests without their files."""
     # As for files, the upper word comes first.
     contents = content_hashes(digests)[0].reshape(-1, 2)[:, ::-1].copy()
-    return _documents(
-        digests, are_comparable(digest_values(digests)).astype(np.uint64), contents, np.zeros(len(digests), np.uint64)
-    )
-
-
-def hash_digest_list(digests: list[str], contents: list[tuple[int, int] | None], lengths: list[int]) -> HashedDocuments:
-    """Make documents of a list of digests, some with the content hash of their file; a length of 0 is unknown.
-
-    Raises
-    ------
-    InputError
-        An item that is not a digest; the message names its row.
-    """
-    hashed = hash_digests(digests)
-    for row, (pair, length) in enumerate(zip(contents, lengths, strict=True)):
-        if pair is not None:
-            hashed.contents[row] = pair
-        if length:
-            hashed.lengths[row], hashed.counts[row] = length, 1
-    return hashed
+    counts = are_comparable(digest_values(digests)).astype(np.uint64)
+    return _documents(digests, counts, contents, np.zeros(len(digests), np.uint64))
 
 
 def _content_hash(buffer: bytes) -> tuple[int, int]:

@@ -36,8 +36,10 @@ from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.documents import HashedDocuments, hash_texts
 from nearkin.dedup.summary import summarize_family
 from nearkin.dedup.verify import FeatureSets, TextMeasure
-from nearkin.errors import InputError, MismatchError, bad_parameter, mismatch
+from nearkin.errors import InputError, MismatchError, bad_parameter, check_share, mismatch
+from nearkin.families.minhash import as_signatures
 from nearkin.index.bands import BandIndex
+from nearkin.index.fingerprints import flat_rows
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Id
 from nearkin.io import Column, Corpus
@@ -55,6 +57,7 @@ from nearkin.store.kinds.base import (
     TextRule,
     check_digest,
     encode_settings,
+    kind_error,
 )
 
 LoadTexts = Callable[[list[Id]], Iterable[str]]
@@ -118,9 +121,7 @@ class TextSettings(KindSettings):
         for name, rule in {"text": TextRule, "verify": StoreVerify, "featureless": Featureless}.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
-        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
-        if not number or not 0 < self.threshold <= 1:
-            raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
+        check_share("threshold", self.threshold, "a similarity above 0 and up to 1", lambda share: 0 < share <= 1)
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         minhash = self.recipe.family == "minhash"
@@ -206,12 +207,7 @@ class TextSettings(KindSettings):
 
     def hash(self, items: Any, kind: Kind | None, report: Progress = ignore_progress) -> HashedDocuments:
         """Hash texts."""
-        if kind not in (None, "texts"):
-            raise bad_parameter("kind", repr(kind), '"texts" or None for a store of texts')
-        if isinstance(items, (str, bytes)):
-            raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
-        if isinstance(items, Corpus):
-            raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
+        check_texts(items, kind)
         if report is not ignore_progress or not isinstance(items, (list, tuple)) or len(items) > _ONE_CALL:
             return hash_texts(items, None, self.source, report, {})
         # A short list without a progress report: nothing to cut into pieces, nothing to spill.
@@ -354,6 +350,34 @@ class SignatureIndex(RowIndex[BandIndex]):
         hits = self._index.search(np.ascontiguousarray(values), self._source.share)
         similarity = 1 - hits.distances / self._source.recipe.num_perm if self._source.by_share else None
         return CandidateRows(_query_numbers(hits.offsets), np.asarray(hits.ids, np.int64), similarity)
+
+
+def check_texts(items: object, kind: object) -> None:
+    """Refuse items that are not an iterable of texts."""
+    if kind not in (None, "texts"):
+        raise kind_error(kind, ("texts",), "text")
+    if isinstance(items, (str, bytes)):
+        raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
+    if isinstance(items, Corpus):
+        raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
+
+
+def read_queries(recipe: Recipe, values: Any) -> Values:
+    """Return fingerprints, `(n, words)`, or signatures, `(n, num_perm)`, after checking them.
+
+    Raises
+    ------
+    ParameterError
+        Values of another shape.
+    MismatchError
+        Signatures of values of another width.
+    """
+    if recipe.family != "minhash":
+        return flat_rows(values, recipe.bits, "values").reshape(-1, recipe.words)
+    signatures = as_signatures(values, "values", recipe.num_perm)
+    if signatures.dtype.itemsize * 8 != recipe.value_bits:
+        raise mismatch("bits of a value", f"a store of {recipe.value_bits}", f"values of {signatures.dtype}")
+    return signatures
 
 
 def _query_numbers(offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -63,9 +63,9 @@ from nearkin.store.kinds.base import (
     RowIndex,
     StoreConfig,
     WithoutTexts,
-    check_kind,
     corrupt_file,
     encode_settings,
+    kind_error,
 )
 from nearkin.store.kinds.texts import skipped_comparisons
 from nearkin.vectors.arrays import Rows, as_rows
@@ -299,7 +299,8 @@ def read_vectors(items: Any, kind: Kind | None, dimension: int | None) -> tuple[
     MismatchError
         Another dimension.
     """
-    check_kind(kind, ("vectors",), "vector")
+    if kind not in (None, "vectors"):
+        raise kind_error(kind, ("vectors",), "vector")
     rows = as_rows(items, dimension=dimension)
     # The norms are computed for their checks.
     rows.norms()
