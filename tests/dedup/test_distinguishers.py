@@ -98,22 +98,8 @@ def test_differing_texts_are_kept_by_every_verification(cluster: Any, verify: An
     assert [0, 1] == result.kept
     assert [(0, 2)] == [(row["left"], row["right"]) for row in result.pairs.rows()]
     assert result.summary["pairs_that_differ"] >= 1
-    assert (["numbers"], "keep") == (result.summary["differ"], result.summary["differing"])
+    assert ["numbers"] == result.summary["differ"]
     assert [0] == nk.dedup(texts, differ="none", **how).kept
-
-
-def test_a_difference_is_flagged_for_a_removed_document() -> None:
-    """In clusters, also for reference documents; copies and texts that do not differ have none."""
-    texts = [WIRE.format("1.5"), WIRE.format("15"), WIRE.format("1.5") + "!", WIRE.format("15")]
-    result = nk.dedup(texts, differ="numbers", differing="flag")
-    assert [0] == result.kept
-    assert [None, "1.5 → 15", None, "1.5 → 15"] == result.clusters["differs"]
-    assert ["kept", "same-letters", "same-letters", "same-letters"] == result.clusters["reason"]
-    assert 2 == result.summary["pairs_that_differ"]
-    reference = nk.dedup(texts[1:2], differ="numbers", differing="flag", against=texts[:1], against_ids=["old"])
-    assert (["1.5 → 15"], ["same-letters-old"]) == (reference.clusters["differs"], reference.clusters["reason"])
-    assert "differs" in result.clusters.to_arrow().column_names
-    assert "differs" not in nk.dedup(texts, differ="numbers").clusters.columns
 
 
 def test_the_reason_of_equal_features_is_named() -> None:
@@ -178,14 +164,10 @@ def test_unknown_rules_are_errors(wrong: Any, message: str) -> None:
 
 
 def test_rules_need_texts_to_compare(tmp_path: Path) -> None:
-    """Rules need a verification by texts; flags need rules; stores have their own."""
+    """Rules need a verification by texts; stores have their own."""
     for verify, recipe in (("none", None), ("signature", "minhash")):
         with pytest.raises(errors.ParameterError, match="verification by texts"):
             nk.dedup(["a"], differ="numbers", verify=verify, recipe=recipe)  # type: ignore[arg-type]
-    with pytest.raises(errors.ParameterError, match="differing"):
-        nk.dedup(["a"], differing="flag")
-    with pytest.raises(errors.ParameterError, match="keep, flag"):
-        nk.dedup(["a"], differ="numbers", differing="drop")  # type: ignore[arg-type]
     for how in ({"text": "features"}, {"text": "none"}, {"verify": "none"}):
         with pytest.raises(errors.ParameterError, match="differ"):
             nk.Store.create(tmp_path / "no.store", differ="numbers", **how)  # type: ignore[arg-type]
@@ -207,7 +189,5 @@ def test_a_deduplication_follows_the_rules_of_a_store(tmp_path: Path) -> None:
         assert [0, 1] == nk.dedup(texts[:2], store=store).kept
         assert [0] == nk.dedup(texts[2:], against=store).kept
         assert [] == nk.dedup(texts[2:], against=store, differ="none").kept
-        flagged = nk.dedup(texts[2:], against=store, differ="numbers", differing="flag")
-        assert ["1.5 → 7"] == flagged.clusters["differs"]
         assert [0, 1] == nk.dedup(["!", "!"], against=store).kept
         assert [0] == nk.dedup(["!", "!"], against=store, featureless="collapse").kept

@@ -6,13 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.dedup import fingerprint_source
 from nearkin.dedup.fingerprint_source import FingerprintSource, open_fingerprints
 from nearkin.errors import InputError, ParameterError
 
@@ -150,63 +147,12 @@ def test_standard_input_is_lines_by_default() -> None:
     assert "[255   1]\n" == actual.stdout
 
 
-# NumPy files
-
-
-@pytest.mark.parametrize("batch", [2, 1 << 20])
-@pytest.mark.parametrize(
-    ("array", "bits", "expected"),
-    [
-        (np.array([1, 2**63, 3], np.uint64), None, [1, 2**63, 3]),
-        (np.array([1, -(2**63), -1], np.int64), None, [1, 2**63, 2**64 - 1]),
-        (np.array([[1], [2], [3]], np.uint64), None, [1, 2, 3]),
-        (np.array([[1, 2], [3, 4], [5, 6]], np.uint64), 128, [[1, 2], [3, 4], [5, 6]]),
-        (np.array([[1, 0], [0, 1], [255, 255]], np.uint8), None, [1, 256, 65535]),
-        (np.array([[1, 0], [0, 1], [7, 1]], np.uint8), 9, [1, 256, 263]),
-    ],
-)
-def test_arrays_of_every_kind_are_read(
-    tmp_path: Path, array: Any, bits: int | None, expected: list[Any], batch: int
-) -> None:
-    """uint64 and int64 words, packed bytes; in batches, numbered from 0 or with ids."""
-    path, ids = tmp_path / "codes.npy", tmp_path / "ids.npy"
-    np.save(path, array)
-    np.save(ids, np.array(["a", "b", "c"]))
-    with mock.patch.object(fingerprint_source, "_BATCH", batch):
-        assert ([0, 1, 2], expected, [True] * 3) == read_all(open_fingerprints([str(path)], None, "npy", bits))
-        source = open_fingerprints([str(path)], None, "npy", bits, ids=ids)
-        assert (["a", "b", "c"], expected, [True] * 3) == read_all(source)
-    assert (3, 0, 0, False) == (source.read, source.absent, source.malformed, source.numbered)
-    assert (bits or 64 if array.dtype != np.uint8 else bits or 16) == source.bits
-
-
-def test_arrays_of_another_kind_are_errors(tmp_path: Path) -> None:
-    """Floats, other shapes, files that are no arrays, ids of another length: the message has what is allowed."""
-    path, ids = tmp_path / "codes.npy", tmp_path / "ids.npy"
-    for array in (np.zeros(3), np.zeros((2, 2, 2), np.uint64), np.zeros(3, np.uint8), np.zeros(2, np.uint32)):
-        np.save(path, array)
-        with pytest.raises(InputError, match="give uint64 or int64"):
-            open_fingerprints([str(path)], None, "npy")
-    path.write_bytes(b"no array")
-    with pytest.raises(InputError, match="no NumPy array file"):
-        open_fingerprints([str(path)], None, "npy")
-    np.save(path, np.zeros(3, np.uint64))
-    np.save(ids, np.arange(2))
-    with pytest.raises(ParameterError, match="one id for each of 3 fingerprints"):
-        open_fingerprints([str(path)], None, "npy", ids=ids)
-    with pytest.raises(ParameterError, match=r"one \.npy file"):
-        open_fingerprints([str(path), str(path)], None, "npy")
-    with pytest.raises(ParameterError, match=r"one \.npy file"):
-        open_fingerprints(["-"], None, "npy")
-
-
 def test_options_that_exclude_each_other_are_errors(tmp_path: Path) -> None:
     """The message has what is allowed."""
     path = tmp_path / "codes.txt"
     path.write_text("ff\n")
     for arguments, options, message in (
-        ((None, "hex"), {"ids": path}, "npy only"),
-        ((None, "octal"), {}, "hex, int or npy"),
+        ((None, "octal"), {}, "hex or int"),
         ((None,), {}, "a recipe"),
         ((None, "hex"), {"format": "files"}, "jsonl, parquet"),
         ((RECIPE, "hex", 64), {}, "the width of the recipe, 128"),

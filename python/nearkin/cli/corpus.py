@@ -100,13 +100,13 @@ class CorpusOptions:
             report_skipped(corpus)
 
     def open_fingerprints(
-        self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None, ids: Path | None
+        self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None
     ) -> FingerprintSource:
         """Open a corpus as fingerprints; the other parameters are those of `open_fingerprints`."""
         from nearkin.dedup.fingerprint_source import open_fingerprints
 
         options = {**self._reader_options(), "column": self.text_column, "id_column": self.id_column}
-        return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **options)
+        return open_fingerprints(inputs, recipe, kind, bits, **options)
 
     def _reader_options(self) -> dict[str, Any]:
         """Return the options other than columns, as keyword arguments of `open_corpus`."""

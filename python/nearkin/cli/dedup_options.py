@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from nearkin.cli.commands import GENERAL, Options, OptionsOf, Threads
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import MATCHING, WRITING, Bits, Inputs, Json, Quiet, RecipeOption, opt, parse_recipe
+from nearkin.cli.options import MATCHING, WRITING, Bits, Inputs, Json, Overwrite, Quiet, RecipeOption, opt, parse_recipe
 from nearkin.dedup.config import KEEPING, DedupConfig, FileDedupConfig, PassagesConfig, option
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.io.base import KeptLayout
@@ -39,7 +39,7 @@ class OutputOptions:
         help="Write kept documents to one file, or to one per input with the same compression and row groups.",
         group=WRITING,
     )
-    overwrite: bool = option(False, help="Replace the output of an earlier run.", group=WRITING)
+    overwrite: Overwrite = False
     report: bool = option(
         False,
         help="Write report.html as well: a page that shows removed documents and collects labels (nearkin report -h).",
@@ -129,7 +129,7 @@ class Job:
         OptionsOf(
             DedupConfig,
             *("threshold", "radius", "recall", "measure", "verify", "differ", "max_comparisons"),
-            *("differing", "featureless", "cluster", "keep", "links"),
+            *("featureless", "cluster", "keep", "links"),
         ),
     ]
     files: Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]

@@ -27,7 +27,7 @@ from nearkin.dedup.candidates import (
     TextCandidateSource,
 )
 from nearkin.dedup.cluster import MAX_COMPARISONS
-from nearkin.dedup.distinguishers import Differing, parse_differ
+from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep
 from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.ssdeep import DigestRecipe
@@ -278,12 +278,6 @@ class DedupConfig(_ClusterOptions):
         metavar="RULES",
         choices=("numbers", "days", "signs", "symbols", "pattern:", "none"),
     )
-    differing: Differing = option(
-        "keep",
-        help="Similar texts that differ: keep all of them, or flag (remove one; clusters name the difference).",
-        group=KEEPING,
-        choices=get_args(Differing),
-    )
     featureless: Featureless = option(
         "collapse",
         help="Equal texts without a letter or digit: collapse (keep one) or keep (all).",
@@ -312,11 +306,7 @@ class DedupConfig(_ClusterOptions):
         self._resolve_measure()
         self._set(differ=() if self.differ is None else parse_differ(self.differ))
         self._set(recipe=_default_recipe() if self.recipe is None else Recipe.of(self.recipe))
-        if self.differing != "keep" and not self.differ:
-            raise bad_parameter("differing", repr(self.differing), '"keep", or rules in differ=, such as "numbers"')
-        self._check_choices(
-            verify=Verify, differing=Differing, featureless=Featureless, cluster=ClusterRule, links=ListedLinks
-        )
+        self._check_choices(verify=Verify, featureless=Featureless, cluster=ClusterRule, links=ListedLinks)
         self._set(order=parse_keep(self.keep))
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if not number or not 0 < self.threshold <= 1:
@@ -325,7 +315,7 @@ class DedupConfig(_ClusterOptions):
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
         self._set(candidate_source=self._build_source(), comparison=None)
         if self.verify != "signature" and self.verify != "none":
-            self._set(comparison=TextMeasure(self.recipe, self.verify, self.rules))
+            self._set(comparison=TextMeasure(self.recipe, self.verify, self.differ))
         elif self.differ:
             value = f"{', '.join(self.differ)} with verify={self.verify}"
             raise bad_parameter("differ", value, "rules with a verification by texts: jaccard, containment or indel")
@@ -366,11 +356,6 @@ class DedupConfig(_ClusterOptions):
             args.setdefault(name, getattr(settings, name))
         settings.check_verify(args["verify"], parse_differ(args["differ"]))
         return cls(candidates="family", **args)
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """Rules by which similar texts are no matches."""
-        return self.differ if self.differing == "keep" else ()
 
     def skipped_warning(self, skipped: int) -> str:
         """Return the warning of a run that left comparisons out, with what to change."""
@@ -465,7 +450,6 @@ class FileDedupConfig(_ClusterOptions):
     verify: ClassVar[str] = "score"
     comparison: ClassVar[None] = None
     differ: ClassVar[tuple[str, ...]] = ()
-    differing: ClassVar[Differing] = "keep"
     featureless: ClassVar[Featureless] = "keep"
     max_comparisons: ClassVar[int] = MAX_COMPARISONS
     near_misses: ClassVar[int] = 0

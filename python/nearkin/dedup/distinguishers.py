@@ -18,14 +18,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from nearkin._core import particulars
 from nearkin.dedup.candidates import TextBatch
 from nearkin.errors import bad_parameter
-
-Differing = Literal["keep", "flag"]
-"""Treatment of similar documents that differ: keep each, or remove one and report the difference."""
 
 NAMES = ("numbers", "days", "signs", "symbols")
 """Rules by name; `pattern:REGEX` is the other kind."""

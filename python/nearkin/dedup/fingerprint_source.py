@@ -2,15 +2,13 @@
 
 A `FingerprintSource` is iterated once, in batches of names (ids, or row numbers) and fingerprints. Texts are read
 through `nearkin.io`; a text without features has no fingerprint. Existing fingerprints are numbers in a column; or in
-plain text one per line, optionally after an id and a tab, where `-` and an empty line mean none; or a NumPy file.
+plain text one per line, optionally after an id and a tab, where `-` and an empty line mean none.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -19,14 +17,13 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.simhash import as_fingerprints
-from nearkin.index.fingerprints import from_bytes, from_signed
 from nearkin.io import BadRecord, Batch, Corpus, open_corpus
 from nearkin.io.corpus import DefaultColumn
 from nearkin.io.values import MAX_MALFORMED
 from nearkin.recipe import Recipe
 
-_BATCH = 1 << 20
-"""Rows of a NumPy file in a batch."""
+_BASES = {"hex": (16, "hexadecimal"), "int": (10, "decimal")}
+"""The base of existing fingerprints by kind, and its name."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +60,10 @@ class FingerprintSource:
         Width of the fingerprints.
     recipe : Recipe or None
         The recipe of texts; None for existing fingerprints.
-    corpus : Corpus or None
-        The open corpus; None for a NumPy file.
-    paths : list of Path
-        The input files.
+    corpus : Corpus
+        The open corpus.
+    kind : {None, "hex", "int"}
+        The form of existing fingerprints; None for texts.
     numbered : bool
         True if names are row numbers; valid after the first batch.
     ids_are_text : bool
@@ -75,13 +72,10 @@ class FingerprintSource:
         Number of rows so far, and of rows without a fingerprint.
     """
 
-    def __init__(self, bits: int, recipe: Recipe | None, corpus: Corpus | None, paths: list[Path]) -> None:
-        self.bits = bits
-        self.recipe = recipe
-        self.corpus = corpus
-        self.paths = paths
-        self.numbered = corpus is not None and corpus.id_column is None and corpus.format != "files"
-        self.ids_are_text = corpus is not None and corpus.format in ("csv", "tsv", "txt")
+    def __init__(self, bits: int, recipe: Recipe | None, corpus: Corpus, kind: str | None) -> None:
+        self.bits, self.recipe, self.corpus, self.kind = bits, recipe, corpus, kind
+        self.numbered = corpus.id_column is None and corpus.format != "files"
+        self.ids_are_text = corpus.format in ("csv", "tsv", "txt")
         self.read = 0
         self.absent = 0
 
@@ -91,61 +85,38 @@ class FingerprintSource:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.corpus is not None:
-            self.corpus.close()
+        self.corpus.close()
 
     def __iter__(self) -> Iterator[FingerprintBatch]:
-        for batch in self._batches():
+        for texts in self.corpus.batches():
+            batch = self._parse(texts) if self.recipe is None else self._hash(texts, self.recipe)
             self.read += len(batch)
             self.absent += len(batch) - int(np.count_nonzero(batch.present))
             yield batch
-
-    def refuse(self, row: int, reason: str) -> None:
-        """Count a row of the corpus, from 0, as a malformed record; raise an error in strict mode."""
-        if self.corpus is not None:
-            place = str(self.corpus.paths[0]) if len(self.corpus.paths) == 1 else "the inputs"
-            self.corpus.malformed.add_row(BadRecord(place, row + 1, reason, unit="row"))
-
-    @property
-    def malformed(self) -> int:
-        """Number of malformed records so far."""
-        return 0 if self.corpus is None else self.corpus.malformed.count
-
-    def _batches(self) -> Iterator[FingerprintBatch]:
-        raise NotImplementedError
-
-
-class HashedTextSource(FingerprintSource):
-    """Hashed texts of a corpus."""
-
-    def _batches(self) -> Iterator[FingerprintBatch]:
-        if self.corpus is None or self.recipe is None:
-            return
-        for batch in self.corpus.batches():
-            values, counts = self.recipe.core.fingerprints(batch.texts)
-            yield FingerprintBatch(batch.ids.to_list(), as_fingerprints(values, self.recipe), counts > 0, batch.texts)
-
-
-class NumberSource(FingerprintSource):
-    """Numbers in a column or in lines."""
-
-    base = 16
-
-    def _batches(self) -> Iterator[FingerprintBatch]:
-        if self.corpus is None:
-            return
-        for batch in self.corpus.batches():
-            yield self._parse(batch, self.corpus.format)
-        if self.read == self.absent and self.corpus.malformed.count:
+        if self.kind is not None and self.read == self.absent and self.malformed:
             # A wrong width or base must not result in an empty output.
             first = self.corpus.malformed.first[0]
             reason = f"none of {self.read} records has a fingerprint; the first: {first}"
             raise InputError(reason, place=first.file, file=first.file, line=first.line, reason=reason)
 
-    def _parse(self, batch: Batch, format: str) -> FingerprintBatch:
+    def refuse(self, row: int, reason: str) -> None:
+        """Count a row of the corpus, from 0, as a malformed record; raise an error in strict mode."""
+        place = str(self.corpus.paths[0]) if len(self.corpus.paths) == 1 else "the inputs"
+        self.corpus.malformed.add_row(BadRecord(place, row + 1, reason, unit="row"))
+
+    @property
+    def malformed(self) -> int:
+        """Number of malformed records so far."""
+        return self.corpus.malformed.count
+
+    def _hash(self, batch: Batch, recipe: Recipe) -> FingerprintBatch:
+        values, counts = recipe.core.fingerprints(batch.texts)
+        return FingerprintBatch(batch.ids.to_list(), as_fingerprints(values, recipe), counts > 0, batch.texts)
+
+    def _parse(self, batch: Batch) -> FingerprintBatch:
         names = batch.ids.to_list()
         values = list(batch.texts)
-        if format == "txt":
+        if self.corpus.format == "txt":
             fields = [value.rpartition("\t") for value in values]
             if self.read == 0:
                 # The first line that is not empty determines whether lines have ids.
@@ -172,75 +143,18 @@ class NumberSource(FingerprintSource):
     def _parse_number(self, text: str, row: int) -> int | None:
         if text in ("", "-"):
             return None
+        base, name = _BASES[str(self.kind)]
         # int() accepts signs, underscores and digits of other scripts.
         if text.isascii() and text.isalnum():
             try:
-                number = int(text, self.base)
+                number = int(text, base)
             except ValueError:
                 number = -1
             if 0 <= number < 1 << self.bits:
                 return number
-        kind = "hexadecimal" if self.base == 16 else "decimal"
         shown = text if len(text) <= 40 else text[:40] + "..."
-        self.refuse(row, f"{shown!r} is no {kind} number below 2**{self.bits}")
+        self.refuse(row, f"{shown!r} is no {name} number below 2**{self.bits}")
         return None
-
-
-class DecimalSource(NumberSource):
-    """Decimal numbers."""
-
-    base = 10
-
-
-class ArraySource(FingerprintSource):
-    """A NumPy file, read through a memory map."""
-
-    def __init__(self, codes: NDArray[Any], bits: int, ids: NDArray[Any] | None, paths: list[Path]) -> None:
-        super().__init__(bits, None, None, paths)
-        self.numbered = ids is None
-        self._codes = codes
-        self._ids = ids
-
-    def _batches(self) -> Iterator[FingerprintBatch]:
-        for first in range(0, len(self._codes), _BATCH):
-            codes = np.asarray(self._codes[first : first + _BATCH])
-            if codes.dtype == np.uint8:
-                codes = from_bytes(codes, self.bits)
-            elif codes.dtype.kind == "i":
-                codes = from_signed(codes)
-            names: Sequence[int | str] = range(first, first + len(codes))
-            if self._ids is not None:
-                names = self._ids[first : first + _BATCH].tolist()
-            yield FingerprintBatch(names, np.ascontiguousarray(codes, np.uint64), np.ones(len(codes), bool))
-
-
-def _load(path: str | os.PathLike[str]) -> NDArray[Any]:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
-    except (ValueError, EOFError) as error:
-        reason = f"no NumPy array file ({error}); write it with numpy.save"
-        raise InputError(f"{path}: {reason}", place=str(path), reason=reason) from None
-
-
-def _open_array(inputs: Sequence[str], bits: int | None, ids: Path | None) -> ArraySource:
-    if len(inputs) != 1 or inputs[0] == "-":
-        raise bad_parameter("inputs", " ".join(inputs), "one .npy file")
-    path = Path(inputs[0])
-    codes = _load(path)
-    shape = "uint64 or int64 of shape (n,) or (n, words), or uint8 of shape (n, bytes)"
-    words = codes.dtype in (np.uint64, np.int64) and codes.ndim in (1, 2)
-    if not words and not (codes.dtype == np.uint8 and codes.ndim == 2):
-        reason = f"an array of {codes.dtype} of shape {codes.shape}; give {shape}"
-        raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
-    if bits is None:
-        columns = codes.shape[1] if codes.ndim == 2 else 1
-        bits = (64 if words else 8) * columns
-    if codes.ndim == 2 and words and codes.shape[1] == 1:
-        codes = codes.reshape(-1)
-    names = None if ids is None else _load(ids)
-    if names is not None and names.shape != codes.shape[:1]:
-        raise bad_parameter("ids", f"{ids} of shape {names.shape}", f"one id for each of {len(codes)} fingerprints")
-    return ArraySource(codes, bits, names, [path])
 
 
 def open_fingerprints(
@@ -252,7 +166,6 @@ def open_fingerprints(
     format: str | None = None,
     column: str | None = None,
     id_column: str | None = None,
-    ids: Path | None = None,
     strict: bool = False,
     max_malformed: float = MAX_MALFORMED,
     encoding: str | None = None,
@@ -264,19 +177,17 @@ def open_fingerprints(
     Parameters
     ----------
     inputs : sequence of str
-        As `nearkin.io.open_corpus` takes them; one .npy file for `fingerprints="npy"`.
+        As `nearkin.io.open_corpus` takes them.
     recipe : Recipe or None
         The recipe of texts; not needed for existing fingerprints.
-    fingerprints : {None, "hex", "int", "npy"}
+    fingerprints : {None, "hex", "int"}
         None for texts.
     bits : int, optional
-        Width of existing fingerprints; default 64 for numbers, the array's for npy.
+        Width of existing fingerprints; default 64.
     format, id_column, strict, max_malformed, encoding, delimiter, html
         As for `nearkin.io.open_corpus`; numbers from standard input are lines of text by default.
     column : str, optional
         Column of the text (default `text`) or of the fingerprint (default `fingerprint`).
-    ids : Path, optional
-        For npy: a file with one id per row.
 
     Raises
     ------
@@ -295,17 +206,8 @@ def open_fingerprints(
     ...     [(batch.names, batch.codes.tolist(), batch.present.tolist()) for batch in source]
     [(['a', 'b'], [255, 0], [True, False])]
     """
-    if fingerprints == "npy":
-        return _open_array(inputs, bits if bits is not None or recipe is None else recipe.bits, ids)
-    if ids is not None:
-        raise bad_parameter("ids", str(ids), "ids with --fingerprints npy only; other inputs have their own")
-    kinds: dict[str | None, type[FingerprintSource]] = {
-        None: HashedTextSource,
-        "hex": NumberSource,
-        "int": DecimalSource,
-    }
-    if fingerprints not in kinds:
-        raise bad_parameter("fingerprints", fingerprints, "hex, int or npy")
+    if fingerprints not in (None, *_BASES):
+        raise bad_parameter("fingerprints", fingerprints, "hex or int")
     if fingerprints is None and recipe is None:
         raise bad_parameter("recipe", None, "a recipe to hash texts by")
     if fingerprints is not None and format is None and any(name == "-" for name in inputs):
@@ -328,4 +230,4 @@ def open_fingerprints(
     if bits is not None and bits != width:
         corpus.close()
         raise bad_parameter("bits", bits, f"the width of the recipe, {width}")
-    return kinds[fingerprints](width, recipe if fingerprints is None else None, corpus, corpus.paths)
+    return FingerprintSource(width, recipe if fingerprints is None else None, corpus, fingerprints)

@@ -60,9 +60,8 @@ def check_sink(store: DedupSink, against: object, config: AnyDedupConfig) -> Non
         own, value = getattr(settings, name), getattr(config, name)
         if own != value:
             raise mismatch(name, f"the store's {own}", value)
-    rules = config.differ if config.differing == "keep" else ()
-    if sorted(settings.differ) != sorted(rules):
-        own, value = (", ".join(names) or "none" for names in (settings.differ, rules))
+    if sorted(settings.differ) != sorted(config.differ):
+        own, value = (", ".join(names) or "none" for names in (settings.differ, config.differ))
         raise mismatch("differ", f"the store's {own}", value)
 
 

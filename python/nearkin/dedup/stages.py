@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from nearkin.dedup.candidates import Ordinals
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.config import AnyDedupConfig, Featureless
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
-from nearkin.dedup.distinguishers import differences
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.keep import KeepKey, keep_order, missing_warnings
 from nearkin.dedup.labels import PairLabels
@@ -32,7 +30,6 @@ from nearkin.dedup.result import (
     DedupResult,
     Representatives,
     TableBuilder,
-    cluster_members,
     representative_links,
 )
 from nearkin.dedup.summary import (
@@ -46,9 +43,6 @@ from nearkin.dedup.summary import (
 )
 from nearkin.errors import warn_caller
 from nearkin.progress import Progress, ticker
-
-_PAIRS = 4096
-"""Pairs whose texts are looked up at once to describe their differences."""
 
 
 def run_stages(
@@ -207,8 +201,6 @@ def make_result(
     tables = TableBuilder(source, new, reference, chosen)
     by_features = config.comparison is not None and config.comparison.measure == "jaccard"
     clusters = tables.clusters(by_features=by_features)
-    if config.differ and config.differing == "flag":
-        clusters.with_column("differs", _describe_differences(new, reference, chosen, config.differ))
     pairs = representative_links(clusters)
     skipped = assignment.skipped
     n = len(chosen)
@@ -245,42 +237,6 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     return Representatives(collapsed.rows, by[collapsed.original], similarity[collapsed.original], copy_of)
 
 
-def _describe_differences(
-    new: HashedDocuments, reference: ReferenceCorpus | None, chosen: Representatives, rules: Sequence[str]
-) -> list[str | None]:
-    """Return for each row of the clusters table the difference of its document and the representative, if any."""
-    members, _ = cluster_members(chosen)
-    representative = chosen.by[members]
-    result: list[str | None] = [None] * len(members)
-    # Copies of one content, and representatives themselves, do not differ.
-    compared = np.flatnonzero((representative != members) & (representative != chosen.copy_of[members]))
-    for start in range(0, len(compared), _PAIRS):
-        chunk = compared[start : start + _PAIRS]
-        sides = (_look_up(new, reference, chosen, side[chunk]) for side in (representative, members))
-        for row, difference in zip(chunk.tolist(), differences(rules, *sides), strict=True):
-            result[row] = difference
-    return result
-
-
-def _look_up(
-    new: HashedDocuments, reference: ReferenceCorpus | None, chosen: Representatives, positions: Ordinals
-) -> list[str | None]:
-    """Return the texts of new documents by position in keep order, and of reference documents after them."""
-    n = len(chosen)
-    texts: list[str | None] = [None] * len(positions)
-    rows = np.where(positions < n, chosen.rows[np.minimum(positions, n - 1)], positions - n)
-    look_ups: list[tuple[Any, NDArray[np.bool_]]] = [(new.look_up, positions < n)]
-    if reference is not None:
-        look_ups.append((reference.texts, positions >= n))
-    for look_up, selected in look_ups:
-        distinct = np.unique(rows[selected])
-        batch = look_up(distinct) if len(distinct) else []
-        strings = batch.to_pylist() if hasattr(batch, "to_pylist") else list(batch)
-        for at in np.flatnonzero(selected).tolist():
-            texts[at] = strings[int(np.searchsorted(distinct, rows[at]))]
-    return texts
-
-
 def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], list[str]]:
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
     # Without a comparison of features, equal features are not detected.
@@ -294,7 +250,7 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
         "threshold": config.threshold,
         **family,
         "verify": config.verify,
-        **({"differ": list(config.differ), "differing": config.differing} if config.differ else {}),
+        **({"differ": list(config.differ)} if config.differ else {}),
         "featureless": config.featureless,
         "cluster": config.cluster,
         "keep": config.keep,
@@ -333,8 +289,7 @@ def _summarize(
         "skipped": skipped,
     }
     if config.differ:
-        flagged = [difference for difference in clusters.compact.get("differs", ()) if difference is not None]
-        summary["pairs_that_differ"] = len(flagged) if config.differing == "flag" else assignment.differing
+        summary["pairs_that_differ"] = assignment.differing
     if labels is not None:
         summary["labels"] = labels.counts(assignment.kept_apart)
     if "source" in new.columns:

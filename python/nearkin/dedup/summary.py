@@ -86,12 +86,11 @@ class Summary(RunSummary, total=False):
     sampled documents, of kept documents, and of pairs. `labels` counts labelled pairs: same, different, unsure and
     contradictory; `kept_apart` counts different pairs that would have been in one cluster; `equal` those of equal
     contents, which are not separated; `unknown_ids` labelled ids of no document. With rules of `differ`,
-    `pairs_that_differ` counts similar pairs that were separated, or that lost one document.
+    `pairs_that_differ` counts similar pairs that were separated.
     """
 
     sketch_size: int
     differ: list[str]
-    differing: str
     featureless: str
     cluster: str
     without_features: int

@@ -21,7 +21,6 @@ from typing import Any, Literal
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLinks, Verify
 from nearkin.dedup.constraints import read_constraints
-from nearkin.dedup.distinguishers import Differing
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import column_key, values_by_column
@@ -56,7 +55,6 @@ def dedup(
     measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
-    differing: Differing = "keep",
     featureless: Featureless | None = None,
     cluster: ClusterRule = "absorb",
     keep: str = "first",
@@ -115,11 +113,8 @@ def dedup(
     differ : str or iterable of str, optional
         Rules by which similar texts differ: "numbers", "days", "signs", "symbols", separated by commas, or
         "pattern:REGEX" (see `dedup.distinguishers`). Two texts differ if each has such an item that the other does not
-        have: "1.5 percent" and "15 percent", whose letters are the same. "none" ignores the rules of a store.
-    differing : {"keep", "flag"}, default "keep"
-        With `differ`: "keep" treats texts that differ as no matches, so both are kept, and the summary counts such
-        pairs. "flag" ignores the rules when it removes documents, and reports differences in the column `differs` of
-        `clusters`.
+        have: "1.5 percent" and "15 percent", whose letters are the same. Texts that differ are no matches,
+        so both are kept, and the summary counts such pairs. "none" ignores the rules of a store.
     featureless : {"collapse", "keep"}, optional
         Treatment of equal texts without features ("!!!", the empty text; None counts as empty): keep one of them
         ("collapse", the default), or all. They are never compared with other texts.
@@ -223,7 +218,6 @@ def dedup(
         measure=measure,
         verify=verify,
         differ=differ,
-        differing=differing,
         featureless=featureless,
         cluster=cluster,
         keep=keep,

@@ -488,9 +488,8 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
         counts = f"{count_of(summary['candidates'], 'candidate')}, {summary['verified']:,} of them compared"
         yield f"Pairs that {_describe_candidates(summary)} are candidates: {counts}."
     if summary.get("pairs_that_differ"):
-        action = "both are kept" if summary["differing"] == "keep" else "one of each is removed"
         number, names = count_of(summary["pairs_that_differ"], "near-duplicate pair"), ", ".join(summary["differ"])
-        yield f"{number} differ in {names}: {action}."
+        yield f"{number} differ in {names}: both are kept."
     if summary.get("labels"):
         yield f"Labels kept both documents of {count_of(summary['labels']['kept_apart'], 'pair')}."
     if older := sum(count for reason, count in summary["removed_by_reason"].items() if reason.endswith("-old")):
