@@ -121,11 +121,12 @@ def test_compare_shows_the_measures_of_other_programs() -> None:
     assert "trigrams     0.6667" in shown
 
 
-def test_compare_shows_as_many_features_as_wanted() -> None:
-    """--show limits the listed features; the others are counted."""
-    options = ("compare", "--text", "how are u?", "how are you?")
-    assert "only in b    'arey' and 2 more" in call(*options, "--show", "1").lines
-    assert "only in a    none" in call("compare", "--text", "the same", "the same").lines
+def test_compare_shows_ten_features() -> None:
+    """The others are counted."""
+    words = [f"word{i}" for i in range(12)]
+    lines = call("compare", "--text", "same", " ".join(["same", *words]), "--recipe", "word:1").lines
+    listed = ", ".join(map(repr, words[:10]))
+    assert ["only in a    none", f"only in b    {listed} and 2 more"] == lines[-2:]
 
 
 @pytest.mark.parametrize("texts", [("...", "some words"), ("some words", ""), ("", "")])
@@ -140,14 +141,6 @@ def test_compare_of_a_text_without_letters_has_no_distance(texts: tuple[str, str
         assert f"{name:<12} none: a text without any letter" in lines
     assert sum(name != "some words" for name in texts) == sum(bool(re.search("none +[ab]$", line)) for line in lines)
     assert not any("0000000000000000" in line for line in lines)
-
-
-def test_compare_shows_no_negative_number_of_features() -> None:
-    """--show must not be negative."""
-    for show in ("-1", "many"):
-        assert 2 == call("compare", "--text", "a", "b", "--show", show).code
-    lines = call("compare", "--text", "how are u?", "how are u?!some", "--show", "0").lines
-    assert {"only in a    none", "only in b    4, not shown"} <= set(lines)
 
 
 def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:

@@ -259,8 +259,8 @@ def test_globs_and_folders_of_requests(tmp_path: Path) -> None:
     assert ["18"] == [line.split("\t")[0] for line in call("urls", tmp_path / "logs").lines]
     assert ["9"] == [line.split("\t")[0] for line in call("urls", tmp_path / "logs" / "*.log").lines]
     (tmp_path / "empty").mkdir()
-    assert "empty has no files" in call("urls", tmp_path / "empty").err
-    assert "*.gz matches no file" in call("urls", tmp_path / "*.gz").err
+    assert "empty: the folder has no files" in call("urls", tmp_path / "empty").err
+    assert "*.gz: no file matches" in call("urls", tmp_path / "*.gz").err
 
 
 def test_fields_that_no_record_has_are_said(tmp_path: Path) -> None:
@@ -293,19 +293,6 @@ def test_a_state_changes_only_with_its_output(app_log: Path, tmp_path: Path) -> 
     before = (tmp_path / "state").read_bytes()
     assert 1 == call("lines", app_log, "--state", tmp_path / "state", "--out", tmp_path / "none" / "p.jsonl").code
     assert before == (tmp_path / "state").read_bytes()
-
-
-def test_trackers_go_in_matching_too(tmp_path: Path) -> None:
-    urls = written(tmp_path / "urls", [f"/a/{n}?utm_source=x{n}" for n in range(9)])
-    for option, name in (("--out", "p.jsonl"), ("--state", "state")):
-        assert 0 == call("urls", urls, "--drop-trackers", option, tmp_path / name).code
-        result = call("urls", urls, "--drop-trackers", "--match", tmp_path / name)
-        assert {"/a/{int}"} == {line.split("\t")[2] for line in result.lines}
-    # Those of a state are its own.
-    assert 0 == len(call("urls", urls, "--match", tmp_path / "state", "--new").lines)
-    done = call("urls", urls, "--support", "3", "--match", tmp_path / "state")
-    assert 2 == done.code
-    assert "support" in done.err
 
 
 def test_a_column_of_a_log_is_refused(access_log: Path, payloads: Path) -> None:

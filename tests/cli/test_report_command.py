@@ -47,8 +47,8 @@ def test_a_report_of_an_older_run(crawl: Path, tmp_path: Path) -> None:
     out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     assert not (out / "near.jsonl").exists()
-    done = call("report", out, "--json")
-    assert done.json() == {"report": str(out / "report.html"), "bytes": (out / "report.html").stat().st_size}
+    done = call("report", out)
+    assert done.out == f"{out / 'report.html'}: {(out / 'report.html').stat().st_size / 1e6:.1f} MB\n"
     assert "did not look for near misses" in (out / "report.html").read_text()
     assert "report.html" in json.loads((out / "summary.json").read_text())["files"]
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q", "--overwrite").code

@@ -250,12 +250,12 @@ def _spark(engine: Engine) -> Iterator[Any]:
             log = Path(folder) / "log4j2.properties"
             log.write_text(_LOG if engine.is_local else _CLUSTER_LOG)
             options = f"{options} -Dlog4j2.configurationFile={log.as_uri()}".strip()
-        with (
-            _environment({**variables, "SPARK_SUBMIT_OPTS": options}),
-            _keep_interrupt_handler(),
-            convert_engine_errors(),
-        ):
+        handler = signal.getsignal(signal.SIGINT)
+        with _environment({**variables, "SPARK_SUBMIT_OPTS": options}), convert_engine_errors():
             session = builder.getOrCreate()
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            # The handler of pyspark would call the engine during a call to it.
+            signal.signal(signal.SIGINT, handler)
     try:
         yield session
     finally:
@@ -324,17 +324,6 @@ def _check_java() -> None:
     if match is not None and int(match[1]) < _MIN_JAVA:
         reason = f"{program} is Java {match[1]}; --engine spark needs {_MIN_JAVA} or newer"
         raise EngineError(f"{reason}: {mend}", reason=reason)
-
-
-@contextmanager
-def _keep_interrupt_handler() -> Iterator[None]:
-    """Restore the handler of SIGINT after the context: that of pyspark calls the engine during a call to it."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if before is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,11 +17,13 @@ from nearkin.notebook import short
 
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
-    from nearkin.text.edits import Edits
 
 app = Commands()
 idf = Commands("idf", "Inverse document frequencies of a corpus.")
 
+_Result = TypeVar("_Result")
+_MAX_FEATURES = 10
+"""Maximum number of differing features that are shown."""
 _MAX_STRETCH = 40
 """Characters that are shown at either end of a long stretch."""
 
@@ -56,7 +59,6 @@ def compare(
     text: Annotated[bool, opt("The arguments are texts, not files.", "--text")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,
-    show: Annotated[int, opt("Number of differing features to show.", min=0)] = 10,
     as_json: Json = False,
 ) -> None:
     """Show how similar two texts are: distance, similarities, edits, and the features that differ.
@@ -68,7 +70,9 @@ def compare(
     nearkin compare old.txt new.txt
     nearkin compare --text 'how are u?' 'how are you?'
     """
+    from nearkin.dedup.distinguishers import NAMES, differences
     from nearkin.explain import parse_digest_recipe
+    from nearkin.text.edits import common_substring, edits
 
     if parse_digest_recipe(recipe) is not None:
         files = "nearkin ssdeep compare A B or nearkin explain --files --recipe ssdeep A B"
@@ -79,8 +83,9 @@ def compare(
     similarities = _similarities(texts, parsed)
     features = [parsed.features_of(value) for value in texts]
     only = [[name for name in features[i] if name not in features[1 - i]] for i in range(2)]
-    differs = _differences(texts)
-    edited, common = _edits(texts)
+    differs = {rule: each for rule in NAMES if (each := differences([rule], [texts[0]], [texts[1]])[0]) is not None}
+    edited = _or_warn("edits are", edits, *texts)
+    common = _or_warn("the longest common string is", common_substring, *texts)
     if as_json:
         about = {"recipe": str(parsed), "fingerprints": fingerprints, "bits": parsed.bits, "distance": distance}
         about |= {**similarities, "differs": differs}
@@ -94,28 +99,26 @@ def compare(
         say_json({**about, **counts, "only_a": only[0], "only_b": only[1]})
         return
     none = "none: a text without any letter"
-    say(f"recipe       {parsed}")
-    for side, name in zip("ab", fingerprints, strict=True):
-        say(f"{'fingerprint' if side == 'a' else '':<12} {name or 'none':<{parsed.bits // 4}}  {side}")
-    say(f"distance     {none if distance is None else f'{distance} of {parsed.bits} bits'}")
-    for measure, value in similarities.items():
-        say(f"{measure.replace('_', ' '):<12} {none if value is None else f'{value:.4f}'}")
-    for rule, difference in differs.items():
-        say(f"{rule:<12} differ: {printable(difference)}")
+    shown = {"recipe": str(parsed)}
+    shown |= {
+        label: f"{name or 'none':<{parsed.bits // 4}}  {side}"
+        for label, name, side in zip(("fingerprint", ""), fingerprints, "ab", strict=True)
+    }
+    shown["distance"] = none if distance is None else f"{distance} of {parsed.bits} bits"
+    shown |= {name.replace("_", " "): none if value is None else f"{value:.4f}" for name, value in similarities.items()}
+    shown |= {rule: f"differ: {printable(difference)}" for rule, difference in differs.items()}
     if edited is not None:
         operations = f"{edited.insertions} inserted, {edited.deletions} deleted, {edited.substitutions} substituted"
-        say(f"edits        {edited.distance}: {operations}")
+        shown["edits"] = f"{edited.distance}: {operations}"
     if common is not None:
-        say(f"common       {len(common)} characters in a row: '{printable(_shorten(common))}'")
+        shown["common"] = f"{len(common)} characters in a row: '{printable(_shorten(common))}'"
     if edited is not None:
-        say(
-            "aligned      "
-            + "".join(_mark(piece.kind, _shorten(piece.a), _shorten(piece.b)) for piece in edited.pieces)
-        )
+        shown["aligned"] = "".join(_mark(piece.kind, _shorten(piece.a), _shorten(piece.b)) for piece in edited.pieces)
     shared = len(features[0]) - len(only[0])
-    say(f"features     {len(features[0])} in a, {len(features[1])} in b, {shared} in both")
-    for side, missing in zip("ab", only, strict=True):
-        say(f"only in {side}    {_list_features(missing, show)}")
+    shown["features"] = f"{len(features[0])} in a, {len(features[1])} in b, {shared} in both"
+    shown |= {f"only in {side}": _list_features(missing) for side, missing in zip("ab", only, strict=True)}
+    for label, text in shown.items():
+        say(f"{label:<12} {text}")
 
 
 @app.add()
@@ -253,15 +256,12 @@ def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | N
     from nearkin.dedup.verify import Measure, baselines, similarity
     from nearkin.text.edits import positional_similarity
 
-    measures: tuple[Measure, ...] = ("jaccard", "containment", "indel")
-    values: dict[str, float | None] = {}
-    for measure in measures:
-        try:
-            values[measure] = float(similarity(list(texts), [0], [1], recipe=recipe, measure=measure)[0])
-        except ParameterError as error:  # noqa: PERF203
-            if measure != "indel":
-                raise
-            warn(f"indel is left out: {error}")
+    def measured(measure: Measure) -> float:
+        return float(similarity(list(texts), [0], [1], recipe=recipe, measure=measure)[0])
+
+    values: dict[str, float | None] = {"jaccard": measured("jaccard"), "containment": measured("containment")}
+    if (indel := _or_warn("indel is", measured, "indel")) is not None:
+        values["indel"] = indel
     others = baselines(*texts)
     if "levenshtein" not in others:
         warn("levenshtein is left out: the lengths of the texts multiply to more than 2**34; compare parts")
@@ -272,28 +272,13 @@ def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | N
     return values
 
 
-def _differences(texts: tuple[str, str]) -> dict[str, str]:
-    """Return the difference of two texts by each rule by which they differ."""
-    from nearkin.dedup.distinguishers import NAMES, differences
-
-    values = {rule: differences([rule], [texts[0]], [texts[1]])[0] for rule in NAMES}
-    return {rule: difference for rule, difference in values.items() if difference is not None}
-
-
-def _edits(texts: tuple[str, str]) -> tuple[Edits | None, str | None]:
-    """Return the edits between two texts and their longest common string; None, with a warning, for long texts."""
-    from nearkin.text.edits import common_substring, edits
-
-    edited, common = None, None
+def _or_warn(name: str, call: Callable[..., _Result], *arguments: Any) -> _Result | None:
+    """Return the result of a call; None, with a warning, for texts that are too long for it."""
     try:
-        edited = edits(*texts)
+        return call(*arguments)
     except ParameterError as error:
-        warn(f"edits are left out: {error}")
-    try:
-        common = common_substring(*texts)
-    except ParameterError as error:
-        warn(f"the longest common string is left out: {error}")
-    return edited, common
+        warn(f"{name} left out: {error}")
+        return None
 
 
 def _shorten(text: str) -> str:
@@ -303,12 +288,10 @@ def _shorten(text: str) -> str:
     return f"{text[:_MAX_STRETCH]} … {len(text) - 2 * _MAX_STRETCH:,} characters … {text[-_MAX_STRETCH:]}"
 
 
-def _list_features(names: list[str], limit: int) -> str:
+def _list_features(names: list[str]) -> str:
     """Return the first features, and the number of the others."""
-    if names and not limit:
-        return f"{len(names)}, not shown"
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return (", ".join(repr(name) for name in names[:limit]) or "none") + more
+    more = f" and {len(names) - _MAX_FEATURES} more" if len(names) > _MAX_FEATURES else ""
+    return (", ".join(map(repr, names[:_MAX_FEATURES])) or "none") + more
 
 
 def _mark(kind: str, a: str, b: str) -> str:

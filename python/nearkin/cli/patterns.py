@@ -6,7 +6,6 @@ nothing, and prints the pattern of each item from an earlier run.
 
 from __future__ import annotations
 
-import glob
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -19,10 +18,10 @@ import typer
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import NO_MATCH, progress_bars, say, say_json, say_row, show_table, warn
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
-from nearkin.cli.options import WRITING, Inputs, opt
+from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt
 from nearkin.dedup.config import option
 from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, printable
-from nearkin.io.inputs import check_stream
+from nearkin.io.inputs import check_stream, resolve
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,8 +99,8 @@ class PatternOptions:
     export: str | None = option(
         None, help="Write the patterns as openapi, regex or modsecurity.", group=WRITING, choices=_EXPORTS
     )
-    as_json: bool = option(False, help="Print JSON, one object per line.", group=WRITING, flag="--json")
-    quiet: bool = option(False, help="Print no progress and no summary.", group=WRITING, flag="-q")
+    as_json: Json = False
+    quiet: Quiet = False
 
     def check(self) -> None:
         """Raise ParameterError for options that exclude one another, before anything is read."""
@@ -145,12 +144,6 @@ def urls(
     client_column: Annotated[
         str | None, opt("Field of the client in JSON (URLs of few clients are noise).", group=READING)
     ] = None,
-    support: Annotated[
-        int | None, opt("Minimum number of requests of a pattern.", group=_PATTERNS, show_default=False)
-    ] = None,
-    drop_trackers: Annotated[
-        bool, opt("Leave out utm_source, gclid and the like.", "--drop-trackers", group=_PATTERNS)
-    ] = False,
 ) -> None:
     """Print the patterns of a site's URLs, most requests first: count, share, id, pattern, separated by tabs.
 
@@ -169,11 +162,8 @@ def urls(
         raise bad_parameter("export", repr(options.export), ", ".join(_EXPORTS))
     fields = Fields(url_column, method_column, options.time_column, client_column)
     reader = RequestReader(_list_logs(inputs), format=format, fields=fields)  # type: ignore[arg-type]  # The reader checks it.
-    parameters: dict[str, Any] = {} if support is None else {"support": support}
-    if drop_trackers:
-        parameters["drop_trackers"] = True
     limit = parse_max_malformed(malformed.get("max_malformed"))
-    run(UrlPatterns, lambda: _requests(reader, fields, limit), options, **parameters)
+    run(UrlPatterns, lambda: _requests(reader, fields, limit), options)
 
 
 @app.add(omit=["export"])
@@ -231,11 +221,11 @@ def payloads(
         if value is not None:
             raise bad_parameter(name, value, "it without --queue, which prints and learns nothing")
     options.check()
-    model = PayloadGroups() if options.match is None else _load(PayloadGroups, options.match, {})
+    model = PayloadGroups() if options.match is None else _load(PayloadGroups, options.match)
     _print_queue(model, open_payloads, as_json=options.as_json)
 
 
-def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, **parameters: Any) -> None:
+def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions) -> None:
     """Learn, match, compare or export patterns, as the options say.
 
     Parameters
@@ -245,19 +235,16 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, **
     open_items : callable
         Opens the items.
     options : PatternOptions
-    **parameters
-        Parameters of the class.
     """
     options.check()
     if options.match is not None:
-        _match(_load(kind, options.match, parameters), open_items, options)
+        _match(_load(kind, options.match), open_items, options)
         return
     older = None if options.since is None else _load_table(kind, options.since)
-    model = kind(**parameters)
+    model = kind()
     with _locked_state(options.state) as exists:
         if options.state is not None and exists:
-            # States with other parameters cannot be merged, which is an error that names them.
-            model = model.merge(kind.open(options.state))
+            model = kind.open(options.state)
         before = model.count
         with progress_bars(quiet=options.quiet) as progress, open_items() as batches:
             progress("read", 0, None)
@@ -311,19 +298,11 @@ def _locked_state(path: Path | None) -> Iterator[bool]:
         yield True
 
 
-def _load(kind: type[_Patterns], path: Path, parameters: Mapping[str, Any]) -> _Patterns:
-    """Return the patterns of a state, or of a table of `--out`.
-
-    A table is matched with the parameters of the call. A state has its own, and others are an error.
-    """
+def _load(kind: type[_Patterns], path: Path) -> _Patterns:
+    """Return the patterns of a state, or of a table of `--out`."""
     from nearkin.patterns.tables import is_table, read_rows
 
-    if is_table(path):
-        model = kind.from_table(read_rows(path), **parameters)
-    else:
-        model = kind.open(path)
-        if parameters:
-            model = kind(**parameters).merge(model)
+    model = kind.from_table(read_rows(path)) if is_table(path) else kind.open(path)
     if not len(model):
         warn(f"{path} has no patterns: nothing is explained")
     return model
@@ -462,27 +441,9 @@ def _text_items(batch: Batch, time: str | None, source: str | None) -> Items:
 
 
 def _list_logs(inputs: Sequence[str]) -> list[str]:
-    """Return files, including those that globs match and those below folders, sorted by name.
-
-    Raises
-    ------
-    InputError
-        A glob or a folder has no files.
-    """
-    files: list[str] = []
-    for name in inputs:
-        path = Path(name)
-        if name == "-" or path.is_file():
-            matches = [name]
-        elif path.is_dir():
-            matches = sorted(str(below) for below in path.rglob("*") if below.is_file())
-        else:
-            matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else [name]  # noqa: PTH207
-        if not matches:
-            reason = "has no files" if path.is_dir() else "matches no file"
-            raise InputError(f"{name} {reason}", place=name, reason=reason)
-        files += matches
-    return files
+    """Return files, including those that globs match and those below folders, sorted by name."""
+    folders = ([name] if name == "-" else [str(file.path) for file in resolve(name, "files")[1]] for name in inputs)
+    return [name for names in folders for name in names]
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import say, say_json, warn
-from nearkin.cli.options import WRITING, Json, Quiet, opt, parse_bytes
+from nearkin.cli.console import say, warn
+from nearkin.cli.options import WRITING, Quiet, opt, parse_bytes
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ def report(
             group=WRITING,
         ),
     ] = "20M",
-    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write one HTML file that shows removed documents with the kept ones, and collects labels.
@@ -133,9 +132,7 @@ def report(
     write_page(path, page)
     for note in run.notes:
         warn(f"warning: {note}")
-    if as_json:
-        say_json({"report": printable(str(path)), "bytes": path.stat().st_size})
-    elif not quiet:
+    if not quiet:
         say(f"{printable(str(path))}: {path.stat().st_size / 1e6:.1f} MB")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,10 +13,6 @@ from nearkin.dedup.config import DedupConfig
 from nearkin.errors import bad_parameter
 
 app = Commands()
-
-
-def _file_option(name: str, help: str, metavar: str = "FILE") -> Any:
-    return opt(help, name, metavar=metavar)
 
 
 @app.add(threads=True)

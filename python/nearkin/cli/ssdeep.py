@@ -7,6 +7,7 @@ could not be read (the others are processed); 2 wrong usage; 3 no score reached 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,7 @@ from nearkin.cli.console import (
 )
 from nearkin.cli.corpus import list_files
 from nearkin.cli.options import MATCHING, Json, Quiet, opt
-from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter, printable
+from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter
 
 if TYPE_CHECKING:
     from nearkin.digests.ssdeep import DigestRecipe
@@ -36,7 +37,6 @@ group = Commands("ssdeep", "Fuzzy digests: hash, compare, search and cluster fil
 
 _BATCH = 128
 """Number of files that are hashed in one parallel call; progress advances after each."""
-_NO_INPUTS = "files, directories with --recursive, or --list"
 
 FilePaths = Annotated[
     list[Path] | None, typer.Argument(help="Files, and directories with --recursive.", show_default=False)
@@ -66,6 +66,27 @@ class Linkage(str, Enum):
 
     centred = "centred"
     connected = "connected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestOptions:
+    """Digests of a command, and the form of its results."""
+
+    inputs: FilePaths = None
+    lists: Lists = None
+    recursive: Recursive = False
+    recipe: DigestRecipeOption = None
+    lenient: Lenient = False
+    as_json: Json = False
+    quiet: Quiet = False
+
+    def read(self, run: DigestRun) -> list[tuple[str, str]]:
+        """Return digest and name of each entry of lists, and of each file."""
+        paths = list_files(self.inputs or [], run.failures, recursive=self.recursive)
+        entries = [*run.read_lists(self.lists), *run.hash_files(paths, quiet=self.quiet)]
+        if not entries and not run.failures.failed:
+            raise bad_parameter("inputs", "none", "files, directories with --recursive, or --list")
+        return entries
 
 
 class DigestRun:
@@ -160,7 +181,7 @@ class DigestRun:
 def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str | int]], *, as_json: bool) -> None:
     """Print rows as JSON lines, or as a table."""
     if not as_json:
-        show_table(columns, ([printable(str(value)) for value in row] for row in rows))
+        show_table(columns, (list(map(str, row)) for row in rows))
         return
     for row in rows:
         values = (escape_surrogates(value) if isinstance(value, str) else value for value in row)
@@ -240,16 +261,10 @@ def compare(
 
 @group.add()
 def search(
-    inputs: FilePaths = None,
+    options: DigestOptions,
     known: Annotated[list[Path] | None, opt("List, JSON lines or index to search; may be repeated.", "--known")] = None,
-    lists: Lists = None,
-    recursive: Recursive = False,
     threshold: Score = 1,
     limit: Annotated[int | None, opt("Maximum matches per input.", "--limit", "-k", min=1)] = None,
-    recipe: DigestRecipeOption = None,
-    lenient: Lenient = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Search known digests for those similar to the inputs; exit code 3 without a match.
 
@@ -257,37 +272,27 @@ def search(
     --------
     nearkin ssdeep search --known known.txt --recursive Downloads --threshold 60
     """
-    run = DigestRun(recipe, lenient=lenient)
+    run = DigestRun(options.recipe, lenient=options.lenient)
     if not known:
         raise bad_parameter("known", "none", "--known LIST, a file of `nearkin ssdeep hash`, to search in")
     index, names = run.build_index(run.read_lists(known))
-    paths = list_files(inputs or [], run.failures, recursive=recursive)
-    queries = [*run.read_lists(lists), *run.hash_files(paths, quiet=quiet)]
-    if not queries and not run.failures.failed:
-        raise bad_parameter("inputs", "none", _NO_INPUTS)
     rows: list[list[str | int]] = []
-    for digest, path in queries:
+    for digest, path in options.read(run):
         try:
             matches = index.nearest([digest], k=limit or max(1, len(index)), threshold=threshold)[0]
         except InputError as error:
             run.failures.report(error, path)
             continue
         rows += [[path, names[int(match.id)], match.score] for match in matches]
-    _print_rows(["input", "known", "score"], rows, as_json=as_json)
+    _print_rows(["input", "known", "score"], rows, as_json=options.as_json)
     run.failures.exit(matched=bool(rows))
 
 
 @group.add()
 def cluster(
-    inputs: FilePaths = None,
-    lists: Lists = None,
-    recursive: Recursive = False,
+    options: DigestOptions,
     threshold: Score = 50,
     linkage: Annotated[Linkage, opt("Members match the first member, or form chains.", "--linkage")] = Linkage.centred,
-    recipe: DigestRecipeOption = None,
-    lenient: Lenient = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Group files that are similar to one another; exit code 3 if there are none.
 
@@ -297,16 +302,12 @@ def cluster(
     """
     from nearkin.digests import ssdeep
 
-    run = DigestRun(recipe, lenient=lenient)
-    paths = list_files(inputs or [], run.failures, recursive=recursive)
-    entries = [*run.read_lists(lists), *run.hash_files(paths, quiet=quiet)]
-    if not entries and not run.failures.failed:
-        raise bad_parameter("inputs", "none", _NO_INPUTS)
-    index, names = run.build_index(entries)
+    run = DigestRun(options.recipe, lenient=options.lenient)
+    index, names = run.build_index(options.read(run))
     rows: list[list[str | int]] = []
     for number, members in enumerate(index.clusters(threshold, linkage=linkage.value), 1):
         first = index.digest(members[0])
         scores = ssdeep.compare_many(first, [index.digest(member) for member in members], strict=run.strict)
         rows += [[number, names[int(member)], int(score)] for member, score in zip(members, scores, strict=True)]
-    _print_rows(["cluster", "path", "score with the first"], rows, as_json=as_json)
+    _print_rows(["cluster", "path", "score with the first"], rows, as_json=options.as_json)
     run.failures.exit(matched=bool(rows))
