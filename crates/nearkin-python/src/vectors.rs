@@ -376,7 +376,7 @@ fn sign_codes(
         None => &[],
         Some(values) => {
             check_length("row_offset", values.len(), n)?;
-            &values
+            values
         }
     };
     let (bound, out) = (check_bounds(&bounds, (n, m))?, out.as_slice_mut()?);

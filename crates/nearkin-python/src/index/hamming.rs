@@ -47,11 +47,11 @@ impl HammingCore {
         }
         let locks = || {
             if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
-                let first = self.index.read()?;
-                Ok((first, other.index.read()?))
+                let first = self.index.0.read()?;
+                Ok((first, other.index.0.read()?))
             } else {
-                let first = other.index.read()?;
-                Ok((self.index.read()?, first))
+                let first = other.index.0.read()?;
+                Ok((self.index.0.read()?, first))
             }
         };
         detached_with(py, locks, |pool, (index, other)| {
@@ -83,7 +83,7 @@ impl HammingPairs {
     /// Return left, right, distances; empty at the end.
     fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
         let core = self.core.get();
-        let locks = || Ok((self.stream.write()?, core.index.read()?));
+        let locks = || Ok((self.stream.write()?, core.index.0.read()?));
         detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
             pool.install(|| with_verified(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
@@ -119,11 +119,7 @@ impl HammingCore {
 
     /// Return the default memory limit in bytes.
     fn set_share(&self, py: Python<'_>, share: Option<usize>) -> PyResult<()> {
-        py.detach(|| {
-            self.index.write()?.set_share(share);
-            Ok(())
-        })
-        .into_python()
+        py.detach(|| self.index.0.write().map(|mut index| index.set_share(share))).into_python()
     }
 
     /// Return the metadata stored with the index.
@@ -132,11 +128,7 @@ impl HammingCore {
     }
 
     fn set_note(&self, py: Python<'_>, note: Option<String>) -> PyResult<()> {
-        py.detach(|| {
-            self.index.write()?.set_note(note);
-            Ok(())
-        })
-        .into_python()
+        py.detach(|| self.index.0.write().map(|mut index| index.set_note(note))).into_python()
     }
 
     /// Return the number of rows ever added.

@@ -12,11 +12,10 @@ mod lsh;
 mod sketches;
 
 use std::convert::Infallible;
-use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
-use nearkin_core::Error;
 use nearkin_core::index::rows::{Existing, Keys, NewIds, Rows};
 use nearkin_core::segment::{Segment, with_sigbus_guard, with_verified};
+use nearkin_core::{Error, Result};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -37,7 +36,7 @@ pub(crate) trait Indexed: Send + Sync {
     /// Return the file that it was opened from.
     fn segment(&self) -> Option<&Segment>;
     /// Remove ids; return how many.
-    fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize>;
+    fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize>;
 }
 
 /// Implement [`Indexed`] for indexes whose methods have these names.
@@ -52,7 +51,7 @@ macro_rules! indexed {
                 self.segment()
             }
 
-            fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
+            fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
                 self.remove(ids, missing_ok)
             }
         })+
@@ -62,27 +61,15 @@ macro_rules! indexed {
 indexed!(nearkin_core::index::digests::Index, nearkin_core::index::hamming::Index, nearkin_core::index::lsh::Index);
 
 /// An index behind its lock. Threads wait for the lock only with the GIL released.
-pub(crate) struct Locked<I>(Lock<I>);
+pub(crate) struct Locked<I>(pub(crate) Lock<I>);
 
 impl<I: Indexed> Locked<I> {
     pub(crate) fn new(index: I) -> Self {
         Self(Lock::new(index))
     }
 
-    pub(crate) fn read(&self) -> nearkin_core::Result<RwLockReadGuard<'_, I>> {
-        self.0.read()
-    }
-
-    pub(crate) fn write(&self) -> nearkin_core::Result<RwLockWriteGuard<'_, I>> {
-        self.0.write()
-    }
-
     /// Call `work` with write access to the index, in the pool.
-    pub(crate) fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut I) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
+    pub(crate) fn change<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut I) -> Result<T> + Send) -> PyResult<T> {
         self.change_unless(py, |_| false, work)
     }
 
@@ -91,11 +78,11 @@ impl<I: Indexed> Locked<I> {
         &self,
         py: Python<'_>,
         few: impl FnOnce(&I) -> bool + Send,
-        work: impl FnOnce(&mut I) -> nearkin_core::Result<T> + Send,
+        work: impl FnOnce(&mut I) -> Result<T> + Send,
     ) -> PyResult<T> {
         detached_with(
             py,
-            || self.write(),
+            || self.0.write(),
             |pool, mut index| {
                 let index: &mut I = &mut index;
                 let segment = index.segment().cloned();
@@ -106,11 +93,7 @@ impl<I: Indexed> Locked<I> {
     }
 
     /// Call `work` with read access to the index, in the pool.
-    pub(crate) fn query<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
+    pub(crate) fn query<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&I) -> Result<T> + Send) -> PyResult<T> {
         self.query_unless(py, |_| false, work)
     }
 
@@ -119,32 +102,24 @@ impl<I: Indexed> Locked<I> {
         &self,
         py: Python<'_>,
         few: impl FnOnce(&I) -> bool + Send,
-        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+        work: impl FnOnce(&I) -> Result<T> + Send,
     ) -> PyResult<T> {
         reading_unless(py, &self.0, |index| Ok(few(index)), |index| with_verified(index.segment(), || work(index)))
     }
 
     /// Call `work` with read access in the calling thread, for calls shorter than waking another thread.
-    pub(crate) fn peek<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
+    pub(crate) fn peek<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&I) -> Result<T> + Send) -> PyResult<T> {
         py.detach(|| {
-            let index = self.read()?;
+            let index = self.0.read()?;
             with_verified(index.segment(), || work(&index))
         })
         .into_python()
     }
 
     /// Call `work` for metadata of the index, which was checked on opening, so that the file need not be verified.
-    pub(crate) fn about<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
+    pub(crate) fn about<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&I) -> Result<T> + Send) -> PyResult<T> {
         py.detach(|| {
-            let index = self.read()?;
+            let index = self.0.read()?;
             with_sigbus_guard(index.segment(), || work(&index))
         })
         .into_python()
@@ -260,7 +235,7 @@ impl<'py> IntoPyObject<'py> for FoundIds {
     type Output = Bound<'py, PyAny>;
     type Error = Infallible;
 
-    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
+    fn into_pyobject(self, py: Python<'py>) -> std::result::Result<Self::Output, Infallible> {
         Ok(match self {
             Self::Ints(ids) => ids.into_pyarray(py).into_any(),
             Self::Names(ids) => {

@@ -6,11 +6,11 @@ use nearkin_core::{Error, alloc};
 use nearkin_patterns::columns::{Columns, STATE_KIND, SampleColumns};
 use nearkin_patterns::kinds::{self, Kind};
 use nearkin_patterns::templates;
-use numpy::{Element, IntoPyArray};
+use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::convert::{Slice, read_arrays, write_arrays};
+use crate::convert::{Array, Slice, read_arrays, write_arrays};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::{detached, detached_with, reading};
@@ -20,9 +20,6 @@ use crate::threads::{detached, detached_with, reading};
 pub(crate) struct FormTable {
     pub(crate) table: Lock<templates::TemplateTable>,
 }
-
-/// Names of the arrays of samples.
-const SAMPLES: [&str; 3] = ["examples", "sources", "holes"];
 
 #[pymethods]
 impl FormTable {
@@ -85,27 +82,6 @@ impl FormTable {
     }
 }
 
-/// Return a table's arrays by name.
-pub(crate) fn to_arrays(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("form_ends", columns.template_ends.into_pyarray(py))?;
-    result.set_item("forms", columns.templates.into_pyarray(py))?;
-    result.set_item("counts", columns.counts.into_pyarray(py))?;
-    result.set_item("first", columns.first.into_pyarray(py))?;
-    result.set_item("last", columns.last.into_pyarray(py))?;
-    result.set_item("day_ends", columns.day_ends.into_pyarray(py))?;
-    result.set_item("days", columns.days.into_pyarray(py))?;
-    result.set_item("day_counts", columns.day_counts.into_pyarray(py))?;
-    result.set_item("hole_ends", columns.wildcard_ends.into_pyarray(py))?;
-    for (name, samples) in SAMPLES.into_iter().zip([columns.examples, columns.sources, columns.wildcards]) {
-        result.set_item(format!("{name}_ends"), samples.ends.into_pyarray(py))?;
-        result.set_item(format!("{name}_hashes"), samples.hashes.into_pyarray(py))?;
-        result.set_item(format!("{name}_text_ends"), samples.text_ends.into_pyarray(py))?;
-        result.set_item(format!("{name}_text"), samples.text.into_pyarray(py))?;
-    }
-    Ok(result)
-}
-
 /// Extract the values of an array of a dictionary for the core.
 fn array<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
     let missing =
@@ -123,21 +99,34 @@ fn samples(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<SampleColumns> {
     })
 }
 
-fn columns(arrays: &Bound<'_, PyDict>) -> PyResult<Columns> {
-    Ok(Columns {
-        template_ends: array(arrays, "form_ends")?,
-        templates: array(arrays, "forms")?,
-        counts: array(arrays, "counts")?,
-        first: array(arrays, "first")?,
-        last: array(arrays, "last")?,
-        day_ends: array(arrays, "day_ends")?,
-        days: array(arrays, "days")?,
-        day_counts: array(arrays, "day_counts")?,
-        wildcard_ends: array(arrays, "hole_ends")?,
-        examples: samples(arrays, SAMPLES[0])?,
-        sources: samples(arrays, SAMPLES[1])?,
-        wildcards: samples(arrays, SAMPLES[2])?,
-    })
+fn set_samples(arrays: &Bound<'_, PyDict>, name: &str, samples: SampleColumns) -> PyResult<()> {
+    arrays.set_item(format!("{name}_ends"), Array(samples.ends))?;
+    arrays.set_item(format!("{name}_hashes"), Array(samples.hashes))?;
+    arrays.set_item(format!("{name}_text_ends"), Array(samples.text_ends))?;
+    arrays.set_item(format!("{name}_text"), Array(samples.text))
+}
+
+/// Define the conversions of a table from these arrays by name, and to them.
+macro_rules! define_conversions {
+    ($($column:ident = $name:literal),+; $($samples:ident = $prefix:literal),+) => {
+        fn columns(arrays: &Bound<'_, PyDict>) -> PyResult<Columns> {
+            Ok(Columns { $($column: array(arrays, $name)?,)+ $($samples: samples(arrays, $prefix)?,)+ })
+        }
+
+        /// Return a table's arrays by name.
+        pub(crate) fn to_arrays(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+            let arrays = PyDict::new(py);
+            $(arrays.set_item($name, Array(columns.$column))?;)+
+            $(set_samples(&arrays, $prefix, columns.$samples)?;)+
+            Ok(arrays)
+        }
+    };
+}
+
+define_conversions! {
+    template_ends = "form_ends", templates = "forms", counts = "counts", first = "first", last = "last",
+    day_ends = "day_ends", days = "days", day_counts = "day_counts", wildcard_ends = "hole_ends";
+    examples = "examples", sources = "sources", wildcards = "holes"
 }
 
 /// Return the name of a token's type.
