@@ -25,6 +25,8 @@ BOM = b"\xef\xbb\xbf"
 """Byte order mark of UTF-8."""
 ENCODING_REMEDY = "or give the encoding that it has, such as encoding='latin-1'"
 """Advice for messages about bytes that are not UTF-8."""
+UTF16 = "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'"
+"""Reason of errors of files that start with a byte order mark of UTF-16."""
 _SPACE = b" \t\r\n"
 
 # A complete string; a string that continues in the next chunk; a separator. All other bytes are copied.

@@ -16,11 +16,10 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import invalid_utf8
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, MAX_RECORD, Corpus
 from nearkin.io.decompress import CHANGED, Reader, check_stamp
-from nearkin.io.encoding import BOM, ENCODING_REMEDY, StreamError
+from nearkin.io.encoding import BOM, ENCODING_REMEDY, UTF16, StreamError
 from nearkin.io.inputs import Compression, FileStamp, InputFile, file_error
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
@@ -57,8 +56,8 @@ class FileCorpus(Corpus):
                     text = _read_text(reader)
                     reader.check_unchanged()
                 self.bytes_read += reader.bytes_read
-                reason = f"the file is longer than {MAX_RECORD >> 20} MiB" if text is None else _check_text(text)
-                line = _find_line(text or b"") if reason else 1
+                too_long = f"the file is longer than {MAX_RECORD >> 20} MiB"
+                line, reason = (1, too_long) if text is None else _find_fault(text)
         except InputError as error:
             if not isinstance(error.__cause__, StreamError):
                 raise
@@ -112,24 +111,16 @@ def _read_text(reader: Reader) -> bytes | None:
     return bytes(text).removeprefix(BOM)
 
 
-def _check_text(text: bytes) -> str:
-    """Return the reason why bytes are not a text; empty if they are."""
+def _find_fault(text: bytes) -> tuple[int, str]:
+    """Return the reason why bytes are not a text, after its line; empty if they are."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'"
-    if b"\0" in text:
-        return "a NUL byte; this is not a text file"
-    data = np.frombuffer(text, np.uint8)
-    if len(invalid_utf8(np.array([0, len(data)], np.int64), data)):
-        return f"not UTF-8; convert the file to UTF-8, {ENCODING_REMEDY}"
-    return ""
-
-
-def _find_line(text: bytes) -> int:
-    """Return the number of the line with the first NUL or invalid byte."""
-    at = text.find(b"\0")
+        return 1, UTF16
+    at, reason = text.find(b"\0"), "a NUL byte; this is not a text file"
     if at < 0:
         try:
             text.decode()
         except UnicodeDecodeError as error:
-            at = error.start
-    return text.count(b"\n", 0, max(at, 0)) + 1
+            at, reason = error.start, f"not UTF-8; convert the file to UTF-8, {ENCODING_REMEDY}"
+        else:
+            return 1, ""
+    return text.count(b"\n", 0, at) + 1, reason

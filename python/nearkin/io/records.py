@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import IO, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from nearkin.errors import InputError
 from nearkin.io.arrow import find_keys
 from nearkin.io.base import BLOCK, MAX_RECORD, BatchSpans, Corpus
 from nearkin.io.decompress import CHANGED, MAGIC, PROGRAMS, Reader, check_stamp, read_at
-from nearkin.io.encoding import BOM, ENCODING_REMEDY
+from nearkin.io.encoding import BOM, ENCODING_REMEDY, UTF16
 from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
@@ -257,13 +257,11 @@ class JsonlCorpus(RecordCorpus):
             with self._open_rows(spans.source) as descriptor:
                 starts = spans.starts.astype(np.int64) + spans.base
                 block = read_at(descriptor, starts, spans.lengths, self._sources[spans.source].name).tobytes()
-            at = 0
-            for length in spans.lengths.tolist():
-                record = json.loads(block[at : at + length])
+            for start, stop in pairwise([0, *np.cumsum(spans.lengths).tolist()]):
+                record = json.loads(block[start:stop])
                 if find_keys(record, name) is not None:
                     return None
                 columns = columns or list(record)
-                at += length
         return columns
 
 
@@ -357,7 +355,7 @@ def _check_first_bytes(source: InputFile, block: NDArray[np.uint8]) -> int:
     if head.startswith(BOM):
         return len(BOM)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise file_error(source.name, "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'")
+        raise file_error(source.name, UTF16)
     for magic, compression in MAGIC.items():
         if head.startswith(magic):
             program = PROGRAMS[compression]
