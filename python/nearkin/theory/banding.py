@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count, check_share
 from nearkin.theory.laws import binomial_probability
 
 Scheme: TypeAlias = Literal["classic", "one", "fast"]
@@ -73,8 +73,7 @@ def minhash_variance(
     check_count("num_perm", num_perm, 1, 1 << 32, "1 or more")
     if scheme == "classic":
         return similarity * (1 - similarity) / num_perm
-    if scheme not in ("one", "fast"):
-        raise bad_parameter("scheme", repr(scheme), "one, fast or classic")
+    check_choice("scheme", scheme, "one", "fast", "classic")
     if union is None or union < 1:
         raise bad_parameter("union", union, f"the number of features of both sets, at least 1, with scheme='{scheme}'")
     if union == 1:
@@ -202,11 +201,8 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
         ...
     nearkin.errors.ParameterError: num_perm=16 is not allowed; use at least 44 for recall=0.99 at threshold=0.1
     """
-    for name, value in (("threshold", threshold), ("recall", recall)):
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not 0 < value <= 1 or (name == "recall" and value == 1):
-            allowed = "above 0 and up to 1" if name == "threshold" else "above 0 and below 1: no collision is certain"
-            raise bad_parameter(name, repr(value), allowed)
+    check_share("threshold", threshold, "above 0 and up to 1", lambda share: 0 < share <= 1)
+    check_share("recall", recall, "above 0 and below 1: no collision is certain", lambda share: 0 < share < 1)
     check_count("num_perm", num_perm, 1, 1 << 16, "1 to 65,536")
     best: Banding | None = None
     for rows in range(1, num_perm + 1):

@@ -28,7 +28,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count
 from nearkin.theory.amplification import collision_in_any_table, min_tables
 from nearkin.theory.laws import (
     Floats,
@@ -119,8 +119,7 @@ def collision_law(distance: Literal["l2", "l1", "cosine"], *, dims: int | None =
     if distance in ("l2", "l1"):
         metric: Literal["l2", "l1"] = "l2" if distance == "l2" else "l1"
         return lambda at, width: (pstable(at, metric, width=width), next_cell(at, metric, width=width))
-    if distance != "cosine":
-        raise bad_parameter("distance", repr(distance), '"l2", "l1" or "cosine"')
+    check_choice("distance", distance, "l2", "l1", "cosine")
     if dims is not None:
         return lambda at, _: (cross_polytope(at, dims), np.zeros_like(at))
 
@@ -379,8 +378,7 @@ def sample_distances(
         raise bad_parameter("X", f"an array of shape {rows.shape}", "two rows or more, of shape (n, d)")
     if not np.isfinite(rows).all():
         raise bad_parameter("X", "values that are NaN or infinite", "finite numbers")
-    if distance not in ("l2", "l1", "cosine"):
-        raise bad_parameter("distance", repr(distance), '"l2", "l1" or "cosine"')
+    check_choice("distance", distance, "l2", "l1", "cosine")
     if distance == "cosine" and not rows.any(axis=1).all():
         raise bad_parameter("X", "rows of zeros, which have no direction", "vectors with a direction")
     k = check_count("k", k, 1, len(rows) - 1, f"1 to {len(rows) - 1}")

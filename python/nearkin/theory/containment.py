@@ -25,7 +25,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_count, check_share
 
 CONTAINMENT_RECALL = 0.95
 """Default recall of a pair at the threshold."""
@@ -124,7 +124,8 @@ def containment_min_shared(threshold: float, features: ArrayLike, size: int, rec
     [0, 1, 8, 22, 22, 22]
     """
     _check_threshold(threshold)
-    _check_recall(recall)
+    allowed = "a probability above 0 and below 1: samples are never certain"
+    check_share("recall", recall, allowed, lambda share: 0 < share < 1)
     check_count("size", size, 1, MAX_SIZE, f"1 to {MAX_SIZE:,}")
     counts = np.asarray(features, np.int64)
     sizes, inverse = np.unique(counts, return_inverse=True)
@@ -217,12 +218,4 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def _check_threshold(threshold: float) -> None:
-    number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
-    if not number or not 0 < threshold <= 1:
-        raise bad_parameter("threshold", repr(threshold), "a containment above 0 and up to 1")
-
-
-def _check_recall(recall: float) -> None:
-    number = isinstance(recall, (int, float)) and not isinstance(recall, bool)
-    if not number or not 0 < recall < 1:
-        raise bad_parameter("recall", repr(recall), "a probability above 0 and below 1: samples are never certain")
+    check_share("threshold", threshold, "a containment above 0 and up to 1", lambda share: 0 < share <= 1)

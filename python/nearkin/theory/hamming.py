@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count
 
 Method = Literal["scan", "bits", "blocks", "tables", "multi"]
 
@@ -157,8 +157,7 @@ def hamming_cost(
     >>> hamming_cost("multi", 10_000_000, 64, 10, blocks=3).radii
     (3, 3, 2)
     """
-    if method not in ("scan", "bits", "blocks", "tables", "multi"):
-        raise bad_parameter("method", repr(method), '"scan", "bits", "blocks", "tables" or "multi"')
+    check_choice("method", method, "scan", "bits", "blocks", "tables", "multi")
     check_count("n", n, 1, 1 << 62, "1 or more")
     check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
     check_count("radius", radius, 0, bits, f"0 to bits={bits}")
@@ -175,14 +174,12 @@ def hamming_cost(
         # Half of a query's bits are set, and the list of each contains half of the fingerprints.
         size = 4 * n * bits // 2
         return HammingCost(bits, (), (), bits / 2, n * bits / 4, size, row_bytes + size)
-    if method == "multi" and blocks is None:
-        costs = [_multi_cost(n, bits, radius, count, sketch) for count in range(1, min(radius + 1, bits, 24) + 1)]
-        return min((cost for cost in costs if cost is not None), key=lambda cost: cost.probes + cost.candidates)
-    if method == "multi" and blocks is not None:
-        cost = _multi_cost(n, bits, radius, blocks, sketch)
-        if cost is None:
+    if method == "multi":
+        counts = range(1, min(radius + 1, bits, 24) + 1) if blocks is None else [blocks]
+        costs = [cost for count in counts if (cost := _multi_cost(n, bits, radius, count, sketch)) is not None]
+        if not costs:
             raise bad_parameter("blocks", blocks, f"blocks whose keys reach radius={radius}; more of them")
-        return cost
+        return min(costs, key=lambda cost: cost.probes + cost.candidates)
     max_key = _max_key_bits(n)
     if method == "blocks":
         if radius >= bits or (blocks is not None and blocks != radius + 1):

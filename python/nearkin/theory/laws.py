@@ -37,7 +37,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -134,8 +134,7 @@ def check_cell_distances(distance: npt.ArrayLike, metric: str, width: float) -> 
     ParameterError
         A negative distance, an unknown metric, or a width that is not above 0.
     """
-    if metric not in ("l2", "l1"):
-        raise bad_parameter("metric", repr(metric), '"l2" or "l1"')
+    check_choice("metric", metric, "l2", "l1")
     check_positive("width", width)
     return in_range("distance", distance, 0, math.inf)
 
@@ -372,8 +371,7 @@ def fourier_variance(kernel: npt.ArrayLike, features: int, form: Literal["paired
     """
     k = in_range("kernel", kernel, 0, 1)
     features = check_count("features", features, 1, 2**40, "1 or more")
-    if form not in ("paired", "phase"):
-        raise bad_parameter("form", repr(form), '"paired" or "phase"')
+    check_choice("form", form, "paired", "phase")
     return ((1 - k**2) ** 2 if form == "paired" else 1 + k**4 / 2 - k**2) / features
 
 

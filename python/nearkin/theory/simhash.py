@@ -24,7 +24,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_share
 from nearkin.theory.banding import check_similarity
 from nearkin.theory.laws import binomial_probability
 
@@ -149,9 +149,7 @@ def simhash_radius(threshold: float, bits: int, recall: float = SIMHASH_RECALL) 
     >>> simhash_radius(0.8, 128, recall=0.9)
     25
     """
-    number = isinstance(recall, (int, float)) and not isinstance(recall, bool)
-    if not number or not 0 < recall <= 1:
-        raise bad_parameter("recall", repr(recall), "a probability above 0 and up to 1")
+    check_share("recall", recall, "a probability above 0 and up to 1", lambda share: 0 < share <= 1)
     return codes_radius(simhash_difference(threshold), bits, recall)
 
 
