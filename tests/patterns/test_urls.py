@@ -227,7 +227,7 @@ def test_invalid_arguments_are_errors() -> None:
         patterns.partial_fit(["/a", None])
     with pytest.raises(ParameterError, match=r"methods"):
         patterns.partial_fit(["/a", "/b"], methods=["GET"])
-    with pytest.raises(ParameterError, match="methods is a single str"):
+    with pytest.raises(ParameterError, match="methods is one str"):
         patterns.partial_fit(["/a"], methods="GET")
     with pytest.raises(ParameterError, match="support"):
         UrlPatterns(support=0)

@@ -194,15 +194,14 @@ class Patterns(ABC):
         ParameterError
             An item is missing or not a text, or times or sources have another length. The state is unchanged.
         """
-        return self._add(items, times, sources, replace=True)
+        return self._add(items, AlignedColumns(times, sources), replace=True)
 
     def partial_fit(self: _Self, items: Items, times: Any = None, sources: Any = None) -> _Self:
         """Add a batch; the parameters are those of `fit`. Batches in any order equal one `fit` of all items."""
-        return self._add(items, times, sources, replace=False)
+        return self._add(items, AlignedColumns(times, sources), replace=False)
 
-    def _add(self: _Self, items: Items, times: Any, sources: Any, *, replace: bool) -> _Self:
-        """Add all items or, on an error, none: they are added to new tables, which are merged at the end."""
-        aligned = AlignedColumns(times, sources)
+    def _add(self: _Self, items: Items, aligned: AlignedColumns, *, replace: bool) -> _Self:
+        """Add all items or, on an error, none: they are added to a new table, which is merged at the end."""
         table = FormTable(self._sample, self._max_templates)
         skipped: Counter[str] = Counter()
         for batch in read_batches(items, self.name):

@@ -75,6 +75,14 @@ def pack_column(column: Any) -> Strings:
     return slice_strings((offsets, data), 0, num_rows)
 
 
+def to_binary(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> Any:
+    """Return consecutive byte strings as an Arrow array."""
+    import pyarrow as pa
+
+    offsets = np.concatenate([np.zeros(1, np.int64), ends])
+    return pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
 def slice_strings(strings: Strings, start: int, end: int) -> Strings:
     """Return the strings from `start` to `end`, with offsets from 0."""
     offsets = strings[0][start : end + 1]
@@ -248,36 +256,50 @@ def _parse_iso(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+Methods: TypeAlias = tuple[npt.NDArray[np.uint32], list[bytes]]
+"""For each item the number of its method, and the methods."""
+
+
 class AlignedColumns:
-    """Times and sources of items, in the batches of the items.
+    """Times, sources and methods of items, in the batches of the items.
 
     Parameters
     ----------
     times : as for `parse_times`
     sources : iterable of str, bytes or None, or a column, optional
         Sender of each item.
+    methods : iterable of str, bytes or None, or a column, optional
+        Method of each request.
     """
 
-    def __init__(self, times: Any, sources: Any) -> None:
+    def __init__(self, times: Any, sources: Any, methods: Any = None) -> None:
         self.times = parse_times(times)
-        self.sources = None if sources is None else _parse_sources(sources)
+        self.sources = None if sources is None else pack_column(_read_optional(sources, "sources"))
+        self.methods: Methods | None = None
+        if methods is not None:
+            column = _read_optional(methods, "methods").dictionary_encode()
+            self.methods = np.asarray(column.indices).astype(np.uint32), column.dictionary.to_pylist()
         self.position = 0
 
-    def take(self, batch: ItemBatch) -> tuple[npt.NDArray[np.int64] | None, Strings | None]:
-        """Return times and sources of a batch; batches must be taken in order."""
+    def take(self, batch: ItemBatch) -> tuple[Any, ...]:
+        """Return times and sources of a batch, and methods if there are any; batches must be taken in order."""
         start, self.position = self.position, self.position + len(batch)
         self._check_lengths(at_end=False)
         times = None if self.times is None else self.times[start : self.position]
-        return times, None if self.sources is None else slice_strings(self.sources, start, self.position)
+        sources = None if self.sources is None else slice_strings(self.sources, start, self.position)
+        if self.methods is None:
+            return times, sources
+        return times, sources, (self.methods[0][start : self.position], self.methods[1])
 
     def _check_lengths(self, *, at_end: bool) -> None:
-        columns = {"times": self.times, "sources": None if self.sources is None else self.sources[0][1:]}
-        for name, column in columns.items():
+        sources = None if self.sources is None else self.sources[0][1:]
+        methods = None if self.methods is None else self.methods[0]
+        for name, column in (("times", self.times), ("sources", sources), ("methods", methods)):
             if column is not None and (len(column) < self.position or (at_end and len(column) != self.position)):
                 raise bad_parameter(f"len({name})", len(column), f"one for each item: {self.position}")
 
     def check_end(self) -> None:
-        """Check that the numbers of times and sources equal that of the items.
+        """Check that the numbers of times, sources and methods equal that of the items.
 
         Raises
         ------
@@ -287,13 +309,12 @@ class AlignedColumns:
         self._check_lengths(at_end=True)
 
 
-def _parse_sources(sources: Iterable[Any]) -> Strings:
+def _read_optional(values: Iterable[Any], name: str) -> Any:
+    """Return values as an Arrow array of bytes; empty for missing ones."""
     import pyarrow as pa
 
-    if not hasattr(sources, "__arrow_c_stream__") and not hasattr(sources, "__arrow_c_array__"):
-        sources = ["" if source is None or source != source else source for source in sources]
-    columns = list(_read_columns(sources, "sources"))
-    if not columns:
-        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
-    joined = pa.concat_arrays([column.fill_null(pa.scalar(b"", pa.large_binary())) for column in columns])
-    return pack_column(joined)
+    is_list = not isinstance(values, (str, bytes))
+    if is_list and not hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__arrow_c_array__"):
+        values = ["" if value is None or value != value else value for value in values]
+    columns = [column.fill_null(b"") for column in _read_columns(values, name)]
+    return pa.chunked_array(columns, pa.large_binary()).combine_chunks()

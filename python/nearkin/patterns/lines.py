@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from nearkin._core import FormTable, LineTemplates, add_lines, compact_lines, line_forms
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
-from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches
+from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches, to_binary
 from nearkin.patterns.tables import (
     Arrays,
     build_table,
@@ -216,12 +216,8 @@ def _to_strings(ends: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> pa.
     """Return values as an Arrow array, with invalid UTF-8 escaped."""
     import pyarrow as pa
 
-    offsets = np.concatenate([np.zeros(1, np.int64), ends])
-    values = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    )
     try:
-        return values.cast(pa.string())
+        return to_binary(ends, text).cast(pa.string())
     except pa.ArrowInvalid:
         return pa.array([value.decode("utf-8", "backslashreplace") for value in split_bytes(ends, text)], pa.string())
 

@@ -31,10 +31,10 @@ from nearkin.errors import InputError, bad_parameter
 from nearkin.io.decompress import MAGIC, decompressed
 from nearkin.io.encoding import ByteStream
 from nearkin.io.inputs import Compression
-from nearkin.patterns.inputs import NO_TIME, parse_time
+from nearkin.patterns.inputs import NO_TIME, parse_time, to_binary
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 RequestFormat: TypeAlias = Literal["log", "jsonl", "txt"]
 _Row: TypeAlias = "tuple[str, str | None, int, str | None]"
@@ -187,8 +187,8 @@ class RequestReader:
             self.malformed[reason] = self.malformed.get(reason, 0) + count
         if not len(ends):
             return None, num_bytes, num_lines
-        details = (times.view("datetime64[us]"), _to_binary(client_ends, clients)) if log else (None, None)
-        return Requests(_to_binary(ends, urls), None, *details), num_bytes, num_lines
+        details = (times.view("datetime64[us]"), to_binary(client_ends, clients)) if log else (None, None)
+        return Requests(to_binary(ends, urls), None, *details), num_bytes, num_lines
 
     def _parse_json(self, path: str, line: int, block: bytes, *, end: bool) -> tuple[Requests | None, int, int]:
         """Return the requests of a block of JSON lines, and the numbers of parsed bytes and lines."""
@@ -258,14 +258,6 @@ def detect_format(name: str, block: bytes) -> RequestFormat:
     first = head.split(b"\n", 1)[0]
     bracket = first.find(b"[")
     return "log" if 0 <= bracket < first.find(b"]") < first.find(b'"', max(bracket, 0)) else "txt"
-
-
-def _to_binary(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.Array:
-    """Return consecutive byte strings as an Arrow array."""
-    import pyarrow as pa
-
-    offsets = np.concatenate([np.zeros(1, np.int64), ends])
-    return pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def _read(stream: ByteStream, path: str) -> bytes:

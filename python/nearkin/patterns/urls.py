@@ -21,7 +21,7 @@ from nearkin._core import FormTable, UrlSites, add_urls, canonical_url, compact_
 from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.patterns import url_exports
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
-from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches
+from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Methods, Strings, read_batches
 from nearkin.patterns.tables import build_table, template_text
 from nearkin.patterns.url_pattern import UrlParameter, UrlPattern
 
@@ -92,7 +92,6 @@ class UrlPatterns(Patterns):
         if isinstance(keep, str) or any(option not in KEEP_OPTIONS for option in kept):
             raise bad_parameter("keep", repr(keep), "a sequence of 'version', 'language' and 'suffix'")
         self._keep = tuple(option for option in KEEP_OPTIONS if option in kept)
-        self._methods: _MethodColumn | None = None
         super().__init__(sample=sample, max_templates=max_templates)
 
     def _params(self) -> dict[str, Any]:
@@ -123,25 +122,22 @@ class UrlPatterns(Patterns):
         ParameterError
             A URL is missing or not a text, or a column has another length. The state is unchanged.
         """
-        return self._add_requests(urls, methods, times, clients, replace=True)
+        return self._add(urls, AlignedColumns(times, clients, methods), replace=True)
 
     def partial_fit(  # type: ignore[override]
         self: _Self, urls: Items, methods: Any = None, times: Any = None, clients: Any = None
     ) -> _Self:
         """Add a batch; the parameters are those of `fit`. Batches in any order equal one `fit` of all URLs."""
-        return self._add_requests(urls, methods, times, clients, replace=False)
-
-    def _add_requests(self: _Self, urls: Items, methods: Any, times: Any, clients: Any, *, replace: bool) -> _Self:
-        self._methods = None if methods is None else _MethodColumn(methods)
-        try:
-            return self._add(urls, times, clients, replace=replace)
-        finally:
-            self._methods = None
+        return self._add(urls, AlignedColumns(times, clients, methods), replace=False)
 
     def _scan(
-        self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
+        self,
+        table: FormTable,
+        batch: ItemBatch,
+        times: npt.NDArray[np.int64] | None,
+        sources: Strings | None,
+        methods: Methods | None = None,
     ) -> list[int]:
-        methods = None if self._methods is None else self._methods.take(batch)
         return add_urls(table, batch.items, times, sources, methods, self._drop_trackers)
 
     def _compact(self, table: FormTable, size: int) -> None:
@@ -238,16 +234,17 @@ class UrlPatterns(Patterns):
         import pyarrow as pa
 
         built = self._patterns()
-        column = None if methods is None else _MethodColumn(methods)
+        aligned = AlignedColumns(None, None, methods)
         ids = pa.array([pattern.id for pattern in built.patterns], pa.string())
         texts = pa.array([pattern.text for pattern in built.patterns], pa.string())
         tables = []
         for batch in read_batches(urls, "urls"):
-            batch_methods = None if column is None else column.take(batch)
+            batch_methods = None if methods is None else aligned.take(batch)[2]
             rows, *values = built.sites.find(batch.items, batch_methods, self._drop_trackers)
             indices = pa.array(rows, mask=rows < 0)
             table = pa.table([ids.take(indices), texts.take(indices), _to_lists(rows, *values)], _MATCH_COLUMNS)
-            tables.append(table if column is not None else self._match_any_method(table, batch, rows < 0))
+            tables.append(table if methods is not None else self._match_any_method(table, batch, rows < 0))
+        aligned.check_end()
         if not tables:
             return pa.table([ids[:0], texts[:0], pa.array([], pa.large_list(pa.large_string()))], _MATCH_COLUMNS)
         return pa.concat_tables(tables)
@@ -458,39 +455,6 @@ def _to_lists(
         len(text_ends), pa.py_buffer(np.concatenate([zero, text_ends])), pa.py_buffer(text), pa.py_buffer(mask)
     )
     return pa.LargeListArray.from_arrays(pa.array(np.concatenate([zero, ends])), values, mask=pa.array(rows < 0))
-
-
-class _MethodColumn:
-    """Methods of requests, as numbers of distinct methods."""
-
-    def __init__(self, methods: Any) -> None:
-        import pyarrow as pa
-
-        if isinstance(methods, (str, bytes)):
-            raise ParameterError("methods is a single str; use an iterable with one method per URL", name="methods")
-        try:
-            if isinstance(methods, (pa.Array, pa.ChunkedArray)):
-                column = methods
-            elif hasattr(methods, "__arrow_c_stream__"):
-                column = pa.chunked_array(methods)
-            else:
-                column = pa.array(list(methods), pa.string(), from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise bad_parameter("methods", f"a column without texts ({error})", "names such as GET") from error
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-        self._names = ["" if name is None else str(name) for name in column.dictionary.to_pylist()]
-        numbers = column.indices.cast(pa.uint32()).fill_null(len(self._names))
-        self._numbers = np.asarray(numbers).astype(np.uint32)
-
-    def take(self, batch: ItemBatch) -> tuple[npt.NDArray[np.uint32], list[bytes]]:
-        """Return the methods of a batch."""
-        numbers = self._numbers[batch.first : batch.first + len(batch)]
-        if len(numbers) != len(batch):
-            raise bad_parameter("len(methods)", len(self._numbers), "one for each URL")
-        return np.ascontiguousarray(numbers), [name.encode() for name in self._names]
 
 
 __all__ = ["UrlParameter", "UrlPattern", "UrlPatterns"]
