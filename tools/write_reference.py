@@ -1,8 +1,8 @@
-"""Write the pages of docs/reference, one per public name, and their part of the menu in mkdocs.yml.
+"""Write the pages of docs/reference, one per group of public names, and their part of the menu in mkdocs.yml.
 
     python tools/write_reference.py
 
-A page contains only a name. The site generator inserts the docstring. The index lists each name with the first sentence
+A page contains only names. The site generator inserts the docstrings. The index lists each name with the first sentence
 of its docstring. Run this after adding a public name; a test compares the names.
 """
 
@@ -50,7 +50,7 @@ GROUPS: dict[str, list[str]] = {
     "Modules": ["ssdeep", "spark", "sklearn", "plot", "io", "report", "errors"],
     "Settings": ["num_threads", "set_num_threads"],
 }
-"""The menu: names of `nearkin`. The page of a module shows what it defines or re-exports."""
+"""The pages: names of `nearkin`. A module is shown with what it defines or re-exports."""
 
 MODULE_PATHS = {"ssdeep": "digests.ssdeep"}
 """Modules that `nearkin` re-exports, with their paths below it."""
@@ -64,9 +64,9 @@ def resolve(name: str) -> object:
     return import_module(f"nearkin.{name}") if name in modules() else getattr(holder, last)
 
 
-def page_file(name: str) -> str:
-    """Return the file name of a name's page."""
-    return f"{name.replace('.', '-')}.md"
+def page_file(group: str) -> str:
+    """Return the file name of a group's page."""
+    return f"{group.lower().replace(' ', '-')}.md"
 
 
 def modules() -> set[str]:
@@ -97,27 +97,37 @@ def public(name: str) -> list[str]:
     return [each for each in own if not each.startswith("_")]
 
 
-def page(name: str) -> str:
-    """Return the page of a name."""
+def block(name: str) -> str:
+    """Return the lines that the site generator replaces by a docstring."""
+    path = f"nearkin.{MODULE_PATHS.get(name, name)}"
     if name not in modules():
-        return f"# {name.rpartition('.')[2]}\n\n::: nearkin.{name}\n"
-    options = ["show_root_heading: false", "show_root_toc_entry: false", "heading_level: 2"]
+        return f"::: {path}\n"
+    options = ["show_root_heading: false", "show_root_toc_entry: false", "heading_level: 3"]
     if members := public(name):
         options.append(f"members: [{', '.join(members)}]")
-    lines = "".join(f"      {option}\n" for option in options)
-    path = MODULE_PATHS.get(name, name)
-    return f"# nearkin.{path}\n\n::: nearkin.{path}\n    options:\n{lines}"
+    return "\n".join([f"## {path}\n\n::: {path}", "    options:", *(f"      {option}" for option in options), ""])
+
+
+def page(group: str, names: list[str]) -> str:
+    """Return the page of a group."""
+    return "\n".join([f"# {group}\n", *map(block, names)])
+
+
+def anchor(name: str) -> str:
+    """Return the anchor of a name on its page."""
+    path = f"nearkin.{MODULE_PATHS.get(name, name)}"
+    return path.replace(".", "") if name in modules() else path
 
 
 def index() -> str:
     """Return the page that lists all names."""
     parts = [
-        "# Reference\n\nAll public names, with their docstrings. Names without a page are private and may change.\n\n"
+        "# Reference\n\nAll public names, with their docstrings. Names without an entry are private and may change.\n\n"
         "```python\n>>> import nearkin as nk\n>>> print(nk.dedup.__doc__.splitlines()[0])\n"
         f"{(inspect.getdoc(resolve('dedup')) or '').splitlines()[0]}\n\n```\n"
     ]
     for group, names in GROUPS.items():
-        rows = "".join(f"| [`{name}`]({page_file(name)}) | {summary(name)} |\n" for name in names)
+        rows = "".join(f"| [`{name}`]({page_file(group)}#{anchor(name)}) | {summary(name)} |\n" for name in names)
         parts.append(f"\n## {group}\n\n| name | summary |\n|---|---|\n{rows}")
     return "".join(parts)
 
@@ -125,16 +135,14 @@ def index() -> str:
 def menu() -> str:
     """Return the lines of mkdocs.yml."""
     lines = ["      - reference/index.md\n"]
-    for group, names in GROUPS.items():
-        lines.append(f"      - {group}:\n")
-        lines.extend(f"          - {name.removeprefix('families.')}: reference/{page_file(name)}\n" for name in names)
+    lines += [f"      - {group}: reference/{page_file(group)}\n" for group in GROUPS]
     return "".join(lines)
 
 
 def main() -> None:
-    """Write the pages, and remove those of names that no longer exist."""
+    """Write the pages, and remove those of groups that no longer exist."""
     PAGES.mkdir(exist_ok=True)
-    pages = {page_file(name): page(name) for names in GROUPS.values() for name in names} | {"index.md": index()}
+    pages = {page_file(group): page(group, names) for group, names in GROUPS.items()} | {"index.md": index()}
     for old in PAGES.glob("*.md"):
         if old.name not in pages:
             old.unlink()
