@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,10 +13,7 @@ from nearkin.report.charts import (
     Curve,
     Point,
     draw_columns,
-    draw_confusion,
     draw_curves,
-    draw_intervals,
-    draw_stacked_bars,
 )
 from nearkin.report.model import Chart
 
@@ -99,45 +94,6 @@ def test_a_logarithmic_scale_leaves_out_zero() -> None:
     assert ("0", "0.1000") == chart.rows[0]
 
 
-def test_intervals_are_as_long_as_they_are() -> None:
-    chart = draw_intervals(
-        "Measures", "", [("recall", 0.5, 0.25, 0.75), ("none", math.nan, 0.0, 1.0), ("b", 1.0, None, None)]
-    )
-    root = parse_chart(chart)
-    [area] = [each for each in root.iter("rect") if each.attrib["class"] == "band"]
-    [first, last] = positions(root, "point")
-    grid = sorted(float(each.attrib["x1"]) for each in root.iter("line"))
-    start = float(area.attrib["x"])
-    assert grid[1] == pytest.approx(start)
-    assert grid[3] == pytest.approx(start + float(area.attrib["width"]), abs=0.2)
-    assert (grid[2], grid[4]) == (first[0], last[0])
-    assert [("recall", "0.500", "0.250 to 0.750"), ("none", "–", "0.000 to 1.000"), ("b", "1.000", "–")] == chart.rows
-    assert "no case" in chart.svg
-
-
-def test_bars_are_as_long_as_their_counts() -> None:
-    chart = draw_stacked_bars("Steps", "", "step", ("a", "b"), [("one", (30.0, 10.0)), ("two", (0.0, 20.0))])
-    root = parse_chart(chart)
-    wide = {
-        each.attrib["class"]: float(each.attrib["width"]) for each in root.iter("rect") if each.attrib["width"] != "12"
-    }
-    widths = [float(each.attrib["width"]) for each in root.iter("rect") if each.attrib["width"] != "12"]
-    assert {"hue-a", "hue-b"} == wide.keys()
-    assert widths[0] == pytest.approx(3 * widths[1], abs=0.2)
-    assert widths[2] == pytest.approx(2 * widths[1], abs=0.2)
-    assert [("one", "30", "10"), ("two", "0", "20")] == chart.rows
-    empty = draw_stacked_bars("Steps", "", "step", ("a",), [("none", (0.0,))])
-    assert "0" == parse_chart(empty).findall("text")[-1].text
-
-
-def test_a_square_is_the_deeper_the_more() -> None:
-    root = parse_chart(draw_confusion("Found", "", (50.0, 0.0, 49.0, None)))
-    kinds = [each.attrib["class"] for each in root.iter("rect")]
-    assert ["cell c5", "cell c0", "cell c4", "cell c0"] == kinds
-    assert "not known" in {each.text for each in root.iter("text")}
-    assert 4 == len(draw_confusion("", "", (0.0, 0.0, 0.0, 0.0)).rows)
-
-
 def test_columns_are_named() -> None:
     chart = draw_columns("Buckets", "", ("vectors", "buckets"), [("1", 10.0), ("2–3", 0.0), ("4–7", 3.0)])
     assert 2 == len(list(parse_chart(chart).iter("rect")))
@@ -147,8 +103,6 @@ def test_columns_are_named() -> None:
 def test_what_comes_from_outside_is_escaped() -> None:
     charts = [
         draw_curves(HOSTILE, "", [Curve(HOSTILE, [Point(1, 0.5)])] * 2, (HOSTILE, HOSTILE), mark=(1, HOSTILE)),
-        draw_intervals(HOSTILE, "", [(HOSTILE, 0.5, 0.1, 0.9)]),
-        draw_stacked_bars(HOSTILE, "", HOSTILE, (HOSTILE,), [(HOSTILE, (1.0,))]),
         draw_columns(HOSTILE, "", (HOSTILE, HOSTILE), [(HOSTILE, 1.0)]),
     ]
     for chart in charts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from test_charts import parse_chart
 
 import nearkin as nk
 from command import call
-from nearkin.dedup.result import ResultTable
 from nearkin.quality.intervals import WeightSums, wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
 from nearkin.report.evaluation import Step, build_evaluation, group_by_similarity
@@ -116,7 +114,7 @@ def test_a_tuning(tuned: nk.Tuning) -> None:
 
 
 def test_many_recipes_are_limited() -> None:
-    """Curves and costs are limited in number, in the order of their values, and the page says so."""
+    """Curves are limited in number, settings are in the order of their values, and the page says so."""
     texts = corpus(40)
     widths = [128, 32, 48, 64, 80, 96, 112]
     found = nk.tune(texts, threshold=0.6, bits=widths)
@@ -125,16 +123,6 @@ def test_many_recipes_are_limited() -> None:
     assert ("Curves of 6 of 7 recipes; nearkin tune --json has all of them.",) == contents.cuts
     rows = section(contents, "Settings").tables[0].rows
     assert sorted(widths) == [int(row[0].rpartition(":")[2]) for row in rows]
-    many = [{**row, "recipe": f"{row['recipe']}0{at}"} for row in found.settings.rows() for at in range(6)]
-    more = replace(found, settings=ResultTable.of_rows(many))
-    contents = build_tuning(more)
-    reached = sum(row["radius"] is not None for row in many)
-    assert reached > 24
-    assert (
-        "Curves of 6 of 42 recipes; nearkin tune --json has all of them.",
-        f"Costs of 24 of {reached} recipes that reach the target; nearkin tune --json has all of them.",
-    ) == contents.cuts
-    assert 24 == len(section(contents, "Settings").charts[0].rows)
 
 
 def test_a_tuning_by_labels() -> None:
@@ -181,14 +169,14 @@ def test_an_evaluation() -> None:
     contents = check(build_evaluation(found, "clean", "labels.tsv"))
     assert "clean against labels.tsv: precision 0.500, recall 0.500" == contents.title
     low, high = wilson(1, 2)
-    rows = section(contents, "Measures").charts[0].rows
+    rows = section(contents, "Measures").tables[0].rows
     assert ("pairs, precision", "0.500", f"{low:.3f} to {high:.3f}") == rows[0]
-    square = section(contents, "Found and true").charts[0]
+    square = section(contents, "Found and true").tables[0]
     assert ["1", "1", "1", "1"] == [row[1] for row in square.rows]
     assert not [each for each in contents.sections if each.title == "By similarity"]
     clusters = build_evaluation(nk.evaluate({1: "x", 2: "x", 3: "x"}, {1: "a", 2: "a", 3: "b", 4: "b"}))
-    assert "0.667" == {row[0]: row[1] for row in section(clusters, "Measures").charts[0].rows}["B-cubed, precision"]
-    assert "not known" == section(clusters, "Found and true").charts[0].rows[3][1]
+    assert "0.667" == {row[0]: row[1] for row in section(clusters, "Measures").tables[0].rows}["B-cubed, precision"]
+    assert "not known" == section(clusters, "Found and true").tables[0].rows[3][1]
 
 
 def test_an_evaluation_without_any_pair() -> None:
@@ -208,24 +196,23 @@ def test_labels_by_similarity() -> None:
     assert [
         ("0.78-0.80", "0", "0", f"{5 * missed}", f"{5 * (20 - missed)}"),
         ("0.80-0.82", f"{hits}", f"{20 - hits}", "0", "0"),
-    ] == part.charts[0].rows
+    ] == part.tables[1].rows
     low, high = wilson(hits, 20)
-    assert ("0.81", f"{hits / 20:.4f}", f"{low:.4f} to {high:.4f}") == part.charts[1].rows[1]
+    assert ("0.81", f"{hits / 20:.4f}", f"{low:.4f} to {high:.4f}") == part.charts[0].rows[1]
     assert ("0.78-0.80", "20", "100") == part.tables[0].rows[0][:3]
 
 
 @pytest.mark.parametrize("weight", [[5.0, 1.0], [1.0, 1.0]])
 def test_unknown_recall_is_not_a_number(weight: list[float]) -> None:
-    """With labels of found pairs only, neither figures, charts nor tables have a recall of 1."""
+    """With labels of found pairs only, neither figures nor tables have a recall of 1."""
     labels = PairLabels([1, 3], [2, 4], [True, False], weight=weight, stratum=["0.90-0.92", "0.82-0.84"])
     contents = check(build_evaluation(nk.evaluate([(1, 2), (3, 4)], labels)))
     precision = weight[0] / sum(weight)
     assert f"run against truth: precision {precision:.3f}, recall not known" == contents.title
     assert [("recall", "–", "not known"), ("F1", "–", "not known")] == list(contents.figures[1:3])
-    chart = section(contents, "Measures").charts[0]
-    assert [("–", "–")] * 4 == [row[1:] for row in chart.rows if "precision" not in row[0]]
-    assert 4 == chart.svg.count("not known")
-    cells = [row[1] for row in section(contents, "Found and true").charts[0].rows]
+    rows = section(contents, "Measures").tables[0].rows
+    assert [("–", "not known")] * 4 == [row[1:] for row in rows if "precision" not in row[0]]
+    cells = [row[1] for row in section(contents, "Found and true").tables[0].rows]
     assert [f"{weight[0]:g}", f"{weight[1]:g}", "not known", "not known"] == cells
 
 
@@ -246,7 +233,7 @@ def test_many_strata_are_steps(*, weighted: bool) -> None:
     )
     found = nk.evaluate([(2 * at, 2 * at + 1) for at in range(count) if lows[at] > 0.79], labels)
     part = section(check(build_evaluation(found)), "By similarity")
-    names = [row[0] for row in part.charts[0].rows]
+    names = [row[0] for row in part.tables[1].rows]
     assert sorted({f"{low:.2f}-{low + 0.02:.2f}" for low in lows}) == names
     weights = np.ones(count) if weight is None else np.array(weight)
     for name, row in zip(names, part.tables[0].rows, strict=True):
@@ -256,18 +243,18 @@ def test_many_strata_are_steps(*, weighted: bool) -> None:
         share = float((weights * np.array(match))[here].sum() / weights[here].sum())
         # Three digits; a share of half a unit may be rounded either way.
         assert float(row[3]) == pytest.approx(share, abs=5.001e-4)
-    cells = sum(float(cell.replace(",", "")) for row in part.charts[0].rows for cell in row[1:])
+    cells = sum(float(cell.replace(",", "")) for row in part.tables[1].rows for cell in row[1:])
     assert cells == pytest.approx(weights.sum(), rel=0.01)
     # Precision and recall of each threshold, and the best F1, by their definitions.
     true = np.array(match)
     best = 0.0
-    for row in part.charts[2].rows:
+    for row in part.charts[1].rows:
         taken = lows >= float(row[0]) - 1e-9
         hits = weights[taken & true].sum()
         recall, precision = hits / weights[true].sum(), hits / weights[taken].sum()
         assert (f"{recall:.4f}", f"{precision:.4f}") == (row[1], row[3])
         best = max(best, 2 * precision * recall / (precision + recall))
-    assert part.sentences[0].startswith(f"F1 is highest, {best:.3f}, at a threshold of ")
+    assert part.sentences[1].startswith(f"F1 is highest, {best:.3f}, at a threshold of ")
 
 
 @pytest.fixture(scope="module")
@@ -330,8 +317,8 @@ def test_pairs_of_a_run_by_similarity(run: tuple[Run, list[str]]) -> None:
     assert any(step.cells[2].total + step.cells[3].total > 0 for step in group_by_similarity(result_run, clusters))
     found = nk.evaluate({str(at): str(at) for at in range(len(texts))}, clusters)
     part = section(check(build_evaluation(found, steps=group_by_similarity(result_run, clusters))), "By similarity")
-    assert ("similarity", "found, match", "found, no match", "not found, match", "not found, no match") == part.charts[
-        0
+    assert ("similarity", "found, match", "found, no match", "not found, match", "not found, no match") == part.tables[
+        1
     ].columns
     nothing = WeightSums(0.0, 0.0)
     assert not [
@@ -375,16 +362,6 @@ def test_plans_are_tables_of_what_explain_returns() -> None:
         assert [key.replace("_", " ") for key in singles] == [name for name, _ in rows]
 
 
-def test_a_plan_of_spark() -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    from nearkin.spark import explain
-
-    for recipe in (None, "char:4|binary|xxh3|simhash:64"):
-        about = explain(10**7, recipe)
-        rows = section(check(build_plan(about, "crawl")), "Plan").tables[0].rows
-        assert {("documents", "10,000,000"), ("method", about["method"])} <= {*rows}
-
-
 def test_labels_that_a_page_exports_are_read(tmp_path: Path) -> None:
     """Strata and weights of the file are rows of the page."""
     path = tmp_path / "labels.tsv"
@@ -395,7 +372,7 @@ def test_labels_that_a_page_exports_are_read(tmp_path: Path) -> None:
     labels = read_judgements(path)
     assert isinstance(labels, PairLabels)
     part = section(build_evaluation(nk.evaluate([("a", "b")], labels)), "By similarity")
-    assert [("0.78-0.80", "0", "0", "0", "3"), ("0.80-0.82", "2", "0", "0", "0")] == part.charts[0].rows
+    assert [("0.78-0.80", "0", "0", "0", "3"), ("0.80-0.82", "2", "0", "0", "0")] == part.tables[1].rows
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])

@@ -1,4 +1,4 @@
-"""Charts as SVG: curves with intervals, bars, columns and a confusion matrix.
+"""Charts as SVG: curves with intervals, and columns of counts.
 
 Every chart also has its figures as rows, for readers who do not see it. Colours are classes of the page's style sheet,
 so they follow light and dark mode.
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.notebook import short
-from nearkin.report.model import Chart, format_fixed
+from nearkin.report.model import Chart
 
 WIDTH, HEIGHT = 720, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 44, 44
@@ -25,7 +25,6 @@ _MAX_COLUMN = 96
 _NUM_BINS = 50
 """Number of bins of a similarity from 0 to its maximum."""
 _CURVE_CLASSES = (("curve", "point"), ("curve second", "point second"))
-_HUES = ("hue-a", "hue-b", "hue-c", "hue-d")
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def draw_curves(
         parts.append(_text(x - 4 if on_left else x + 4, bottom - 6, mark[1], "end" if on_left else "start"))
     if len(curves) > 1:
         names = [(curve.name, line_class) for curve, (line_class, _) in zip(curves, _CURVE_CLASSES, strict=False)]
-        parts.append(_legend(names, LEFT + 8 + _text_width(axes[1])))
+        parts.append(_legend(names, LEFT + 8 + _LETTER * len(axes[1])))
     columns, rows = _curve_rows(curves, axes[0])
     return Chart(title, note, _svg(title, parts), columns, rows)
 
@@ -146,98 +145,6 @@ def _curve_rows(curves: Sequence[Curve], x_name: str) -> tuple[tuple[str, ...], 
                 row[f"{curve.name}, interval"] = f"{point.low:.4f} to {point.high:.4f}"
     rows = [(f"{x:,.6g}", *(row.get(name, "–") for name in columns[1:])) for x, row in sorted(cells.items())]
     return tuple(columns), rows
-
-
-def draw_intervals(title: str, note: str, rows: Sequence[tuple[str, float, float | None, float | None]]) -> Chart:
-    """Draw proportions with their intervals, one below the other.
-
-    Parameters
-    ----------
-    rows : sequence of (name, value, low, high)
-        A value of NaN is unknown without bounds; with bounds there are no cases.
-    """
-    left, right, top, step = _name_width(rows) + 20, 70, 12, 28
-    bottom = top + step * len(rows)
-
-    def to_x(proportion: float) -> float:
-        return left + (WIDTH - left - right) * proportion
-
-    parts = [_vline("grid", to_x(quarter / 4), top - 8, bottom) for quarter in range(5)]
-    parts += [_text(to_x(quarter / 4), bottom + 18, _percent(quarter / 4), "middle") for quarter in range(5)]
-    for i, (name, value, low, high) in enumerate(rows):
-        y = top + step * i + step / 2
-        parts.append(_text(8, y + 4, name, "start", "strong"))
-        if math.isnan(value):
-            parts.append(_text(left, y + 4, "not known" if low is None else "no case", "start"))
-            continue
-        if low is not None and high is not None:
-            parts.append(_rect("band", to_x(low), y - 6, max(to_x(high) - to_x(low), 1), 12))
-        parts.append(f'<circle class="point" cx="{to_x(value):.1f}" cy="{y:.1f}" r="4"/>')
-        parts.append(_text(WIDTH - 8, y + 4, f"{value:.3f}", "end", "strong"))
-    figures = [
-        (name, format_fixed(value), "–" if low is None or high is None else f"{low:.3f} to {high:.3f}")
-        for name, value, low, high in rows
-    ]
-    columns = ("measure", "value", "interval of 95%")
-    return Chart(title, note, _svg(title, parts, bottom + 34), columns, figures)
-
-
-def draw_stacked_bars(
-    title: str, note: str, row_name: str, kinds: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]
-) -> Chart:
-    """Draw counts of up to four kinds, one horizontal bar per row.
-
-    Parameters
-    ----------
-    row_name : str
-        Name of the column of row names.
-    kinds : sequence of str
-        Names for the legend.
-    rows : sequence of (name, counts)
-    """
-    total = max((sum(counts) for _, counts in rows), default=0.0) or 1.0
-    left, right, step = _name_width(rows) + 20, 86, 26
-    parts = [_legend(list(zip(kinds, _HUES, strict=False)), areas=True)]
-    for i, (name, counts) in enumerate(rows):
-        x, y = left, TOP + step * i
-        parts.append(_text(8, y + 15, name, "start", "strong"))
-        for kind, hue, count in zip(kinds, _HUES, counts, strict=False):
-            width = (WIDTH - left - right) * count / total
-            parts.append(_bar(hue, x, y + 3, width, 17, f"{name}: {kind} {short(count)}"))
-            x += width
-        parts.append(_text(x + 6, y + 15, short(sum(counts)), "start"))
-    figures = [(name, *map(short, counts)) for name, counts in rows]
-    return Chart(title, note, _svg(title, parts, TOP + step * len(rows) + 12), (row_name, *kinds), figures)
-
-
-CONFUSION = ("found, match", "found, no match", "not found, match", "not found, no match")
-"""Cells of a confusion matrix."""
-
-
-def draw_confusion(title: str, note: str, counts: Sequence[float | None]) -> Chart:
-    """Draw a confusion matrix; darker cells have larger counts.
-
-    Parameters
-    ----------
-    counts : four numbers
-        In the order of `CONFUSION`; None if unknown.
-    """
-    total = sum(count for count in counts if count is not None) or 1.0
-    parts = [_text(300, 20, "match", "middle", "strong"), _text(520, 20, "no match", "middle", "strong")]
-    rows = []
-    for i, (name, count) in enumerate(zip(CONFUSION, counts, strict=True)):
-        x, y = 192 + 220 * (i % 2), 32 + 92 * (i // 2)
-        if i % 2 == 0:
-            parts.append(_text(180, y + 48, "not found" if i else "found", "end", "strong"))
-        share = 0.0 if count is None else count / total
-        # Six shades: 0, up to 1%, 5%, 20%, 50% and above.
-        shade = sum(share > edge for edge in (0.0, 0.01, 0.05, 0.2, 0.5))
-        parts.append(f'<rect class="cell c{shade}" x="{x}" y="{y}" width="216" height="88" rx="4"/>')
-        cells = ("not known", "–") if count is None else (short(count), f"{share:.1%}")
-        for offset, text in zip((42, 62), cells if count is not None else cells[:1], strict=False):
-            parts.append(_text(x + 108, y + offset, text, "middle", "deep" if shade > 2 else "strong"))
-        rows.append((name, *cells))
-    return Chart(title, note, _svg(title, parts, 220), ("pairs", "count", "share"), rows)
 
 
 def draw_columns(title: str, note: str, axes: tuple[str, str], rows: Sequence[tuple[str, float]]) -> Chart:
@@ -365,13 +272,13 @@ def _axis_names(axes: tuple[str, str]) -> list[str]:
     return [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, axes[0], "middle"), _text(4, 16, axes[1], "start")]
 
 
-def _legend(names: Sequence[tuple[str, str]], x: float = 8.0, *, areas: bool = False) -> str:
-    """Return names with their colours, on the first line."""
+def _legend(names: Sequence[tuple[str, str]], x: float) -> str:
+    """Return names with their lines, on the first line."""
     parts: list[str] = []
     for name, style in names:
-        line = f'<polyline class="{style}" points="{x - 8:.1f},12 {x + 14:.1f},12"/>'
-        parts += [_rect(style, x, 6, 12, 12) if areas else line, _text(x + 19, 16, name, "start")]
-        x += 44 + _text_width(name)
+        parts.append(f'<polyline class="{style}" points="{x - 8:.1f},12 {x + 14:.1f},12"/>')
+        parts.append(_text(x + 19, 16, name, "start"))
+        x += 44 + _LETTER * len(name)
     return "".join(parts)
 
 
@@ -388,16 +295,12 @@ def _vline(style: str, x: float, top: float, bottom: float) -> str:
     return f'<line class="{style}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"/>'
 
 
-def _rect(style: str, x: float, y: float, width: float, height: float, inner: str = "") -> str:
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.4g}" height="{height:.4g}"'
-    return f'<rect class="{style}" {box}>{inner}</rect>' if inner else f'<rect class="{style}" {box}/>'
-
-
 def _bar(style: str, x: float, y: float, width: float, height: float, tip: str) -> str:
     """Return a bar with a tooltip; nothing if it has no area."""
     if width <= 0 or height <= 0:
         return ""
-    return _rect(style, x, y, max(width, 1), height, f"<title>{html.escape(tip)}</title>")
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.4g}" height="{height:.4g}"'
+    return f'<rect class="{style}" {box}><title>{html.escape(tip)}</title></rect>'
 
 
 def _text(x: float, y: float, text: str, anchor: str, style: str = "") -> str:
@@ -405,27 +308,15 @@ def _text(x: float, y: float, text: str, anchor: str, style: str = "") -> str:
     return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
 
 
-def _text_width(text: str) -> float:
-    return _LETTER * len(text)
-
-
-def _name_width(rows: Sequence[tuple[object, ...]]) -> float:
-    return max((_text_width(str(name)) for name, *_ in rows), default=0.0)
-
-
 def _percent(value: float) -> str:
     return f"{value:.0%}" if value in (0, 0.25, 0.5, 0.75, 1) else f"{value:.1%}"
 
 
 __all__ = [
-    "CONFUSION",
     "Curve",
     "Point",
     "draw_columns",
-    "draw_confusion",
     "draw_curves",
-    "draw_intervals",
     "draw_similarities",
     "draw_sizes",
-    "draw_stacked_bars",
 ]

@@ -10,23 +10,18 @@ from operator import add
 
 import numpy as np
 
+from nearkin.notebook import short
 from nearkin.quality.evaluation import Evaluation, PairScores, Ratio, StratumScores, Unlisted
 from nearkin.quality.intervals import WeightSums, wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, is_complete
-from nearkin.report.charts import (
-    CONFUSION,
-    Curve,
-    Point,
-    draw_confusion,
-    draw_curves,
-    draw_intervals,
-    draw_stacked_bars,
-)
+from nearkin.report.charts import Curve, Point, draw_curves
 from nearkin.report.model import Chart, Contents, Section, Table, format_fixed
 from nearkin.report.page import render
 from nearkin.report.run import Run
 from nearkin.report.sampling import near_pairs, stratify
 
+CONFUSION = ("found, match", "found, no match", "not found, match", "not found, no match")
+"""Kinds of pairs."""
 _RANGE = re.compile(r"(\d*\.?\d+)\s?[-–]\s?(\d*\.?\d+)")
 """The name of a range of similarity, such as 0.80-0.82."""
 
@@ -164,14 +159,13 @@ def build_evaluation(
     if scores.bcubed is not None:
         note = f"over {scores.bcubed.documents:,} documents"
         figures.append(("B-cubed F1", format_fixed(scores.bcubed.f1), note))
-    sections = [Section("Measures", charts=(_draw_measures(scores),))]
-    confusions = [
-        draw_confusion(name, _weight_note(side), _confusion(side))
-        for name, side in (("Pairs as listed", scores.pairs), ("Pairs in one cluster", scores.pairwise))
-        if side is not None
-    ]
+    sections = [Section("Measures", (_MEASURES_NOTE,), tables=(_table_measures(scores),))]
+    sides = [("Pairs as listed", scores.pairs), ("Pairs in one cluster", scores.pairwise)]
+    confusions = tuple(_table_confusion(name, side) for name, side in sides if side is not None)
     if confusions:
-        sections.append(Section("Found and true", charts=tuple(confusions)))
+        is_weighted = any(side is not None and side.weights is not None for _, side in sides)
+        notes = ("Counts are the numbers of pairs that the labels represent.",) if is_weighted else ()
+        sections.append(Section("Found and true", notes, tables=confusions))
     sections += _similarity_sections(list(_strata_steps(scores.strata)) or steps or ())
     if scores.notes:
         sections.append(Section("Notes", tuple(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)))
@@ -184,22 +178,35 @@ def build_evaluation(
     return Contents(title, tuple(figures), tuple(sentences), (), tuple(sections))
 
 
-def _draw_measures(scores: Evaluation) -> Chart:
-    """Draw every measure with its interval."""
-    rows: list[tuple[str, float, float | None, float | None]] = []
+_MEASURES_NOTE = "Intervals are of 95%. Pairs: as listed. Pairwise: all pairs of documents in one cluster."
+
+
+def _table_measures(scores: Evaluation) -> Table:
+    """Return every measure with its interval."""
+    rows: list[tuple[str, str, str]] = []
     for name, side in (("pairs", scores.pairs), ("pairwise", scores.pairwise)):
         if side is not None:
             rows += [_ratio_row(f"{name}, precision", side.precision), _ratio_row(f"{name}, recall", side.recall)]
-            bounds = (side.f1_low, side.f1_high) if side.recall_known else (None, None)
-            rows.append((f"{name}, F1", side.f1, *bounds))
+            interval = f"{side.f1_low:.3f} to {side.f1_high:.3f}" if side.recall_known else "not known"
+            rows.append((f"{name}, F1", format_fixed(side.f1), interval))
     if scores.links is not None:
         rows.append(_ratio_row("links, precision", scores.links))
     if scores.bcubed is not None:
-        values = (scores.bcubed.precision, scores.bcubed.recall, scores.bcubed.f1)
-        names = ("precision", "recall", "F1")
-        rows += [(f"B-cubed, {name}", value, None, None) for name, value in zip(names, values, strict=True)]
-    note = "The area is the interval of 95%. Pairs: as listed. Pairwise: all pairs of documents in one cluster."
-    return draw_intervals("Precision and recall", note, rows)
+        for name in ("precision", "recall", "f1"):
+            rows.append((f"B-cubed, {name.replace('f1', 'F1')}", format_fixed(getattr(scores.bcubed, name)), "–"))
+    return Table("Precision and recall", ("measure", "value", "interval of 95%"), rows)
+
+
+def _table_confusion(title: str, scores: PairScores) -> Table:
+    """Return counts, or the numbers of pairs that the labels represent, by kind."""
+    cells = _counts(scores) if scores.weights is None else tuple(sums.total for sums in scores.weights)
+    counts = cells if scores.recall_known else (*cells[:2], None, None)
+    total = sum(count for count in counts if count is not None) or 1.0
+    rows = [
+        (name, "not known", "–") if count is None else (name, short(count), f"{count / total:.1%}")
+        for name, count in zip(CONFUSION, counts, strict=True)
+    ]
+    return Table(title, ("pairs", "count", "share"), rows)
 
 
 def _strata_steps(strata: Sequence[StratumScores]) -> Iterator[Step]:
@@ -218,15 +225,15 @@ def _similarity_sections(steps: Sequence[Step]) -> list[Section]:
         return []
     has_missed = any(step.cells[2].total or step.cells[3].total for step in steps)
     kinds = CONFUSION if has_missed else CONFUSION[:2]
-    rows = [(step.name, [cell.total for cell in step.cells[: len(kinds)]]) for step in steps]
-    note = "Judged pairs; each counts as the number of pairs of the run that it represents."
-    charts = [draw_stacked_bars("Confusion by similarity", note, "similarity", kinds, rows)]
+    rows = [(step.name, *(short(cell.total) for cell in step.cells[: len(kinds)])) for step in steps]
+    confusion = Table("Confusion by similarity", ("similarity", *kinds), rows)
+    sentences = ["Judged pairs; each counts as the number of pairs of the run that it represents."]
+    charts = []
     points = [
         Point((step.low + step.high) / 2, *_proportion(step.matching, step.all))
         for step in steps
         if step.judged and step.low is not None and step.high is not None
     ]
-    sentences: tuple[str, ...] = ()
     if len(points) > 1:
         note = "Proportion of judged pairs that match; the area is the interval of 95%."
         curve, axes = Curve("share that match", points), ("similarity", "share")
@@ -234,7 +241,7 @@ def _similarity_sections(steps: Sequence[Step]) -> list[Section]:
         if has_missed:
             chart, sentence = _draw_thresholds(steps)
             charts.append(chart)
-            sentences = (sentence,)
+            sentences.append(sentence)
     table = Table.of(
         "Pairs by similarity",
         [(step, _proportion(step.matching, step.all)) for step in steps],
@@ -246,7 +253,7 @@ def _similarity_sections(steps: Sequence[Step]) -> list[Section]:
             "interval": lambda row: f"{row[1][1]:.3f} to {row[1][2]:.3f}" if row[0].judged else "–",
         },
     )
-    return [Section("By similarity", sentences, tuple(charts), (table,))]
+    return [Section("By similarity", tuple(sentences), tuple(charts), (table, confusion))]
 
 
 def _draw_thresholds(steps: Sequence[Step]) -> tuple[Chart, str]:
@@ -286,18 +293,8 @@ def _counts(scores: PairScores) -> tuple[int, int, int, int | None]:
     return scores.true_positives, scores.false_positives, scores.false_negatives, scores.true_negatives
 
 
-def _confusion(scores: PairScores) -> list[float | None]:
-    """Return counts, or the numbers of pairs that the labels represent; None if unknown."""
-    cells = _counts(scores) if scores.weights is None else tuple(sums.total for sums in scores.weights)
-    return [*cells] if scores.recall_known else [*cells[:2], None, None]
-
-
-def _weight_note(scores: PairScores) -> str:
-    return "" if scores.weights is None else "Counts are the numbers of pairs that the labels represent."
-
-
-def _ratio_row(name: str, ratio: Ratio) -> tuple[str, float, float | None, float | None]:
-    return (name, ratio.value, ratio.low, ratio.high) if ratio.known else (name, ratio.value, None, None)
+def _ratio_row(name: str, ratio: Ratio) -> tuple[str, str, str]:
+    return name, format_fixed(ratio.value), _format_interval(ratio)
 
 
 def _format_interval(ratio: Ratio) -> str:

@@ -1,4 +1,4 @@
-"""The page of a plan: the result of `explain()` of an index, or of `nearkin.spark.explain`, as tables."""
+"""The page of a plan: the result of `explain()` of an index, as tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def plan_page(plan: Mapping[str, Any], name: str = "index") -> str:
     Parameters
     ----------
     plan : mapping
-        The result of `explain()` of an index, or of `nearkin.spark.explain`.
+        The result of `explain()` of an index.
     name : str, default "index"
         Name of the index on the page.
 

@@ -9,12 +9,12 @@ from typing import Any
 from nearkin.notebook import count_of, short
 from nearkin.quality.band_tuning import BandTuning
 from nearkin.quality.tuning import Tuning
-from nearkin.report.charts import Curve, Point, draw_curves, draw_stacked_bars
+from nearkin.report.charts import Curve, Point, draw_curves
 from nearkin.report.model import Chart, Contents, Section, Table, format_percent, format_value
 from nearkin.report.page import render
 
-_MAX_CURVES, _MAX_BARS = 6, 24
-"""Maximum numbers of recipes with curves, and with bars of costs."""
+_MAX_CURVES = 6
+"""Maximum number of recipes with curves."""
 _INTERVAL = "The area is the interval of 95%."
 
 _Row = dict[str, Any]
@@ -99,15 +99,8 @@ def _build_bits(tuning: Tuning, recall: float | None) -> _Parts:
         figures = _headline(chosen, ("a fingerprint", f"{chosen['bytes']:,}", "bytes"), *f1)
     settings = sorted(tuning.settings.rows(), key=lambda row: _natural_key(row["recipe"]))
     order = sorted(settings, key=lambda row: chosen is None or row["recipe"] != chosen["recipe"])
-    sufficient = [row for row in order if row["verify_seconds"] is not None]
-    cuts = tuple(
-        f"{what} of {limit} of {len(rows)} recipes{which}; nearkin tune --json has all of them."
-        for what, limit, rows, which in (
-            ("Curves", _MAX_CURVES, order, ""),
-            ("Costs", _MAX_BARS, sufficient, " that reach the target"),
-        )
-        if len(rows) > limit
-    )
+    number = f"{_MAX_CURVES} of {len(order)} recipes"
+    cuts = (f"Curves of {number}; nearkin tune --json has all of them.",) if len(order) > _MAX_CURVES else ()
     points = list(tuning.curve.rows())
     charts = tuple(
         _draw_radii(row, [point for point in points if point["recipe"] == row["recipe"]], recall)
@@ -115,7 +108,7 @@ def _build_bits(tuning: Tuning, recall: float | None) -> _Parts:
     )
     explanation = "Recall is the proportion of true pairs within the radius, precision that of candidates that match."
     sections = [
-        Section("Settings", tables=(_table_settings(settings),), charts=_draw_costs(sufficient[:_MAX_BARS])),
+        Section("Settings", tables=(_table_settings(settings),)),
         Section("Recall and precision by radius", (explanation,), charts),
         *_threshold_sections(tuning),
     ]
@@ -180,19 +173,6 @@ def _table_settings(rows: Sequence[_Row]) -> Table:
             **({"F1 of verified pairs": lambda row: _format_number(row["match_f1"])} if labelled else {}),
         },
     )
-
-
-def _draw_costs(rows: Sequence[_Row]) -> tuple[Chart, ...]:
-    """Draw the CPU seconds of recipes that reach the target."""
-    if not rows:
-        return ()
-    costs = []
-    for row in sorted(rows, key=lambda row: _natural_key(row["recipe"])):
-        recipe = row["recipe"]
-        name = recipe if len(recipe) <= 44 else f"{recipe[:20]}…{recipe[-23:]}"
-        costs.append((name, (row["hash_seconds"], row["verify_seconds"])))
-    note = "Measured CPU seconds per million documents, for hashing and for verifying candidates that do not match."
-    return (draw_stacked_bars("Cost by recipe", note, "recipe", ("hashing", "verifying"), costs),)
 
 
 def _threshold_sections(tuning: Tuning) -> list[Section]:
