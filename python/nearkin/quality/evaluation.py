@@ -113,12 +113,12 @@ class Ratio:
 
     def to_dict(self) -> dict[str, Any]:
         """Return hits, of (the total), value, low and high, with None for NaN; with weights also their sums."""
-        values = {"hits": self.hits, "of": self.total, "value": _none_if_nan(self.value)}
-        values |= {"low": self.low, "high": self.high}
-        if self.weights is None:
-            return values
-        hits, cases = self.weights
-        return {**values, "weighted": {"hits": hits.total, "of": cases.total, "effective": cases.effective}}
+        bounds = {"value": _none_if_nan(self.value), "low": self.low, "high": self.high}
+        values: dict[str, Any] = {"hits": self.hits, "of": self.total, **bounds}
+        if self.weights is not None:
+            hits, cases = self.weights
+            values["weighted"] = {"hits": hits.total, "of": cases.total, "effective": cases.effective}
+        return values
 
 
 def _set_fields(instance: object, **values: object) -> None:
@@ -212,8 +212,7 @@ class BCubed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, with None for NaN."""
-        scores = {name: _none_if_nan(getattr(self, name)) for name in ("precision", "recall", "f1")}
-        return {"documents": self.documents, **scores}
+        return {name: _none_if_nan(value) for name, value in vars(self).items()}
 
 
 _COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives")
@@ -283,17 +282,19 @@ class Evaluation(Tabular):
     strata: list[StratumScores] = field(default_factory=list)
 
     def _columns(self) -> dict[str, list[Any]]:
-        rows: list[dict[str, Any]] = []
-        for name, scores in self._pair_scores():
-            f1 = {"f1": scores.f1, "f1_low": scores.f1_low, "f1_high": scores.f1_high}
-            counts = {count: getattr(scores, count) for count in _COUNTS}
-            ratios = _bounds("precision", scores.precision) | _bounds("recall", scores.recall)
-            rows.append({"measure": name, **counts, **ratios, **f1})
+        rows: list[dict[str, Any]] = [
+            {
+                "measure": name,
+                **vars(scores),
+                **_bounds("precision", scores.precision),
+                **_bounds("recall", scores.recall),
+            }
+            for name, scores in self._pair_scores()
+        ]
         if self.links is not None:
             rows.append({"measure": "links", **_bounds("precision", self.links)})
         if self.bcubed is not None:
-            means = {name: getattr(self.bcubed, name) for name in ("documents", "precision", "recall", "f1")}
-            rows.append({"measure": "bcubed", **means})
+            rows.append({"measure": "bcubed", **vars(self.bcubed)})
         return {name: [row.get(name) for row in rows] for name in ("measure", *self._types())}
 
     def _pair_scores(self) -> list[tuple[str, PairScores]]:

@@ -40,7 +40,7 @@ from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, ope
 from nearkin.dedup.labels import read_pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import similarity
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
 from nearkin.io.tables import Tabular
@@ -283,8 +283,7 @@ def check_options(threshold: float, recall: float, sample: int) -> None:
     for name, value in (("recall", recall), ("threshold", threshold)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
             raise bad_parameter(name, repr(value), "a number above 0 and up to 1")
-    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 2:
-        raise bad_parameter("sample", repr(sample), "at least 2 documents")
+    check_count("sample", sample, 2, 1 << 62, "at least 2 documents")
 
 
 def estimate_notes(recall: float | None, low: float | None, target: float) -> list[str]:
@@ -470,11 +469,11 @@ class _Tuner:
             match = np.concatenate([labelled.match, np.zeros(int(other.sum()), bool)])
         weight = np.ones(len(judged)) if labelled.weight is None else labelled.weight
         steps = {round(step / 20, 2) for step in range(round(20 * lowest), 21)}
-        steps |= set() if requested is None else {requested}
+        if requested is not None:
+            steps.add(requested)
         points = [_score_threshold(_features(recipe), step, judged, match, weight) for step in sorted(steps)]
         self.thresholds += points
-        options = [point for point in points if requested in (None, point["threshold"])]
-        best = max(options, key=lambda point: point["f1"])
+        best = max((each for each in points if requested in (None, each["threshold"])), key=lambda each: each["f1"])
         accepted = (similarities >= best["threshold"]) & labelled.match
         scores = {f"match_{name}": best[name] for name in ("precision", "recall", "f1")}
         return best["threshold"], scores, replace(labelled.select(accepted), similarity=similarities[accepted])
@@ -576,7 +575,7 @@ class _Tuner:
         return (time.process_time() - start) / 1000
 
     def _build_result(self, goal: str, candidates: list[_Candidate], truth: TruePairs) -> Tuning:
-        chosen, by_length = None, ResultTable({name: [] for name in _LENGTH_COLUMNS})
+        chosen, by_length = None, ResultTable.of_rows([], _LENGTH_COLUMNS)
         if candidates:
             _, counts, chosen, target = min(candidates, key=lambda candidate: candidate[0])
             self.notes += estimate_notes(chosen["recall"], chosen["recall_low"], self.target)
@@ -641,9 +640,9 @@ def _group_by_length(counts: _Counts, radius: int, truth: TruePairs) -> ResultTa
             weight = None if truth.weight is None else truth.weight[quarter]
             recall = np.average(distances <= radius, weights=weight).item()
             ends = lengths[quarter[0]].item(), lengths[quarter[-1]].item()
-            rows.append((*ends, len(quarter), recall, *np.quantile(distances, [0.5, 0.95]).tolist()))
-    columns = zip(*rows, strict=True) if rows else ((),) * len(_LENGTH_COLUMNS)
-    return ResultTable({name: list(values) for name, values in zip(_LENGTH_COLUMNS, columns, strict=True)})
+            values = (*ends, len(quarter), recall, *np.quantile(distances, [0.5, 0.95]).tolist())
+            rows.append(dict(zip(_LENGTH_COLUMNS, values, strict=True)))
+    return ResultTable.of_rows(rows, _LENGTH_COLUMNS)
 
 
 def _count_within(
