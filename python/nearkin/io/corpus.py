@@ -115,7 +115,11 @@ def open_corpus(
         check_parser()
     excluded = ExcludedFolders(exclude)
     kind, sources = resolve(names, format, excluded)
-    sources = _with_encoding(kind, sources, encoding)
+    codec = check_encoding(encoding)
+    if encoding is not None and kind in ("parquet", "warc"):
+        reason = "whose texts are UTF-8" if kind == "parquet" else "whose records say their encodings"
+        raise bad_parameter("encoding", repr(encoding), f"no encoding for {kind}, {reason}")
+    sources = [replace(source, encoding=codec) for source in sources] if codec else sources
     valid = delimiter in (None, "\t") or (len(delimiter) == 1 and "!" <= delimiter <= "~" and delimiter != '"')
     if delimiter is not None and not (kind == "csv" and valid):
         raise bad_parameter("delimiter", repr(delimiter), "one ASCII character such as ';', with csv alone")
@@ -135,15 +139,6 @@ def open_corpus(
     corpus = _open(kind, sources, options)
     corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, names) if path.exists()), *corpus.paths]))
     return corpus
-
-
-def _with_encoding(kind: Format, sources: list[InputFile], encoding: str | None) -> list[InputFile]:
-    """Return the sources with the encoding of their text."""
-    codec = check_encoding(encoding)
-    if encoding is not None and kind in ("parquet", "warc"):
-        reason = "whose texts are UTF-8" if kind == "parquet" else "whose records say their encodings"
-        raise bad_parameter("encoding", repr(encoding), f"no encoding for {kind}, {reason}")
-    return [replace(source, encoding=codec) for source in sources] if codec else sources
 
 
 def _check_columns(kind: Format, text_column: str | None, options: ReadOptions) -> None:

@@ -129,7 +129,8 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
         heads = [head for head, _ in split_path(name) if head in existing] if name not in existing else []
         required.update(dict.fromkeys(heads, argument) or {name: argument})
     for name, argument in required.items():
-        _check_column(name, argument, existing)
+        if (count := existing.count(name)) != 1:
+            raise _name_error(argument, name, count, "columns", existing)
     columns = _read_flat(frame, package, kind, list(required))
     return {
         name: columns[name] if name in columns else _read_nested(columns, argument, name)
@@ -158,9 +159,9 @@ def _read_flat(frame: Any, package: str, kind: str, names: list[str]) -> dict[st
         return _read_dataset(frame, kind, names)
     import pyarrow as pa
 
-    if kind in ("Table", "RecordBatch"):
-        return {name: _to_chunked(frame.column(name)) for name in names}
-    batches = [batch.select(names) for batch in frame]
+    if kind == "Table":
+        return {name: frame.column(name) for name in names}
+    batches = [batch.select(names) for batch in ([frame] if kind == "RecordBatch" else frame)]
     types = {name: frame.schema.field(name).type for name in names}
     return {name: pa.chunked_array([batch.column(name) for batch in batches], types[name]) for name in names}
 
@@ -186,13 +187,6 @@ def _read_nested(columns: Mapping[str, Any], argument: str, name: str) -> Any:
     return matches[0]
 
 
-def _check_column(name: str, argument: str, existing: list[object]) -> None:
-    """Raise ParameterError unless a column exists exactly once."""
-    count = existing.count(name)
-    if count != 1:
-        raise _name_error(argument, name, count, "columns", existing)
-
-
 def _name_error(argument: str, name: str, count: int, noun: str, existing: Sequence[object]) -> ParameterError:
     listed = ", ".join(map(repr, existing[:_MAX_LISTED])) + (", ..." if len(existing) > _MAX_LISTED else "")
     value = f"{name!r}, which {count} {noun} are called" if count else repr(name)
@@ -205,7 +199,8 @@ def _read_pandas(series: Any) -> Any:
 
     if series.dtype != object:
         try:
-            return _to_chunked(pa.array(series, from_pandas=True))
+            array = pa.array(series, from_pandas=True)
+            return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
         except (pa.ArrowException, TypeError, UnicodeEncodeError):
             # A type without an equivalent in Arrow, or a lone surrogate: treated like a list of objects.
             pass
@@ -238,12 +233,6 @@ def _read_dataset(frame: Any, kind: str, names: list[str]) -> dict[str, Any]:
         parts = list(selected.with_format("arrow").iter(batch_size=_BATCH_ROWS))
         table = pa.concat_tables(parts, promote_options="permissive") if parts else None
     return {name: pa.chunked_array([], pa.null()) if table is None else table.column(name) for name in names}
-
-
-def _to_chunked(array: Any) -> Any:
-    import pyarrow as pa
-
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 def text_column(column: Any, name: str, argument: str = "text") -> Any:
