@@ -294,8 +294,8 @@ def grams(text: str, *, chinese: bool) -> list[bytes]:
 FEATURES = {"char 4": "char:4", "word 3": "word:3"}
 
 
-def build_recipe(features: str, weight: str = "binary", family: str = "simhash:128", hash: str = "xxh3") -> Any:
-    return nk.Recipe(f"{features}|{weight}|{hash}|{family}")
+def build_recipe(features: str, family: str = "simhash:128") -> Any:
+    return nk.Recipe(f"{features}|binary|xxh3|{family}")
 
 
 def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
@@ -306,15 +306,14 @@ def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
     for name, features in FEATURES.items():
         recipe = build_recipe(features)
         if corpus.match is None:
-            result = find_similar_pairs(corpus.texts, recipe, 0.8, lambda done: None)
+            result = find_similar_pairs(corpus.texts, recipe, 0.8, lambda *_: None)
             left, right = result.left, result.right
         else:
             similarity = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe)
             left, right = corpus.left[similarity >= 0.8], corpus.right[similarity >= 0.8]
         near = SampleFingerprints.of(corpus.texts, recipe).distances(left, right) <= simhash_radius(0.8, 128)
-        shared = share_band(
-            nk.signature(corpus.texts, build_recipe(features, family="minhash:128")), left, right, banding
-        )
+        signatures = nk.signature(corpus.texts, build_recipe(features, "minhash:128"))
+        shared = share_band(signatures, left, right, banding)
         for title, match in (("SimHash", near), ("MinHash", shared)):
             score = cut_score(count_pairs(corpus, left[match], right[match]), corpus.true)
             defaults[f"nearkin {title}, {name}"] = score
@@ -711,13 +710,12 @@ def run_containment(data: Path) -> None:
             exact = brute_force(texts, recipe)
             calls: dict[str, tuple[Pairs, Callable[[], Any]]] = {
                 "brute force": (exact, partial(brute_force, texts, recipe)),
-                "containment": (
-                    containment_pairs(texts, recipe, "containment"),
-                    partial(run_job, texts, recipe, "containment"),
-                ),
-                "Jaccard": (containment_pairs(texts, recipe, "jaccard"), partial(run_job, texts, recipe, "jaccard")),
+                **{
+                    name: (containment_pairs(texts, recipe, measure), partial(run_job, texts, recipe, measure))
+                    for name, measure in (("containment", "containment"), ("Jaccard", "jaccard"))
+                },
             }
-            seconds = common.rounds({name: lambda c=call: common.timed(c)[:2] for name, (_, call) in calls.items()}, 3)
+            seconds = common.rounds({name: common.timer(call) for name, (_, call) in calls.items()}, 3)
             if features == "char:4":
                 cpu, wall, pairs = common.timed(partial(ensemble, texts, recipe))
                 calls["LSH Ensemble"] = (pairs, partial(ensemble, texts, recipe))

@@ -425,12 +425,11 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
     for name, build in all_indexes(X, own):
         if not name.startswith(only):
             continue
-        start, cpu = time.perf_counter(), time.process_time()
-        index = build()
+        cpu, wall, index = common.timed(build)
         line = {
             "name": name,
-            "build_s": round(time.perf_counter() - start, 3),
-            "build_cpu_s": round(time.process_time() - cpu, 3),
+            "build_s": round(wall, 3),
+            "build_cpu_s": round(cpu, 3),
             "mb": round(index.size / 1e6, 2),
             "points": [],
         }
