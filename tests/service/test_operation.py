@@ -417,10 +417,6 @@ def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
         (["--timeout", "0"], "--timeout"),
         (["--sync", "never"], "--sync"),
         (["--tls-cert", "cert.pem"], "--tls-cert"),
-        (["--recipe", "minhash"], "--create"),
-        (["--threshold", "0.5"], "--create"),
-        (["--create", "--threshold", "0.5"], "0.8, which the store has"),
-        (["--create", "--recipe", "minhash"], "which the store has"),
         (["--readonyl"], "--readonly"),
     ],
 )

@@ -97,8 +97,8 @@ def dedup(job: Job) -> None:
         check_report(job.output.out)
     if (engine := distributed.choose_engine(job)) is not None:
         job.keep_columns()
-        head, summary = distributed.dedup(job, engine)
-        _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")), _example(head))
+        summary = distributed.dedup(job, engine)
+        _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")))
     elif job.family == "ssdeep":
         _dedup_files(job)
     elif job.unit or "boilerplate" in job.passages:
@@ -315,12 +315,9 @@ def _write_texts(
         **input_summary(corpus, layout),
         **({"read_as": read_as} if read_as else {}),
     }
+    corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout)
     if target is None:
-        stream = binary_stdout()
-        corpus.write_kept(result.kept_rows, stream, layout=layout)
-        stream.flush()
         return summary
-    corpus.write_kept(result.kept_rows, target, layout=layout)
     write_table(target, "clusters", result.clusters.compact, corpus.format)
     write_table(target, "pairs", result.pairs.compact, corpus.format)
     if result.near_misses is not None:
@@ -333,7 +330,7 @@ def _write_texts(
     return target.write_json("summary.json", summary)
 
 
-def _report(job: Job, summary: Mapping[str, Any], rows: Iterable[Sequence[str]], example: str | None) -> None:
+def _report(job: Job, summary: Mapping[str, Any], rows: Iterable[Sequence[str]], example: str | None = None) -> None:
     """Report warnings and the summary: as JSON, or as a table of counts and an example."""
 
     def show() -> None:
@@ -480,14 +477,11 @@ def _write_passages(
     if len(cuts.rows):
         replacements = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
     summary = {**result.summary, **input_summary(corpus, layout)}
-    if target is None:
-        stream = binary_stdout()
-        corpus.write_kept(result.kept_rows, stream, layout=layout, replacements=replacements)
-        stream.flush()
-        return summary
     if summary["remove"] != "nothing":
-        corpus.write_kept(result.kept_rows, target, layout=layout, replacements=replacements)
-    else:
+        corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout, replacements=replacements)
+    if target is None:
+        return summary
+    if summary["remove"] == "nothing":
         summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
     tables = {"passages": result.passages, "documents": result.documents, "boilerplate": result.boilerplate}
     for name, table in tables.items():

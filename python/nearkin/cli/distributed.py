@@ -59,7 +59,6 @@ _REASONS = {
 }
 _OPTIONS_BY_ARGUMENT = {"text": "text_column", "id": "id_column", "source": "source_column", "df": "inputs"}
 _TABLES = ("kept", "clusters", "pairs")
-_EXAMPLE_ROWS = 12
 FORMATS = ("parquet", "jsonl")
 """Formats that engines read."""
 _COMPRESSIONS = ("", "gz", "bz2", "zst")
@@ -98,8 +97,8 @@ def choose_engine(job: Job) -> Engine | None:
     return engine
 
 
-def dedup(job: Job, engine: Engine) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Write folders of Parquet files and summary.json, and return the first rows of the clusters and the summary."""
+def dedup(job: Job, engine: Engine) -> dict[str, Any]:
+    """Write folders of Parquet files and summary.json, and return the summary."""
     from nearkin.index.files import index_class
     from nearkin.store.log import LOG_NAME
 
@@ -123,7 +122,6 @@ def dedup(job: Job, engine: Engine) -> tuple[list[dict[str, Any]], dict[str, Any
         progress("read", 0, None)
         rows = tables.read(session)
         older_rows = None if older is None else older.read(session)
-        _check_columns(job, rows, older_rows)
         result = _run(job, rows, older_rows, recipe, checkpoint, progress)
         start = time.perf_counter()
         for name in _TABLES:
@@ -142,7 +140,7 @@ def dedup(job: Job, engine: Engine) -> tuple[list[dict[str, Any]], dict[str, Any
             "malformed": 0,
             "timings": {**result.summary["timings"], **seconds},
         }
-        return _first_cluster(result), output.write_summary(summary)
+        return output.write_summary(summary)
 
 
 def join(folder: str, name: str) -> str:
@@ -154,17 +152,6 @@ def check_path(name: str, argument: str) -> None:
     """Raise ParameterError for a path with characters that an engine reads as a pattern."""
     if _GLOB.search(name):
         raise bad_parameter(argument, name, "a path without * ? [ ] { } \\, which an engine takes for a pattern")
-
-
-def _check_columns(job: Job, rows: DataFrame, older: DataFrame | None) -> None:
-    """Raise ParameterError for a column of the options that does not exist."""
-    columns = {"text_column": job.reading.text_column or "text", "id_column": job.reading.id_column}
-    for argument, column in {**columns, "source_column": job.reference.source_column}.items():
-        if column is not None and column not in rows.columns:
-            raise bad_parameter(argument, repr(column), f"a column of the input: {', '.join(rows.columns)}")
-    for argument, column in columns.items():
-        if older is not None and column not in older.columns:
-            raise bad_parameter(argument, repr(column), f"a column of --against as well: {', '.join(older.columns)}")
 
 
 def _run(
@@ -186,10 +173,11 @@ def _run(
             **job.matching,
         )
     except ParameterError as error:
-        name = _OPTIONS_BY_ARGUMENT.get(str(error.context.get("name")))
-        if name is None:
+        if "allowed" not in error.context:
             raise
-        raise bad_parameter(name, error.context["found"], error.context["allowed"]) from error
+        name = str(error.context.get("name"))
+        allowed = str(error.context["allowed"]).replace("the DataFrame", "the input")
+        raise bad_parameter(_OPTIONS_BY_ARGUMENT.get(name, name), error.context["found"], allowed) from error
 
 
 def _stage_progress(bars: Progress) -> Progress:
@@ -338,17 +326,7 @@ def _write(output: _LocalOutput | _RemoteOutput, name: str, rows: DataFrame, res
         raise OutputError(f"{folder}: {reason}; {mend}", place=folder, in_place="old")
 
 
-def _first_cluster(result: SparkResult) -> list[dict[str, Any]]:
-    """Return rows of the first cluster, the kept document first."""
-    rows = result.clusters.where("cluster = 0").selectExpr("*", "reason <> 'kept' as removed").orderBy("removed", "id")
-    nan = float("nan")
-    return [
-        {**row, "similarity": nan if row["similarity"] is None else row["similarity"]}
-        for row in rows.limit(_EXAMPLE_ROWS).toArrow().to_pylist()
-    ]
-
-
-# Input
+# Input# Input
 
 
 class InputTables:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.options import Bits, RecipeOption, Repeated, StoreMemory, opt, parse_bytes, parse_memory, parse_recipe
-from nearkin.dedup.config import DedupConfig
+from nearkin.cli.commands import Commands
+from nearkin.cli.options import Repeated, StoreMemory, opt, parse_bytes, parse_memory
 from nearkin.errors import bad_parameter
 
 app = Commands()
@@ -18,12 +17,9 @@ app = Commands()
 @app.add(threads=True)
 def serve(
     store: Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE", show_default=False)],
-    matching: Annotated[Options, OptionsOf(DedupConfig, "threshold", show_defaults=False)],
     host: Annotated[str, opt("Address; any but loopback requires --token-file.")] = "127.0.0.1",
     port: Annotated[int, opt("Port; 0 for any free port.")] = 8470,
-    create: Annotated[bool, opt("Create the store if it does not exist.", "--create")] = False,
-    recipe: RecipeOption = None,
-    bits: Bits = None,
+    create: Annotated[bool, opt("Create a store of the default recipe if there is none.", "--create")] = False,
     readonly: Annotated[bool, opt("Refuse changes.", "--readonly")] = False,
     token_file: Annotated[
         Path | None, opt("Lines `read TOKEN` and `write TOKEN`.", "--token-file", metavar="FILE")
@@ -55,13 +51,14 @@ def serve(
     Examples
     --------
     nearkin serve pages.store
-    nearkin serve pages.store --create --recipe minhash --threshold 0.7
+    nearkin serve pages.store --create
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
+    from nearkin.store.store import Store
 
     limits = Limits(
         max_body=parse_bytes(max_body, "max_body"),
@@ -90,30 +87,8 @@ def serve(
     free_port(host, port)
     if backups is not None:
         backups.mkdir(parents=True, exist_ok=True)
-    _prepare_store(store, recipe, bits, matching.get("threshold"), create=create, readonly=readonly)
+    if create and not store.exists():
+        if readonly:
+            raise bad_parameter("readonly", "with --create", "an existing store")
+        Store.create(store).close()
     serve_store(store, settings)
-
-
-def _prepare_store(
-    path: Path, recipe: str | None, bits: int | None, threshold: float | None, *, create: bool, readonly: bool
-) -> None:
-    """Create the store with --create; otherwise refuse settings other than those of the store."""
-    from nearkin.store.kinds import is_digest_recipe
-    from nearkin.store.store import Store
-
-    if not create:
-        for name, value in {"recipe": recipe, "bits": bits, "threshold": threshold}.items():
-            if value is not None:
-                raise bad_parameter(name, value, "it only with --create: an existing store has its own")
-    # A recipe of digests is a text form; parsing one of texts here reports a misspelt recipe.
-    parsed = recipe if is_digest_recipe(recipe) else parse_recipe(recipe, bits)
-    if not create or path.exists():
-        with Store.open(path, "r") as store:
-            if recipe is not None and str(parsed) != str(store.recipe):
-                raise bad_parameter("recipe", recipe, f"{store.recipe}, which the store has, or leave it out")
-            if threshold is not None and threshold != store.settings.threshold:
-                raise bad_parameter("threshold", threshold, f"{store.settings.threshold}, which the store has")
-        return
-    if readonly:
-        raise bad_parameter("readonly", "with --create", "an existing store")
-    Store.create(path, parsed, threshold=threshold).close()
