@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nearkin.report.charts import (
     Curve,
     Point,
-    draw_columns,
     draw_curves,
+    draw_sizes,
 )
 from nearkin.report.model import Chart
 
@@ -95,7 +95,7 @@ def test_a_logarithmic_scale_leaves_out_zero() -> None:
 
 
 def test_columns_are_named() -> None:
-    chart = draw_columns("Buckets", "", ("vectors", "buckets"), [("1", 10.0), ("2–3", 0.0), ("4–7", 3.0)])
+    chart = draw_sizes({1: 10, 5: 2, 6: 1})
     assert 2 == len(list(parse_chart(chart).iter("rect")))
     assert ("1", "10") == chart.rows[0]
 
@@ -103,7 +103,6 @@ def test_columns_are_named() -> None:
 def test_what_comes_from_outside_is_escaped() -> None:
     charts = [
         draw_curves(HOSTILE, "", [Curve(HOSTILE, [Point(1, 0.5)])] * 2, (HOSTILE, HOSTILE), mark=(1, HOSTILE)),
-        draw_columns(HOSTILE, "", (HOSTILE, HOSTILE), [(HOSTILE, 1.0)]),
     ]
     for chart in charts:
         assert "<script" not in chart.svg

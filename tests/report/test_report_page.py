@@ -135,12 +135,6 @@ def test_what_json_has_not_is_refused() -> None:
         render(replace(CONTENTS, run={"threshold": float("nan")}))
 
 
-@pytest.mark.parametrize("name", ["", 'x" onload="', "texts-", "Texts", "texts-0\n"])
-def test_names_of_blocks_are_letters_and_a_number(name: str) -> None:
-    with pytest.raises(ParameterError, match="block"):
-        render(replace(CONTENTS, run={}, blocks={name: b""}))
-
-
 def test_without_jinja_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError, match=r"pip install nearkin\[report\]") as caught:

@@ -148,8 +148,9 @@ class ParquetCorpus(Corpus):
         texts, columns = self._convert(table)
         good = np.ones(table.num_rows, bool)
         reasons: dict[int, str] = {}
-        for name, column in ((self.text_column, texts), *columns.items()):
-            for at in invalid_utf8(column.offsets, column.data).tolist():
+        strings: list[tuple[str, PackedTexts | Column]] = [(self.text_column, texts), *columns.items()]
+        for name, values in strings:
+            for at in invalid_utf8(values.offsets, values.data).tolist():
                 reasons.setdefault(at, f"column {name!r} is not UTF-8")
         if self.id_column is not None:
             for at in np.flatnonzero(columns[self.id_column].kinds == NULL).tolist():

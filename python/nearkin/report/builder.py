@@ -279,13 +279,8 @@ class _Builder:
             "firsts": firsts,
             "text_cut": MAX_CHARACTERS,
             "strata": [
-                {
-                    "name": stratum.name,
-                    "low": stratum.low,
-                    "high": stratum.high,
-                    "removed": stratum.removed,
-                    "pairs": round(stratum.pairs, 6),
-                }
+                {name: getattr(stratum, name) for name in ("name", "low", "high", "removed")}
+                | {"pairs": round(stratum.pairs, 6)}
                 for stratum in self.strata
             ],
             "queue": [[self.position[row], stratum, round(weight, 6)] for row, stratum, weight in self.queue],

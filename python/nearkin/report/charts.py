@@ -147,35 +147,31 @@ def _curve_rows(curves: Sequence[Curve], x_name: str) -> tuple[tuple[str, ...], 
     return tuple(columns), rows
 
 
-def draw_columns(title: str, note: str, axes: tuple[str, str], rows: Sequence[tuple[str, float]]) -> Chart:
-    """Draw counts as columns on a logarithmic scale that starts below 1."""
-    top = max((count for _, count in rows), default=1.0)
-    bottom, step = HEIGHT - BOTTOM, (WIDTH - LEFT - RIGHT) / max(len(rows), 1)
-    width = min(step - 4, _MAX_COLUMN)
-    parts = [_hline("axis", bottom), *_axis_names(axes)]
-    for i, (name, count) in enumerate(rows):
-        x, height = LEFT + (i + 0.5) * step, (bottom - TOP) * _log_share(count, top)
-        parts.append(_bar("bar", x - width / 2, bottom - height, width, height, f"{name}: {short(count)}"))
-        # More than ten names would overlap: every second one is drawn.
-        if len(rows) <= 10 or i % 2 == 0:
-            parts.append(_text(x, bottom + 16, name, "middle"))
-        if count:
-            parts.append(_text(x, bottom - height - 4, short(count), "middle"))
-    return Chart(title, note, _svg(title, parts), axes, [(name, short(count)) for name, count in rows])
-
-
 def draw_sizes(counts: Mapping[int, int]) -> Chart:
-    """Draw the number of clusters by size, one column per power of two."""
+    """Draw the number of clusters by size, one column per power of two, on a logarithmic scale that starts below 1."""
     columns: dict[int, int] = {}
     for size, count in counts.items():
         columns[size.bit_length() - 1] = columns.get(size.bit_length() - 1, 0) + count
     powers = range(min(columns, default=1), max(columns, default=1) + 1)
     names = ["1" if power == 0 else f"{1 << power} to {(2 << power) - 1}" for power in powers]
+    bottom, step = HEIGHT - BOTTOM, (WIDTH - LEFT - RIGHT) / len(powers)
+    width = min(step - 4, _MAX_COLUMN)
+    axes = ("documents of a cluster", "clusters")
+    parts, rows = [_hline("axis", bottom), *_axis_names(axes)], []
+    for i, (name, power) in enumerate(zip(names, powers, strict=True)):
+        count = columns.get(power, 0)
+        rows.append((name, short(count)))
+        x, height = LEFT + (i + 0.5) * step, (bottom - TOP) * _log_share(count, max(columns.values(), default=1))
+        parts.append(_bar("bar", x - width / 2, bottom - height, width, height, f"{name}: {short(count)}"))
+        # More than ten names would overlap: every second one is drawn.
+        if len(powers) <= 10 or i % 2 == 0:
+            parts.append(_text(x, bottom + 16, name, "middle"))
+        if count:
+            parts.append(_text(x, bottom - height - 4, short(count), "middle"))
     note = "Counts are on a logarithmic scale."
     if columns.get(0):
         note += " A cluster of 1 is a document that was removed for one of the reference corpus."
-    rows = [(name, float(columns.get(power, 0))) for name, power in zip(names, powers, strict=True)]
-    return draw_columns("Clusters by size", note, ("documents of a cluster", "clusters"), rows)
+    return Chart("Clusters by size", note, _svg("Clusters by size", parts), axes, rows)
 
 
 def draw_similarities(
@@ -315,7 +311,6 @@ def _percent(value: float) -> str:
 __all__ = [
     "Curve",
     "Point",
-    "draw_columns",
     "draw_curves",
     "draw_similarities",
     "draw_sizes",

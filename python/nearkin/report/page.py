@@ -47,7 +47,6 @@ _CODE = re.compile(r"""(?P<code>[^"'`{}]*)(?P<end>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\
 _TEMPLATE = re.compile(r"(?P<code>(?:[^`$\\]|\\.|\$(?!\{))*)(?P<end>`|\$\{)", re.DOTALL)
 _OPERATOR_SPACES = re.compile(r"(?<=[=<>!?:&|*,;(){}\[\]]) +| +(?=[=<>!?:&|*,;(){}\[\]])")
 _GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-_BLOCK = re.compile(r"[a-z]+(-[0-9]+)?")
 _NUMBER = re.compile(r"[-−–+~≈<>]? ?[\d,.]+ ?(%|s|ms|KB|MB|GB|bits)?|–|")
 _INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
@@ -72,7 +71,7 @@ def render(contents: Contents) -> str:
     MissingExtraError
         Jinja2 is not installed.
     ParameterError
-        The name of a block is invalid, or `run` has a value without a JSON form (NaN).
+        `run` has a value without a JSON form (NaN).
 
     Examples
     --------
@@ -93,7 +92,7 @@ def render(contents: Contents) -> str:
             script=_markup(script),
             run=_markup("" if contents.run is None else _to_json(contents.run)),
             blocks=[
-                (_check_name(name), _markup(data if isinstance(data, str) else pack(data)))
+                (name, _markup(data if isinstance(data, str) else pack(data)))
                 for name, data in sorted(contents.blocks.items())
             ],
             version=__version__,
@@ -191,10 +190,8 @@ def _environment() -> Environment:
 
 def _markup(text: str) -> str:
     """Mark a text as HTML that must not be escaped."""
-    try:
-        from markupsafe import Markup
-    except ImportError:
-        return text
+    from markupsafe import Markup
+
     return Markup(text)  # noqa: S704 - our own files, JSON without "<", base64
 
 
@@ -218,12 +215,6 @@ def _to_json(run: Mapping[str, object]) -> str:
     except (TypeError, ValueError) as error:
         raise bad_parameter("contents.run", f"{error}", "strings, finite numbers, lists and mappings") from error
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _check_name(block: str) -> str:
-    if _BLOCK.fullmatch(block) is None:
-        raise bad_parameter("block", repr(block), "letters a to z, then a number or none, such as texts-0")
-    return block
 
 
 def _cell_classes(table: Table) -> list[str]:

@@ -112,19 +112,6 @@ def _build_bits(tuning: Tuning, recall: float | None) -> _Parts:
         Section("Recall and precision by radius", (explanation,), charts),
         *_threshold_sections(tuning),
     ]
-    if len(tuning.by_length):
-        table = Table.of(
-            "Quarters of the true pairs",
-            tuning.by_length.rows(),
-            {
-                "features": lambda row: f"{row['from']:,} to {row['to']:,}",
-                "pairs": lambda row: f"{row['pairs']:,}",
-                "recall": lambda row: format_percent(row["recall"]),
-                "median distance": lambda row: f"{row['median']:g}",
-                "distance of 95%": lambda row: f"{row['p95']:g}",
-            },
-        )
-        sections.append(Section("Recall by length", tables=(table,)))
     return figures, tuple(sections), cuts
 
 
