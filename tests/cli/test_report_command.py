@@ -197,8 +197,6 @@ def test_what_can_not_be_is_refused_at_once(crawl: Path, tmp_path: Path, monkeyp
         (("dedup", crawl, "--out", out, "--report", "--unit", "paragraph"), "not with --unit or --boilerplate"),
         (("dedup", crawl, "--out", out, "--report", "--engine", "sail", "--id-column", "id"), "--report"),
         (("report", tmp_path), "is not a folder that nearkin dedup wrote"),
-        (("report", out, "--max-size", "9k"), "use 1M or more"),
-        (("report", out, "--max-size", "big"), "use a number of bytes"),
         (("report", out, "--out", tmp_path / "summary.json"), "use a name that ends with .html"),
         (("dedup", crawl, "--out", out, "--reprot"), "did you mean --report"),
     ):

@@ -407,12 +407,13 @@ def _describe_candidates(summary: Mapping[str, Any]) -> str:
 
 def _example(rows: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the first removed document of the first cluster with the kept one, if both are in this corpus."""
-    first, *others = [*rows] or [None]
-    if first is None or first["reason"] != "kept":
-        return None
-    kept = first["representative"]
-    for row in others:
-        if row["representative"] == kept and row["reason"] != "kept":
+    kept = None
+    for row in rows:
+        if row["reason"] == "kept":
+            kept = row["representative"] if kept is None else kept
+        elif kept is None:
+            return None
+        elif row["representative"] == kept:
             # NaN stands for a similarity that was not computed.
             verified = row["similarity"] == row["similarity"]
             evidence = row.get("evidence") or (f"similarity {row['similarity']:.2f}" if verified else "")
@@ -457,12 +458,12 @@ def _dedup_passages(job: Job) -> None:
             summary = _write_passages(result, corpus, output.out_layout, target)
         report_skipped(corpus)
 
-    row = next(result.passages.rows(), None)
-    example = row and (
+    examples = (
         f"for example, characters {row['start']} to {row['end']} of {row['id']} are also in {row['other']}, from "
         f"{row['other_start']} on (similarity {row['similarity']:.2f})"
+        for row in result.passages.rows()
     )
-    _report(job, summary, _passage_rows(summary, None if target is None else Path(output.out)), example)
+    _report(job, summary, _passage_rows(summary, None if target is None else Path(output.out)), next(examples, None))
 
 
 def _write_passages(

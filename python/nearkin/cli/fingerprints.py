@@ -117,8 +117,8 @@ def compare(
     shared = len(features[0]) - len(only[0])
     shown["features"] = f"{len(features[0])} in a, {len(features[1])} in b, {shared} in both"
     shown |= {f"only in {side}": _list_features(missing) for side, missing in zip("ab", only, strict=True)}
-    for label, text in shown.items():
-        say(f"{label:<12} {text}")
+    for label, fact in shown.items():
+        say(f"{label:<12} {fact}")
 
 
 @app.add()

@@ -516,8 +516,8 @@ def _search_store(path: Path, query: QueryOptions, columns: Sequence[str], k: in
             warn("this store keeps no texts of its documents, so none are shown")
         for name in columns if count else ():
             if name not in seen:
-                names = ", ".join(map(repr, sorted(seen))) or "none"
-                warn(f"no match has a column {name!r}; the matches have the columns: {names}")
+                others = ", ".join(map(repr, sorted(seen))) or "none"
+                warn(f"no match has a column {name!r}; the matches have the columns: {others}")
 
 
 def _query_texts(query: QueryOptions, progress: Progress) -> Iterator[tuple[list[Any], list[str | None]]]:

@@ -10,7 +10,7 @@ import typer
 
 from nearkin.cli.commands import Commands
 from nearkin.cli.console import say, warn
-from nearkin.cli.options import WRITING, Quiet, opt, parse_bytes
+from nearkin.cli.options import WRITING, Quiet, opt
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ app = Commands()
 
 REPORT = "report.html"
 """Name of the report in the output folder of a deduplication."""
-_MIN_SIZE = 1_000_000
 
 
 def check_page(path: Path | None, option: str = "report") -> None:
@@ -88,13 +87,6 @@ def report(
         str | None, opt("Labels exported from the page: shown in it, and used to score the run.")
     ] = None,
     out: Annotated[Path | None, opt("File of the report.", group=WRITING, show_default="report.html in FOLDER")] = None,
-    max_size: Annotated[
-        str,
-        opt(
-            "Maximum size of the file, such as 50M; texts that do not fit are left out, and the page says so.",
-            group=WRITING,
-        ),
-    ] = "20M",
     quiet: Quiet = False,
 ) -> None:
     """Write one HTML file that shows removed documents with the kept ones, and collects labels.
@@ -114,9 +106,6 @@ def report(
 
     check_page(out, "out")
     check_installed()
-    limit = parse_bytes(max_size, "max_size")
-    if limit < _MIN_SIZE:
-        raise bad_parameter("max_size", max_size, "1M or more")
     run = Run.from_folder(folder)
     labels: PairLabels | None = None
     if against is not None:
@@ -125,7 +114,7 @@ def report(
             raise bad_parameter("against", against, "a table of labelled pairs, as the page exports it")
         labels = table
         _check_labels(labels, against, folder)
-    page = report_page(run, labels, limit, folder=folder)
+    page = report_page(run, labels, folder=folder)
     path = folder / REPORT if out is None else out
     if out is None:
         _add_to_summary(folder)
