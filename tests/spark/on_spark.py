@@ -20,7 +20,7 @@ from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_te
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.spark import dedup, explain, fingerprint, pairs, signature
+from nearkin.spark import dedup, fingerprint, signature
 
 
 def build_session(master: str, folder: str) -> Any:
@@ -140,8 +140,6 @@ def mistakes(session: Any, folder: str) -> dict[str, Any]:
         "other rows": _error(lambda: dedup(good.where("id = 1"), checkpoint=f"{folder}/run")),
         "same": _error(lambda: dedup(good, checkpoint=f"{folder}/run")),
         "engine": _error(lambda: dedup(good.selectExpr("id", "text || raise_error('no page') as text"))),
-        "pairs": pairs(good).count(),
-        "explain": explain(good)["documents"],
     }
 
 

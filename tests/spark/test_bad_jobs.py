@@ -17,7 +17,7 @@ from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed_texts
 import nearkin as nk
 from nearkin.dedup.distributed.links import Verification
 from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
-from nearkin.spark import dedup, engine, explain, fingerprint, job, pairs, plans, signature
+from nearkin.spark import dedup, engine, fingerprint, job, plans, signature
 from nearkin.spark.engine import Checkpoint, functions
 
 # Sail joins the thread of a function that raised from the same thread, which gives a warning in a destructor.
@@ -51,7 +51,7 @@ def refused(kind: type[Exception], message: str, call: Callable[[], object]) -> 
 def test_a_frame_that_is_not_of_an_engine(sail: Any) -> None:
     other = pd.DataFrame({"id": [1], "text": ["a"]})
     good = frame(sail)
-    for call in (dedup, pairs, fingerprint, signature):
+    for call in (dedup, fingerprint, signature):
         error = refused(
             ParameterError,
             "df=pandas.DataFrame is not allowed; use a DataFrame of Spark (spark.read.parquet(...)); others go to "
@@ -350,7 +350,7 @@ class _Old:
 def test_engines_that_are_too_old(sail: Any, version: str) -> None:
     old = _Old(version)
     message = f"Spark {version} is too old; nearkin.spark needs 4.0 or newer"
-    for call in (dedup, pairs, fingerprint, signature, explain):
+    for call in (dedup, fingerprint, signature):
         refused(EngineError, message, lambda call=call: call(old))  # type: ignore[misc]
     error = refused(EngineError, message, lambda: dedup(frame(sail), against=old))
     assert f"Spark {version} is too old" == error.reason
@@ -521,37 +521,14 @@ def test_a_task_that_fails_is_reported_and_runs_again(
 # The other calls
 
 
-def test_pairs_are_all_links(engine: Engine) -> None:
+def test_all_links_are_pairs(engine: Engine) -> None:
     texts = [text or "" for text in mixed_texts(90, seed=4)]
     documents = DocumentSet.of(texts)
-    actual = pairs(engine.frame(documents, 2), recipe=MINHASH, threshold=0.6)
+    actual = dedup(engine.frame(documents, 2), recipe=MINHASH, threshold=0.6, links="all").pairs
     assert ["left", "right", "distance", "similarity"] == actual.columns
     local = nk.dedup(texts, recipe=MINHASH, threshold=0.6, links="all").pairs.to_arrow().to_pylist()
     assert sorted(map(repr, local)) == sorted(map(repr, actual.toArrow().select(list(local[0])).to_pylist()))
     assert len(local) > 20
-    with pytest.raises(TypeError, match="links"):
-        pairs(engine.frame(documents), links="representatives")
-    with pytest.raises(TypeError, match="treshold"):
-        pairs(engine.frame(documents), treshold=0.5)
-
-
-def test_explain_has_the_method_and_its_cost(sail: Any) -> None:
-    bands = explain(frame(sail))
-    assert (4, "bands", MINHASH, 0) == tuple(bands[name] for name in ("documents", "method", "recipe", "comparisons"))
-    assert {**bands, "documents": 0} == explain(0)
-    slices = explain(10**8, SIMHASH)
-    assert ("slices", 5 * 10**7) == (slices["method"], slices["comparisons"])
-    assert slices["core_seconds"] > explain(10**7, SIMHASH)["core_seconds"] * 99
-    # Bands have a constant cost per document; that of slices grows.
-    assert explain(10**9)["shuffled_bytes"] == bands["shuffled_bytes"] < slices["shuffled_bytes"]
-    assert explain(10**9)["tasks"] > 100 * explain(10**6)["tasks"] > 100
-    assert explain(10**6, threshold=0.5)["shuffled_bytes"] > explain(10**6)["shuffled_bytes"]
-
-
-@pytest.mark.parametrize("found", [-1, True, 1.5, "x", None, [1], pd.DataFrame({"a": [1]})], ids=repr)
-def test_explain_refuses_other_values(found: Any) -> None:
-    with pytest.raises(ParameterError, match="is not allowed; use a DataFrame of Spark, or the number of documents"):
-        explain(found)
 
 
 def test_ids_of_a_random_function_are_refused(sail: Any) -> None:
@@ -559,13 +536,6 @@ def test_ids_of_a_random_function_are_refused(sail: Any) -> None:
     documents = frame(sail, key=[1, 2, 3], text=["one text", "one text", "another"])
     random_ = documents.select("text", functions().expr("uuid()").alias("id"))
     refused(InputError, "has other ids when it is read again; write the DataFrame to a table", lambda: dedup(random_))
-
-
-def test_pairs_lists_its_options(sail: Any) -> None:
-    documents = frame(sail, id=[1, 2], text=["a", "b"])
-    for name in ("keep", "links", "treshold"):
-        with pytest.raises(TypeError, match=rf"pairs\(\) got an unexpected argument '{name}'; it takes recipe"):
-            pairs(documents, **{name: "all"})
 
 
 def test_columns_have_names(sail: Any) -> None:

@@ -9,7 +9,8 @@ import pytest
 from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
 from nearkin.dedup.distributed import pairs as unit_pairs
-from nearkin.spark import SparkResult, dedup, explain, job, plans
+from nearkin.dedup.distributed.pairs import choose_tables
+from nearkin.spark import SparkResult, dedup, job, plans
 
 WORDS = "word:1|count|xxh3|simhash:64"
 
@@ -85,7 +86,7 @@ def test_no_pair_at_all(engine: Engine, recipe: str, texts: list[str | None]) ->
 @pytest.mark.parametrize("options", [{}, {"cluster": "components"}, {"links": "all", "keep": "last"}], ids=str)
 def test_small_radii_have_tables(engine: Engine, options: dict[str, Any]) -> None:
     recipe = "word:1|binary|xxh3|simhash:64"
-    assert "tables" == explain(360, recipe, radius=3)["method"]
+    assert choose_tables(64, 3, 360) is not None
     texts = mixed_texts(200) + star_texts(60, 1)
     engine.check_equal(
         DocumentSet.of(texts), DocumentSet.of(mixed_texts(100, 1)), recipe=recipe, radius=3, threshold=0.5, **options

@@ -11,17 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nearkin.spark.api import dedup, explain, pairs
+    from nearkin.spark.api import dedup
     from nearkin.spark.columns import fingerprint, signature
     from nearkin.spark.results import SparkResult
 
 _MODULES = {
-    **dict.fromkeys(("dedup", "explain", "pairs"), "api"),
+    "dedup": "api",
     **dict.fromkeys(("fingerprint", "signature"), "columns"),
     "SparkResult": "results",
 }
 
-__all__ = ["SparkResult", "dedup", "explain", "fingerprint", "pairs", "signature"]
+__all__ = ["SparkResult", "dedup", "fingerprint", "signature"]
 
 
 def __getattr__(name: str) -> object:

@@ -13,12 +13,11 @@ from typing import Any
 
 from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLinks, Verify
 from nearkin.dedup.verify import Measure
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
-from nearkin.spark.engine import DataFrame, raise_engine_errors, spark_session
+from nearkin.spark.engine import DataFrame, raise_engine_errors
 from nearkin.spark.job import SparkJob
-from nearkin.spark.plans import explain_plan
 from nearkin.spark.results import SparkResult, collect_result
 
 
@@ -60,7 +59,7 @@ def dedup(
         engines only.
     recipe : Recipe, str or None
         None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
-        with their pairs (`explain`).
+        with their pairs.
     threshold, radius, recall, measure, verify, differ, featureless, cluster, links
         As for `nearkin.dedup`; `measure="containment"` is for one machine.
     keep : str, default "first"
@@ -105,72 +104,6 @@ def dedup(
     )
     with raise_engine_errors(), reporting(progress) as report:
         return collect_result(SparkJob(df, text, id, config, against, source, checkpoint, report))
-
-
-_PAIR_OPTIONS = (
-    *("recipe", "threshold", "radius", "recall", "measure", "verify", "differ", "featureless"),
-    *("against", "progress"),
-)
-"""Parameters of `dedup` that `pairs` also has."""
-
-
-def pairs(
-    df: DataFrame, text: str = "text", id: str = "id", *, checkpoint: str | PathLike[str] | None = None, **options: Any
-) -> DataFrame:
-    """Return all pairs of rows whose texts match: left, right, distance, similarity.
-
-    Parameters
-    ----------
-    df, text, id, checkpoint
-        As for `dedup`.
-    **options
-        recipe, threshold, radius, recall, measure, verify, differ, featureless, against, progress of `dedup`.
-
-    Returns
-    -------
-    DataFrame
-        The smaller id is left. Copies of one content are only linked with the first of them.
-    """
-    if unknown := [name for name in options if name not in _PAIR_OPTIONS]:
-        raise TypeError(f"pairs() got an unexpected argument {unknown[0]!r}; it takes {', '.join(_PAIR_OPTIONS)}")
-    return dedup(df, text, id, checkpoint=checkpoint, links="all", **options).pairs
-
-
-def explain(
-    df: DataFrame | int,
-    recipe: Recipe | str | None = None,
-    *,
-    threshold: float | None = None,
-    radius: int | None = None,
-) -> dict[str, Any]:
-    """Describe how a job would find candidates, and its cost.
-
-    Parameters
-    ----------
-    df : DataFrame or int
-        The documents, or their number.
-    recipe, threshold, radius
-        As for `dedup`.
-
-    Returns
-    -------
-    dict
-        documents; recipe; method ("bands", "tables" or "slices"); per document `shuffled_bytes` before verification and
-        `comparisons` of fingerprints; tasks; core_seconds; why.
-
-    Raises
-    ------
-    ParameterError
-        Neither a DataFrame nor a count; arguments out of range.
-    """
-    config = _build_config(recipe, threshold=threshold, radius=radius)
-    if not hasattr(df, "mapInArrow"):
-        allowed = "a DataFrame of Spark, or the number of documents"
-        return explain_plan(config, check_count("df", df, 0, 1 << 60, allowed))
-    frame: DataFrame = df
-    spark_session(frame)
-    with raise_engine_errors():
-        return explain_plan(config, frame.count())
 
 
 def _build_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:

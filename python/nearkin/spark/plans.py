@@ -16,7 +16,6 @@ enough to be equal and long enough to be rare, and comparing all pairs is fastes
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -45,10 +44,7 @@ from nearkin.dedup.distributed.pairs import (
     WithinRadius,
     choose_tables,
     num_slices,
-    seconds_by_slices,
-    seconds_by_tables,
 )
-from nearkin.notebook import short
 from nearkin.spark.engine import Checkpoint, DataFrame, functions
 
 UNITS = "kind int, left bigint, right bigint, unit bigint, last bigint"
@@ -67,58 +63,11 @@ _MAX_BROADCAST = 2_000_000
 """Rows of 16 bytes that are sent to every worker."""
 _MAX_BLOCKS = 1 << 14
 """Maximum number of blocks of pairs, for long texts."""
-_COPY_BYTES, _BAND_BYTES, _UNIT_BYTES = 32, 16, 26
-"""Shuffled bytes per document: to find copies, for a band, and for a table or slice without the fingerprint."""
 
 
 def num_tasks(rows: int, max_rows: int) -> int:
     """Return the number of tasks for these rows; at least four, so that all cores have work."""
     return max(-(-rows // max_rows), 4)
-
-
-def explain_plan(config: DedupConfig, documents: int) -> dict[str, Any]:
-    """Describe how a run would find candidates, and its cost."""
-    source: Any = config.candidate_source
-
-    def plan(
-        method: str, row_bytes: int, comparisons: int, tasks: int, seconds: float | None, why: str
-    ) -> dict[str, Any]:
-        return {
-            "documents": documents,
-            "recipe": str(config.recipe),
-            "method": method,
-            "shuffled_bytes": _COPY_BYTES + row_bytes,
-            "comparisons": comparisons,
-            "tasks": tasks,
-            "core_seconds": seconds,
-            "why": why,
-        }
-
-    if isinstance(source, MinHashCandidates):
-        bands = source.banding.num_bands
-        why = f"signatures are equal in one of {bands} bands; the work grows with the documents"
-        return plan("bands", _BAND_BYTES * bands, 0, num_tasks(documents * bands, TASK_ROWS), None, why)
-    bits, radius = source.recipe.bits, source.radius
-    row_bytes = _UNIT_BYTES + 8 * source.recipe.words
-    slices = num_slices(documents)
-    slice_seconds = seconds_by_slices(bits, documents) * documents
-    choice = choose_tables(bits, radius, documents)
-    if choice is None:
-        why = (
-            f"radius {radius} of {bits} bits: every two fingerprints are compared once, which is cheaper than "
-            "any tables; the work grows with the square of the documents, and minhash is the family for more"
-        )
-        tasks = slices * (slices + 1) // 2
-        return plan("slices", (slices + 1) * row_bytes, documents // 2, tasks, slice_seconds, why)
-    blocks, agree = choice
-    tables = math.comb(blocks, agree)
-    seconds = seconds_by_tables(bits, blocks, agree, documents) * documents
-    why = (
-        f"radius {radius} of {bits} bits: {agree} of {blocks} blocks are equal, in {tables} tables; comparing "
-        f"every two would take {short(slice_seconds / seconds)} times as long"
-    )
-    comparisons = tables * documents >> (bits // blocks * agree + 1)
-    return plan("tables", tables * row_bytes, comparisons, num_tasks(documents * tables, TASK_ROWS >> 2), seconds, why)
 
 
 @dataclass
