@@ -15,14 +15,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 
 from nearkin._core import __version__
 from nearkin.errors import NearkinError
 from nearkin.service.auth import AccessControl, Authorization, get_request
 from nearkin.service.errors import Problem, bad_request, problem_from
 from nearkin.service.openapi import DESCRIPTION, complete_schema, problems
-from nearkin.service.request import ClientDisconnect, HttpRequest, Message, Receive, Send
+from nearkin.service.request import HttpRequest, Message, Receive, Send
 from nearkin.service.responses import JsonResponse, ProblemResponse
 from nearkin.service.routes import store_router
 from nearkin.service.settings import ServiceSettings

@@ -7,10 +7,13 @@ import re
 import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl
 
+import anyio
 import pyarrow as pa
+from starlette.requests import ClientDisconnect
 
 from nearkin.service.errors import Problem, bad_request
 from nearkin.service.state import AppState
@@ -24,10 +27,6 @@ BATCH_LINES, BATCH_BYTES = 1000, 1 << 20
 _CHUNK = 1 << 20
 _MAX_KEY = 200
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,100}")
-
-
-class ClientDisconnect(Exception):  # noqa: N818  # Not an error of the service: nobody waits for the response.
-    """The client closed the connection, or its body is malformed."""
 
 
 class HttpRequest:
@@ -92,7 +91,7 @@ class HttpRequest:
         length = self.headers.get(b"content-length", b"")
         if length.isdigit():
             _check_size(int(length), limits.max_body)
-        with _Deadline(limits.timeout, f"the body did not arrive within {limits.timeout:g} seconds"):
+        with _deadline(limits.timeout, f"the body did not arrive within {limits.timeout:g} seconds"):
             while more:
                 chunk, more = await self._next_chunk()
                 _check_size(self._reserved + len(chunk), limits.max_body)
@@ -140,7 +139,7 @@ class HttpRequest:
             yield await self.body()
             return
         while more:
-            with _Deadline(timeout, f"no data arrived for {timeout:g} seconds; send the rest again"):
+            with _deadline(timeout, f"no data arrived for {timeout:g} seconds; send the rest again"):
                 chunk, more = await self._next_chunk()
             yield chunk
 
@@ -157,29 +156,14 @@ class HttpRequest:
         self._reserved = size
 
 
-class _Deadline:
-    """Cancels a block and raises too-slow if it takes longer than a timeout."""
-
-    __slots__ = ("_detail", "_expired", "_timer")
-
-    def __init__(self, timeout: float, detail: str) -> None:
-        self._detail, self._expired = detail, False
-        self._timer = asyncio.get_running_loop().call_later(timeout, self._cancel, asyncio.current_task())
-
-    def _cancel(self, task: asyncio.Task[Any] | None) -> None:
-        self._expired = True
-        if task is not None:
-            task.cancel()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: Any) -> None:
-        self._timer.cancel()
-        if self._expired and isinstance(error, asyncio.CancelledError):
-            # From Python 3.11 on a task counts its cancellations.
-            getattr(asyncio.current_task(), "uncancel", int)()
-            raise Problem("too-slow", self._detail, headers={"connection": "close"}) from None
+@contextmanager
+def _deadline(seconds: float, detail: str) -> Iterator[None]:
+    """Cancel a block and raise too-slow if it takes longer."""
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError:
+        raise Problem("too-slow", detail, headers={"connection": "close"}) from None
 
 
 def _check_size(size: int, limit: int) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import Response
+from starlette.requests import ClientDisconnect
 
 from nearkin.service.bodies import Row
 from nearkin.service.errors import Problem
 from nearkin.service.models import JSON, NDJSON, encode
-from nearkin.service.request import ClientDisconnect, HttpRequest, Receive, Send
+from nearkin.service.request import HttpRequest, Receive, Send
 
 PROBLEM_JSON = "application/problem+json"
 _MEMORY = 1 << 20

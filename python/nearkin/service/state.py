@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from nearkin.service.models import KEY
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.telemetry import Metrics, log
 from nearkin.store.kinds import StoreSettings
+from nearkin.store.log import Mode
 from nearkin.store.results import CheckResult
 from nearkin.store.store import Store
 
@@ -41,24 +43,19 @@ class AppState:
         self.num_requests = 0
         """Number of requests in flight."""
         self._changes = ChangeExecutor(folder)
-        self._reader = StoreWorker("reader", self._open_reader, execute_checks, self.metrics)
+        self._reader = StoreWorker("reader", partial(self._open_store, "r"), execute_checks, self.metrics)
         self._writer: StoreWorker | None = None
         if not settings.readonly:
-            self._writer = StoreWorker("writer", self._open_writer, self._changes, self.metrics)
+            self._writer = StoreWorker("writer", partial(self._open_store, "w"), self._changes, self.metrics)
         self._merge_lock, self._backup_lock = asyncio.Lock(), threading.Lock()
         self._store_settings: StoreSettings | None = None
 
-    def _open_reader(self) -> Store:
-        return Store.open(self.folder, "r", memory=self._memory_per_handle())
-
-    def _open_writer(self) -> Store:
-        sync: Any = self.settings.sync
-        return Store.open(self.folder, "w", sync=sync, memory=self._memory_per_handle())
-
-    def _memory_per_handle(self) -> float:
-        """Half of the memory of the store: bytes if it is an int, a share of the machine if it is a float."""
+    def _open_store(self, mode: Mode) -> Store:
+        """Open a handle with half of the memory: bytes if it is an int, a share of the machine if it is a float."""
         memory = 0.25 if self.settings.memory is None else self.settings.memory
-        return max(memory // 2, 1 << 20) if isinstance(memory, int) else memory / 2
+        half = max(memory // 2, 1 << 20) if isinstance(memory, int) else memory / 2
+        sync: Any = self.settings.sync if mode == "w" else "commit"
+        return Store.open(self.folder, mode, sync=sync, memory=half)
 
     # Lifecycle
 

@@ -383,17 +383,16 @@ class VectorSource:
 
     def codes(self, vectors: Values) -> Values:
         """Return codes, `(n, words)`, or one number for the keys of each table, `(n, tables)`."""
-        last = self._last
-        if last is not None and last[0] is vectors:
-            return last[1]
-        hashes: Any = self.family.transform(vectors) if len(vectors) else np.zeros((0, 1), np.int64)
-        if self.family.kind == "bits":
-            words = -(-self.family.num_hashes // 64)
-            codes = (
-                np.asarray(hashes, np.uint64).reshape(len(vectors), -1) if len(vectors) else np.zeros((0, words), "u8")
-            )
+        if self._last is not None and self._last[0] is vectors:
+            return self._last[1]
+        tables, is_bits = self.shape[0], self.family.kind == "bits"
+        if not len(vectors):
+            return np.zeros((0, -(-self.family.num_hashes // 64) if is_bits else tables), np.uint64)
+        hashes: Any = self.family.transform(vectors)
+        if is_bits:
+            codes = np.asarray(hashes, np.uint64).reshape(len(vectors), -1)
         else:
-            tables, keys = self.shape
+            keys = self.shape[1]
             used = np.ascontiguousarray(hashes[:, : tables * keys], np.int64)
             codes = byte_hashes(used.view(np.uint8).reshape(-1), 8 * keys)[::2].reshape(len(vectors), tables)
         self._last = (vectors, codes)
