@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,13 +68,13 @@ class BandTuning(TuningResult):
         Remarks that a reader of the figures should know.
     """
 
-    goal: ClassVar[str] = "recall"
     threshold: float
     chosen: Row | None
     curve: ResultTable
     hashing: ResultTable
     truth: Row
     notes: list[str]
+    goal: str = field(default="recall", init=False)
 
     def _options(self, chosen: Row) -> tuple[float, str, float]:
         return self.threshold, "--recall", chosen["nominal_recall"]

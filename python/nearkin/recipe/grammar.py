@@ -264,7 +264,7 @@ def digest_words(words: Iterable[str]) -> str:
 
 def sort_words(slot: str, names: object) -> tuple[str, ...]:
     """Return a set of words, sorted."""
-    words = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
+    words: list[Any] = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
     if not all(isinstance(name, str) for name in words):
         raise bad_parameter(slot, repr(names), "an iterable of words, such as a list of str")
     return tuple(sorted(set(words)))
@@ -354,7 +354,7 @@ def compile_slots(slots: Slots) -> RecipeCore:
     ParameterError
         Slots contradict each other.
     """
-    arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in slots.items()}
+    arguments: Slots = {name: list(value) if isinstance(value, tuple) else value for name, value in slots.items()}
     table = slots["idf"]
     arguments["idf"] = IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core
     return RecipeCore(**arguments)
