@@ -236,7 +236,7 @@ def test_lines_that_are_no_request_are_told(tmp_path: Path) -> None:
     assert 0 == call("urls", path, "--max-malformed", "50%").code
     nothing = call("urls", written(tmp_path / "none.log", ["broken"] * 3), "--format", "log")
     assert 1 == nothing.code
-    assert "no line is a request" in nothing.err
+    assert "3 of 3 lines are no requests, the first" in nothing.err
 
 
 def test_an_item_is_one_row_whatever_it_holds(tmp_path: Path) -> None:

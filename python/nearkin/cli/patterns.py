@@ -467,10 +467,8 @@ def _requests(reader: RequestReader, fields: Fields, max_malformed: float) -> It
         if malformed and (not first or malformed > limit):
             path, line, reason = reader.first_malformed[0]
             place = f"{path}:{line}"
-            message = f"{place}: {reason}; no line is a request"
-            if first:
-                message = f"{malformed:,} of {first + malformed:,} lines are no requests, the first {place}: {reason}"
-                message += "; --max-malformed allows more"
+            message = f"{malformed:,} of {first + malformed:,} lines are no requests, the first {place}: {reason}"
+            message += "; --max-malformed allows more" if first else ""
             raise InputError(message, place=place, reason=reason)
 
     yield items()

@@ -38,14 +38,11 @@ class FingerprintBatch:
         Zero for a row without a fingerprint.
     present : bool array of shape (n,)
         True for rows with a fingerprint.
-    texts : sequence of str or None
-        The hashed texts, if any.
     """
 
     names: Sequence[Any]
     codes: NDArray[np.uint64]
     present: NDArray[np.bool_]
-    texts: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -111,7 +108,7 @@ class FingerprintSource:
 
     def _hash(self, batch: Batch, recipe: Recipe) -> FingerprintBatch:
         values, counts = recipe.core.fingerprints(batch.texts)
-        return FingerprintBatch(batch.ids.to_list(), as_fingerprints(values, recipe), counts > 0, batch.texts)
+        return FingerprintBatch(batch.ids.to_list(), as_fingerprints(values, recipe), counts > 0)
 
     def _parse(self, batch: Batch) -> FingerprintBatch:
         names = batch.ids.to_list()
