@@ -40,6 +40,7 @@ from nearkin.dedup.config import DedupConfig, PassagesConfig
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.keep import keep_order
 from nearkin.dedup.spill import SpillBuffer
+from nearkin.dedup.summary import number_sources
 from nearkin.dedup.verify import LookUp
 from nearkin.io import Column, PackedTexts
 from nearkin.io.tempspool import Spool
@@ -438,7 +439,9 @@ class LineCounts:
         order = np.argsort(hashes, kind="stable")
         hashes, owners = hashes[order], owners[order]
         distinct, starts, counts = np.unique(hashes, return_index=True, return_counts=True)
-        names, source_of = _number_sources(sources, len(documents))
+        names, source_of = [""], np.zeros(len(documents), np.int64)
+        if sources is not None:
+            names, source_of = number_sources(sources)
         source_sizes = np.bincount(source_of[originals], minlength=len(names))
         frequent: list[tuple[int, int, int, int]] = []
         for number in np.flatnonzero(counts >= config.boilerplate_documents).tolist():
@@ -457,15 +460,6 @@ class LineCounts:
             [None if sources is None else names[top] for _, _, top, _ in frequent],
             [None if sources is None else count for _, _, _, count in frequent],
         )
-
-
-def _number_sources(sources: Column | None, count: int) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the names of sources, and the number of each document's; one nameless source if there are none."""
-    if sources is None:
-        return [""], np.zeros(count, np.int64)
-    values = ["" if value is None else str(value) for value in sources.to_list()]
-    names, numbers = np.unique(np.array(values, object), return_inverse=True)
-    return names.tolist(), numbers.astype(np.int64)
 
 
 def _line_hashes(lines: TextBatch) -> NDArray[np.uint64]:

@@ -31,7 +31,7 @@ from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep
 from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import bad_parameter, check_count, mismatch
+from nearkin.errors import bad_parameter, check_count, check_share, mismatch
 from nearkin.families.base import Family
 from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
@@ -131,9 +131,8 @@ def _default_recipe() -> Recipe:
     return Recipe.of(None)
 
 
-def _check_integer(name: str, value: Any, low: int, high: int, allowed: str) -> int:
-    """Return an integer in a range, or raise ParameterError."""
-    return value if type(value) is int and low <= value <= high else check_count(name, value, low, high, allowed)
+def _is_share(value: float) -> bool:
+    return 0 < value <= 1
 
 
 class CollectionSettings(Protocol):
@@ -302,15 +301,13 @@ class DedupConfig(_ClusterOptions):
     candidate_source: TextCandidateSource = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._set(max_comparisons=_check_integer("max_comparisons", self.max_comparisons, 1, _MAX_COUNT, "1 or more"))
+        self._set(max_comparisons=check_count("max_comparisons", self.max_comparisons, 1, _MAX_COUNT, "1 or more"))
         self._resolve_measure()
         self._set(differ=() if self.differ is None else parse_differ(self.differ))
         self._set(recipe=_default_recipe() if self.recipe is None else Recipe.of(self.recipe))
         self._check_choices(verify=Verify, featureless=Featureless, cluster=ClusterRule, links=ListedLinks)
         self._set(order=parse_keep(self.keep))
-        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
-        if not number or not 0 < self.threshold <= 1:
-            raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
+        check_share("threshold", self.threshold, "a similarity above 0 and up to 1", _is_share)
         if self.verify == "signature" and self.recipe.family != "minhash":
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
         self._set(candidate_source=self._build_source(), comparison=None)
@@ -405,7 +402,7 @@ class DedupConfig(_ClusterOptions):
         requested: object = self.near_misses
         if requested == "auto":
             return NEAR_MISSES if possible else 0
-        count = _check_integer("near_misses", requested, 0, 1 << 31, "0 to 2147483648, or auto")
+        count = check_count("near_misses", requested, 0, 1 << 31, "0 to 2147483648, or auto")
         if count and not possible:
             raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel")
         return count
@@ -456,7 +453,7 @@ class FileDedupConfig(_ClusterOptions):
 
     def __post_init__(self) -> None:
         if self.skip_hubs is not None:
-            self._set(skip_hubs=_check_integer("skip_hubs", self.skip_hubs, 1, _MAX_COUNT, "1 or more, or None"))
+            self._set(skip_hubs=check_count("skip_hubs", self.skip_hubs, 1, _MAX_COUNT, "1 or more, or None"))
         self._set(recipe=DigestRecipe.of(self.recipe), order=parse_keep(self.keep, _BY_TIME))
         self._check_choices(cluster=ClusterRule, links=ListedLinks)
         if self.also is None:
@@ -570,9 +567,7 @@ class PassagesConfig:
 
     def __post_init__(self) -> None:
         check_count("boilerplate_documents", self.boilerplate_documents, 2, _MAX_COUNT, "2 or more")
-        number = isinstance(self.boilerplate_share, (int, float)) and not isinstance(self.boilerplate_share, bool)
-        if not number or not 0 <= self.boilerplate_share <= 1:
-            raise bad_parameter("boilerplate_share", repr(self.boilerplate_share), "a share from 0 to 1")
+        check_share("boilerplate_share", self.boilerplate_share, "a share from 0 to 1", lambda value: 0 <= value <= 1)
         object.__setattr__(self, "units", parse_units(self.unit))
         check_count("min_length", self.min_length, 1, (1 << 31) - 1, "1 or more characters")
         if self.remove not in get_args(Removal):
@@ -582,9 +577,7 @@ class PassagesConfig:
         if self.boilerplate is not None and self.units[0].kind == "repeat":
             raise bad_parameter("boilerplate", repr(self.boilerplate), "None with repeats, which are exact")
         if self.share is not None:
-            number = isinstance(self.share, (int, float)) and not isinstance(self.share, bool)
-            if not number or not 0 < self.share <= 1:
-                raise bad_parameter("share", repr(self.share), "a share above 0 and up to 1")
+            check_share("share", self.share, "a share above 0 and up to 1", _is_share)
             if self.remove != "documents":
                 raise bad_parameter("share", self.share, 'None without remove="documents"')
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any, cast
+from functools import partial
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +56,7 @@ class ContainedTexts(ResultTable):
     was moved.
     """
 
-    def _types(self) -> dict[str, str]:
-        return {**super()._types(), "start": "int64", "end": "int64"}
+    _own_types: ClassVar = {"start": "int64", "end": "int64"}
 
 
 class KnownTexts:
@@ -134,7 +134,8 @@ class KnownTexts:
         return f"KnownTexts({len(self)} texts, threshold={self.threshold}, recall={self.recall}, {self.recipe})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self._texts, self._ids.to_list(), self.recipe, self.threshold, self.recall)
+        rebuild = partial(KnownTexts, recipe=self.recipe, threshold=self.threshold, recall=self.recall)
+        return rebuild, (self._texts, self._ids.to_list())
 
     def find(self, texts: Texts | Corpus, ids: Ids | None = None) -> ContainedTexts:
         """Find the reference texts inside each query.
@@ -201,10 +202,6 @@ class KnownTexts:
                 "end": end[order].tolist(),
             }
         )
-
-
-def _unpickle(texts: Any, ids: list[Any], recipe: Recipe, threshold: float, recall: float) -> KnownTexts:
-    return KnownTexts(texts, ids, recipe=recipe, threshold=threshold, recall=recall)
 
 
 def contains(
@@ -289,34 +286,31 @@ def _read_texts(texts: Texts | Corpus, ids: Ids | None) -> tuple[Any, Column]:
         return stored, Column.of(list(range(count))) if ids is None else as_column(ids)
     if ids is not None:
         raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
-    all_texts: list[str | None] = []
-    all_ids: list[Any] = []
-    for batch in texts.batches():
-        all_texts += _all_strings(batch.texts)
-        all_ids += batch.ids.to_list()
-    return all_texts, Column.of(all_ids)
+    named = list(_iterate_texts(texts))
+    all_ids = [name for _, names in named for name in names or ()]
+    return [text for batch, _ in named for text in batch], Column.of(all_ids)
 
 
-def _query_batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], list[Any] | None]]:
-    """Yield queries as lists of limited length, with the ids of a corpus."""
+def _iterate_texts(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], list[Any] | None]]:
+    """Yield batches of texts as lists, with the ids of a corpus."""
     if isinstance(texts, Corpus):
         for batch in texts.batches():
-            first = 0
-            for chunk in _split_queries(_all_strings(batch.texts)):
-                yield chunk, batch.ids.take(np.arange(first, first + len(chunk)))
-                first += len(chunk)
+            look_up, count = texts_by_row(batch.texts)
+            yield _to_strings(look_up(np.arange(count))), batch.ids.to_list()
         return
     for stored in iterate_batches(texts):
         look_up, count = texts_by_row(stored)
         for start in range(0, count, _MAX_QUERIES):
-            rows = np.arange(start, min(start + _MAX_QUERIES, count))
-            for chunk in _split_queries(_to_strings(look_up(rows))):
-                yield chunk, None
+            yield _to_strings(look_up(np.arange(start, min(start + _MAX_QUERIES, count)))), None
 
 
-def _all_strings(texts: Texts) -> list[str | None]:
-    look_up, count = texts_by_row(texts)
-    return _to_strings(look_up(np.arange(count)))
+def _query_batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], list[Any] | None]]:
+    """Yield queries as lists of limited length, with the ids of a corpus."""
+    for batch, ids in _iterate_texts(texts):
+        first = 0
+        for chunk in _split_queries(batch):
+            yield chunk, None if ids is None else ids[first : first + len(chunk)]
+            first += len(chunk)
 
 
 def _to_strings(texts: Any) -> list[str | None]:

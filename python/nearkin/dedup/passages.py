@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,19 +300,17 @@ class PassagesSummary(RunSummary, total=False):
 class PassageTable(ResultTable):
     """Passages: id, start, end, other, other_start, other_end, similarity, unit."""
 
-    def _types(self) -> dict[str, str]:
-        offsets = dict.fromkeys(("start", "end", "other_start", "other_end"), "int64")
-        ids = {} if self._id_type is None else {"id": self._id_type, "other": self._id_type}
-        return {**offsets, "similarity": "float64", "unit": "string", **ids}
+    _own_types: ClassVar = {**dict.fromkeys(("start", "end", "other_start", "other_end"), "int64"), "unit": "string"}
 
 
 class ShareTable(ResultTable):
     """Documents with passages: id, characters, found, share, passages, removed."""
 
-    def _types(self) -> dict[str, str]:
-        counts = dict.fromkeys(("characters", "found", "passages"), "int64")
-        ids = {} if self._id_type is None else {"id": self._id_type}
-        return {**counts, "share": "float64", "removed": "bool", **ids}
+    _own_types: ClassVar = {
+        **dict.fromkeys(("characters", "found", "passages"), "int64"),
+        "share": "float64",
+        "removed": "bool",
+    }
 
 
 @dataclass(frozen=True)

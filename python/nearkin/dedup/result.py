@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,9 @@ class ResultTable(Tabular):
     (['a', 'b'], 2, {'id': 'a', 'distance': 0})
     """
 
+    _own_types: ClassVar[Mapping[str, str]] = {}
+    """Arrow types of further columns of a kind of table."""
+
     def __init__(self, columns: Mapping[str, TableColumn], *, id_type: str | None = None) -> None:
         self._stored: dict[str, TableColumn] = dict(columns)
         self._id_type = id_type
@@ -160,8 +163,8 @@ class ResultTable(Tabular):
         return self.columns
 
     def _types(self) -> dict[str, str]:
-        ids = dict.fromkeys(("id", "representative", "left", "right"), self._id_type)
-        return {**_TYPES, **{name: kind for name, kind in ids.items() if kind is not None}}
+        names = ("id", "other", "representative", "left", "right") if self._id_type is not None else ()
+        return {**_TYPES, **self._own_types, **dict.fromkeys(names, self._id_type or "")}
 
 
 class ClusterTable(ResultTable):

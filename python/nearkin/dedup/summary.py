@@ -128,13 +128,19 @@ def summarize_family(family: Summary, verify: str) -> tuple[Summary, list[str]]:
     return {**family, "expected_recall": None}, [message]
 
 
+def number_sources(sources: Column) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names of sources, sorted, and the number of each document's; a missing one has the empty name."""
+    values = ["" if value is None else str(value) for value in sources.to_list()]
+    names, numbers = np.unique(np.array(values, object), return_inverse=True)
+    return names.tolist(), numbers.astype(np.int64)
+
+
 def removals_by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[SourceRemovals], list[str]]:
     """Return the removals of each source, and warnings as `tabulate_removals` has them."""
-    values = [str(value) if value is not None else "" for value in sources.to_list()]
-    names, numbers = np.unique(np.array(values, object), return_inverse=True)
+    names, numbers = number_sources(sources)
     documents = np.bincount(numbers, minlength=len(names))
     removed = np.bincount(numbers, weights=~kept, minlength=len(names)).astype(np.int64)
-    return tabulate_removals(names.tolist(), documents.tolist(), removed.tolist())
+    return tabulate_removals(names, documents.tolist(), removed.tolist())
 
 
 def tabulate_removals(

@@ -113,11 +113,6 @@ class CandidatePairs:
     similarity: NDArray[np.float64] | None = None
     skipped: int = 0
 
-    def select(self, kept: NDArray[np.bool_]) -> CandidatePairs:
-        """Return some of the pairs."""
-        similarity = None if self.similarity is None else self.similarity[kept]
-        return CandidatePairs(self.left[kept], self.right[kept], similarity, self.skipped)
-
 
 @dataclass(frozen=True)
 class OrderedValues:

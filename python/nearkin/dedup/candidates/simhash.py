@@ -129,11 +129,11 @@ class HammingSearch:
 
     def add(self, ordinals: Ordinals) -> None:
         """Add these fingerprints to the index."""
-        self._index.add(ordinals, _flatten(self._values[ordinals]))
+        self._index.add(ordinals, flatten(self._values[ordinals]))
 
     def find(self, values: Values) -> CandidateLists:
         """Return all added fingerprints within the radius."""
-        hits = self._index.search(_flatten(values), self._radius)
+        hits = self._index.search(flatten(values), self._radius)
         return CandidateLists.of_hits(hits.offsets, hits.ids)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
@@ -169,9 +169,9 @@ class HammingBatch:
         )
 
 
-def _flatten(rows: Values) -> Values:
+def flatten(rows: Values) -> Values:
     """Return fingerprints of one word as one-dimensional, as an index takes them."""
-    return rows[:, 0] if rows.shape[1] == 1 else rows
+    return np.ascontiguousarray(rows[:, 0] if rows.shape[1] == 1 else rows)
 
 
 def split_by_size(

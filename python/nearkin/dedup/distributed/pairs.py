@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from nearkin._core import byte_hashes
 from nearkin.dedup.candidates import MinHashCandidates, Values
 from nearkin.dedup.candidates.base import chunk_ranges
+from nearkin.dedup.candidates.simhash import flatten
 from nearkin.dedup.distributed.documents import (
     Numbers,
     gather,
@@ -394,18 +395,13 @@ class WithinRadius:
     def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
         """Scan the indexed fingerprints."""
         index = HammingIndex(self.bits, method="scan")
-        index.add(None, _flatten(indexed))
-        hits = index.search(_flatten(queries), self.radius)
+        index.add(None, flatten(indexed))
+        hits = index.search(flatten(queries), self.radius)
         return np.repeat(np.arange(len(queries)), np.diff(hits.offsets)), np.asarray(hits.ids, np.int64)
 
     def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
         """Compare distances."""
-        return np.asarray(hamming(_flatten(left), _flatten(right)) <= self.radius)
-
-
-def _flatten(values: Values) -> NDArray[np.uint64]:
-    """Return fingerprints of one word as one-dimensional, as an index takes them."""
-    return np.ascontiguousarray(values[:, 0] if values.shape[1] == 1 else values)
+        return np.asarray(hamming(flatten(left), flatten(right)) <= self.radius)
 
 
 @dataclass(frozen=True)
