@@ -212,6 +212,18 @@ def mismatch(what: str, left: object, right: object) -> MismatchError:
     )
 
 
+def damaged(path: str | os.PathLike[str], reason: str) -> CorruptStoreError:
+    """Return the error for a file with an invalid content."""
+    place = os.fspath(path)
+    return CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason)
+
+
+def newer_format(found: int, newest: int) -> FormatVersionError:
+    """Return the error for a file of a format version that this build does not read."""
+    message = f"format version {found} is newer than {newest}, the newest that this build reads; upgrade nearkin"
+    return FormatVersionError(message, found=found, newest=newest)
+
+
 def check_count(name: str, value: object, minimum: int, maximum: int, allowed: str) -> int:
     """Return an integer argument, of any integer type except bool, after checking its range.
 

@@ -34,14 +34,14 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import read_family, write_family
 from nearkin.errors import (
-    CorruptStoreError,
-    FormatVersionError,
     InputError,
     NotFittedError,
     bad_parameter,
     check_count,
     check_regular,
+    damaged,
     mismatch,
+    newer_format,
 )
 from nearkin.vectors.arrays import Floats, Ints, Rows, Vectors, as_rows
 from nearkin.vectors.projection import unpack_bits
@@ -590,37 +590,29 @@ def deserialize(text: str, arrays: Sequence[bytes | npt.NDArray[np.uint8]], sour
     CorruptStoreError, FormatVersionError
         As for `load`.
     """
-
-    def damaged(reason: str) -> CorruptStoreError:
-        return CorruptStoreError(f"{source} is damaged: {reason}", place=source, reason=reason)
-
     try:
         identity = json.loads(text)
         version = identity["version"]
         if version != FORMAT:
-            raise FormatVersionError(
-                f"format version {version} is newer than {FORMAT}, the newest that this build reads; upgrade nearkin",
-                found=version,
-                newest=FORMAT,
-            )
+            raise newer_format(version, FORMAT)
         family = family_from_description(identity)
         learned, layouts = identity["learned"], identity["arrays"]
         if set(learned) | set(layouts) != set(family._learned) or len(layouts) != len(arrays):
-            raise damaged("its arrays are not those of its family")
+            raise damaged(source, "its arrays are not those of its family")
         family.dimension_ = check_count("dimension", identity["dimension"], 1, 2**40, "1 or more")
         for name, value in learned.items():
             setattr(family, name, value)
         for (name, layout), data in zip(layouts.items(), arrays, strict=True):
             dtype = np.dtype(layout["dtype"])
             if dtype.kind not in "fiu":
-                raise damaged(f"array {name} holds {dtype}")
+                raise damaged(source, f"array {name} holds {dtype}")
             setattr(family, name, np.frombuffer(data, dtype).reshape(layout["shape"]))
         family._digest = None
         family._check_learned()
         family._derive()
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         # ParameterError is a ValueError: `save` never writes parameters that no constructor accepts.
-        raise damaged(f"its description is inconsistent ({error})") from error
+        raise damaged(source, f"its description is inconsistent ({error})") from error
     return family
 
 
@@ -666,10 +658,10 @@ def flip_probes(bits: npt.NDArray[np.bool_], costs: Floats) -> Probes:
     return Probes(values, (1 - values)[..., None], costs[..., None])
 
 
-def check_directions(rows: Rows, norms: Floats, remedy: str = "remove it") -> None:
+def check_directions(rows: Rows, norms: Floats, remedy: str = "remove it", noun: str = "row") -> None:
     """Raise InputError for a zero vector, which has no direction."""
     if not norms.all():
-        position = f"row {rows.first + int(np.argmin(norms != 0))}"
+        position = f"{noun} {rows.first + int(np.argmin(norms != 0))}"
         reason = f"is a zero vector, which has no direction; {remedy}"
         raise InputError(f"{position}: {reason}", place=position, reason=reason)
 

@@ -134,10 +134,8 @@ class BitSampling(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.zeros((len(rows), -(-self.bits // 64)), np.uint64)
-        step = max(1, (1 << 22) // max(rows.d, self.bits))
-        for start in range(0, len(rows), step):
-            bits = self._chosen_values(rows.slice(start, start + step)) > self.thresholds_
-            words[start : start + step] = pack_bits(bits)
+        for part, batch in rows.batches(max(rows.d, self.bits)):
+            words[part] = pack_bits(self._chosen_values(batch) > self.thresholds_)
         return words
 
     def _chosen_values(self, rows: Rows) -> Floats:

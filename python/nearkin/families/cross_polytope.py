@@ -40,9 +40,6 @@ from nearkin.vectors.arrays import Floats, Matrix, Rows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_BATCH = 1 << 22
-"""Numbers of a batch of rows that are converted to dense rows."""
-
 
 @dataclass(eq=False, repr=False)
 class CrossPolytope(Family):
@@ -146,10 +143,8 @@ class CrossPolytope(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         values = np.zeros((len(rows), self.hashes), np.int64)
-        step = max(1, _BATCH // rows.d)
-        for start in range(0, len(rows), step):
-            part = rows.slice(start, start + step)
-            values[start : start + step] = self._polytope.values(self._dense(part)).reshape(len(part), self.hashes)
+        for part, batch in rows.batches(rows.d):
+            values[part] = self._polytope.values(self._dense(batch)).reshape(len(batch), self.hashes)
         return values
 
     def _projections(self, rows: Rows) -> Projections:

@@ -58,8 +58,6 @@ _MIN_SIZE = 64
 """Coordinates of the smallest rotation."""
 _MAX_SIZES = {"hadamard": 1 << 16, "dense": 1 << 12}
 """Coordinates of the largest rotation."""
-_BATCH = 1 << 22
-"""Numbers of a batch of rows that is rotated."""
 
 
 @dataclass(eq=False, repr=False)
@@ -183,9 +181,7 @@ class Hyperplane(Family):
 
     def _batches(self, rows: Rows) -> Iterator[tuple[slice, Matrix]]:
         """Yield slices of the rows, and these rows as dense arrays."""
-        step = max(1, _BATCH // max(self.num_hashes, self.dimension_))
-        for start in range(0, len(rows), step):
-            yield slice(start, start + step), rows.slice(start, start + step).dense()
+        return ((part, batch.dense()) for part, batch in rows.batches(max(self.num_hashes, self.dimension_)))
 
     def _margins(self, rows: Rows) -> Floats:
         """Return the product of each row with the normal of each plane, a signed distance for normals of length 1."""

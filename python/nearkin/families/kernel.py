@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix
-from nearkin.errors import InputError, bad_parameter, check_count, check_number
+from nearkin.errors import bad_parameter, check_count, check_number
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -38,6 +38,7 @@ from nearkin.families.base import (
     Probes,
     ProjectionLabels,
     Projections,
+    check_directions,
     flip_probes,
     input_error,
     row_distances,
@@ -222,13 +223,11 @@ class KernelLSH(Family):
             return products
         if self.kernel == "polynomial":
             return (self.gamma_ * products + self.coef0) ** self.degree
-        norms, others = rows.norms(), Rows(self.anchors_, None).norms()
+        anchors = Rows(self.anchors_, None)
+        norms, others = rows.norms(), anchors.norms()
         if self.kernel == "cosine":
-            for lengths, name in ((norms, "row"), (others, "anchor")):
-                if not lengths.all():
-                    source = f"{name} {int(np.argmin(lengths != 0))}"
-                    reason = "is a zero vector, which has no direction; remove it"
-                    raise InputError(f"{source}: {reason}", place=source, reason=reason)
+            check_directions(rows, norms)
+            check_directions(anchors, others, noun="anchor")
             return products / norms[:, None] / others
         squares = np.maximum(norms[:, None] ** 2 - 2 * products + others**2, 0.0)
         return np.exp(-self.gamma_ * squares)
@@ -254,11 +253,9 @@ class KernelLSH(Family):
 
     def _kernel_rows(self, rows: Rows) -> Iterator[tuple[slice, Rows]]:
         """Yield slices of the rows, and their kernel values as rows."""
-        step = max(1, (1 << 22) // max(len(self.means_), rows.d))
-        for start in range(0, len(rows), step):
-            batch = rows.slice(start, start + step)
+        for part, batch in rows.batches(max(len(self.means_), rows.d)):
             batch.norms()
-            yield slice(start, start + len(batch)), Rows(self._kernel_values(batch), None, rows.first + start)
+            yield part, Rows(self._kernel_values(batch), None, batch.first)
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)

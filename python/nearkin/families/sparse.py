@@ -110,14 +110,12 @@ class SparseSimHash(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         check_directions(rows, rows.norms())
-        flat = sparse_simhash(
-            *rows.as_csr(),
-            columns=rows.d,
-            bits=self.bits,
-            seed=self.seed,
-            heavy=None if self.projection == "gaussian" else self.heavy_,
-        )
-        return flat.reshape(len(rows), -(-self.bits // 64))
+        return self._codes(*rows.as_csr(), rows.d)
+
+    def _codes(self, ends: Ints, columns: Ints, data: Floats, num_columns: int) -> npt.NDArray[np.uint64]:
+        heavy = None if self.projection == "gaussian" else self.heavy_
+        flat = sparse_simhash(ends, columns, data, columns=num_columns, bits=self.bits, seed=self.seed, heavy=heavy)
+        return flat.reshape(len(ends) - 1, -(-self.bits // 64))
 
     def _projections(self, rows: Rows) -> Projections:
         values = np.full((len(rows), self.bits), np.nan)
@@ -128,16 +126,8 @@ class SparseSimHash(Family):
                 continue
             # The sign of a column is the bit of the vector that has only this column.
             unit_ends = np.arange(part.stop - part.start + 1, dtype=np.int64)
-            flat = sparse_simhash(
-                unit_ends,
-                np.ascontiguousarray(columns[part]),
-                np.ones(len(unit_ends) - 1),
-                columns=rows.d,
-                bits=self.bits,
-                seed=self.seed,
-                heavy=self.heavy_,
-            )
-            positive = unpack_bits(flat.reshape(len(unit_ends) - 1, -1), self.bits) * data[part][:, None]
+            codes = self._codes(unit_ends, np.ascontiguousarray(columns[part]), np.ones(len(unit_ends) - 1), rows.d)
+            positive = unpack_bits(codes, self.bits) * data[part][:, None]
             if len(positive):
                 # Summed in ascending columns, as the core does.
                 values[row] = 2 * np.cumsum(positive, axis=0)[-1] - np.cumsum(data[part])[-1]

@@ -25,9 +25,9 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import BandCore
-from nearkin.errors import bad_parameter, check_choice, check_count, check_regular, check_share, mismatch
+from nearkin.errors import bad_parameter, check_choice, check_count, check_regular, check_share, damaged, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
-from nearkin.index.base import INT64_MAX, Index, check_recipe, damaged, file_stamp
+from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
 from nearkin.progress import ShowProgress

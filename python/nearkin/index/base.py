@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import CorruptStoreError, OutputError, StoreLockedError, check_count, check_name, mismatch
+from nearkin.errors import OutputError, StoreLockedError, check_count, check_name, mismatch
 from nearkin.index.ids import Existing, Id, IdArray, IdCore, Ids, check_ids, contains_id
 from nearkin.io.inputs import FileStamp
 from nearkin.io.locks import lock_file
@@ -327,11 +327,6 @@ def check_recipe(own: Recipe | None, other: Recipe | str) -> None:
     if own is None:
         raise mismatch("recipe", "an index created without one", str(other))
     own.check_same(other)
-
-
-def damaged(path: str | os.PathLike[str], reason: str) -> CorruptStoreError:
-    """Return the error for a file with an invalid content."""
-    return CorruptStoreError(f"{os.fspath(path)} is damaged: {reason}", place=os.fspath(path), reason=reason)
 
 
 def file_stamp(path: str | os.PathLike[str]) -> tuple[str, FileStamp | None]:

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import InputError, ParameterError, bad_parameter, check_choice, check_count, check_regular
-from nearkin.index.base import INT64_MAX, Index, damaged, file_stamp
+from nearkin.errors import InputError, ParameterError, bad_parameter, check_choice, check_count, check_regular, damaged
+from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
 from nearkin.progress import ShowProgress

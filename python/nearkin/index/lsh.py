@@ -45,10 +45,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore, components, deviations_of_recall
-from nearkin.errors import NotFittedError, bad_parameter, check_choice, check_count, check_regular
+from nearkin.errors import NotFittedError, bad_parameter, check_choice, check_count, check_regular, damaged
 from nearkin.families.base import Family, deserialize, family_from_description
 from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
-from nearkin.index.base import INT64_MAX, Index, damaged, file_stamp
+from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, IdArray, IdCore, Ids, check_existing, check_ids, new_ids
 from nearkin.index.lsh_params import (
     CodeRank,
@@ -538,25 +538,19 @@ class LSHIndex(Index[Vectors, float]):
     def _search_params(self, num_probes: int | None, num_candidates: int | None, recall: float | None) -> SearchParams:
         """Return the effort of a call: the settings, with the values passed to the call."""
         settings = self.settings_
-        if num_probes is not None:
-            if settings.filter == "codes":
-                raise bad_parameter("num_probes", num_probes, "None for an index of codes")
-            num_probes = check_param("num_probes", num_probes)
-        if num_candidates is not None:
-            if settings.filter == "buckets":
-                raise bad_parameter("num_candidates", num_candidates, "None for an index of buckets")
-            if settings.rank == "estimate":
-                raise bad_parameter("num_candidates", num_candidates, 'None with rank="estimate"; give recall=')
-            num_candidates = check_param("num_candidates", num_candidates)
-        if recall is not None:
-            if settings.rank != "estimate":
-                allowed = 'None without rank="estimate"; give num_probes= or num_candidates='
-                raise bad_parameter("recall", recall, allowed)
-            recall = check_recall(recall)
-        guarantee = settings.recall if recall is None else recall
+        if num_probes is not None and settings.filter == "codes":
+            raise bad_parameter("num_probes", num_probes, "None for an index of codes")
+        if num_candidates is not None and settings.filter == "buckets":
+            raise bad_parameter("num_candidates", num_candidates, "None for an index of buckets")
+        if num_candidates is not None and settings.rank == "estimate":
+            raise bad_parameter("num_candidates", num_candidates, 'None with rank="estimate"; give recall=')
+        if recall is not None and settings.rank != "estimate":
+            allowed = 'None without rank="estimate"; give num_probes= or num_candidates='
+            raise bad_parameter("recall", recall, allowed)
+        guarantee = settings.recall if recall is None else check_recall(recall)
         return SearchParams(
-            settings.num_probes if num_probes is None else num_probes,
-            settings.num_candidates if num_candidates is None else num_candidates,
+            settings.num_probes if num_probes is None else check_param("num_probes", num_probes),
+            settings.num_candidates if num_candidates is None else check_param("num_candidates", num_candidates),
             0.0 if guarantee is None else deviations_of_recall(guarantee),
         )
 
@@ -996,13 +990,13 @@ class LSHIndex(Index[Vectors, float]):
         about = {
             "family": json.loads(text),
             "bits": family.num_hashes,
-            "settings": _to_file_names({name: getattr(settings, name) for name in _FILE_SETTINGS}),
-            "given": _to_file_names({name: getattr(params, name) for name in (*_FILE_SETTINGS, "metric")}),
+            "settings": _rename({name: getattr(settings, name) for name in _FILE_SETTINGS}, _FILE_NAMES),
+            "given": _rename({name: getattr(params, name) for name in (*_FILE_SETTINGS, "metric")}, _FILE_NAMES),
             "given_family": params.family.description(),
             "given_max_norm": params.max_norm,
             "max_norm": settings.max_norm,
             "chosen": [_FILE_NAMES.get(name, name) for name in settings.chosen],
-            "tuning": None if settings.tuning is None else _to_file_names(asdict(settings.tuning)),
+            "tuning": None if settings.tuning is None else _rename(asdict(settings.tuning), _FILE_NAMES),
         }
         head = json.dumps(about, sort_keys=True, allow_nan=False).encode()
         parts = [len(head).to_bytes(8, "little"), head]
@@ -1050,14 +1044,9 @@ def _absorb(count: int, left: Ints, right: Ints) -> Ints:
     return first
 
 
-def _to_file_names(values: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters with the names and values of format version 1."""
-    return {_FILE_NAMES.get(n, n): _FILE_NAMES.get(v, v) if isinstance(v, str) else v for n, v in values.items()}
-
-
-def _from_file_names(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the inverse of `_to_file_names`."""
-    return {_PARAM_NAMES.get(n, n): _PARAM_NAMES.get(v, v) if isinstance(v, str) else v for n, v in values.items()}
+def _rename(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Return settings with other names, and other values that are names."""
+    return {names.get(n, n): names.get(v, v) if isinstance(v, str) else v for n, v in values.items()}
 
 
 def _split_metadata(metadata: bytes) -> tuple[dict[str, Any], list[npt.NDArray[np.uint8]]]:
@@ -1083,18 +1072,18 @@ def _params_from_file(about: dict[str, Any], fitted: Family) -> IndexParams:
         family = family_from_description(about["given_family"])
     else:
         family = fitted.resized(int(about["bits"]))
-    return IndexParams(family=family, max_norm=about.get("given_max_norm"), **_from_file_names(about["given"]))
+    return IndexParams(family=family, max_norm=about.get("given_max_norm"), **_rename(about["given"], _PARAM_NAMES))
 
 
 def _settings_from_file(about: dict[str, Any], params: IndexParams, fitted: Family) -> Settings:
     """Return the checked settings, completed with defaults for fields that older files lack."""
     metric, tuning = params.check(), about["tuning"]
     settings = Settings(
-        **_from_file_names(about["settings"]),
+        **_rename(about["settings"], _PARAM_NAMES),
         metric=metric,
         max_norm=float(about["max_norm"]) if metric == "inner_product" and params.rank != "estimate" else None,
         chosen=tuple(_PARAM_NAMES.get(str(name), str(name)) for name in about.get("chosen", ())),
-        tuning=None if tuning is None else TuneReport(**_from_file_names(tuning)),
+        tuning=None if tuning is None else TuneReport(**_rename(tuning, _PARAM_NAMES)),
     )
     # Settings are valid arguments, with 0 for the counts that the filter does not use.
     counts = {

@@ -45,8 +45,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore
-from nearkin.errors import InputError, bad_parameter, check_count
-from nearkin.families.base import Family
+from nearkin.errors import bad_parameter, check_count
+from nearkin.families.base import Family, input_error
 from nearkin.index.lsh_params import (
     IndexParams,
     Settings,
@@ -77,6 +77,8 @@ _STANDARD_ERRORS = 2.0
 _SAMPLED_TABLES = 16
 """The rate s at which tables find a neighbour is then known to within 0.1."""
 _PROBES = (1, 8, 32, 128)
+_TABLE_ENTRY = 12.0
+"""Bytes of a row in a table."""
 _MARGIN = 0.02
 """Required excess of the expected recall over the target, because the sample is finite."""
 _GUARANTEES = [1 - 0.5 * 0.98**step for step in range(512)]
@@ -139,7 +141,6 @@ class Candidate:
     recall: float
     candidates: float
     nanoseconds: float
-    bytes: float
 
 
 @dataclass(frozen=True)
@@ -237,14 +238,14 @@ def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTar
     """Draw queries and random rows, and find the true neighbours of the queries."""
     n, k = len(rows), target.k
     if n < 2 * k + 2:
-        reason = f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
-        raise InputError(f"X: {reason}", place="X", reason=reason)
+        raise input_error(
+            f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
+        )
     max_norm = resolve_max_norm(params, metric, rows)
     # A row of zeros can't be a query for inner products: they are all zero.
     eligible = np.flatnonzero(rows.norms() > 0) if metric == "inner_product" else np.arange(n)
     if len(eligible) < 2:
-        reason = "fewer than two rows are not zero, so there are no queries to measure with"
-        raise InputError(f"X: {reason}", place="X", reason=reason)
+        raise input_error("fewer than two rows are not zero, so there are no queries to measure with")
     rng = np.random.default_rng(target.seed)
     # Differences of the Manhattan distance take several times as long as products.
     affordable = _MAX_COORDINATES // (n * rows.d) // (8 if metric == "l1" else 1)
@@ -289,8 +290,7 @@ def _reduce_tables(
         middle = min(max(middle, low + 1), high - 1)
         if high - low < 2:
             break
-        size = best.bytes / best.settings.num_tables * middle
-        fewer = replace(best, settings=replace(best.settings, num_tables=middle), bytes=size)
+        fewer = replace(best, settings=replace(best.settings, num_tables=middle))
         other = build(fewer.family, fewer.settings, sample.hashed)
         other_measured = measure_recall(other, sample, target.k)
         if other_measured[1] >= target.recall:
@@ -335,9 +335,8 @@ def _increase_effort(best: Candidate, sample: TuneSample, target: TuneTarget, fa
         more = min(n, math.ceil(settings.num_candidates * 1.25) + 1)
         return replace(best, settings=replace(settings, num_candidates=more))
     tables = min(target.max_tables, math.ceil(settings.num_tables * 1.15))
-    size = best.bytes / settings.num_tables * tables
-    if params.num_tables is None and tables > settings.num_tables and target.fits(size):
-        return replace(best, settings=replace(settings, num_tables=tables), bytes=size)
+    if params.num_tables is None and tables > settings.num_tables and target.fits(n * _TABLE_ENTRY * tables):
+        return replace(best, settings=replace(settings, num_tables=tables))
     if params.num_probes is None and family.num_alternatives and settings.num_probes < 1 << 16:
         return replace(best, settings=replace(settings, num_probes=settings.num_probes * 2))
     return None
@@ -380,9 +379,7 @@ def _code_candidates(sample: TuneSample, target: TuneTarget) -> list[Candidate]:
         count = params.num_candidates
     recall = float(np.mean(ranks <= count))
     settings = code_settings(params, sample.metric, sample.max_norm, count)
-    return [
-        Candidate(params.family, settings, recall, float(count), _codes_cost(bits, sample.rows, count), float(size))
-    ]
+    return [Candidate(params.family, settings, recall, float(count), _codes_cost(bits, sample.rows, count))]
 
 
 def _codes_cost(bits: int, rows: Rows, ranked: int) -> float:
@@ -454,14 +451,13 @@ def _table_candidate(
     if tables is None:
         return None
     tables = params.num_tables or tables
-    size = n * 12.0 * tables
-    if not target.fits(size):
+    if not target.fits(n * _TABLE_ENTRY * tables):
         return None
     recall = float(np.mean(collision_in_any_table(near, tables)))
     candidates = n * float(np.mean(collision_in_any_table(random, tables)))
     cost = _tables_cost(tables, h, probes, sample.rows, candidates)
     settings = table_settings(params, sample.metric, sample.max_norm, tables, h, probes)
-    return Candidate(family, settings, recall, candidates, cost, size)
+    return Candidate(family, settings, recall, candidates, cost)
 
 
 def _width_variants(sample: TuneSample) -> list[Family]:

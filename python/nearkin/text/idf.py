@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import IdfCore, IdfCounter, idf_values
-from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, bad_parameter, check_regular, mismatch
+from nearkin.errors import InputError, bad_parameter, check_regular, damaged, mismatch, newer_format
 from nearkin.io import replace_file
 from nearkin.recipe import Recipe
 from nearkin.recipe.grammar import DEFAULTS, OMITTED_SLOTS
@@ -310,11 +310,7 @@ class Idf:
                 raise ValueError(f"format {head['format']!r}")
             version, total = head["version"], head["features"]
             if isinstance(version, int) and version > WEIGHTS_VERSION:
-                message = (
-                    f"format version {version} is newer than {WEIGHTS_VERSION}, the newest that this nearkin reads; "
-                    "upgrade it"
-                )
-                raise FormatVersionError(message, found=version, newest=WEIGHTS_VERSION)
+                raise newer_format(version, WEIGHTS_VERSION)
             is_imported = version == WEIGHTS_VERSION
             unknown = _check_weight(head.pop("unknown")) if is_imported else None
             # Fitted tables of the first release have no checksum of the first line.
@@ -336,8 +332,7 @@ class Idf:
             counts = (int(head["documents"]), int(head["min_df"]))
             return cls(counts[0], features, frequencies, min_df=counts[1], rules=rules, imported=imported)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-            reason = f"not an IDF table of nearkin ({error})"
-            raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
+            raise damaged(path, f"not an IDF table of nearkin ({error})") from error
 
 
 _HEAD = {"documents", "features", "format", "min_df", "recipe", "sha256", "version"}

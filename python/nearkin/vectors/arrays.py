@@ -14,6 +14,7 @@ the `float32` rows of the same numbers; queries of another type are compared wit
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
@@ -53,10 +54,12 @@ FlatVectors: TypeAlias = (
 )
 """Vectors as the core receives them: flat rows (`float16` as its bits), or CSR row ends, columns and values."""
 Metric: TypeAlias = Literal["l2", "l1", "cosine", "inner_product"]
+Slice: TypeAlias = slice
 VectorType: TypeAlias = Literal["float32", "float64", "sparse", "uint8", "int8", "float16"]
 NARROW_TYPES = ("uint8", "int8", "float16")
 DENSE_TYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in ("float32", "float64", *NARROW_TYPES)}
 
+_BATCH_NUMBERS = 1 << 22
 _NORM_TOLERANCE = 1e-6
 """Relative excess over `max_norm` that rounding to `float32` can cause."""
 
@@ -235,6 +238,12 @@ class Rows:
             narrow = None if self.narrow is None else self.narrow[start:stop]
             return Rows(self.values[start:stop], None, self.first + start, narrow)
         return Rows(None, self.csr[start:stop], self.first + start)  # type: ignore[index]
+
+    def batches(self, numbers_per_row: int) -> Iterator[tuple[Slice, Rows]]:
+        """Yield the rows in batches of about four million numbers, each with its positions."""
+        step = max(1, _BATCH_NUMBERS // numbers_per_row)
+        for start in range(0, len(self), step):
+            yield slice(start, start + step), self.slice(start, start + step)
 
     def take(self, positions: Ints) -> Rows:
         """Return the rows at these positions."""
