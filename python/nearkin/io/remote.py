@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nearkin.errors import MissingExtraError, NearkinError, OutputError, bad_parameter
+from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, bad_parameter
 from nearkin.io.encoding import ChunkStream
-from nearkin.io.inputs import file_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +32,10 @@ def name_in(url: str) -> str:
     return urlsplit(url).path if url.startswith(_WEB) else url
 
 
+def _read_error(url: str, reason: str) -> InputError:
+    return InputError(f"{url}: {reason}", place=url, file=url, reason=reason)
+
+
 def expand(url: str) -> list[str]:
     """Return the URLs of a file, of the matches of a glob, or of all files below a folder, sorted by name.
 
@@ -50,11 +53,11 @@ def expand(url: str) -> list[str]:
         if any(sign in path for sign in "*?["):
             names = sorted(system.glob(path))
             if not names:
-                raise file_error(url, "no file matches")
+                raise _read_error(url, "no file matches")
         elif system.isdir(path):
             names = [name for name in sorted(system.find(path)) if not name.rpartition("/")[2].startswith(".")]
             if not names:
-                raise file_error(url, "the folder has no files")
+                raise _read_error(url, "the folder has no files")
         else:
             return [url]
         return [system.unstrip_protocol(name) for name in names]
@@ -92,7 +95,7 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
         message = f"{url}: {error}, which reads {protocol}:// through fsspec"
         raise MissingExtraError(message, extra="remote", package=protocol) from None
     except ValueError as error:
-        raise file_error(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
+        raise _read_error(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
     return system, path
 
 
@@ -156,7 +159,7 @@ def _wrap_errors(url: str) -> Iterator[None]:
     except NearkinError:
         raise
     except FileNotFoundError:
-        raise file_error(url, "no such file or folder") from None
+        raise _read_error(url, "no such file or folder") from None
     except Exception as error:
         # Each protocol raises errors of its own library.
-        raise file_error(url, f"can't be read: {type(error).__name__}: {error}") from error
+        raise _read_error(url, f"can't be read: {type(error).__name__}: {error}") from error
