@@ -142,6 +142,7 @@ class PackedTexts(Sequence[str]):
         return pa.LargeStringArray.from_buffers(len(self), offsets, data, valid, len(self.nulls))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Column(Sequence[Scalar]):
     """A column of scalars that keep their types: integers of any size, floats, strings, booleans, None.
 
@@ -161,15 +162,10 @@ class Column(Sequence[Scalar]):
     [7, 'a', None, 0.5]
     """
 
-    __slots__ = ("data", "kinds", "offsets", "values")
-
-    def __init__(
-        self, kinds: NDArray[np.uint8], values: NDArray[np.int64], offsets: NDArray[np.int64], data: NDArray[np.uint8]
-    ) -> None:
-        self.kinds = kinds
-        self.values = values
-        self.offsets = offsets
-        self.data = data
+    kinds: NDArray[np.uint8]
+    values: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    data: NDArray[np.uint8]
 
     @classmethod
     def of(cls, values: Sequence[Scalar | date | np.datetime64]) -> Column:
