@@ -270,14 +270,8 @@ fn contained_texts(
     let (queries, known) = (Texts::new(queries)?, Texts::new(known)?);
     let tokenizer = recipe.get().tokenizer()?;
     let work = || contained::contained(tokenizer, &queries, &known, &offsets, &candidates, threshold)?.columns();
-    let result = detached(py, work)?;
-    Ok((
-        Array(result.offsets),
-        Array(result.references),
-        Array(result.similarity),
-        Array(result.starts),
-        Array(result.ends),
-    ))
+    let contained::Columns { offsets, references, similarity, starts, ends } = detached(py, work)?;
+    Ok((Array(offsets), Array(references), Array(similarity), Array(starts), Array(ends)))
 }
 
 /// Return the repeats of at least `least` symbols, bytes or numbers that are never all ones: start, end and earlier

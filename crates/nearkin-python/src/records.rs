@@ -44,19 +44,15 @@ struct Records {
 impl Records {
     fn new(py: Python<'_>, records: records::Records) -> Self {
         let column = |column: Column| {
-            (
-                column.kinds.into_pyarray(py).unbind(),
-                column.values.into_pyarray(py).unbind(),
-                column.offsets.into_pyarray(py).unbind(),
-                column.data.into_pyarray(py).unbind(),
-            )
+            let Column { kinds, values, offsets, data } = column;
+            (array(py, kinds), array(py, values), array(py, offsets), array(py, data))
         };
         Self {
             offsets: fixed(records.offsets.into_pyarray(py)),
             data: fixed(records.data.into_pyarray(py)),
-            nulls: records.nulls.into_pyarray(py).unbind(),
-            starts: records.starts.into_pyarray(py).unbind(),
-            lengths: records.lengths.into_pyarray(py).unbind(),
+            nulls: array(py, records.nulls),
+            starts: array(py, records.starts),
+            lengths: array(py, records.lengths),
             columns: records.columns.into_iter().map(column).collect(),
             malformed: records.malformed.into_iter().map(|m| (m.line, m.reason)).collect(),
             malformed_count: records.malformed_count,
@@ -64,6 +60,10 @@ impl Records {
             lines: records.lines,
         }
     }
+}
+
+fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
+    values.into_pyarray(py).unbind()
 }
 
 /// Return a read-only array, so that texts are read in place ([`crate::convert::texts`]).

@@ -96,19 +96,10 @@ fn read_requests(
     u64,
 )> {
     let lines = if log { logs::Lines::Log } else { logs::Lines::Plain };
-    let result = detached(py, || logs::read(&block, end, lines))?;
-    let counts = logs::REASONS.into_iter().zip(result.counts).filter(|(_, count)| *count > 0).collect();
-    Ok((
-        Array(result.ends),
-        Array(result.data),
-        Array(result.times),
-        Array(result.client_ends),
-        Array(result.clients),
-        result.malformed,
-        counts,
-        result.consumed,
-        result.lines,
-    ))
+    let logs::Requests { ends, data, times, client_ends, clients, malformed, counts, consumed, lines } =
+        detached(py, || logs::read(&block, end, lines))?;
+    let counts = logs::REASONS.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect();
+    Ok((Array(ends), Array(data), Array(times), Array(client_ends), Array(clients), malformed, counts, consumed, lines))
 }
 
 /// Return the reasons for skipping items, by number.
