@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 
 use crate::template_merge::{self, Class, Units};
 use crate::templates::{self, Element, Identity, TemplateTable};
@@ -57,13 +58,12 @@ impl Matcher {
         let mut tree = Self { units, any, branches: HashMap::new(), ends: vec![0] };
         for position in templates.sorted()? {
             let text = &templates.templates()[position as usize].text;
-            let (mut node, mut start) = (0, 0);
-            for end in template_merge::split_units(text) {
-                let unit = match template_merge::wildcard_kind(&text[start..end]) {
+            let mut node = 0;
+            for range in template_merge::split_units(text) {
+                let unit = match template_merge::wildcard_kind(&text[range.clone()]) {
                     Some(kind) if template_merge::is_open(kind) => OPEN,
-                    _ => tree.units.position(&text[start..end]),
+                    _ => tree.units.position(&text[range]),
                 };
-                start = end;
                 let new = tree.ends.len() as u32;
                 node = *tree.branches.entry((node, unit)).or_insert(new);
                 if node == new {
@@ -116,17 +116,12 @@ impl Matcher {
 
     /// Return the plan for the lines of a template; None if nothing matches.
     pub fn plan(&self, template: &[u8]) -> Option<Plan> {
-        let ends = template_merge::split_units(template);
-        let spans: Vec<(usize, usize)> = ends
-            .iter()
-            .enumerate()
-            .map(|(at, &end)| (at.checked_sub(1).map_or(0, |before| ends[before]), end))
-            .collect();
-        let unit = |&(start, end): &(usize, usize)| self.units.find(&template[start..end]);
+        let spans = template_merge::split_units(template);
+        let unit = |span: &Range<usize>| self.units.find(&template[span.clone()]);
         let of_template: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
         if let Some((row, taken)) = self.walk(&of_template) {
             let variables =
-                spans.iter().zip(taken).flat_map(|(&(start, end), taken)| variables(template, start, end, end, taken));
+                spans.iter().zip(taken).flat_map(|(span, taken)| variables(template, span, span.end, taken));
             return Some(Plan { row, variables: variables.collect() });
         }
         // Retry with one word for each run; the rest of the run belongs to the last wildcard of that word.
@@ -134,13 +129,13 @@ impl Matcher {
         if runs.is_empty() {
             return None;
         }
-        let covers = |span: &(usize, usize)| runs.iter().find(|run| run.start <= span.0 && span.1 <= run.end);
-        let short: Vec<(usize, usize)> =
-            spans.iter().copied().filter(|span| covers(span).is_none_or(|run| span.0 == run.start)).collect();
+        let covers = |span: &Range<usize>| runs.iter().find(|run| run.start <= span.start && span.end <= run.end);
+        let short: Vec<Range<usize>> =
+            spans.into_iter().filter(|span| covers(span).is_none_or(|run| span.start == run.start)).collect();
         let (row, taken) = self.walk(&short.iter().map(unit).collect::<Vec<_>>())?;
         let variables = short.iter().zip(taken).flat_map(|(span, taken)| {
-            let last = covers(span).map_or(span.1, |run| run.end);
-            variables(template, span.0, span.1, last, taken)
+            let last = covers(span).map_or(span.end, |run| run.end);
+            variables(template, span, last, taken)
         });
         Some(Plan { row, variables: variables.collect() })
     }
@@ -148,7 +143,7 @@ impl Matcher {
 
 /// Return the variables in a unit: the complete unit if it is taken as a wildcard, otherwise its wildcards. The last
 /// one extends to the last wildcard before `last`.
-fn variables(template: &[u8], start: usize, end: usize, last: usize, taken: bool) -> Vec<Vec<Piece>> {
+fn variables(template: &[u8], &Range { start, end }: &Range<usize>, last: usize, taken: bool) -> Vec<Vec<Piece>> {
     if taken {
         return vec![pieces(template, start, last)];
     }

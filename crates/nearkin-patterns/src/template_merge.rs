@@ -18,6 +18,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::kinds::{self, Kind};
 use crate::lines::is_between;
@@ -152,8 +153,8 @@ pub(crate) fn is_open(kind: Kind) -> bool {
     kind.covers(Kind::Word) || matches!(kind, Kind::Token | Kind::Host)
 }
 
-/// Return the ends of the units of a template.
-pub fn split_units(template: &[u8]) -> Vec<usize> {
+/// Return the ranges of the units of a template.
+pub(crate) fn split_units(template: &[u8]) -> Vec<Range<usize>> {
     let mut ends = Vec::new();
     let mut at = 0;
     while at < template.len() {
@@ -189,7 +190,8 @@ pub fn split_units(template: &[u8]) -> Vec<usize> {
         }
         ends.push(at.min(template.len()));
     }
-    ends
+    let mut start = 0;
+    ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect()
 }
 
 /// Return true if there is an empty value between these two bytes, as in `""` or `=,`.
@@ -273,13 +275,8 @@ impl<'a> TemplateMerger<'a> {
         };
         for &position in order {
             let template = &merger.templates[position as usize];
-            let mut start = 0;
-            let units = split_units(&template.text).into_iter().map(|end| {
-                let unit = merger.units.position(&template.text[start..end]);
-                start = end;
-                unit
-            });
-            let units = units.collect();
+            let unit = |range: Range<usize>| merger.units.position(&template.text[range]);
+            let units = split_units(&template.text).into_iter().map(unit).collect();
             let fixed = overrides.pinned.contains(&*table.templates()[position as usize].text);
             merger.shapes.push(Shape { units, members: vec![position], fixed });
         }
@@ -412,10 +409,7 @@ impl<'a> TemplateMerger<'a> {
         self.unit_at(masked) == self.any
             && shape.members.iter().any(|&member| {
                 let text = &self.templates[member as usize].text;
-                let ends = split_units(text);
-                let at = masked.at as usize;
-                let start = at.checked_sub(1).map_or(0, |before| ends[before]);
-                let unit = &text[start..ends[at]];
+                let unit = &text[split_units(text)[masked.at as usize].clone()];
                 wildcard_kind(unit).map_or(!unit.is_empty(), is_open)
             })
     }
@@ -635,10 +629,9 @@ impl TemplateMerger<'_> {
         let mut whole: Option<Template> = None;
         for (number, &member) in shape.members.iter().enumerate() {
             let template: &Template = &self.templates[member as usize];
-            let (mut start, mut wildcard, mut into) = (0, 0, 0);
-            for (&unit, end) in shape.units.iter().zip(split_units(&template.text)) {
-                let bytes = &template.text[start..end];
-                start = end;
+            let (mut wildcard, mut into) = (0, 0);
+            for (&unit, range) in shape.units.iter().zip(split_units(&template.text)) {
+                let bytes = &template.text[range];
                 let inside = templates::wildcard_kinds(bytes).unwrap_or_default();
                 let mut put = |kind: Option<Kind>, sample: Option<&Values>, value: &[u8]| -> Result<()> {
                     if number == 0 {
@@ -706,9 +699,8 @@ pub(crate) struct Run {
 
 /// Return the runs of a template.
 pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
-    let ends = split_units(template);
-    let unit = |position: usize| &template[position.checked_sub(1).map_or(0, |before| ends[before])..ends[position]];
-    let start = |position: usize| position.checked_sub(1).map_or(0, |before| ends[before]);
+    let ranges = split_units(template);
+    let unit = |position: usize| &template[ranges[position].clone()];
     let wildcards = |position: usize| unit(position).contains(&WILDCARD);
     let plain = |position: usize| {
         let mut text = unit(position).to_vec();
@@ -716,10 +708,10 @@ pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
         text
     };
     let (mut result, mut position) = (Vec::new(), 0);
-    while position < ends.len() {
+    while position < ranges.len() {
         let mut last = position;
         if wildcards(position) {
-            while last + 2 < ends.len()
+            while last + 2 < ranges.len()
                 && plain(last + 2) == plain(position)
                 && unit(last + 1) == unit(position + 1)
                 && matches!(classify_unit(unit(last + 1)), Class::Between)
@@ -729,7 +721,8 @@ pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
         }
         if last > position {
             let (words, listed) = ((last - position) / 2 + 1, unit(position + 1).contains(&b','));
-            result.push(Run { start: start(position), end: ends[last], first_end: ends[position], words, listed });
+            let Range { start, end: first_end } = ranges[position];
+            result.push(Run { start, end: ranges[last].end, first_end, words, listed });
         }
         position = last + 1;
     }

@@ -151,18 +151,14 @@ fn tail(tokens: &[Token]) -> usize {
     let signs = u8::try_from(at(1)).is_ok_and(|byte| b"-#;(|&+%*!/,<>\\\0".contains(&byte));
     let count = |byte: u8| tokens.iter().filter(|token| token.symbol == sign(byte)).count();
     let closing = at(1) == sign(b')') && count(b')') > count(b'(');
-    if signs || closing || matches!(at(1), BARS | AMPERSANDS) {
+    let text_of_tag = at(2) == sign(b'>') && matches!(at(1), NAME | INT) && count(b'<') > 0;
+    if signs || closing || matches!(at(1), BARS | AMPERSANDS) || text_of_tag {
         return 1;
     }
-    // The text of a tag.
-    if at(2) == sign(b'>') && matches!(at(1), NAME | INT) && count(b'<') > 0 {
-        return 1;
-    }
-    if n > 2 && at(2) == sign(b';') && is_value(at(1)) {
-        return 2;
-    }
+    let valued = at(2) == sign(b';') && is_value(at(1));
     let named = at(1) == NAME && [sign(b'-'), sign(b'#')].contains(&at(2));
-    if n > 2 && (named || at(2) == keywords.r#as || (at(2) == keywords.from && at(1) == keywords.dual)) {
+    let dual = at(2) == keywords.from && at(1) == keywords.dual;
+    if n > 2 && (valued || named || dual || at(2) == keywords.r#as) {
         return 2;
     }
     for position in n.saturating_sub(TAUTOLOGY).max(1)..n {
