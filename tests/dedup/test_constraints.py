@@ -299,7 +299,8 @@ def test_an_id_names_every_document_that_has_it() -> None:
 def test_labels_need_documents_in_memory(tmp_path: Path) -> None:
     """A store and invalid labels are refused; the message has what is allowed."""
     with nk.Store.create(tmp_path / "s") as store:
-        for options in ({"store": store}, {"against": store}):
+        refused: list[dict[str, Any]] = [{"store": store}, {"against": store}]
+        for options in refused:
             with pytest.raises(errors.ParameterError, match="no store with labels; older texts or"):
                 nk.dedup(TEXTS, labels=[("a", "b", False)], **options)
     with pytest.raises(

@@ -12,7 +12,7 @@ from definitions import dedup, near_duplicates
 from nearkin.dedup import result as result_module
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.reference import MemoryReference
+from nearkin.dedup.reference import SearchableReference
 from nearkin.dedup.result import (
     ClusterTable,
     Representatives,
@@ -37,7 +37,7 @@ def table(
     rows: list[int],
     by: list[int],
     copy_of: list[int],
-    reference: MemoryReference | None = None,
+    reference: SearchableReference | None = None,
 ) -> ClusterTable:
     similarity = np.linspace(0.5, 1, len(rows))
     actual = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
@@ -59,7 +59,7 @@ def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_docume
 
 def test_documents_removed_for_one_reference_document_are_one_cluster() -> None:
     """It has no kept document; a document that is alone is in no cluster."""
-    reference = MemoryReference(documents(["x", "y"], [3, 30]))
+    reference = SearchableReference(documents(["x", "y"], [3, 30]), SOURCE)
     actual = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], reference)
     assert [10, 13, 11] == actual["id"]
     assert [0, 0, 1] == actual["cluster"]

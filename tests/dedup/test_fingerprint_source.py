@@ -151,12 +151,13 @@ def test_options_that_exclude_each_other_are_errors(tmp_path: Path) -> None:
     """The message has what is allowed."""
     path = tmp_path / "codes.txt"
     path.write_text("ff\n")
-    for arguments, options, message in (
+    cases: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         ((None, "octal"), {}, "hex or int"),
         ((None,), {}, "a recipe"),
         ((None, "hex"), {"format": "files"}, "jsonl, parquet"),
         ((RECIPE, "hex", 64), {}, "the width of the recipe, 128"),
-    ):
+    ]
+    for arguments, options, message in cases:
         with pytest.raises(ParameterError, match=message):
             open_fingerprints([str(path)], *arguments, **options)
 

@@ -420,7 +420,8 @@ def test_workers_that_do_not_answer() -> None:
 def test_errors_of_an_engine_are_converted(sail: Any) -> None:
     """The DataFrame itself can't be computed: its table does not exist, or a cast fails."""
     documents = frame(sail).selectExpr("id", "text", "raise_error('no such page') as page")
-    for call in (dedup, lambda df: dedup(df, against=frame(sail))):
+    calls: list[Callable[[Any], object]] = [dedup, lambda df: dedup(df, against=frame(sail))]
+    for call in calls:
         with pytest.raises(EngineError, match=r"the engine ended the job: .*no such page") as raised:
             call(documents.selectExpr("id", "concat(text, page) as text"))
         assert "no such page" in raised.value.reason
