@@ -152,7 +152,8 @@ def hash_texts(
             report("hash", len(hasher), total)
     n = len(hasher)
     id_column = _row_numbers(n) if ids is None else as_column(ids)
-    for name, column in {"ids": id_column, **columns}.items():
+    named = columns if ids is None else {"ids": id_column, **columns}
+    for name, column in named.items():
         if len(column) != n:
             raise bad_parameter(name, f"{len(column)} values", f"{n} values, one per text")
     if not n:
