@@ -267,7 +267,7 @@ def test_errors_of_files_add_nothing(tmp_path: Path) -> None:
         (MismatchError, "normalize", {"recipe": "space|ssdeep"}),
         (ParameterError, "against", {"against": paths}),
         (ParameterError, r"columns\['n'\]", {"columns": {"n": [1]}}),
-        (ParameterError, "names are of columns of a frame", {"columns": ["n"]}),
+        (ParameterError, "a mapping of names to one value per path", {"columns": ["n"]}),
         (ParameterError, "a store, with columns=", {"columns": {"n": [1]}, "store": None}),
         (InputError, "its name is not UTF-8", {"paths": [odd]}),
     ]
