@@ -169,7 +169,7 @@ def test_a_folder_of_files_goes_on_over_bad_names(mixed: Path, tmp_path: Path) -
     lists = (tmp_path / "out" / "kept.nul").read_bytes() + (tmp_path / "out" / "removed.nul").read_bytes()
     names = {os.path.basename(name) for name in lists.split(b"\0") if name}  # noqa: PTH119
     assert {b"a.txt", b"b.txt", b"c\x1b[2J\nd.txt", b"e\xff.txt"} == names - {b"f.txt"}
-    for form in ("--json", "--csv", "--table"):
-        hashed = call("ssdeep", "hash", "-r", mixed, form)
+    for options in ([], ["--json"]):
+        hashed = call("ssdeep", "hash", "-r", mixed, *options)
         assert (0, "") == (hashed.code, hashed.err)
     assert 4 == len(call("ssdeep", "hash", "-r", mixed, "--json").objects())
