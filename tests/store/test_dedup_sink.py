@@ -440,6 +440,6 @@ def test_two_runs_into_one_folder_exclude_one_another(tmp_path: Path, monkeypatc
         interrupted(tmp_path, monkeypatch)
         before = len(store)
         out, prepared = tmp_path / "out", tmp_path / ".out.nearkin-1"
-        with store._writing() as state, pytest.raises(StoreLockedError, match="another run is putting its output here"):
+        with store._writing(), pytest.raises(StoreLockedError, match="another run is putting its output here"):
             outbox.add_output(store._log, out, prepared)
         assert before == len(store)
