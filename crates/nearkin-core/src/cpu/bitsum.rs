@@ -7,10 +7,9 @@
 //! plane.
 //!
 //! Cost: two operations per vector of eight hashes, and about 35 per plane at the end. Counters hold up to 2^47 hashes.
-//! Tests: `planes_equal_plain_counters`, vector against portable kernel.
+//! Tests: `planes_equal_plain_counters`, every form of the vectors.
 
-#[cfg(target_arch = "x86_64")]
-use super::features::Avx512;
+use super::simd::{Simd, with_simd};
 
 /// Hashes in one lane vector.
 const LANES: usize = 8;
@@ -52,119 +51,63 @@ impl BitSum {
     /// Add each hash once.
     #[inline]
     pub fn add(&mut self, hashes: &[u64]) {
-        self.total += hashes.len() as u64;
-        #[cfg(target_arch = "x86_64")]
-        if Avx512::detect().is_some() {
-            // SAFETY: `detect` has just returned the proof.
-            unsafe { self.add_avx512(hashes) };
-            return;
-        }
-        self.add_portable(hashes);
+        // SAFETY: the form is compiled for the instructions of `S`.
+        with_simd!(S => unsafe { self.add_in_lanes::<S>(hashes) });
     }
 
-    fn add_portable(&mut self, hashes: &[u64]) {
+    /// As [`BitSum::add`]; the planes of weight 1, 2, 4 and 8 are kept in registers over all blocks.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `S`, and the caller enables them.
+    #[inline(always)]
+    unsafe fn add_in_lanes<S: Simd>(&mut self, hashes: &[u64]) {
+        self.total += hashes.len() as u64;
         let (blocks, rest) = hashes.as_chunks::<BLOCK>();
-        for block in blocks {
-            let carry = self.fold(block);
-            self.carry_up(carry);
-        }
-        if !rest.is_empty() {
-            // Zeros set no bit, so a short block may be filled up with them.
-            let mut block = [0; BLOCK];
-            block[..rest.len()].copy_from_slice(rest);
-            let carry = self.fold(&block);
-            self.carry_up(carry);
+        // SAFETY: the caller guarantees the instructions; a plane and a vector of a block are 64 bytes.
+        unsafe {
+            let [a, b, c, d, ..] = &self.planes;
+            let mut low = [
+                S::load(a.as_ptr().cast()),
+                S::load(b.as_ptr().cast()),
+                S::load(c.as_ptr().cast()),
+                S::load(d.as_ptr().cast()),
+            ];
+            for block in blocks {
+                let carry = fold::<S>(&mut low, block);
+                self.carry_up::<S>(carry);
+            }
+            if !rest.is_empty() {
+                // Zeros set no bit, so a short block may be filled up with them.
+                let mut block = [0; BLOCK];
+                block[..rest.len()].copy_from_slice(rest);
+                let carry = fold::<S>(&mut low, &block);
+                self.carry_up::<S>(carry);
+            }
+            for (value, plane) in low.into_iter().zip(&mut self.planes) {
+                S::store(plane.as_mut_ptr().cast(), value);
+            }
         }
     }
 
     /// Add a vector of weight 16 to the planes from the fourth on.
-    #[inline]
-    fn carry_up(&mut self, mut carry: Vector) {
+    ///
+    /// # Safety
+    /// The processor has the instructions of `S`, and the caller enables them.
+    #[inline(always)]
+    unsafe fn carry_up<S: Simd>(&mut self, mut carry: S::V) {
         let mut plane = 4;
-        // An OR over the lanes: comparing the arrays would call memcmp.
-        while carry.iter().fold(0, |all, lane| all | lane) != 0 {
-            debug_assert!(plane < PLANES, "a lane counts to 2^44 - 1");
-            for (value, carry) in self.planes[plane].iter_mut().zip(&mut carry) {
-                (*value, *carry) = (*value ^ *carry, *value & *carry);
+        // SAFETY: as above; a plane is 64 bytes.
+        unsafe {
+            while !S::is_zero(carry) {
+                debug_assert!(plane < PLANES, "a lane counts to 2^44 - 1");
+                let place = self.planes[plane].as_mut_ptr().cast();
+                let value = S::load(place);
+                S::store(place, S::xor(value, carry));
+                carry = S::and(value, carry);
+                plane += 1;
             }
-            plane += 1;
         }
         self.used = self.used.max(plane);
-    }
-
-    /// Fold sixteen vectors into the planes of weight 1, 2, 4 and 8; return the carries of weight 16.
-    fn fold(&mut self, block: &[u64; BLOCK]) -> Vector {
-        let vectors: &[Vector] = block.as_chunks::<LANES>().0;
-        let [ones, twos, fours, eights, ..] = &mut self.planes;
-        let mut eight_carries = [[0; LANES]; 2];
-        for (half, eight) in vectors.chunks_exact(8).zip(&mut eight_carries) {
-            let mut four_carries = [[0; LANES]; 2];
-            for (quarter, four) in half.chunks_exact(4).zip(&mut four_carries) {
-                let first = carry_save(ones, &quarter[0], &quarter[1]);
-                let second = carry_save(ones, &quarter[2], &quarter[3]);
-                *four = carry_save(twos, &first, &second);
-            }
-            *eight = carry_save(fours, &four_carries[0], &four_carries[1]);
-        }
-        carry_save(eights, &eight_carries[0], &eight_carries[1])
-    }
-
-    /// Add hashes; the planes of weight 1, 2, 4 and 8 are kept in registers over all blocks.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    fn add_avx512(&mut self, hashes: &[u64]) {
-        use std::arch::x86_64::{
-            __m512i, _bzhi_u32, _mm512_loadu_si512, _mm512_maskz_loadu_epi64, _mm512_storeu_si512,
-            _mm512_ternarylogic_epi64 as ternary,
-        };
-        #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-        fn carry_save(sum: &mut __m512i, a: __m512i, b: __m512i) -> __m512i {
-            let carry = ternary::<0xe8>(*sum, a, b);
-            *sum = ternary::<0x96>(*sum, a, b);
-            carry
-        }
-        #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-        fn fold(low: &mut [__m512i; 4], vector: impl Fn(usize) -> __m512i) -> Vector {
-            let [ones, twos, fours, eights] = low;
-            let mut eight_carries = [*ones; 2];
-            for (half, eight) in eight_carries.iter_mut().enumerate() {
-                let mut four_carries = [*ones; 2];
-                for (quarter, four) in four_carries.iter_mut().enumerate() {
-                    let at = 8 * half + 4 * quarter;
-                    let first = carry_save(ones, vector(at), vector(at + 1));
-                    let second = carry_save(ones, vector(at + 2), vector(at + 3));
-                    *four = carry_save(twos, first, second);
-                }
-                *eight = carry_save(fours, four_carries[0], four_carries[1]);
-            }
-            let sixteens = carry_save(eights, eight_carries[0], eight_carries[1]);
-            let mut carry = [0; LANES];
-            // SAFETY: the carry is 64 bytes.
-            unsafe { _mm512_storeu_si512(carry.as_mut_ptr().cast(), sixteens) };
-            carry
-        }
-        // SAFETY: a plane is 64 bytes.
-        let plane = |i: usize| unsafe { _mm512_loadu_si512(self.planes[i].as_ptr().cast()) };
-        let mut low = [plane(0), plane(1), plane(2), plane(3)];
-        let (blocks, rest) = hashes.as_chunks::<BLOCK>();
-        for block in blocks {
-            // SAFETY: vector i < 16 of the block has its 64 bytes inside of it.
-            let carry = fold(&mut low, |i| unsafe { _mm512_loadu_si512(block.as_ptr().add(i * LANES).cast()) });
-            self.carry_up(carry);
-        }
-        if !rest.is_empty() {
-            let carry = fold(&mut low, |i| {
-                // Zeros set no bit, so lanes after the last hash may contain them.
-                let present = _bzhi_u32(0xff, rest.len().saturating_sub(i * LANES).min(LANES) as u32) as u8;
-                // SAFETY: the mask reads hashes alone.
-                unsafe { _mm512_maskz_loadu_epi64(present, rest.as_ptr().wrapping_add(i * LANES).cast()) }
-            });
-            self.carry_up(carry);
-        }
-        for (value, plane) in low.into_iter().zip(&mut self.planes) {
-            // SAFETY: a plane is 64 bytes.
-            unsafe { _mm512_storeu_si512(plane.as_mut_ptr().cast(), value) };
-        }
     }
 
     /// Call `each(k, plane)` with the planes of the sums over lanes, the lowest first: bit b of plane k is bit k of the
@@ -210,15 +153,56 @@ impl BitSum {
     }
 }
 
+/// Fold sixteen vectors into the planes of weight 1, 2, 4 and 8; return the carries of weight 16.
+///
+/// # Safety
+/// The processor has the instructions of `S`, and the caller enables them.
+#[inline(always)]
+unsafe fn fold<S: Simd>(low: &mut [S::V; 4], block: &[u64; BLOCK]) -> S::V {
+    let [ones, twos, fours, eights] = low;
+    // SAFETY: as above; vector i < 16 of the block is 64 bytes.
+    unsafe {
+        let from = block.as_ptr();
+        let mut eight_carries = [*ones; 2];
+        for (half, eight) in eight_carries.iter_mut().enumerate() {
+            let mut four_carries = [*ones; 2];
+            for (quarter, four) in four_carries.iter_mut().enumerate() {
+                let at = 8 * half + 4 * quarter;
+                let first = carry_save::<S>(
+                    ones,
+                    S::load(from.add(LANES * at).cast()),
+                    S::load(from.add(LANES * (at + 1)).cast()),
+                );
+                let second = carry_save::<S>(
+                    ones,
+                    S::load(from.add(LANES * (at + 2)).cast()),
+                    S::load(from.add(LANES * (at + 3)).cast()),
+                );
+                *four = carry_save::<S>(twos, first, second);
+            }
+            *eight = carry_save::<S>(fours, four_carries[0], four_carries[1]);
+        }
+        carry_save::<S>(eights, eight_carries[0], eight_carries[1])
+    }
+}
+
 /// Add three bits: `sum` becomes their parity; return the carry.
-fn carry_save(sum: &mut Vector, a: &Vector, b: &Vector) -> Vector {
-    let carry = std::array::from_fn(|i| sum[i] & a[i] | (sum[i] | a[i]) & b[i]);
-    *sum = std::array::from_fn(|i| sum[i] ^ a[i] ^ b[i]);
-    carry
+///
+/// # Safety
+/// The processor has the instructions of `S`, and the caller enables them.
+#[inline(always)]
+unsafe fn carry_save<S: Simd>(sum: &mut S::V, a: S::V, b: S::V) -> S::V {
+    // SAFETY: as above.
+    unsafe {
+        let carry = S::majority(*sum, a, b);
+        *sum = S::xor3(*sum, a, b);
+        carry
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::simd::with_each_simd;
     use super::*;
     use proptest::prelude::*;
 
@@ -245,13 +229,17 @@ mod tests {
         }
 
         #[test]
-        fn the_vector_kernel_equals_the_portable_one(hashes in prop::collection::vec(any::<u64>(), 0..3 * BLOCK)) {
-            let (mut single, mut other) = (BitSum::default(), BitSum::default());
-            for _ in 0..40 {
-                single.add(&hashes);
-                other.add_portable(&hashes);
-            }
-            prop_assert_eq!(single.counts(), other.counts());
+        fn every_form_gives_the_same_counts(hashes in prop::collection::vec(any::<u64>(), 0..3 * BLOCK)) {
+            let mut counts = Vec::new();
+            with_each_simd!(S => {
+                let mut sum = BitSum::default();
+                for _ in 0..40 {
+                    // SAFETY: the form is compiled for the instructions of `S`.
+                    unsafe { sum.add_in_lanes::<S>(&hashes) };
+                }
+                counts.push(sum.counts());
+            });
+            prop_assert!(counts.windows(2).all(|pair| pair[0] == pair[1]));
         }
     }
 

@@ -3,7 +3,7 @@
 //! | set | first processors | what its kernels take from it |
 //! |---|---|---|
 //! | [`Popcnt`] | 2008, Nehalem | counts of set bits in one instruction |
-//! | [`Avx2`] | 2013, Haswell | 256-bit integers |
+//! | [`Avx2`] | 2013, Haswell | 256-bit integers, BMI1 and BMI2 |
 //! | [`Avx512`] | 2017, Skylake servers | 512-bit registers and masks; bytes, words and 64-bit products in them |
 //! | [`Avx512Bits`] | 2019, Ice Lake; 2022, Zen 4 | besides: bytes by a table, packed bytes, set bits of each lane |
 //! | [`Neon`] | every 64-bit ARM | 128-bit registers |
@@ -17,29 +17,76 @@
 //! Cost: the processor is queried once; `detect` then loads one byte and tests one bit. All forms of a kernel give the
 //! same bits, so the instruction set affects time only.
 
-#[cfg(target_arch = "x86_64")]
+use crate::{Error, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Set once the processor was queried.
-#[cfg(target_arch = "x86_64")]
-const ASKED: u8 = 1 << 7;
+const QUERIED: u8 = 1 << 7;
 
-/// The bits of the sets that this processor has, and [`ASKED`]; 0 before the first question.
-#[cfg(target_arch = "x86_64")]
-static FOUND: AtomicU8 = AtomicU8::new(0);
+/// The bits of the sets that may be used, and [`QUERIED`]; 0 before the first query.
+static SETS: AtomicU8 = AtomicU8::new(0);
 
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn detected() -> u8 {
-    match FOUND.load(Ordering::Relaxed) {
-        0 => ask(),
+    match SETS.load(Ordering::Relaxed) {
+        0 => {
+            let detected = QUERIED | query();
+            SETS.store(detected, Ordering::Relaxed);
+            detected
+        }
         detected => detected,
     }
 }
 
-/// Return no sets on another architecture.
-#[cfg(not(target_arch = "x86_64"))]
-const fn detected() -> u8 {
+/// Return the name of the largest set of instructions in use: "avx512", "avx2", "neon" or "scalar".
+///
+/// "avx512" includes [`Avx512Bits`]; a processor that has [`Avx512`] alone says "avx512-skylake".
+pub fn instructions() -> &'static str {
+    let sets = detected();
+    LEVELS.iter().rev().find(|(_, level)| sets & level != 0).map_or("scalar", |(name, _)| name)
+}
+
+/// Names of the sets, and the bit of each, from the smallest to the largest.
+const LEVELS: [(&str, u8); 5] =
+    [("scalar", 0), ("avx2", 1 << 1), ("avx512-skylake", 1 << 2), ("avx512", 1 << 3), ("neon", NEON)];
+
+/// Return the sets that this processor has, from the smallest to the largest.
+pub fn available() -> Vec<&'static str> {
+    let sets = query();
+    LEVELS.iter().filter(|(_, level)| *level == 0 || sets & level != 0).map(|(name, _)| *name).collect()
+}
+
+/// Use no instructions beyond the set `name`, or all that the processor has: for tests and measurements, since every
+/// set gives the same bits. It takes effect for kernels that start afterwards.
+///
+/// # Errors
+/// The processor does not have the set, or there is none of that name.
+pub fn limit_instructions(name: Option<&str>) -> Result<()> {
+    let sets = query();
+    let Some(name) = name else {
+        SETS.store(QUERIED | sets, Ordering::Relaxed);
+        return Ok(());
+    };
+    if !available().contains(&name) {
+        return Err(Error::parameter("instructions", name, available().join(", ")));
+    }
+    let level = LEVELS.iter().find(|(other, _)| *other == name).map_or(0, |(_, level)| *level);
+    // The sets up to this one: of x86-64 they are nested. POPCNT belongs to AVX2 here.
+    let up_to = if level == 0 { 0 } else { level | (level - 1) };
+    SETS.store(QUERIED | sets & up_to, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The bit of [`Neon`].
+const NEON: u8 = 1 << 4;
+
+#[cfg(target_arch = "aarch64")]
+fn query() -> u8 {
+    NEON
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn query() -> u8 {
     0
 }
 
@@ -47,12 +94,11 @@ macro_rules! x86_sets {
     ($($(#[$doc:meta])* $name:ident, $bit:literal: $($feature:tt),+;)+) => {
         #[cfg(target_arch = "x86_64")]
         #[cold]
-        fn ask() -> u8 {
-            let mut detected = ASKED;
+        fn query() -> u8 {
+            let mut detected = 0;
             $(if $(std::arch::is_x86_feature_detected!($feature))&&+ {
                 detected |= 1 << $bit;
             })+
-            FOUND.store(detected, Ordering::Relaxed);
             detected
         }
 
@@ -89,8 +135,8 @@ macro_rules! x86_sets {
 x86_sets! {
     /// Counts of set bits.
     Popcnt, 0: "popcnt";
-    /// 256-bit integers.
-    Avx2, 1: "avx2", "popcnt";
+    /// 256-bit integers, with BMI1 and BMI2, which every such processor has.
+    Avx2, 1: "avx2", "bmi1", "bmi2", "popcnt";
     /// 512-bit registers: AVX-512 F, BW, DQ and VL, as all servers with AVX-512 have them.
     Avx512, 2: "avx512bw", "avx512dq", "avx512vl", "bmi1", "bmi2", "popcnt";
     /// [`Avx512`] with its instructions for bytes and bits: VBMI, VBMI2, BITALG, VPOPCNTDQ.
@@ -106,7 +152,7 @@ impl Neon {
     /// Return the proof, on 64-bit ARM.
     #[inline]
     pub fn detect() -> Option<Self> {
-        cfg!(target_arch = "aarch64").then_some(Self(()))
+        (detected() & NEON != 0).then_some(Self(()))
     }
 }
 
@@ -168,6 +214,9 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(Some(&Instructions::best()), Instructions::available().last());
         }
+        assert_eq!(Some(&instructions()), available().last());
+        let error = limit_instructions(Some("avx1024")).expect_err("there is no such set");
+        assert!(error.to_string().contains("scalar"), "{error}");
     }
 
     #[test]

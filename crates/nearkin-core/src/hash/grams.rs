@@ -20,11 +20,10 @@
 //! entries of earlier texts are recognised, and a front is cleared for one text in 255.
 //!
 //! Cost: about three clock cycles per window, and 20 bytes of fronts per window; at most [`MAX_SLOTS`] slots, which
-//! fit second-level caches, so that more keys of longer texts reach the set. Tests: against a plain set; the vector
-//! form against the portable one.
+//! fit second-level caches, so that more keys of longer texts reach the set. Tests: against a plain set, and every
+//! form of the vectors against plain code.
 
-#[cfg(target_arch = "x86_64")]
-use crate::cpu::features::Avx512Bits;
+use crate::cpu::simd::{Simd, with_simd};
 use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
 use crate::{Result, alloc};
@@ -212,106 +211,58 @@ impl Front {
         };
         let min_capacity = entries.len() + LANES;
         assert!(enough && min_capacity <= new.len() && min_capacity <= others.len(), "keys, and room for vectors");
-        #[cfg(target_arch = "x86_64")]
-        if Avx512Bits::detect().is_some() {
-            // SAFETY: `detect` has just returned the proof.
-            return unsafe { self.part_avx512(keys, entries, new, others) };
-        }
-        self.part_portable(keys, entries, new, others)
+        self.visit(keys, entries);
+        // SAFETY: the form is compiled for the instructions of `S`, and the lengths were checked above.
+        with_simd!(S => unsafe { self.separate::<S>(keys, entries, new, others) })
     }
 
-    fn part_portable(
-        &mut self,
+    /// Separate keys by their entries, as [`Front::part`].
+    ///
+    /// # Safety
+    /// The processor has the instructions of `S`, and the caller enables them. The keys are followed by [`BEHIND`] bytes
+    /// or [`LANES`] keys, and `new` and `others` have capacity for [`LANES`] more keys than `entries`.
+    #[inline(always)]
+    unsafe fn separate<S: Simd>(
+        &self,
         keys: Keys,
-        entries: &mut [u32],
+        entries: &[u32],
         new: &mut [u32],
         others: &mut [u32],
     ) -> (usize, usize) {
-        self.visit(keys, entries);
-        let mut counts = (0, 0);
-        for (at, &entry) in entries.iter().enumerate() {
-            let key = match keys {
-                // SAFETY: the bytes contain all windows.
-                Keys::Windows(bytes) => unsafe { window(bytes, at) },
-                Keys::Given(keys) => keys[at],
-            };
-            new[counts.0] = key;
-            others[counts.1] = key;
-            counts.0 += usize::from(entry < self.text);
-            let own = key.wrapping_mul(self.factor) & PRODUCT | self.text;
-            counts.1 += usize::from(entry >= self.text) & usize::from(entry != own);
+        // SAFETY: the caller guarantees the instructions. A vector of entries ends before the last full chunk does; one of
+        // keys begins before the last key, and `BEHIND` bytes or `LANES` keys follow it. No more keys than entries were
+        // written before, and a vector fits after them.
+        unsafe {
+            let (text, factor, product) = (S::splat32(self.text), S::splat32(self.factor), S::splat32(PRODUCT));
+            let mut counts = (0, 0);
+            for (step, entries) in entries.chunks(LANES).enumerate() {
+                let at = step * LANES;
+                let (present, entry) = if entries.len() == LANES {
+                    (u16::MAX, S::load(entries.as_ptr().cast()))
+                } else {
+                    ((1 << entries.len()) - 1, S::load_first(entries.as_ptr().cast(), size_of_val(entries)))
+                };
+                let keys = match keys {
+                    Keys::Windows(bytes) => S::windows32(bytes.as_ptr().add(at)),
+                    Keys::Given(keys) => S::load(keys.as_ptr().add(at).cast()),
+                };
+                let own = S::or(S::and(S::mul32(keys, factor), product), text);
+                let is_new = S::below32(entry, text) & present;
+                let is_other = !S::equal32(entry, own) & present & !is_new;
+                S::compress32(new.as_mut_ptr().add(counts.0), keys, is_new);
+                S::compress32(others.as_mut_ptr().add(counts.1), keys, is_other);
+                counts.0 += is_new.count_ones() as usize;
+                counts.1 += is_other.count_ones() as usize;
+            }
+            counts
         }
-        counts
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(
-        enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
-    )]
-    fn part_avx512(&mut self, keys: Keys, entries: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
-        use std::arch::x86_64::{
-            __m512i, _bzhi_u32, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask, _mm512_mask_cmpneq_epi32_mask,
-            _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi32, _mm512_mullo_epi32, _mm512_permutexvar_epi8,
-            _mm512_set1_epi32, _mm512_storeu_si512, _mm512_ternarylogic_epi32,
-        };
-        // Lane w takes bytes w … w + 3.
-        const PICK: [u8; 64] = {
-            let mut pick = [0; 64];
-            let mut at = 0;
-            while at < 64 {
-                pick[at] = (at / 4 + at % 4) as u8;
-                at += 1;
-            }
-            pick
-        };
-        self.visit(keys, entries);
-        // SAFETY: the table has 64 bytes.
-        let pick = unsafe { _mm512_loadu_si512(PICK.as_ptr().cast()) };
-        let text = _mm512_set1_epi32(self.text.cast_signed());
-        let (factor, product) =
-            (_mm512_set1_epi32(self.factor.cast_signed()), _mm512_set1_epi32(PRODUCT.cast_signed()));
-        let mut counts = (0, 0);
-        let mut each = |found: &[u32], keys: __m512i| {
-            let present = _bzhi_u32(0xffff, found.len() as u32) as u16;
-            // SAFETY: the mask reads the chunk alone.
-            let found = unsafe { _mm512_maskz_loadu_epi32(present, found.as_ptr().cast()) };
-            // a & b | c
-            let own = _mm512_ternarylogic_epi32::<0xea>(_mm512_mullo_epi32(keys, factor), product, text);
-            let is_new = _mm512_mask_cmplt_epu32_mask(present, found, text);
-            let is_other = _mm512_mask_cmpneq_epi32_mask(present & !is_new, found, own);
-            // SAFETY: no more keys than windows were written before, and there is capacity for a vector after them.
-            unsafe {
-                _mm512_storeu_si512(new.as_mut_ptr().add(counts.0).cast(), _mm512_maskz_compress_epi32(is_new, keys));
-                _mm512_storeu_si512(
-                    others.as_mut_ptr().add(counts.1).cast(),
-                    _mm512_maskz_compress_epi32(is_other, keys),
-                );
-            }
-            counts.0 += is_new.count_ones() as usize;
-            counts.1 += is_other.count_ones() as usize;
-        };
-        match keys {
-            Keys::Windows(bytes) => {
-                for (step, found) in entries.chunks(LANES).enumerate() {
-                    // SAFETY: the chunk begins before the end of `entries`, and `bytes` has 64 more bytes.
-                    let keys = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(step * LANES).cast()) };
-                    each(found, _mm512_permutexvar_epi8(pick, keys));
-                }
-            }
-            Keys::Given(keys) => {
-                for (step, found) in entries.chunks(LANES).enumerate() {
-                    // SAFETY: the chunk begins before the end of `entries`, and `keys` has one more vector.
-                    each(found, unsafe { _mm512_loadu_si512(keys.as_ptr().add(step * LANES).cast()) });
-                }
-            }
-        }
-        counts
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::simd::with_each_simd;
     use proptest::prelude::*;
     use std::collections::HashSet;
 
@@ -363,25 +314,31 @@ mod tests {
         }
 
         #[test]
-        fn the_vector_form_equals_the_portable_one(texts in prop::collection::vec(some_bytes(), 1..4), given: bool) {
-            let mut fronts = [Front::default(), Front::default()];
-            for text in texts {
+        fn every_form_separates_alike(text in some_bytes(), listed: bool) {
+            let mut front = Front::default();
+            for _ in 0..2 {
                 let windows = (text.len() - WIDTH + 1).min(PART);
                 let padded = [text.as_slice(), &[0; BEHIND]].concat();
-                let listed: Vec<u32> = (0..windows + LANES).map(|at| key(&padded[at..])).collect();
-                let keys = if given { Keys::Given(&listed) } else { Keys::Windows(&padded) };
-                let found = [true, false].map(|portable| {
-                    let front = &mut fronts[usize::from(portable)];
-                    front.clear(windows, FACTORS[1]).expect("room");
-                    let (mut entries, mut new, mut others) = (vec![0; windows], vec![0; PART + LANES], vec![0; PART + LANES]);
-                    let counts = if portable {
-                        front.part_portable(keys, &mut entries, &mut new, &mut others)
-                    } else {
-                        front.part(keys, &mut entries, &mut new, &mut others)
-                    };
-                    (entries, new[..counts.0].to_vec(), others[..counts.1].to_vec())
+                let list: Vec<u32> = (0..windows + LANES).map(|at| key(&padded[at..])).collect();
+                let keys = if listed { Keys::Given(&list) } else { Keys::Windows(&padded) };
+                front.clear(windows, FACTORS[1]).expect("room");
+                let mut entries = vec![0; windows];
+                front.visit(keys, &mut entries);
+                let mut expected = (Vec::new(), Vec::new());
+                for (&key, &entry) in list.iter().zip(&entries) {
+                    let own = key.wrapping_mul(front.factor) & PRODUCT | front.text;
+                    if entry < front.text {
+                        expected.0.push(key);
+                    } else if entry != own {
+                        expected.1.push(key);
+                    }
+                }
+                with_each_simd!(S => {
+                    let (mut new, mut others) = (vec![0; PART + LANES], vec![0; PART + LANES]);
+                    // SAFETY: the form is compiled for the instructions of `S`, and the lists have room.
+                    let counts = unsafe { front.separate::<S>(keys, &entries, &mut new, &mut others) };
+                    assert_eq!((&expected.0[..], &expected.1[..]), (&new[..counts.0], &others[..counts.1]));
                 });
-                prop_assert_eq!(&found[0], &found[1]);
             }
         }
     }

@@ -12,9 +12,8 @@
 //! All arithmetic is modulo 2^64. Source: the xxHash specification, XXH3 section (Collet, version 0.2.0). Tests:
 //! every length against `xxhash-rust`, every kernel against [`hash`].
 
-#[cfg(target_arch = "x86_64")]
-use crate::cpu::features::Avx512Bits;
-use crate::cpu::features::{Avx512, Instructions};
+use crate::cpu::features::Instructions;
+use crate::cpu::simd::{BYTES, Simd, with_simd};
 
 /// Words of XXH3's default secret, at byte offsets 0, 8, 16, …, 64.
 const SECRET: [u64; 9] = [
@@ -144,11 +143,8 @@ fn read64(bytes: &[u8], at: usize) -> u64 {
 pub fn hash_windows(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) {
     assert!(n > 0 && out.len() + n - 1 <= bytes.len(), "windows lie inside of the buffer");
     let done = match n {
-        #[cfg(target_arch = "x86_64")]
-        4..=8 if Avx512Bits::detect().is_some() => {
-            // SAFETY: the proof was found just now, and the assertion above bounds the windows.
-            unsafe { windows_avx512(bytes, n, seed, out) }
-        }
+        // SAFETY: the form is compiled for the instructions of `S`, and the assertion bounds the windows.
+        4..=8 => with_simd!(S => unsafe { windows_in_lanes::<S>(bytes, n, seed, out) }),
         _ => 0,
     };
     for (i, h) in out.iter_mut().enumerate().skip(done) {
@@ -156,50 +152,36 @@ pub fn hash_windows(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) {
     }
 }
 
-/// Fills `out` from the front, eight windows per step, while full 64-byte loads fit into `bytes`; returns the count.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
-)]
-fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
-    use std::arch::x86_64::{
-        _mm512_add_epi64, _mm512_loadu_si512, _mm512_mullo_epi64, _mm512_permutexvar_epi8, _mm512_rol_epi64,
-        _mm512_set1_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_ternarylogic_epi64, _mm512_xor_si512,
-    };
-    // Lane w takes bytes w+n-4 … w+n-1 as its low half and w … w+3 as its high half. Windows 8s … 8s+7 of one 64-byte
-    // load need bytes up to 8s+7+n-1 <= 63, so n <= 8 leaves seven steps a load.
-    let mut pick = [[0_u8; 64]; 7];
-    for (step, table) in pick.iter_mut().enumerate() {
-        for lane in 0..8 {
-            for j in 0..4 {
-                table[8 * lane + j] = (8 * step + lane + n - 4 + j) as u8;
-                table[8 * lane + 4 + j] = (8 * step + lane + j) as u8;
-            }
+/// Fill `out` from the front, eight windows per step, while full loads fit into `bytes`; return the number of windows.
+///
+/// # Safety
+/// The processor has the instructions of `S`, and the caller enables them; `bytes` contains the windows.
+#[inline(always)]
+unsafe fn windows_in_lanes<S: Simd>(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
+    if !S::MULTIPLIES {
+        return 0;
+    }
+    let steps = (bytes.len().saturating_sub(BYTES - LANES) / LANES).min(out.len() / LANES);
+    // SAFETY: the caller guarantees the instructions; each step begins 64 bytes before the end of `bytes` or earlier,
+    // and eight places before the end of `out`.
+    unsafe {
+        let (flip, prime) = (S::splat64(flip_4_to_8(seed)), S::splat64(PRIME_MX2));
+        let length = S::splat64(n as u64);
+        for step in 0..steps {
+            let k = S::xor(S::windows64(bytes.as_ptr().add(LANES * step), n), flip);
+            let k = S::xor3(k, S::rotate64::<49, 15>(k), S::rotate64::<24, 40>(k));
+            let k = S::mul64(k, prime);
+            let k = S::xor(k, S::add64(S::right64::<35>(k), length));
+            let k = S::mul64(k, prime);
+            let k = S::xor(k, S::right64::<28>(k));
+            S::store(out.as_mut_ptr().add(LANES * step).cast(), k);
         }
     }
-    let flip = _mm512_set1_epi64(flip_4_to_8(seed) as i64);
-    let prime = _mm512_set1_epi64(PRIME_MX2 as i64);
-    let length = _mm512_set1_epi64(n as i64);
-    let mut done = 0;
-    while done + 64 <= bytes.len() && done + 56 <= out.len() {
-        // SAFETY: `bytes` has 64 bytes from `done`.
-        let block = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(done).cast()) };
-        for (step, table) in pick.iter().enumerate() {
-            // SAFETY: a table has 64 bytes.
-            let table = unsafe { _mm512_loadu_si512(table.as_ptr().cast()) };
-            let k = _mm512_xor_si512(_mm512_permutexvar_epi8(table, block), flip);
-            let k = _mm512_ternarylogic_epi64::<0x96>(k, _mm512_rol_epi64::<49>(k), _mm512_rol_epi64::<24>(k));
-            let k = _mm512_mullo_epi64(k, prime);
-            let k = _mm512_xor_si512(k, _mm512_add_epi64(_mm512_srli_epi64::<35>(k), length));
-            let k = _mm512_mullo_epi64(k, prime);
-            let k = _mm512_xor_si512(k, _mm512_srli_epi64::<28>(k));
-            // SAFETY: done + 8 * step + 8 <= done + 56 <= out.len().
-            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(done + 8 * step).cast(), k) };
-        }
-        done += 56;
-    }
-    done
+    LANES * steps
 }
+
+/// Windows of a step.
+const LANES: usize = 8;
 
 /// Hash many inputs of 1 to 8 bytes: `values` are their bytes, little-endian (bytes above the length are ignored),
 /// `lengths` their lengths.
@@ -207,13 +189,10 @@ fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
 /// # Panics
 /// If the slices differ in length.
 pub fn hash_short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
-    match Avx512::detect() {
-        Some(avx512) => avx512.run(
-            #[inline(always)]
-            || short(values, lengths, seed, out),
-        ),
-        None => short(values, lengths, seed, out),
-    }
+    Instructions::best().run(
+        #[inline(always)]
+        || short(values, lengths, seed, out),
+    );
 }
 
 #[inline(always)]
@@ -261,13 +240,10 @@ pub fn hash_fours(values: &[u32], seed: u64, out: &mut [u64]) {
 /// # Panics
 /// If the slices differ in length.
 pub fn hash_medium(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
-    match Avx512::detect() {
-        Some(avx512) => avx512.run(
-            #[inline(always)]
-            || medium(low, high, lengths, seed, out),
-        ),
-        None => medium(low, high, lengths, seed, out),
-    }
+    Instructions::best().run(
+        #[inline(always)]
+        || medium(low, high, lengths, seed, out),
+    );
 }
 
 #[inline(always)]
@@ -282,6 +258,7 @@ fn medium(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::simd::with_each_simd;
     use proptest::prelude::*;
 
     #[test]
@@ -335,7 +312,16 @@ mod tests {
             let mut out = vec![0; bytes.len() - n + 1];
             hash_windows(&bytes, n, seed, &mut out);
             let expected: Vec<u64> = bytes.windows(n).map(|window| hash(window, seed)).collect();
-            prop_assert_eq!(expected, out);
+            prop_assert_eq!(&expected, &out);
+            if (4..=8).contains(&n) {
+                with_each_simd!(S => {
+                    out.fill(0);
+                    // SAFETY: the form is compiled for the instructions of `S`, and the bytes contain the windows.
+                    let done = unsafe { windows_in_lanes::<S>(&bytes, n, seed, &mut out) };
+                    assert!(!S::MULTIPLIES || done + BYTES > out.len());
+                    assert_eq!(expected[..done], out[..done]);
+                });
+            }
         }
     }
 }

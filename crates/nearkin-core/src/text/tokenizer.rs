@@ -731,8 +731,8 @@ fn ascii_window_hashes(
     let mut start = 0;
     while start < windows && !scratch.cut.cancel.is_set() {
         let count = (windows - start).min(CHUNK);
-        // Complete steps of 56 windows, as far as the zeros allow.
-        let padded = count.next_multiple_of(56).min(scratch.text.len() - start - n + 1).min(CHUNK);
+        // Complete steps of eight windows, as far as the zeros allow.
+        let padded = count.next_multiple_of(8).min(scratch.text.len() - start - n + 1).min(CHUNK);
         for (j, word) in words.iter().enumerate() {
             let FeatureHash::Xxh3(seed) = word.hash else { continue };
             xxh3::hash_windows(&scratch.text.as_bytes()[start..], n, seed, &mut scratch.hashes[..padded]);

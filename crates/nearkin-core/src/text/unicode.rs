@@ -32,8 +32,7 @@ use icu_properties::{CodePointMapData, CodePointSetData};
 use writeable::Writeable;
 
 use crate::cancel::CancelToken;
-#[cfg(target_arch = "x86_64")]
-use crate::cpu::features::Avx512Bits;
+use crate::cpu::simd::{BYTES, Simd, with_simd};
 use crate::text::fold::Folds;
 use crate::{Error, Result, alloc};
 
@@ -443,73 +442,37 @@ impl CharMap {
     /// Map ASCII from the front of `bytes` into `out`; return the number of bytes consumed, at most up to the first
     /// non-ASCII one.
     fn ascii_run(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
-        #[cfg(target_arch = "x86_64")]
-        if Avx512Bits::detect().is_some() {
-            // SAFETY: the token proves that the processor has the instructions.
-            return unsafe { self.ascii_run_avx512(bytes, out) };
-        }
-        self.ascii_run_scalar(bytes, out)
+        out.reserve(bytes.len() + BYTES);
+        // SAFETY: the form is compiled for the instructions of `S`, and the capacity was reserved above.
+        with_simd!(S => unsafe { self.map_ascii::<S>(bytes, out) })
     }
 
-    fn ascii_run_scalar(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
-        let mut taken = 0;
-        while let Some(block) = bytes.get(taken..(taken + 64).min(bytes.len())) {
-            if block.is_empty() || !block.is_ascii() {
-                break;
-            }
-            let mut mapped = [0; 64];
-            let mut kept = 0;
-            for &byte in block {
-                let result = self.ascii[usize::from(byte)];
-                mapped[kept] = result;
-                kept += usize::from(result != ASCII_DROP);
-            }
-            out.extend_from_slice(&mapped[..kept]);
-            taken += block.len();
-        }
-        taken + self.ascii_rest(&bytes[taken..], out)
-    }
-
-    /// ASCII bytes one by one, up to 64 of them.
-    fn ascii_rest(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
-        let length = bytes.iter().take(64).take_while(|byte| byte.is_ascii()).count();
-        out.extend(bytes[..length].iter().map(|&b| self.ascii[usize::from(b)]).filter(|&mapped| mapped != ASCII_DROP));
-        length
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(
-        enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
-    )]
-    fn ascii_run_avx512(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
-        use std::arch::x86_64::{
-            _mm512_loadu_si512, _mm512_maskz_compress_epi8, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask,
-            _mm512_permutex2var_epi8, _mm512_storeu_si512,
-        };
-        // SAFETY: the table has 128 bytes.
-        let (low, high) = unsafe {
-            (_mm512_loadu_si512(self.ascii.as_ptr().cast()), _mm512_loadu_si512(self.ascii.as_ptr().add(64).cast()))
-        };
-        out.reserve(bytes.len() + 64);
+    /// As [`CharMap::ascii_run`].
+    ///
+    /// # Safety
+    /// The processor has the instructions of `S`, and the caller enables them. `out` has capacity for 64 bytes more than
+    /// `bytes`.
+    #[inline(always)]
+    unsafe fn map_ascii<S: Simd>(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         let mut length = out.len();
         let mut taken = 0;
-        while taken < bytes.len() {
-            let count = (bytes.len() - taken).min(64);
-            let present = u64::MAX >> (64 - count);
-            // SAFETY: the mask reads `count` bytes from `taken`, which are inside `bytes`.
-            let block = unsafe { _mm512_maskz_loadu_epi8(present, bytes.as_ptr().add(taken).cast()) };
-            let foreign = _mm512_movepi8_mask(block);
-            let ascii = foreign.trailing_zeros().min(count as u32);
-            let mapped = _mm512_permutex2var_epi8(low, block, high);
-            let within = if ascii == 64 { u64::MAX } else { (1 << ascii) - 1 };
-            let kept = !_mm512_movepi8_mask(mapped) & within;
-            let packed = _mm512_maskz_compress_epi8(kept, mapped);
-            // SAFETY: length grows by at most the bytes consumed, so that 64 more bytes fit the reserved capacity.
-            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(length).cast(), packed) };
-            length += kept.count_ones() as usize;
-            taken += ascii as usize;
-            if foreign != 0 {
-                break;
+        for block in bytes.chunks(BYTES) {
+            // SAFETY: the caller guarantees the instructions. Loads read the block; `length` grows by at most the bytes
+            // consumed, so that 64 more bytes fit the capacity.
+            unsafe {
+                let count = block.len();
+                let v = if count == BYTES { S::load(block.as_ptr()) } else { S::load_first(block.as_ptr(), count) };
+                let foreign = S::top_bits(v);
+                let ascii = (foreign.trailing_zeros() as usize).min(count);
+                let mapped = S::lookup128(&self.ascii, v);
+                let within = if ascii == BYTES { u64::MAX } else { (1 << ascii) - 1 };
+                let kept = !S::top_bits(mapped) & within;
+                S::compress(out.as_mut_ptr().add(length), mapped, kept);
+                length += kept.count_ones() as usize;
+                taken += ascii;
+                if foreign != 0 {
+                    break;
+                }
             }
         }
         // SAFETY: the bytes up to `length` were written above.
@@ -657,6 +620,7 @@ fn is_mark(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::simd::with_each_simd;
     use proptest::prelude::*;
 
     fn apply(map: &CharMap, text: &str) -> String {
@@ -721,12 +685,17 @@ mod tests {
         }
 
         #[test]
-        fn scalar_ascii_equals_the_vector_kernel(text in "[\\x00-\\x7f]{0,300}") {
+        fn every_form_maps_ascii_alike(text in "[\\x00-\\x7f]{0,300}|[ -~]{0,70}é[ -~]{0,9}") {
             let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word).expect("room");
-            let mut out = Vec::new();
-            let taken = map.ascii_run_scalar(text.as_bytes(), &mut out);
-            prop_assert_eq!(text.len(), taken);
-            prop_assert_eq!(apply(map, &text).into_bytes(), out);
+            let ascii = text.bytes().take_while(u8::is_ascii).count();
+            let mapped = |b: u8| map.ascii[usize::from(b)];
+            let expected: Vec<u8> = text.bytes().take(ascii).map(mapped).filter(|&b| b != ASCII_DROP).collect();
+            with_each_simd!(S => {
+                let mut out = Vec::with_capacity(text.len() + BYTES);
+                // SAFETY: the form is compiled for the instructions of `S`, and there is capacity.
+                let taken = unsafe { map.map_ascii::<S>(text.as_bytes(), &mut out) };
+                assert_eq!((ascii, &expected), (taken, &out));
+            });
         }
     }
 

@@ -17,7 +17,8 @@ use super::words::Four;
 use super::words::Word;
 use super::{INITIAL_STATE, PIECES, character};
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::features::{Avx2, Avx512};
+use crate::cpu::features::Avx2;
+use crate::cpu::simd::{Simd, with_simd};
 
 /// Bytes per block.
 pub(super) const BLOCK: usize = 64;
@@ -45,54 +46,15 @@ pub(super) fn planes(bytes: &[u8; BLOCK]) -> Planes {
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
 pub(super) fn words_of_bits<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    #[cfg(target_arch = "x86_64")]
-    if Avx512::detect().is_some() {
-        // SAFETY: the token proves that the processor has the instructions.
-        return unsafe { words_avx512(bytes) };
-    }
-    words_of_sixteen(bytes)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-#[inline]
-fn words_avx512<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_set1_epi8, _mm512_test_epi8_mask};
-    // SAFETY: the array has 64 bytes.
-    let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
-    std::array::from_fn(|bit| _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(1 << bit)))
-}
-
-/// Sixteen bytes at a time, with SSE2, which every x86-64 processor has.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the loops over blocks")]
-fn words_of_sixteen<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    use std::arch::x86_64::{_mm_movemask_epi8, _mm_set_epi64x};
-    std::array::from_fn(|bit| {
-        bytes.as_chunks::<16>().0.iter().rev().fold(0, |all, sixteen| {
-            let half = |from: usize| {
-                let eight = std::array::from_fn(|i| sixteen[from + i]);
-                (u64::from_le_bytes(eight) << (7 - bit)).cast_signed()
-            };
-            // SAFETY: SSE2 is part of every x86-64 processor.
-            let mask = unsafe { _mm_movemask_epi8(_mm_set_epi64x(half(8), half(0))) };
-            (all << 16) | u64::from(mask.cast_unsigned())
-        })
-    })
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-use gathered as words_of_sixteen;
-
-/// Gather the eight bits by a multiplication: the portable form.
-#[cfg(any(test, not(target_arch = "x86_64")))]
-fn gathered<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    std::array::from_fn(|bit| {
-        bytes.as_chunks::<8>().0.iter().rev().fold(0, |all, eight| {
-            let bits = (u64::from_le_bytes(*eight) >> bit) & 0x0101_0101_0101_0101;
-            (all << 8) | (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56)
-        })
+    with_simd!(S => {
+        let mut words = [0; WORDS];
+        // SAFETY: the form is compiled for the instructions of `S`; the array has 64 bytes.
+        let v = unsafe { S::load(bytes.as_ptr()) };
+        for (bit, word) in words.iter_mut().enumerate() {
+            // SAFETY: as above.
+            *word = unsafe { S::any_of(v, 1 << bit) };
+        }
+        words
     })
 }
 
@@ -445,8 +407,6 @@ mod tests {
                 bytes.iter().enumerate().fold(0, |all, (i, byte)| all | u64::from((byte >> bit) & 1) << i)
             });
             prop_assert_eq!(expected, words_of_bits(&bytes));
-            prop_assert_eq!(expected, words_of_sixteen(&bytes));
-            prop_assert_eq!(expected, gathered(&bytes));
         }
     }
 }

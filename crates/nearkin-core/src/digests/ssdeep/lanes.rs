@@ -15,12 +15,13 @@
 //! The mask table has an entry for each distinct character of the pattern, and an empty one for all other bytes, in two
 //! registers per 16 entries. One `vpermi2b` converts a text's bytes to entry numbers. A pattern of 64 distinct
 //! characters, or with non-ASCII characters, has no table, and non-ASCII texts are rejected: both are measured one by
-//! one. The portable form reads the same table from memory (`kernels_equal_the_definition` tests both).
+//! one. The plain form reads the same table from memory (`kernels_equal_the_definition` tests both).
 
 use super::MAX_PART;
 use super::parse::Part;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
+use crate::cpu::features::Instructions;
 
 /// Number of texts measured together.
 pub(super) const LANES: usize = 8;
@@ -119,31 +120,42 @@ impl Texts {
                 }
             };
         }
-        measure_portable(table, words)
+        Instructions::best().run(
+            #[inline(always)]
+            || measure_plain(table, words),
+        )
     }
 }
 
-fn measure_portable(table: &MaskTable, words: &[[u64; LANES]]) -> Common {
-    let mut common = Common { subsequence: [0; LANES], gram: [false; LANES] };
-    for lane in 0..LANES {
-        let (mut h, mut found, mut p1) = (u64::MAX, 0, 0);
-        let (mut a, mut b) = ([0; 2], [0; 3]);
-        for words in words {
-            for c in words[lane].to_le_bytes() {
-                let p = table.masks[usize::from(table.entries[usize::from(c & 127)] & 63)];
-                h = h.wrapping_add(h & p) | (h & !p);
-                let a0 = p & (p1 << 1);
-                let b0 = a0 & (a[1] << 2);
-                found |= b0 & (b[2] << 3);
-                p1 = p;
-                a = [a0, a[0]];
-                b = [b0, b[0], b[1]];
-            }
-        }
-        common.subsequence[lane] = h.count_zeros();
-        common.gram[lane] = found != 0;
+/// Measure all lanes; the loops over lanes are vectors of the caller's instructions.
+#[inline(always)]
+fn measure_plain(table: &MaskTable, words: &[[u64; LANES]]) -> Common {
+    // One look-up per character instead of two.
+    let mut masks = [0; 128];
+    for (mask, &entry) in masks.iter_mut().zip(&table.entries) {
+        *mask = table.masks[usize::from(entry & 63)];
     }
-    common
+    let zero = [0_u64; LANES];
+    let (mut h, mut found, mut p1) = ([u64::MAX; LANES], zero, zero);
+    let (mut a, mut b) = ([zero; 2], [zero; 3]);
+    for words in words {
+        for step in 0..STEPS {
+            let (mut p, mut a0, mut b0) = (zero, zero, zero);
+            for lane in 0..LANES {
+                p[lane] = masks[(words[lane] >> (8 * step)) as usize & 127];
+            }
+            for lane in 0..LANES {
+                h[lane] = h[lane].wrapping_add(h[lane] & p[lane]) | (h[lane] & !p[lane]);
+                a0[lane] = p[lane] & (p1[lane] << 1);
+                b0[lane] = a0[lane] & (a[1][lane] << 2);
+                found[lane] |= b0[lane] & (b[2][lane] << 3);
+            }
+            p1 = p;
+            a = [a0, a[0]];
+            b = [b0, b[0], b[1]];
+        }
+    }
+    Common { subsequence: h.map(u64::count_zeros), gram: found.map(|runs| runs != 0) }
 }
 
 /// `SIXTEENS` times 16 entries are looked up, 2 to 4.
@@ -266,12 +278,18 @@ mod tests {
             for (lane, text) in texts.iter().enumerate() {
                 prop_assert!(lanes.set(lane, text));
             }
-            let portable = measure_portable(&table, &lanes.words[..lanes.longest.div_ceil(STEPS)]);
+            let words = &lanes.words[..lanes.longest.div_ceil(STEPS)];
+            let plain: Vec<Common> = Instructions::available()
+                .into_iter()
+                .map(|instructions| instructions.run(#[inline(always)] || measure_plain(&table, words)))
+                .collect();
             let best = lanes.measure(&table);
             for (lane, text) in texts.iter().enumerate() {
                 let (s, t) = (pattern.as_bytes(), text.as_bytes());
                 let gram = s.windows(GRAM).any(|gram| t.windows(GRAM).any(|other| gram == other));
-                prop_assert_eq!((subsequence(s, t), gram), (portable.subsequence[lane], portable.gram[lane]));
+                for common in &plain {
+                    prop_assert_eq!((subsequence(s, t), gram), (common.subsequence[lane], common.gram[lane]));
+                }
                 prop_assert_eq!((subsequence(s, t), gram), (best.subsequence[lane], best.gram[lane]));
             }
         }

@@ -9,18 +9,96 @@
 //!
 //! Tables are built if they are requested by name or announced by a radius; otherwise when the scans so far have cost
 //! as much more than tables would have as building them costs (the ski-rental rule: never more than twice the cost of
-//! an optimal choice in hindsight). The constants were fitted to timings on an AVX-512 machine; they are the same on
-//! every machine, so that the same calls build the same index everywhere.
+//! an optimal choice in hindsight). What a comparison costs depends on the instruction set by a factor of ten, so SCAN
+//! is measured once per process and instruction set, in less than two milliseconds ([`ScanCosts`]); the other constants
+//! are latencies of memory, fitted to timings. Costs choose how to search, never what is found.
+
+use std::sync::Mutex;
+use std::time::Instant;
 
 use super::blocks::{Aim, Probing, Sample, Spec};
-use super::scan;
+use super::scan::{self, scan};
+use crate::cancel::CancelToken;
+use crate::cpu::popcount::Kernel;
 
-/// Nanoseconds to compare one word of one row in a batch.
-const SCAN: f64 = 0.04;
-/// Nanoseconds to compare the first half word of one row.
-const SCAN_HALF: f64 = 0.025;
-/// Nanoseconds to compare one 16-bit piece of one row.
-const SCAN_PIECE: f64 = 0.008;
+/// Nanoseconds of comparisons in a batch, by the kernel in use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ScanCosts {
+    /// One word of one row.
+    pub(crate) word: f64,
+    /// The first half word of one row.
+    pub(crate) half: f64,
+    /// One 16-bit piece of one row; infinite for kernels without that form.
+    pub(crate) piece: f64,
+}
+
+impl ScanCosts {
+    /// Return the costs of the kernel in use, which are measured at the first call.
+    pub(crate) fn get() -> Self {
+        static MEASURED: Mutex<Vec<(Kernel, ScanCosts)>> = Mutex::new(Vec::new());
+        let kernel = Kernel::best();
+        let mut measured = MEASURED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, costs)) = measured.iter().find(|(other, _)| *other == kernel) {
+            return *costs;
+        }
+        let costs = Self::measure(kernel);
+        measured.push((kernel, costs));
+        costs
+    }
+
+    /// Time scans of random rows, of which none passes the prefix test.
+    fn measure(kernel: Kernel) -> Self {
+        /// Rows of one tile of two words, and queries.
+        const ROWS: usize = 1024;
+        const QUERIES: usize = 32;
+        let mut state = 1_u64;
+        let mut random = |count: usize| -> Vec<u64> {
+            let mut next = || {
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
+            };
+            (0..count).map(|_| next()).collect()
+        };
+        let (rows, queries) = (random(2 * ROWS), random(2 * QUERIES));
+        let nanoseconds = |words: usize, limit: u32| {
+            let time = |_| {
+                let (mut count, mut limits) = (Count { hits: 0, limit }, [limit; QUERIES]);
+                let start = Instant::now();
+                let (rows, queries) = (&rows[..ROWS * words], &queries[..QUERIES * words]);
+                scan(kernel, words, rows, 0, queries, &mut limits, &CancelToken::default(), &mut count);
+                let time = start.elapsed().as_nanos() as f64;
+                std::hint::black_box(count.hits);
+                time / (ROWS * QUERIES) as f64
+            };
+            // The fastest of a few: others were interrupted.
+            (0..5).map(time).fold(f64::INFINITY, f64::min)
+        };
+        let pieces = scan::tile::enough_pieces(2, PIECES_LIMIT).filter(|_| kernel != Kernel::Scalar);
+        Self {
+            word: nanoseconds(1, 2 * scan::tile::HALF_LIMIT),
+            half: nanoseconds(1, scan::tile::HALF_LIMIT / 2),
+            piece: pieces.map_or(f64::INFINITY, |pieces| nanoseconds(2, PIECES_LIMIT) / pieces as f64),
+        }
+    }
+}
+
+/// The limit at which 16-bit pieces are timed: six of them decide about two words.
+const PIECES_LIMIT: u32 = 25;
+
+/// Counts hits.
+struct Count {
+    hits: usize,
+    limit: u32,
+}
+
+impl scan::tile::Sink for Count {
+    fn hit(&mut self, _query: u32, _row: u32, _distance: u32) -> u32 {
+        self.hits += 1;
+        self.limit
+    }
+}
+
 /// Nanoseconds to read one word of a row from memory.
 const READ: f64 = 0.2;
 /// Maximum number of tables that the planner considers.
@@ -50,13 +128,14 @@ named! {
 
 /// Return the expected nanoseconds of a query by scan, in a batch of `queries`.
 pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize) -> f64 {
+    let costs = ScanCosts::get();
+    // Half a word more than the prefix, for rows that pass it.
+    let in_words = costs.word * (scan::tile::first_test(words, radius) as f64 + 0.5).min(words as f64);
     let compare = if radius <= scan::tile::HALF_LIMIT {
-        SCAN_HALF
-    } else if let Some(pieces) = scan::tile::enough_pieces(words, radius) {
-        SCAN_PIECE * pieces as f64
+        costs.half
     } else {
-        // Half a word more than the prefix, for rows that pass it.
-        SCAN * (scan::tile::first_test(words, radius) as f64 + 0.5).min(words as f64)
+        let pieces = scan::tile::enough_pieces(words, radius).filter(|_| costs.piece.is_finite());
+        pieces.map_or(in_words, |pieces| costs.piece * pieces as f64)
     };
     slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
 }
@@ -142,6 +221,16 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn measured_costs_are_plausible() {
+        for kernel in Kernel::available() {
+            let costs = ScanCosts::measure(kernel);
+            assert!(costs.word > 0.0 && costs.word < 1000.0 && costs.half > 0.0, "{costs:?}");
+            assert_eq!(kernel != Kernel::Scalar, costs.piece.is_finite());
+        }
+        assert_eq!(ScanCosts::get(), ScanCosts::get());
+    }
 
     #[test]
     fn three_hundred_million_fit_their_formula() {

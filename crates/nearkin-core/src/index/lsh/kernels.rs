@@ -446,7 +446,7 @@ mod x86 {
 
     /// # Safety
     /// The processor has the instructions; both slices have the same length, at most `BYTE_BLOCK`.
-    #[target_feature(enable = "avx2,popcnt")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn sum256<T: Whole, const PRODUCT: bool>(a: &[T], b: &[T]) -> i32 {
         const STEP: usize = 16;
         let whole = a.len() / STEP * STEP;

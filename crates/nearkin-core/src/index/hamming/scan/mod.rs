@@ -9,10 +9,9 @@
 //! every row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and
 //! deviation sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit`
 //! ([`first_test`]); for limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal
-//! prefixes lose the saving only, never a result: rows that pass are counted in full. With AVX-512 prefixes are counted
+//! prefixes lose the saving only, never a result: rows that pass are counted in full. In vectors, prefixes are counted
 //! in 16-bit pieces (`quarters.rs`).
 
-#[cfg(target_arch = "x86_64")]
 mod quarters;
 pub(crate) mod tile;
 
@@ -39,11 +38,10 @@ pub(crate) fn scan<S: Sink>(
     sink: &mut S,
 ) {
     let job = ScanJob { words, rows, first_row, queries, cancel };
-    #[cfg(target_arch = "x86_64")]
-    if let Kernel::Avx512(proof) = kernel
+    if kernel != Kernel::Scalar
         && let Some(pieces) = job.pieces(limits)
     {
-        return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, cancel, sink);
+        return quarters::scan((kernel, pieces), words, rows, first_row, queries, limits, cancel, sink);
     }
     kernel.run(ScanWork { job, limits, sink });
 }
@@ -76,7 +74,6 @@ struct ScanJob<'a> {
 impl ScanJob<'_> {
     /// Return the number of 16-bit pieces in a prefix; None if another form is better: for few queries, or if half
     /// words suffice.
-    #[cfg(target_arch = "x86_64")]
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
         let max_limit = limits.iter().copied().max()?;
         let few = self.queries.len() < FEW * self.words;

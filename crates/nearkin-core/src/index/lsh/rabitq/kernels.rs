@@ -480,7 +480,7 @@ mod x86 {
 
     /// # Safety
     /// The processor has the instructions.
-    #[target_feature(enable = "avx2,popcnt")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn filter_below256(filter: &BoundFilter<'_>, out: &mut Vec<u32>) -> Result<()> {
         let limit = _mm256_set1_ps(filter.limit);
         filter_blocks(
@@ -501,7 +501,7 @@ mod x86 {
 
     /// # Safety
     /// The processor has the instructions; the lengths are those that `Kernel::bounds` checks.
-    #[target_feature(enable = "avx2,popcnt")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn avx2(blocks: CodeBlocks<'_>, params: BoundParams<'_>, out: &mut [f32], minima: &mut [f32]) {
         const TABLES: usize = 2;
         let size = params.table.len();
