@@ -38,6 +38,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nearkin import _core
+
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "bench" / "runs"
 DATA = ROOT / "bench" / "data"
@@ -56,9 +58,14 @@ def arguments(description: str | None, *extra: tuple[str, dict[str, Any]]) -> ar
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the corpora")
     text = "measure nothing; write the tables from the newest run, or from FILE in bench/runs"
     parser.add_argument("--report", nargs="?", const="", metavar="FILE", help=text)
+    parser.add_argument(
+        "--instructions", metavar="SET", help="let nearkin use no instructions beyond a set, such as avx2"
+    )
     for name, options in extra:
         parser.add_argument(name, **options)
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    _core.limit_instructions(chosen.instructions)
+    return chosen
 
 
 # Corpora
@@ -282,7 +289,7 @@ def machine() -> dict[str, Any]:
     return {
         "processor": model[1] if model else platform.processor(),
         "features": features,
-        "instruction_set": instruction_set({"features": features}),
+        "instruction_set": INSTRUCTION_NAMES.get(_core.instructions(), _core.instructions()),
         "cores": os.cpu_count(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "system": f"{platform.system()} {platform.release()}",
@@ -290,10 +297,14 @@ def machine() -> dict[str, Any]:
     }
 
 
+INSTRUCTION_NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "scalar": "no vector instructions"}
+
+
 def instruction_set(about: dict[str, Any]) -> str:
-    """Name the widest vector instructions of a machine, from its features."""
+    """Name the instructions that a run used; runs from before they were recorded have the processor's features."""
     features = about.get("features", [])
-    return "AVX-512" if "avx512f" in features else "AVX2" if "avx2" in features else platform.machine()
+    widest = "AVX-512" if "avx512f" in features else "AVX2" if "avx2" in features else platform.machine()
+    return str(about.get("instruction_set", widest))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLockReadGuard, RwL
 use std::time::Duration;
 
 use nearkin_core::cancel::CancelToken;
+use nearkin_core::cpu::features;
 use nearkin_core::{Error, Result};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -312,6 +313,25 @@ fn num_threads() -> usize {
     if state.threads == 0 { available() } else { state.threads }
 }
 
+/// Return the largest instruction set that kernels use.
+#[pyfunction]
+fn instructions() -> &'static str {
+    features::instructions()
+}
+
+/// Return the instruction sets that this processor has, from the smallest to the largest.
+#[pyfunction]
+fn available_instructions() -> Vec<&'static str> {
+    features::available()
+}
+
+/// Use no instructions beyond a set, or all that the processor has: for tests and measurements.
+#[pyfunction]
+#[pyo3(signature = (name=None))]
+fn limit_instructions(name: Option<&str>) -> PyResult<()> {
+    features::limit_instructions(name).into_python()
+}
+
 register! {
-    set_num_threads, num_threads
+    set_num_threads, num_threads, instructions, available_instructions, limit_instructions
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from nearkin._core import __version__
+from nearkin._core import __version__, available_instructions, instructions, num_threads
 from nearkin.cli import (
     contains,
     dedup,
@@ -47,11 +48,19 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _global_options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --version: the platform and instruction set, too.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
 ) -> None:
     if version:
         say(f"nearkin {__version__}")
+        if verbose:
+            say(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+            say(f"instructions {instructions()} of {', '.join(available_instructions())}; {num_threads()} threads")
         raise typer.Exit
+    if verbose:
+        raise typer.BadParameter("it goes with --version alone", param_hint="--verbose")
 
 
 for _module in (dedup, contains, patterns, fingerprints, index, serve, quality, report):

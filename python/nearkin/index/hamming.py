@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from nearkin._core import KERNEL, HammingCore
+from nearkin._core import HammingCore, instructions
 from nearkin.errors import CorruptStoreError, check_choice, check_count, check_regular, mismatch
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.fingerprints import Fingerprints, check_bits, flat_rows, words_per_row
@@ -546,7 +546,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
             "ids": kind,
             "bytes_fingerprints": fingerprints,
             "bytes_ids": ids,
-            "kernel": KERNEL,
+            "instructions": instructions(),
             "memory": dict(_MEMORY),
             "parts": self._core.explain(radius),
         }

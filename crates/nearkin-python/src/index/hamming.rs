@@ -287,6 +287,5 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<HammingCore>()?;
     module.add_class::<HammingPairs>()?;
     module.add_function(wrap_pyfunction!(hamming_distances, module)?)?;
-    module.add("KERNEL", popcount::Kernel::best().name())?;
     Ok(())
 }
