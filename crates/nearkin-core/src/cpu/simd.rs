@@ -892,6 +892,18 @@ mod tests {
         out
     }
 
+    /// Eight classes with characters in both halves of the table.
+    const CLASSES: Classes = Classes::new([
+        (0x50, 0xfffe),
+        (0xa0, 0x07ff),
+        (8, 0x03ff),
+        (0x20, 0x8000),
+        (4, 0x4080),
+        (8, 0x0400),
+        (4, 0x1000),
+        (8, 0x0800),
+    ]);
+
     /// Compare all operations of a set with those of [`Scalar`], and these with plain code.
     #[inline(always)]
     fn check<S: Simd>(a: [u8; BYTES], b: [u8; BYTES], table: &[u8; 128], mask: u64, n: usize, count: usize) {
@@ -920,16 +932,6 @@ mod tests {
             );
             let low = a.map(|byte| byte & 127);
             assert_eq!(R::lookup128(table, low), bytes::<S>(S::lookup128(table, S::load(low.as_ptr()))));
-            const CLASSES: Classes = Classes::new([
-                (0x50, 0xfffe),
-                (0xa0, 0x07ff),
-                (8, 0x03ff),
-                (0x20, 0x8000),
-                (4, 0x4080),
-                (8, 0x0400),
-                (4, 0x1000),
-                (8, 0x0800),
-            ]);
             assert_eq!(R::classes(&CLASSES, low), bytes::<S>(S::classes(&CLASSES, S::load(low.as_ptr()))));
             assert_eq!(R::any_of(r, table[0]), S::any_of(x, table[0]));
             assert_eq!(R::fill(r, mask, 32), bytes::<S>(S::fill(x, mask, 32)));
