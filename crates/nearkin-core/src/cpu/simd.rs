@@ -108,6 +108,16 @@ pub(crate) unsafe trait Simd {
     unsafe fn top_bits(v: Self::V) -> u64;
     /// Bit `BIT` of each byte.
     unsafe fn bits<const BIT: i32>(v: Self::V) -> u64;
+    /// The lowest `WORDS` bits of each byte: bit i of all bytes in word i.
+    #[inline(always)]
+    unsafe fn low_bits<const WORDS: usize>(v: Self::V) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        for (bit, word) in words.iter_mut().enumerate() {
+            // SAFETY: as for the trait.
+            *word = unsafe { Self::any_of(v, 1 << bit) };
+        }
+        words
+    }
     /// The entry of each byte below 128; for others any byte.
     unsafe fn lookup128(table: &[u8; 128], v: Self::V) -> Self::V;
     /// The classes of each byte below 128; for others any byte.
@@ -283,12 +293,19 @@ const WINDOWS: [[u8; 64]; 5] = {
 
 /// Implement [`Simd`], one expression per method.
 macro_rules! simd {
-    ($set:ident, $vector:ty, multiplies: $multiplies:literal;
+    ($set:ident, $vector:ty, multiplies: $multiplies:literal $(, low_bits: $low_bits:ident)?;
         $(fn $name:ident$(<const $N:ident: i32 $(, const $M:ident: i32)?>)?($($arg:ident: $type:ty),*) $(-> $result:ty)? { $body:expr })+) => {
         // SAFETY: each method uses the instructions of the set alone.
         unsafe impl Simd for $set {
             type V = $vector;
             const MULTIPLIES: bool = $multiplies;
+            $(
+                #[inline(always)]
+                unsafe fn low_bits<const WORDS: usize>(v: $vector) -> [u64; WORDS] {
+                    // SAFETY: the caller guarantees the instructions.
+                    unsafe { Self::$low_bits(v) }
+                }
+            )?
             $(
                 #[inline(always)]
                 #[allow(unused_unsafe, reason = "scalar operations are safe")]
@@ -540,6 +557,22 @@ mod x86 {
             unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(from.cast())) }
         }
 
+        /// The lowest bits of each byte, the highest of them first: adding a byte to itself shifts it.
+        #[inline(always)]
+        unsafe fn shifted_bits<const WORDS: usize>(v: Two) -> [u64; WORDS] {
+            // SAFETY: the caller has AVX2. A shift of 16-bit lanes moves bits into a byte that are shifted out again.
+            unsafe {
+                let count = _mm_cvtsi32_si128(8 - WORDS as i32);
+                let mut v = two!(v => _mm256_sll_epi16(v, count));
+                let mut words = [0; WORDS];
+                for word in words.iter_mut().rev() {
+                    *word = Self::top_bits(v);
+                    v = two!(v => _mm256_add_epi8(v, v));
+                }
+                words
+            }
+        }
+
         /// The masks of 32 bytes in which each bit i of `mask` is spread over byte i.
         #[inline(always)]
         unsafe fn spread(mask: u32) -> __m256i {
@@ -597,7 +630,7 @@ mod x86 {
         }
     }
 
-    simd! { Avx2, Two, multiplies: true;
+    simd! { Avx2, Two, multiplies: true, low_bits: shifted_bits;
         fn load(from: *const u8) -> Two {
             [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())]
         }
@@ -934,6 +967,8 @@ mod tests {
             assert_eq!(R::lookup128(table, low), bytes::<S>(S::lookup128(table, S::load(low.as_ptr()))));
             assert_eq!(R::classes(&CLASSES, low), bytes::<S>(S::classes(&CLASSES, S::load(low.as_ptr()))));
             assert_eq!(R::any_of(r, table[0]), S::any_of(x, table[0]));
+            assert_eq!(R::low_bits::<6>(r), S::low_bits::<6>(x));
+            assert_eq!((R::low_bits::<8>(r), R::low_bits::<1>(r)), (S::low_bits::<8>(x), S::low_bits::<1>(x)));
             assert_eq!(R::fill(r, mask, 32), bytes::<S>(S::fill(x, mask, 32)));
             let kept: Vec<u8> = (0..BYTES).filter(|i| mask >> i & 1 == 1).map(|i| a[i]).collect();
             let mut out = [0; BYTES];

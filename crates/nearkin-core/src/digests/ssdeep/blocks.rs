@@ -17,7 +17,7 @@ use super::words::Four;
 use super::words::Word;
 use super::{INITIAL_STATE, PIECES, character};
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::features::Avx2;
+use crate::cpu::features::{Avx2, Avx512};
 use crate::cpu::simd::{Simd, with_simd};
 
 /// Bytes per block.
@@ -46,16 +46,30 @@ pub(super) fn planes(bytes: &[u8; BLOCK]) -> Planes {
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
 pub(super) fn words_of_bits<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    with_simd!(S => {
-        let mut words = [0; WORDS];
-        // SAFETY: the form is compiled for the instructions of `S`; the array has 64 bytes.
-        let v = unsafe { S::load(bytes.as_ptr()) };
-        for (bit, word) in words.iter_mut().enumerate() {
-            // SAFETY: as above.
-            *word = unsafe { S::any_of(v, 1 << bit) };
-        }
-        words
-    })
+    // Callers are compiled for AVX-512 without its instructions for bits, so that no form of those could be inlined.
+    #[cfg(target_arch = "x86_64")]
+    if Avx512::detect().is_some() {
+        // SAFETY: the token proves that the processor has the instructions.
+        return unsafe { words_avx512(bytes) };
+    }
+    words_in_lanes(bytes)
+}
+
+/// A call of its own, so that the loops of processors with AVX-512 do not carry its code.
+#[inline(never)]
+fn words_in_lanes<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
+    // SAFETY: the form is compiled for the instructions of `S`; the array has 64 bytes.
+    with_simd!(S => unsafe { S::low_bits(S::load(bytes.as_ptr())) })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+#[inline]
+fn words_avx512<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
+    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_set1_epi8, _mm512_test_epi8_mask};
+    // SAFETY: the array has 64 bytes.
+    let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+    std::array::from_fn(|bit| _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(1 << bit)))
 }
 
 /// States in lanes: bit i of each in row i. A step depends only on lower bits, so the next block starts before this one
