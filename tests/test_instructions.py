@@ -84,3 +84,5 @@ def test_a_set_is_named() -> None:
     command = [sys.executable, "-m", "nearkin", "--version", "--verbose"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert f"instructions {_core.available_instructions()[-1]} of scalar" in output
+    alone = subprocess.run([*command[:3], "--verbose"], capture_output=True, text=True, check=False)
+    assert (2, True) == (alone.returncode, "--version" in alone.stderr)

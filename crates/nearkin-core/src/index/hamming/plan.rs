@@ -13,91 +13,9 @@
 //! is measured once per process and instruction set, in less than two milliseconds ([`ScanCosts`]); the other constants
 //! are latencies of memory, fitted to timings. Costs choose how to search, never what is found.
 
-use std::sync::Mutex;
-use std::time::Instant;
-
 use super::blocks::{Aim, Probing, Sample, Spec};
-use super::scan::{self, scan};
-use crate::cancel::CancelToken;
-use crate::cpu::popcount::Kernel;
-
-/// Nanoseconds of comparisons in a batch, by the kernel in use.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ScanCosts {
-    /// One word of one row.
-    pub(crate) word: f64,
-    /// The first half word of one row.
-    pub(crate) half: f64,
-    /// One 16-bit piece of one row; infinite for kernels without that form.
-    pub(crate) piece: f64,
-}
-
-impl ScanCosts {
-    /// Return the costs of the kernel in use, which are measured at the first call.
-    pub(crate) fn get() -> Self {
-        static MEASURED: Mutex<Vec<(Kernel, ScanCosts)>> = Mutex::new(Vec::new());
-        let kernel = Kernel::best();
-        let mut measured = MEASURED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((_, costs)) = measured.iter().find(|(other, _)| *other == kernel) {
-            return *costs;
-        }
-        let costs = Self::measure(kernel);
-        measured.push((kernel, costs));
-        costs
-    }
-
-    /// Time scans of random rows, of which none passes the prefix test.
-    fn measure(kernel: Kernel) -> Self {
-        /// Rows of one tile of two words, and queries.
-        const ROWS: usize = 1024;
-        const QUERIES: usize = 32;
-        let mut state = 1_u64;
-        let mut random = |count: usize| -> Vec<u64> {
-            let mut next = || {
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
-            };
-            (0..count).map(|_| next()).collect()
-        };
-        let (rows, queries) = (random(2 * ROWS), random(2 * QUERIES));
-        let nanoseconds = |words: usize, limit: u32| {
-            let time = |_| {
-                let (mut count, mut limits) = (Count { hits: 0, limit }, [limit; QUERIES]);
-                let start = Instant::now();
-                let (rows, queries) = (&rows[..ROWS * words], &queries[..QUERIES * words]);
-                scan(kernel, words, rows, 0, queries, &mut limits, &CancelToken::default(), &mut count);
-                let time = start.elapsed().as_nanos() as f64;
-                std::hint::black_box(count.hits);
-                time / (ROWS * QUERIES) as f64
-            };
-            // The fastest of a few: others were interrupted.
-            (0..5).map(time).fold(f64::INFINITY, f64::min)
-        };
-        let pieces = scan::tile::enough_pieces(2, PIECES_LIMIT).filter(|_| kernel != Kernel::Scalar);
-        Self {
-            word: nanoseconds(1, 2 * scan::tile::HALF_LIMIT),
-            half: nanoseconds(1, scan::tile::HALF_LIMIT / 2),
-            piece: pieces.map_or(f64::INFINITY, |pieces| nanoseconds(2, PIECES_LIMIT) / pieces as f64),
-        }
-    }
-}
-
-/// The limit at which 16-bit pieces are timed: six of them decide about two words.
-const PIECES_LIMIT: u32 = 25;
-
-/// Counts hits.
-struct Count {
-    hits: usize,
-    limit: u32,
-}
-
-impl scan::tile::Sink for Count {
-    fn hit(&mut self, _query: u32, _row: u32, _distance: u32) -> u32 {
-        self.hits += 1;
-        self.limit
-    }
-}
+use super::scan;
+use super::scan::costs::ScanCosts;
 
 /// Nanoseconds to read one word of a row from memory.
 const READ: f64 = 0.2;
@@ -106,7 +24,7 @@ const MAX_TABLES: usize = 24;
 /// Among tables that cost at most this much more than the fastest, those with the least memory are built.
 const SLACK: f64 = 1.3;
 /// Number of slots below which no tables are built unless they are requested by name.
-const SMALL: usize = 16_384;
+const SMALL: usize = 4_096;
 
 named! {
     /// How to search.
@@ -221,16 +139,6 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn measured_costs_are_plausible() {
-        for kernel in Kernel::available() {
-            let costs = ScanCosts::measure(kernel);
-            assert!(costs.word > 0.0 && costs.word < 1000.0 && costs.half > 0.0, "{costs:?}");
-            assert_eq!(kernel != Kernel::Scalar, costs.piece.is_finite());
-        }
-        assert_eq!(ScanCosts::get(), ScanCosts::get());
-    }
 
     #[test]
     fn three_hundred_million_fit_their_formula() {

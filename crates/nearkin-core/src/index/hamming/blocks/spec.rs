@@ -2,6 +2,7 @@
 
 #![allow(clippy::inline_always, reason = "inlined into the functions that enable vector instructions")]
 
+use crate::index::hamming::scan::costs::ScanCosts;
 use crate::index::hamming::scan::tile::first_test;
 
 /// Widest key: a directory of 2^26 starts takes 256 MiB.
@@ -247,12 +248,14 @@ impl Spec {
     /// marginal cost. None if they cannot.
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, aim: Aim) -> Option<Probing> {
         let far = (probe_cost(self.bytes(slots, words) + slots * 8 * words), ENTRY, 0.0);
+        // Where entries are read in order, counting is most of their cost.
+        let slowdown = ScanCosts::get().slowdown();
         match aim {
-            Aim::Join => self.plan_at(slots, words, radius, (JOIN_PROBE, JOIN_ENTRY, 0.0)),
+            Aim::Join => self.plan_at(slots, words, radius, (JOIN_PROBE, JOIN_ENTRY * slowdown, 0.0)),
             // A sketch of no words leads to fingerprints all over the memory, in whatever order.
             Aim::Search(queries) if queries < ORDERED || self.sketch == 0 => self.plan_at(slots, words, radius, far),
             Aim::Search(queries) => {
-                let ordered = (BATCH_PROBE, BATCH_ENTRY, STREAM / queries as f64);
+                let ordered = (BATCH_PROBE, BATCH_ENTRY * slowdown, STREAM / queries as f64);
                 let (a, b) = (self.plan_at(slots, words, radius, far)?, self.plan_at(slots, words, radius, ordered)?);
                 Some(if b.cost < a.cost { b } else { a })
             }

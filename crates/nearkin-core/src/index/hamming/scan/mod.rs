@@ -12,6 +12,7 @@
 //! prefixes lose the saving only, never a result: rows that pass are counted in full. In vectors, prefixes are counted
 //! in 16-bit pieces (`quarters.rs`).
 
+pub(crate) mod costs;
 mod quarters;
 pub(crate) mod tile;
 
