@@ -4,8 +4,8 @@
 
 - `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
   256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
-  deviation of 5.7, so that the radius is four deviations above it. Reported are the recall of the default recipe and
-  radius (for all pairs and for J < 0.85), the share of random pairs within the radius, and candidates per match.
+  deviation of 5.7, so that the radius is four deviations above it. Reported are the recall of `nk.dedup` with its
+  defaults (for all pairs and for J < 0.85), its bands, and its candidates per document.
 - `packages`: every package at its defaults on pairs labelled by people, or listed by the corpus itself; and CPU seconds
   of the complete job by family.
 - `differ`: how near-duplicates differ from the kept document (`dedup.distinguishers`), and how many pairs people
@@ -41,7 +41,7 @@ import nearkin as nk
 from nearkin._core import feature_sets
 from nearkin.dedup.distinguishers import NAMES, differences
 from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
-from nearkin.theory import Banding, simhash_radius
+from nearkin.theory import Banding
 
 THRESHOLD = 0.8
 SETS = {
@@ -55,13 +55,6 @@ SETS = {
 }
 Pairs = set[tuple[int, int]]
 Rows = NDArray[np.int64]
-
-
-def one_in(share: float) -> str:
-    """Format a small share as "1 in n" with two figures, a larger one in percent."""
-    if share >= 0.01:
-        return f"{share:.1%}"
-    return "none" if share == 0 else f"1 in {float(f'{1 / share:.2g}'):,.0f}"
 
 
 def load(data: Path, name: str) -> list[str]:
@@ -537,29 +530,24 @@ def containment_scores(
 
 
 def measure_default(texts: list[str]) -> dict[str, Any]:
-    """Measure recall and cost of the default recipe at its radius."""
-    recipe = nk.Recipe()
-    radius = simhash_radius(THRESHOLD, recipe.bits)
+    """Measure recall and cost of a deduplication with the defaults."""
     texts = list(dict.fromkeys(texts))
     left, right, similarity = true_pairs(texts, "char:4")
-    first, second = np.random.default_rng(0).integers(0, len(texts), (2, 400_000))
-    first, second = first[first != second], second[first != second]
-    fingerprints = nk.fingerprint(texts, recipe)
-    near = nk.hamming(fingerprints[left], fingerprints[right]) <= radius
-    passing = nk.hamming(fingerprints[first], fingerprints[second]) <= radius
-    candidates, below = len(pairs_within(texts, recipe, radius)[0]), similarity < 0.85
-    row = {
-        "weight": "binary",
-        "bits": recipe.bits,
-        "radius": radius,
+    result = nk.dedup(texts, links="all")
+    columns = result.pairs.columns
+    ends = [np.asarray(columns[name], np.int64) for name in ("left", "right")]
+    near = np.isin(left * len(texts) + right, np.minimum(*ends) * len(texts) + np.maximum(*ends))
+    below, summary = similarity < 0.85, result.summary
+    return {
+        "distinct": len(texts),
+        "true_pairs": len(left),
         "recall": float(near.mean()),
         "least_recall": least_recall(near, pair_clusters(left, right, len(texts))),
         "recall_below_85": float(near[below].mean()) if below.any() else None,
-        "passing": float(passing.mean()),
-        "candidates": candidates,
-        "candidates_per_match": candidates / max(int(near.sum()), 1),
+        "below_threshold": int((np.asarray(columns["similarity"]) < THRESHOLD).sum()),
+        "candidates_per_document": summary["candidates"] / len(texts),
+        **{name: summary.get(name) for name in ("num_bands", "num_rows", "background_similarity")},
     }
-    return {"distinct": len(texts), "true_pairs": len(left), "rows": [row]}
 
 
 def datasketch_pairs(texts: list[str], *, chinese: bool) -> Pairs:
@@ -582,20 +570,14 @@ def run_default(data: Path) -> None:
     for name in SETS:
         texts = load(data, name)
         sets[name] = {"documents": len(texts), "characters": float(np.mean([len(text) for text in texts]))}
-        sets[name]["grid"] = measure_default(texts)
+        sets[name] |= measure_default(texts)
         print(name, sets[name], file=sys.stderr)
-    recipe = nk.Recipe()
-    content = {"recipe": str(recipe), "radius": simhash_radius(THRESHOLD, recipe.bits), "sets": sets}
+    content = {"recipe": nk.dedup([]).summary["recipe"], "sets": sets}
     common.save("quality", content, versions=common.versions("numpy"))
 
 
 def report_default(run: dict[str, Any]) -> None:
     """Write the tables of the default recipe and of the published pairs."""
-    bits, rows = int(run["recipe"].rpartition(":")[2]), {}
-    for name, values in run["sets"].items():
-        key = ("binary", bits, run["radius"])
-        row = next(row for row in values["grid"]["rows"] if (row["weight"], row["bits"], row["radius"]) == key)
-        rows[name] = {**values, **row, "true_pairs": values["grid"]["true_pairs"]}
     columns: dict[str, Callable[[Any], str]] = {
         "documents": lambda row: f"{row['documents']:,}",
         "mean length": lambda row: f"{row['characters']:,.0f}",
@@ -603,11 +585,12 @@ def report_default(run: dict[str, Any]) -> None:
         "recall": lambda row: f"{row['recall']:.1%}",
         "at least": lambda row: f"{row['least_recall']:.1%}",
         "recall for J < 0.85": lambda row: "" if row["recall_below_85"] is None else f"{row['recall_below_85']:.1%}",
-        "candidates per match": lambda row: f"{row['candidates_per_match']:.1f}",
-        "random pairs within the radius": lambda row: one_in(row["passing"]),
+        "bands": lambda row: f"{row['num_bands']} of {row['num_rows']}",
+        "candidates per document": lambda row: f"{row['candidates_per_document']:.2f}",
+        "removed below 0.8": lambda row: f"{row['below_threshold']:,}",
     }
-    table = common.table_of("corpus", columns, rows)
-    common.splice("quality.md", "default", f"Default: `{run['recipe']}`, radius {run['radius']}.\n\n{table}")
+    table = common.table_of("corpus", columns, run["sets"])
+    common.splice("quality.md", "default", f"Default: `{run['recipe']}`.\n\n{table}")
     common.splice("quality.md", "run", common.source(run))
 
 

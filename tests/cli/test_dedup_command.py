@@ -155,14 +155,15 @@ def test_the_radius_bounds_candidates(similar: Path, tmp_path: Path) -> None:
         out = tmp_path / str(radius)
         assert 0 == call("dedup", similar, "-o", out, "--radius", radius, "-t", 0.6).code
         assert (radius, candidates) == (summary(out)["radius"], 0 == summary(out)["candidates"])
-    done = call("dedup", similar, "-o", tmp_path / "none", "-t", 0.6)
+    done = call("dedup", similar, "-o", tmp_path / "none", "-t", 0.6, "--family", "simhash")
     assert f"within {summary(tmp_path / 'none')['radius']} bits" in done.message
 
 
 def test_recipe_family_and_bits_make_the_recipe(corpus: Path, tmp_path: Path) -> None:
     """Each option changes one field of the recipe; the summary has the complete recipe."""
     made = {
-        (): nk.Recipe(),
+        (): nk.Recipe().with_family("minhash"),
+        ("--family", "simhash"): nk.Recipe(),
         ("--bits", "64"): nk.Recipe().with_(bits=64),
         ("--recipe", "simhash-pypi"): nk.Recipe.preset("simhash-pypi"),
         ("--recipe", "word:2|count|xxh3|simhash:64", "--bits", "256"): nk.Recipe("word:2|count|xxh3|simhash:256"),
@@ -183,7 +184,7 @@ def test_recall_makes_bands_and_radius(corpus: Path, tmp_path: Path) -> None:
     content = summary(out)
     assert (0, True) == (done.code, float(str(content["expected_recall"])) >= 0.99)
     assert f"{content['num_bands']} bands of {content['num_rows']}, recall " in done.message
-    assert 0 == call("dedup", corpus, "-o", tmp_path / "other", "--recall", "0.9", "-t", "0.8").code
+    assert 0 == call("dedup", corpus, "-o", tmp_path / "other", "--recall", "0.9", "--family", "simhash").code
     other = summary(tmp_path / "other")
     assert (25, True) == (other["radius"], 0.9 <= float(str(other["expected_recall"])))
     refused = call("dedup", corpus, "-o", tmp_path / "third", "--recall", "0.99", "--radius", "3")
@@ -197,7 +198,7 @@ def test_candidates_are_verified_by_a_measure(corpus: Path, tmp_path: Path, meas
     done = call("dedup", corpus, "-o", out, "--id-column", "id", "--verify", measure)
     assert (0, measure) == (done.code, summary(out)["verify"])
     assert ["a", "b", "e"] == kept(out)
-    assert ("not verified: within" in done.message) == (measure == "none")
+    assert ("not verified: " in done.message) == (measure == "none")
 
 
 def test_containment_has_candidates_of_its_own(tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ class Job:
     family: Annotated[
         str | None,
         opt(
-            "simhash or minhash, simhash:BITS or minhash:NUM_PERM; replaces that of the recipe. ssdeep for files.",
+            "minhash (the default) or simhash, whose time grows with the square of the documents; minhash:NUM_PERM or "
+            "simhash:BITS. It replaces the family of the recipe. ssdeep for files.",
             group=MATCHING,
             choices=("simhash", "minhash", "ssdeep"),
         ),
@@ -128,7 +129,7 @@ class Job:
         Options,
         OptionsOf(
             DedupConfig,
-            *("threshold", "radius", "recall", "measure", "verify", "differ", "max_comparisons"),
+            *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "max_comparisons"),
             *("featureless", "cluster", "keep", "links"),
         ),
     ]
@@ -160,7 +161,7 @@ class Job:
 
     def parse_recipe(self) -> Recipe | None:
         """Return the recipe of the options; None without any, which stands for that of a store or the default."""
-        if (self.recipe, self.bits, self.family) == (None, None, None):
+        if (self.recipe, self.bits) == (None, None) and self.family in (None, "minhash"):
             return None
         try:
             return parse_recipe(self.recipe, self.bits, self.family)

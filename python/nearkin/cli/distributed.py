@@ -39,7 +39,7 @@ DataFrame = Any
 
 _SUPPORTED = {
     *("inputs", "out", "text_column", "id_column", "format", "strict", "recipe", "family", "bits"),
-    *("threshold", "radius", "recall", "measure", "verify", "differ", "featureless", "cluster", "keep"),
+    *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "featureless", "cluster", "keep"),
     *("source_column", "against", "links", "engine", "master", "remote", "checkpoint"),
 }
 """Options of a run on an engine. With and without --strict, it ends at the first unreadable record."""

@@ -234,6 +234,9 @@ class ChunkReader:
     def __init__(self, units: Sequence[UnitChunks], lines: LineCounts | None) -> None:
         self._readers: list[UnitChunks | LineCounts] = [*units, *([] if lines is None else [lines])]
 
+    def calibrate(self, texts: TextBatch, num_documents: int) -> None:
+        """Do nothing: bands follow from the threshold and the recall."""
+
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Return empty values, and the visible characters of each document as its feature count."""
         visible, *_ = [reader.append(texts) for reader in self._readers]
@@ -491,6 +494,9 @@ class RepeatReader:
         self._chunks: list[NDArray[Any]] = []
         self._size = 0
         self._spool = Spool()
+
+    def calibrate(self, texts: TextBatch, num_documents: int) -> None:
+        """Do nothing: repeats have no candidates."""
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Return empty values, and the visible characters of each document as its feature count."""

@@ -65,7 +65,9 @@ BOILERPLATE_DOCUMENTS = 10
 BOILERPLATE_SHARE = 0.05
 """Default smallest share of documents with a frequent line, among all or among those of one source."""
 _MAX_COUNT = (1 << 63) - 1
-_FOLLOWING = frozenset(("recipe", "threshold", "radius", "recall", "measure", "verify", "differ", "featureless"))
+_FOLLOWING = frozenset(
+    ("recipe", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "featureless")
+)
 """Options that follow a store, or have their default, if they are None."""
 
 MODIFIED = "modification time"
@@ -128,7 +130,18 @@ def option(
 
 @cache
 def _default_recipe() -> Recipe:
-    return Recipe.of(None)
+    return Recipe.of(None).with_family("minhash")
+
+
+def parse_bands(bands: str | Sequence[int]) -> tuple[int, int]:
+    """Return the numbers of bands and of rows of "29x8" or (29, 8)."""
+    try:
+        num_bands, num_rows = (int(part) for part in (bands.lower().split("x") if isinstance(bands, str) else bands))
+        if min(num_bands, num_rows) < 1:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise bad_parameter("bands", repr(bands), "bands and rows such as 29x8, from 1 on") from None
+    return num_bands, num_rows
 
 
 def _is_share(value: float) -> bool:
@@ -218,6 +231,8 @@ class DedupConfig(_ClusterOptions):
         Verifies candidates by their texts; None if every candidate is a match.
     candidate_source : TextCandidateSource
         Hashes texts and proposes candidates.
+    signatures : bool
+        Keep MinHash signatures, which a store takes, instead of the keys of their bands.
 
     Raises
     ------
@@ -228,8 +243,8 @@ class DedupConfig(_ClusterOptions):
     --------
     >>> from nearkin.dedup.config import DedupConfig
     >>> config = DedupConfig.from_args(threshold=0.7, keep="longest")
-    >>> config.verify, config.candidate_source.radius
-    ('jaccard', 37)
+    >>> config.verify, str(config.recipe), round(config.candidate_source.recall, 4)
+    ('jaccard', 'char:4|binary|xxh3|minhash:128:fast', 0.995)
     """
 
     recipe: Recipe = option(
@@ -244,16 +259,23 @@ class DedupConfig(_ClusterOptions):
     )
     radius: int | None = option(
         None,
-        help="Largest Hamming distance of a candidate, inclusive.",
+        help="Largest Hamming distance of a candidate, inclusive: fingerprints instead of minhash.",
         group=MATCHING,
         min=0,
-        show_default="follows from the threshold and the recall",
+        show_default="no radius: minhash; with --family simhash it follows from the threshold and the recall",
     )
     recall: float | None = option(
         None,
         help="Probability of finding a pair at the threshold.",
         group=MATCHING,
-        show_default="0.995 with simhash, 0.95 with minhash and containment",
+        show_default="0.995, or 0.95 with containment",
+    )
+    bands: tuple[int, int] | None = option(
+        None,
+        help="For minhash: bands and rows of signatures, such as 29x8.",
+        group=MATCHING,
+        metavar="BANDSxROWS",
+        show_default="follow from threshold, recall, number and similarity of the documents",
     )
     measure: Measure | None = option(
         None,
@@ -297,6 +319,7 @@ class DedupConfig(_ClusterOptions):
         max=1 << 31,
     )
     candidates: Candidates | None = field(default=None, repr=False)
+    signatures: bool = field(default=False, repr=False)
     comparison: TextMeasure | None = field(init=False, repr=False, compare=False)
     candidate_source: TextCandidateSource = field(init=False, repr=False, compare=False)
 
@@ -304,13 +327,16 @@ class DedupConfig(_ClusterOptions):
         self._set(max_comparisons=check_count("max_comparisons", self.max_comparisons, 1, _MAX_COUNT, "1 or more"))
         self._resolve_measure()
         self._set(differ=() if self.differ is None else parse_differ(self.differ))
-        self._set(recipe=_default_recipe() if self.recipe is None else Recipe.of(self.recipe))
+        # A radius is one of fingerprints.
+        adaptive = self.recipe is None and self.radius is None
+        self._set(recipe=_default_recipe() if adaptive else Recipe.of(self.recipe))
+        self._set(bands=None if self.bands is None else parse_bands(self.bands))
         self._check_choices(verify=Verify, featureless=Featureless, cluster=ClusterRule, links=ListedLinks)
         self._set(order=parse_keep(self.keep))
         check_share("threshold", self.threshold, "a similarity above 0 and up to 1", _is_share)
         if self.verify == "signature" and self.recipe.family != "minhash":
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
-        self._set(candidate_source=self._build_source(), comparison=None)
+        self._set(candidate_source=self._build_source(adaptive), comparison=None)
         if self.verify != "signature" and self.verify != "none":
             self._set(comparison=TextMeasure(self.recipe, self.verify, self.differ))
         elif self.differ:
@@ -352,7 +378,7 @@ class DedupConfig(_ClusterOptions):
         for name in ("recipe", "threshold", "differ", "featureless"):
             args.setdefault(name, getattr(settings, name))
         settings.check_verify(args["verify"], parse_differ(args["differ"]))
-        return cls(candidates="family", **args)
+        return cls(candidates="family", signatures=True, **args)
 
     def skipped_warning(self, skipped: int) -> str:
         """Return the warning of a run that left comparisons out, with what to change."""
@@ -384,17 +410,31 @@ class DedupConfig(_ClusterOptions):
         if self.candidates is None:
             self._set(candidates="containment" if sketches else "family")
 
-    def _build_source(self) -> TextCandidateSource:
-        """Build the source of candidates."""
+    def _build_source(self, adaptive: bool) -> TextCandidateSource:
+        """Build the source of candidates; `adaptive` lets the number of MinHash values follow the documents."""
         if self.candidates == "containment":
             from nearkin.dedup.candidates.containment import ContainmentCandidates
 
             return ContainmentCandidates(self.recipe, self.threshold, self.recall)
         if self.recipe.family == "simhash":
+            if self.bands is not None:
+                raise bad_parameter("bands", "{}x{}".format(*self.bands), "None with simhash, which has a radius")
             return SimHashCandidates(self.recipe, self.threshold, self.radius, self.recall)
         if self.radius is not None:
-            raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
-        return MinHashCandidates(self.recipe, self.threshold, self.recall, by_share=self.verify == "signature")
+            allowed = "None with minhash, which has no radius: set a recall, or a recipe of the family simhash"
+            raise bad_parameter("radius", self.radius, allowed)
+        if self.bands is not None and self.recall is not None:
+            raise bad_parameter("recall", self.recall, "either a recall or bands, which determine it")
+        by_share = self.verify == "signature"
+        return MinHashCandidates(
+            self.recipe,
+            self.threshold,
+            self.recall,
+            bands=self.bands,
+            by_share=by_share,
+            keys=not (by_share or self.signatures),
+            adaptive=adaptive,
+        )
 
     def _count_near_misses(self) -> int:
         """Return the number of kept documents to search for near misses; "auto" becomes a number."""

@@ -141,6 +141,8 @@ def hash_texts(
     total: int | None = None if None in sizes else sum(sizes)
     few = total is not None and total <= _MAX_TEXTS
     hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None))
+    if batches:
+        candidate_source.calibrate(batches[0], sizes[0] if total is None else total)
     for batch in batches:
         for chunk in _slice_texts(batch):
             try:
@@ -191,6 +193,8 @@ def hash_corpus(
     numbered = corpus.id_column is None and corpus.format != "files"
     report_bytes = byte_reporter(corpus, report)
     for batch in corpus.batches():
+        if not len(hasher):
+            candidate_source.calibrate(batch.texts, _estimate_count(corpus, len(batch.texts)))
         hasher.append(batch.texts)
         if not numbered:
             ids.append(batch.ids)
@@ -202,6 +206,16 @@ def hash_corpus(
     id_column = _row_numbers(len(hasher)) if numbered else ids.finish()
     read = {name: column.finish() for name, column in extra.items()}
     return hasher.finish(id_column, {**read, **(columns or {})}, corpus.texts)
+
+
+def _estimate_count(corpus: Corpus, read: int) -> int:
+    """Return the estimated number of texts of a corpus of which `read` were read; 10,000,000 if its size is unknown."""
+    if corpus.format == "files":
+        return len(corpus.paths)
+    if not corpus.bytes_read or not all(path.is_file() for path in corpus.paths):
+        return 10_000_000
+    size = sum(path.stat().st_size for path in corpus.paths)
+    return max(read, size * read // corpus.bytes_read)
 
 
 def byte_reporter(corpus: Corpus, report: Progress) -> Callable[..., None]:

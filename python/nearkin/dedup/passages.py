@@ -81,6 +81,7 @@ def passages(
     threshold: float | None = None,
     radius: int | None = None,
     recall: float | None = None,
+    bands: str | tuple[int, int] | None = None,
     verify: Verify | None = None,
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells] | None = None,
@@ -108,7 +109,7 @@ def passages(
     min_length : int, default 40
         Length, in characters, of the shortest chunk that is compared; documents may have any length. Use 20 for
         Chinese.
-    recipe, threshold, radius, recall, verify, max_comparisons
+    recipe, threshold, radius, recall, bands, verify, max_comparisons
         Options for hashing, searching and verifying chunks, as for documents in `nearkin.dedup`. For repeats
         `max_comparisons` bounds the positions that each is compared with; the others have no effect.
     sources : strings or integers, one per text, or the name of a column; optional
@@ -162,6 +163,7 @@ def passages(
         threshold=threshold,
         radius=radius,
         recall=recall,
+        bands=bands,
         verify=verify,
         keep=keep,
         max_comparisons=max_comparisons,

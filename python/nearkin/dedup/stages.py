@@ -245,8 +245,8 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
     family, warnings = summarize_family(config.candidate_source.summary(), config.verify)
     summary: Summary = {
         "version": __version__,
-        "recipe": str(config.recipe),
-        "recipe_digest": config.recipe.digest,
+        "recipe": str(config.candidate_source.recipe),
+        "recipe_digest": config.candidate_source.recipe.digest,
         "threshold": config.threshold,
         **family,
         "verify": config.verify,

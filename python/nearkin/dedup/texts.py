@@ -52,6 +52,7 @@ def dedup(
     threshold: float | None = None,
     radius: int | None = None,
     recall: float | None = None,
+    bands: str | tuple[int, int] | None = None,
     measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
@@ -88,20 +89,25 @@ def dedup(
     id : str, optional
         For a frame or files: the column of the ids, integers or strings; default row numbers.
     recipe : Recipe, str or None
-        Defines the features of a text and its fingerprint; None for the default.
+        Defines the features of a text and its hashes; None for the default, MinHash of distinct 4-grams with as many
+        values as the bands need.
     threshold : float, optional
         Smallest similarity of a match, inclusive, above 0 and up to 1; default 0.8. If `against` or `store` is a store,
         its settings are the defaults of this parameter and of `recipe`, `radius`, `recall`, `verify`, `differ` and
         `featureless`.
     radius : int, optional
-        With simhash: largest Hamming distance of a candidate, inclusive. By default it follows from recipe, threshold
-        and recall (`nearkin.theory.simhash_radius`).
+        Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
+        recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
     recall : float, optional
-        Requested probability of finding a pair at the threshold, above 0 and below 1. The default is 0.995 with
-        simhash, whose radius follows from it, and 0.95 with minhash, whose bands do (`nearkin.theory.choose_bands`),
-        and with `measure="containment"` (`nearkin.theory.containment_recall`). The law of fingerprints and signatures
+        Requested probability of finding a pair at the threshold, above 0 and below 1; the default is 0.995. The bands
+        of minhash follow from it (`nearkin.theory.choose_bands`), as does the radius of simhash. With
+        `measure="containment"` the default is 0.95 (`nearkin.theory.containment_recall`). The law of both families
         is that of the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights,
         and for "indel".
+    bands : str or (int, int), optional
+        With minhash: the numbers of bands and of rows, such as "29x8". By default they follow from threshold, recall,
+        the number of documents, and the similarity of unrelated ones among the first 2,000 documents: more rows leave
+        fewer unrelated candidates. The same bands give the same result wherever the job runs.
     measure : {"jaccard", "containment", "indel"}, optional
         The similarity that the threshold bounds, which also verifies candidates; default "jaccard". "containment" is
         the share of the smaller text's features that the larger one has. It has candidates of its own, independent of
@@ -215,6 +221,7 @@ def dedup(
         threshold=threshold,
         radius=radius,
         recall=recall,
+        bands=bands,
         measure=measure,
         verify=verify,
         differ=differ,

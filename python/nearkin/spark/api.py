@@ -31,6 +31,7 @@ def dedup(
     threshold: float | None = None,
     radius: int | None = None,
     recall: float | None = None,
+    bands: str | tuple[int, int] | None = None,
     measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
@@ -60,7 +61,7 @@ def dedup(
     recipe : Recipe, str or None
         None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
         with their pairs.
-    threshold, radius, recall, measure, verify, differ, featureless, cluster, links
+    threshold, radius, recall, bands, measure, verify, differ, featureless, cluster, links
         As for `nearkin.dedup`; `measure="containment"` is for one machine.
     keep : str, default "first"
         As for `nearkin.dedup`: "first" has the smallest id, "last" the largest.
@@ -94,6 +95,7 @@ def dedup(
         threshold=threshold,
         radius=radius,
         recall=recall,
+        bands=bands,
         measure=measure,
         verify=verify,
         differ=differ,
@@ -113,4 +115,4 @@ def _build_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
         allowed = "jaccard or indel on an engine; nearkin.dedup has containment"
         raise bad_parameter(containment[0], "'containment'", allowed)
     recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
-    return DedupConfig.from_args(recipe=recipe, **args)
+    return DedupConfig.from_args(recipe=recipe, signatures=True, **args)

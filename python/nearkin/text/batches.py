@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,17 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
         # In a pandas column of objects, missing values are NaN.
         return [[None if isinstance(text, float) else text for text in texts.tolist()]]
     return _lists(texts)
+
+
+def first_texts(texts: Any, count: int) -> Any:
+    """Return the first texts of a batch that `iterate_batches` yields, or all of them where they can't be sliced."""
+    if isinstance(texts, (list, tuple)):
+        return texts[:count]
+    if hasattr(texts, "slice"):
+        return texts.slice(0, count)
+    if hasattr(texts, "offsets") and hasattr(texts, "data"):
+        return type(texts)(texts.offsets[: count + 1], texts.data)
+    return texts
 
 
 def _lists(texts: Iterable[str | None]) -> Iterable[list[str | None]]:

@@ -9,8 +9,12 @@ r values, a pair of similarity s becomes a candidate with probability 1 − (1 �
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter, check_choice, check_count, check_share
 from nearkin.theory.laws import binomial_probability
@@ -165,8 +169,18 @@ class Banding:
     precision: float
 
 
-def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
+def choose_bands(
+    threshold: float,
+    recall: float,
+    num_perm: int,
+    *,
+    num_documents: int | None = None,
+    background: Sequence[float] | NDArray[np.float64] | None = None,
+) -> Banding:
     """Return the bands that find pairs at a threshold with a required recall and the fewest other candidates.
+
+    With `background`, the bands for a collection of that many documents: the fewest values with which a document has at
+    most one unrelated candidate, so that the work grows in proportion to the collection.
 
     Parameters
     ----------
@@ -175,15 +189,24 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     recall : float
         Required probability that a pair at the threshold becomes a candidate, above 0 and below 1.
     num_perm : int
-        Number of values of a signature, 1 to 65,536.
+        Number of values of a signature, 1 to 65,536; with `background` the largest number.
+    num_documents : int, optional
+        Number of documents n of the collection; required with `background`.
+    background : sequence of float, optional
+        Jaccard similarities of pairs of unrelated documents, such as a sample of the collection's.
 
     Raises
     ------
     ParameterError
-        No bands of this many values reach the recall; the message names the required number of values.
+        No bands of this many values reach the recall; the message names the required number of values. `background`
+        without `num_documents`.
 
     Notes
     -----
+    A document has n/2 · mean(1 − (1 − J^r)^b) candidates among unrelated documents of background similarities J. More
+    rows r leave fewer of them, but the recall then takes more bands b. If even the largest r that fits leaves more than
+    one candidate, it is taken.
+
     For each number of rows, the smallest number of bands with the recall is a choice; more rows and more bands make a
     steeper curve. Among the choices that fit the signature, the one with the least waste wins (`Banding.waste`), and
     among equal ones the one with fewer bands. The surplus of the recall over the required one is spent on
@@ -196,6 +219,9 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     >>> banding = choose_bands(0.8, 0.95, 128)
     >>> banding.num_bands, banding.num_rows, round(banding.recall, 3)
     (13, 7, 0.951)
+    >>> large = choose_bands(0.8, 0.995, 512, num_documents=10**6, background=[0.07])
+    >>> large.num_bands, large.num_rows
+    (23, 7)
     >>> choose_bands(0.1, 0.99, 16)
     Traceback (most recent call last):
         ...
@@ -204,11 +230,22 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     check_share("threshold", threshold, "above 0 and up to 1", lambda share: 0 < share <= 1)
     check_share("recall", recall, "above 0 and below 1: no collision is certain", lambda share: 0 < share < 1)
     check_count("num_perm", num_perm, 1, 1 << 16, "1 to 65,536")
+    if background is not None and num_documents is None:
+        raise bad_parameter("num_documents", None, "the size of the collection, with background similarities")
+    sample = None if background is None else np.asarray(background, np.float64)
     best: Banding | None = None
     for rows in range(1, num_perm + 1):
-        agree = threshold**rows
-        bands = 1 if agree == 1 else max(1, math.ceil(math.log1p(-recall) / math.log1p(-agree) - 1e-9))
+        bands = count_bands(threshold, recall, rows)
         if bands * rows > num_perm:
+            if sample is not None and best is not None:
+                break
+            continue
+        if sample is not None:
+            best = _evaluate_banding(threshold, recall, bands * rows, bands, rows)
+            # log1p preserves small probabilities.
+            shares = -np.expm1(bands * np.log1p(-(np.minimum(sample, 1 - 1e-9) ** rows)))
+            if not len(sample) or (num_documents or 0) / 2 * float(shares.mean()) <= 1:
+                break
             continue
         banding = _evaluate_banding(threshold, recall, num_perm, bands, rows)
         if best is None or (banding.waste, banding.num_bands) < (best.waste, best.num_bands):
@@ -217,6 +254,18 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
         needed = max(1, math.ceil(math.log1p(-recall) / math.log1p(-threshold) - 1e-9))
         raise bad_parameter("num_perm", num_perm, f"at least {needed} for recall={recall} at threshold={threshold}")
     return best
+
+
+def count_bands(threshold: float, recall: float, num_rows: int) -> int:
+    """Return the smallest number of bands of `num_rows` values that finds pairs at the threshold with this recall."""
+    agree = threshold**num_rows
+    return 1 if agree == 1 else max(1, math.ceil(math.log1p(-recall) / math.log1p(-agree) - 1e-9))
+
+
+def fixed_bands(threshold: float, num_perm: int, num_bands: int, num_rows: int) -> Banding:
+    """Return a given division of a signature of `num_perm` values; its recall is that of the bands alone."""
+    recall = banding_probability(threshold, num_bands, num_rows)
+    return _evaluate_banding(threshold, recall, num_perm, num_bands, num_rows)
 
 
 def _evaluate_banding(threshold: float, recall: float, num_perm: int, bands: int, rows: int) -> Banding:

@@ -52,28 +52,85 @@ def test_the_share_of_equal_values_verifies_by_itself(threshold: float) -> None:
     )
 
 
-def test_distances_count_values_that_differ() -> None:
-    """Row by row; without rows the result is empty."""
+def test_distances_count_bands_that_differ() -> None:
+    """Row by row, of signatures as of keys; without rows the result is empty. Values are counted if they verify."""
     source, values = source_and_signatures(0.5)
-    expected = [128 - equal_values(values, i, len(values) - 1 - i) for i in range(len(values))]
+    bands, rows = source.banding.num_bands, source.banding.num_rows
+    pairs = list(zip(values, values[::-1], strict=True))
+    equal = [[(a[i : i + rows] == b[i : i + rows]).all() for i in range(0, bands * rows, rows)] for a, b in pairs]
+    expected = [bands - sum(shared) for shared in equal]
     assert expected == source.distances(values, values[::-1]).tolist()
     assert [] == source.distances(values[:0], values[:0]).tolist()
+    keyed = MinHashCandidates(source.recipe, 0.5, keys=True)
+    keys, counts = keyed.hash([*near_duplicates(60), "one of a kind altogether"])
+    keys = keys[counts > 0]
+    assert expected == keyed.distances(keys, keys[::-1]).tolist()
+    assert [distance < bands for distance in expected] == keyed.are_candidates(keys, keys[::-1]).tolist()
+    shares = MinHashCandidates(source.recipe, 0.5, by_share=True)
+    counted = [128 - equal_values(values, i, len(values) - 1 - i) for i in range(len(values))]
+    assert counted == shares.distances(values, values[::-1]).tolist()
 
 
 def test_the_summary_has_the_expectations_of_the_bands() -> None:
-    """They are those of `nearkin.theory.choose_bands`, with a default recall of 0.95."""
+    """They are those of `nearkin.theory.choose_bands`, with a default recall of 0.995."""
     for recall in (None, 0.8):
         source, _ = source_and_signatures(0.7, recall=recall)
-        bands = nk.theory.choose_bands(0.7, 0.95 if recall is None else recall, 128)
+        bands = nk.theory.choose_bands(0.7, 0.995 if recall is None else recall, 128)
         assert {
             "num_perm": 128,
             "num_bands": bands.num_bands,
             "num_rows": bands.num_rows,
-            "least_equal_values": bands.min_matches,
-            "expected_recall": bands.recall,
+            "expected_recall": nk.theory.banding_probability(0.7, bands.num_bands, bands.num_rows),
             "expected_precision": bands.precision,
         } == source.summary()
-        assert bands.min_matches / 128 == source.share
+        assert bands.num_rows / 128 == source.share
+
+
+def draw_pages(count: int, shared: float) -> list[str]:
+    """Draw unrelated pages of 40 words, of which a share is boilerplate."""
+    rng = np.random.default_rng(5)
+    boilerplate = " ".join(f"menu{i}" for i in range(round(40 * shared)))
+    return [f"{boilerplate} {' '.join(f'w{word}' for word in rng.integers(0, 10**9, 40))}" for _ in range(count)]
+
+
+def test_bands_follow_the_number_and_the_background_of_documents() -> None:
+    """More documents or more similar ones take more rows; the candidates of a document stay few, the recall holds."""
+    chosen = []
+    for count, shared in ((1000, 0.0), (10**6, 0.0), (10**6, 0.5), (10**9, 0.5)):
+        source = MinHashCandidates(nk.Recipe().with_family("minhash"), 0.8, keys=True, adaptive=True)
+        source.calibrate(draw_pages(300, shared), count)
+        bands, rows = source.banding.num_bands, source.banding.num_rows
+        assert source.recall >= 0.995
+        assert source.recipe.num_perm >= bands * rows
+        if source.background is not None and rows < 9:
+            background = count / 2 * nk.theory.banding_probability(source.background, bands, rows)
+            assert background <= 2, (count, shared, background)
+        chosen.append(rows)
+    assert chosen == sorted(chosen)
+    assert (6, True) == (chosen[0], chosen[2] > chosen[0])
+    # The first texts of a run decide for all of them.
+    source.calibrate(draw_pages(300, 0.0), 10**6)
+    assert chosen[-1] == source.banding.num_rows
+
+
+def test_given_bands_are_used() -> None:
+    """As text or numbers; they determine the recall, and exclude a requested one."""
+    texts = near_duplicates(200)
+    first, second = nk.dedup(texts, bands="29x8"), nk.dedup(texts, bands=(29, 8))
+    assert same(first, second)
+    summary = first.summary
+    assert (29, 8, 232) == (summary["num_bands"], summary["num_rows"], summary["num_perm"])
+    assert nk.theory.banding_probability(0.8, 29, 8) == summary["expected_recall"]
+    for options, message in (
+        ({"bands": "29"}, "29x8"),
+        ({"bands": "0x8"}, "29x8"),
+        ({"bands": (100, 100)}, "at most 512 values"),
+        ({"bands": "29x8", "recipe": "minhash:128"}, "at most 128 values"),
+        ({"bands": "2x8", "recall": 0.9}, "which determine it"),
+        ({"bands": "2x8", "radius": 3}, "None with simhash"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            nk.dedup(texts, **options)  # type: ignore[call-overload]
 
 
 # Deduplication

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -77,3 +78,14 @@ def test_radii_out_of_range_are_errors(radius: Any) -> None:
     with pytest.raises(ParameterError, match="0 to bits=64"):
         source(64, radius)
     assert (0, 64) == (source(64, 0).radius, source(64, 64).radius)
+
+
+def test_a_quadratic_search_of_many_documents_is_announced() -> None:
+    """The warning has the time, before the search; tables serve a small radius, and few documents are no problem."""
+    recipe = nk.Recipe()
+    with pytest.warns(RuntimeWarning, match=r"1,000,000 documents .* minutes on .* threads.*minhash"):
+        SimHashCandidates(recipe, 0.8).calibrate([], 10**6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SimHashCandidates(recipe, 0.8).calibrate([], 500_000)
+        SimHashCandidates(recipe, 0.8, radius=3).calibrate([], 10**6)

@@ -240,6 +240,9 @@ class StaticCandidateSource(Protocol):
 class TextCandidateSource(CandidateSource, Protocol):
     """A family that hashes texts."""
 
+    def calibrate(self, texts: TextBatch, num_documents: int) -> None:
+        """Adapt to the first texts and the number of all, possibly an estimate; it comes before `hash`."""
+
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Return values, one row per text, and feature counts; a text with 0 features is never compared."""
 

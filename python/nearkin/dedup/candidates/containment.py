@@ -70,6 +70,9 @@ class ContainmentCandidates:
         self.recall = CONTAINMENT_RECALL if recall is None else recall
         self.size = containment_size(threshold, self.recall)
 
+    def calibrate(self, texts: TextBatch, num_documents: int) -> None:
+        """Do nothing: the parameters do not depend on the documents."""
+
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Return sketches, `(n, size + 1)` with the number of features first, and feature counts."""
         rows, counts = text_sketches(self.recipe.core, texts, self.size, self.seed)

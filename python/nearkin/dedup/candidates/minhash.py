@@ -1,24 +1,27 @@
 """MinHash candidates: documents that share a band of their signatures, with a computed recall.
 
-Bands and rows follow from the threshold and the requested recall (`nearkin.theory.choose_bands`). Of the pairs that
-share a band only those whose signatures agree in enough values are verified; the stated recall includes this loss.
+Bands and rows follow from the threshold, the requested recall, the number of documents and the similarity of unrelated
+ones (`nearkin.theory.choose_bands`): more rows leave fewer unrelated candidates, so that the work grows in proportion
+to the collection. `MinHashCandidates.calibrate` measures the background similarity on the first documents.
 
-`BandSearch` uses a `BandIndex`, which takes signatures as they arrive: it stores each of them and sorts its keys again
-and again, about 1,250 bytes per document of 128 values in 13 bands. A deduplication has all of its signatures from the
-start, so `BucketSearch` sorts each band once. Documents with an equal key are a *bucket*; most documents are alone in
-all their buckets, and are neither added nor looked up. A bucket has space for all its members and contains the added
-ones, so a look-up reads as many entries as one in an index. Candidates are those of the index: a key only leads to a
-document, and its values are compared.
+A document is represented by the *keys* of its bands, 8 bytes each: hashes of their values. Signatures are kept only
+where they verify (`verify="signature"`), where a store takes them, and on engines; candidates are the same.
 
-Memory of buckets, with n documents and b bands: 4 b n bytes for the bucket of each document, 8 b n for keys until they
-are sorted, 4 bytes for each member and 12 for each bucket; large arrays are spilled (`nearkin.dedup.spill`).
-Signatures are read in place: once for the keys, and for candidates. Cost: one sort of n keys per band.
+`BandSearch` uses a `BandIndex`, which takes documents as they arrive: it stores each of them and sorts its keys again
+and again. A deduplication has all documents from the start, so `BucketSearch` sorts each band once. Documents with an
+equal key are a *bucket*; most documents are alone in all their buckets, and are neither added nor looked up. A bucket
+has space for all its members and contains the added ones, so a look-up reads as many entries as one in an index.
+
+Memory of buckets, with n documents and b bands: 8 b n bytes for keys until they are sorted, 4 b n for the bucket of
+each document, 4 bytes for each member and 12 for each bucket; large arrays are spilled (`nearkin.dedup.spill`). Cost:
+one sort of n keys per band.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,13 +43,25 @@ from nearkin.dedup.candidates.base import (
 )
 from nearkin.dedup.spill import SpillPolicy, release
 from nearkin.dedup.summary import Summary
+from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import check_minhash
 from nearkin.index.bands import BandIndex
 from nearkin.recipe import Recipe
-from nearkin.theory import choose_bands
+from nearkin.text.batches import first_texts
+from nearkin.theory import Banding, banding_probability, choose_bands
+from nearkin.theory.banding import fixed_bands
 
-RECALL = 0.95
+RECALL = 0.995
 """Default recall at the threshold."""
+MAX_VALUES = 512
+"""Largest number of values of a signature that calibration chooses."""
+_FEW = 10_000
+"""Number of documents up to which bands follow from the threshold and the recall alone."""
+_SAMPLE = 2000
+"""Documents whose similarities are measured, and values of their signatures."""
+_SAMPLE_VALUES = 256
+_SHIFTS = 16
+"""Pairs per document of the sample."""
 _MIN_STATIC = 1 << 14
 """Number of documents from which buckets pay for their sorting."""
 _BATCH = 1 << 14
@@ -60,7 +75,7 @@ _PAIRS = 1 << 14
 
 
 class MinHashCandidates:
-    """Signatures of a recipe, and candidates by bands.
+    """Bands of the signatures of a recipe.
 
     Parameters
     ----------
@@ -69,35 +84,111 @@ class MinHashCandidates:
     threshold : float
         Smallest Jaccard similarity of a match.
     recall : float, optional
-        Requested probability that a pair at the threshold becomes a candidate; 0.95 for None.
+        Requested probability that a pair at the threshold becomes a candidate; 0.995 for None.
+    bands : (int, int), optional
+        Number of bands and rows, instead of those that follow from threshold and recall.
     by_share : bool
         Let the share of equal values verify: candidates are then matches, from the threshold on.
+    keys : bool
+        Represent documents by the keys of their bands instead of their signatures.
+    adaptive : bool
+        Let the number of values follow the bands, and the bands the documents (`calibrate`).
 
     Raises
     ------
     ParameterError
-        If the signatures have too few values for that recall.
+        If the signatures have too few values for that recall or these bands.
     """
 
     equal: ClassVar[float] = 1.0
 
     def __init__(
-        self, recipe: Recipe, threshold: float, recall: float | None = None, *, by_share: bool = False
+        self,
+        recipe: Recipe,
+        threshold: float,
+        recall: float | None = None,
+        *,
+        bands: tuple[int, int] | None = None,
+        by_share: bool = False,
+        keys: bool = False,
+        adaptive: bool = False,
     ) -> None:
         check_minhash(recipe)
-        self.recipe, self.threshold, self.by_share = recipe, threshold, by_share
-        self.banding = choose_bands(threshold, RECALL if recall is None else recall, recipe.num_perm)
+        self.threshold, self.by_share, self.keys = threshold, by_share, keys
+        self._requested = RECALL if recall is None else recall
+        self._adaptive = adaptive and bands is None
+        self.background: float | None = None
+        if bands is None:
+            try:
+                banding = choose_bands(threshold, self._requested, recipe.num_perm)
+            except ParameterError:
+                if not adaptive:
+                    raise
+                banding = choose_bands(threshold, self._requested, MAX_VALUES)
+        else:
+            values = bands[0] * bands[1]
+            if values > (MAX_VALUES if adaptive else recipe.num_perm):
+                allowed = f"at most {MAX_VALUES if adaptive else recipe.num_perm} values in all, bands times rows"
+                raise bad_parameter("bands", f"{bands[0]}x{bands[1]}", allowed)
+            banding = fixed_bands(threshold, max(values, recipe.num_perm), *bands)
+        self._set_banding(recipe, banding)
+
+    def _set_banding(self, recipe: Recipe, banding: Banding) -> None:
+        """Use these bands, with as many values as they need; every pair that shares a band is a candidate."""
+        bands, rows = banding.num_bands, banding.num_rows
+        self.recipe = recipe if bands * rows <= recipe.num_perm else recipe.with_(num_perm=bands * rows)
+        recall = banding_probability(self.threshold, bands, rows)
+        self.banding = banding = replace(banding, min_matches=rows, recall=recall)
+        # As an index sees documents: keys are signatures with one row per band.
+        self._index_recipe, self._index_banding = self.recipe, banding
+        if self.keys:
+            self._index_recipe = self.recipe.with_(num_perm=banding.num_bands, value_bits=64)
+            self._index_banding = replace(banding, num_rows=1, min_matches=1)
+
+    def calibrate(self, texts: TextBatch, num_documents: int) -> None:
+        """Choose the bands for documents like these, unless they were given.
+
+        Parameters
+        ----------
+        texts : texts
+            The first documents.
+        num_documents : int
+            Number of documents in all, possibly an estimate.
+        """
+        # The first call decides, so that all documents of a run have the same keys.
+        adaptive, self._adaptive = self._adaptive, False
+        if not adaptive or num_documents <= _FEW:
+            return
+        sample = self.recipe.with_(num_perm=_SAMPLE_VALUES)
+        values, counts = sample.core.signatures(first_texts(texts, _SAMPLE))
+        signatures = values.reshape(-1, _SAMPLE_VALUES)[counts > 0]
+        n = len(signatures)
+        shares = [
+            (signatures == np.roll(signatures, -shift, axis=0)).mean(axis=1)
+            for shift in (n * step // (2 * _SHIFTS) + 1 for step in range(_SHIFTS))
+        ]
+        similarities = np.concatenate(shares) if n > 1 else np.zeros(0)
+        # Near-duplicates are what bands must find; the others are the background.
+        unrelated = similarities[similarities < self.threshold / 2]
+        self.background = float(unrelated.mean()) if len(unrelated) else 0.0
+        banding = choose_bands(
+            self.threshold, self._requested, MAX_VALUES, num_documents=num_documents, background=unrelated
+        )
+        if banding.num_rows > self.banding.num_rows:
+            self._set_banding(self.recipe, banding)
 
     @property
     def share(self) -> float:
-        """Smallest share of equal values of a candidate."""
-        return self.threshold if self.by_share else self.banding.min_matches / self.recipe.num_perm
+        """Smallest share of equal values, or keys, of a candidate."""
+        if self.by_share:
+            return self.threshold
+        return self._index_banding.min_matches / self._index_recipe.num_perm
 
     @property
     def min_equal_values(self) -> int:
-        """Smallest number of equal values of a candidate."""
+        """Smallest number of equal values, or keys, of a candidate."""
         # A share that equals the bound counts, whatever the last bit of the product is.
-        return math.ceil(self.share * self.recipe.num_perm - 1e-9)
+        return math.ceil(self.share * self._index_recipe.num_perm - 1e-9)
 
     @property
     def recall(self) -> float:
@@ -105,9 +196,14 @@ class MinHashCandidates:
         return self.banding.recall
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
-        """Return signatures, `(n, num_perm)`, and feature counts."""
+        """Return keys `(n, num_bands)` or signatures `(n, num_perm)`, and feature counts."""
         values, counts = self.recipe.core.signatures(texts)
-        return values.reshape(-1, self.recipe.num_perm), counts
+        signatures = values.reshape(-1, self.recipe.num_perm)
+        return (band_keys(signatures, self.banding) if self.keys else signatures), counts
+
+    def new_index(self) -> BandIndex:
+        """Return an empty index of keys or signatures."""
+        return BandIndex.from_banding(self._index_banding, self._index_recipe)
 
     def search(self, values: Values | OrderedValues) -> CandidateSearch:
         """Return an empty search over signatures."""
@@ -118,53 +214,66 @@ class MinHashCandidates:
         return BucketSearch(self, values, spill) if len(values) >= _MIN_STATIC else None
 
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
-        """Return the numbers of values in which signatures differ."""
+        """Return the numbers of bands in which rows differ or, if they verify, of values."""
         if not len(left):
             return np.zeros(0, np.int64)
+        if not self.by_share:
+            return self.banding.num_bands - self._equal_bands(left, right).sum(axis=1)
         a, b = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
         return signature_differences(a, b, self.recipe.num_perm).astype(np.int64)
+
+    def _equal_bands(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Return True for each row and band that both sides share, `(n, num_bands)`."""
+        bands, rows = self._index_banding.num_bands, self._index_banding.num_rows
+        equal = left[:, : bands * rows] == right[:, : bands * rows]
+        return np.asarray(equal.reshape(-1, bands, rows).all(axis=2))
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return the shares of equal values, or NaN if they do not verify."""
         if not self.by_share:
             return np.full(len(left), np.nan)
-        return 1 - self.distances(left, right) / self.recipe.num_perm
+        return 1 - self.distances(left, right) / self._index_recipe.num_perm
 
     def match_similarity(self, distances: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return the similarities of candidates at these distances; None if the family does not verify."""
-        return 1 - distances / self.recipe.num_perm if self.by_share else None
+        return 1 - distances / self._index_recipe.num_perm if self.by_share else None
 
     def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Return True for rows that share a band and agree in enough values."""
-        bands, rows = self.banding.num_bands, self.banding.num_rows
-        equal = (left[:, : bands * rows] == right[:, : bands * rows]).reshape(-1, bands, rows)
-        max_distance = self.recipe.num_perm - self.min_equal_values
-        return np.asarray(equal.all(2).any(1)) & (self.distances(left, right) <= max_distance)
+        """Return True for rows that share a band and, if they verify, agree in enough values."""
+        equal = self._equal_bands(left, right).any(axis=1)
+        if self.by_share:
+            equal &= self.distances(left, right) <= self.recipe.num_perm - self.min_equal_values
+        return np.asarray(equal)
 
     def band_keys(self, values: Values) -> NDArray[np.int64]:
-        """Return hashes of the bands of each row, `(n, num_bands)`.
-
-        Those of two rows are equal if the band is equal, and otherwise with probability 2^-64.
-        """
-        bands, rows = self.banding.num_bands, self.banding.num_rows
-        banded = np.ascontiguousarray(values[:, : bands * rows])
-        if not len(banded):
-            return np.zeros((0, bands), np.int64)
-        hashes = byte_hashes(banded.view(np.uint8).reshape(-1), rows * banded.dtype.itemsize)[::2].reshape(-1, bands)
-        # Equal values in different bands get different keys.
-        salts = np.arange(1, bands + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        return np.asarray(hashes ^ salts).view(np.int64)
+        """Return the keys of the bands of each row of keys or signatures, `(n, num_bands)`."""
+        return (values if self.keys else band_keys(values, self.banding)).view(np.int64)
 
     def summary(self) -> Summary:
         """Return the bands, and their expected recall and precision."""
-        return {
+        summary: Summary = {
             "num_perm": self.recipe.num_perm,
             "num_bands": self.banding.num_bands,
             "num_rows": self.banding.num_rows,
-            "least_equal_values": self.banding.min_matches,
-            "expected_recall": self.banding.recall,
-            "expected_precision": self.banding.precision,
         }
+        if self.background is not None:
+            summary["background_similarity"] = self.background
+        return {**summary, "expected_recall": self.recall, "expected_precision": self.banding.precision}
+
+
+def band_keys(signatures: Values, banding: Banding) -> NDArray[np.uint64]:
+    """Return hashes of the bands of each signature, `(n, num_bands)`.
+
+    Those of two signatures are equal if the band is equal, and otherwise with probability 2^-64.
+    """
+    bands, rows = banding.num_bands, banding.num_rows
+    banded = np.ascontiguousarray(signatures[:, : bands * rows])
+    if not len(banded):
+        return np.zeros((0, bands), np.uint64)
+    hashes = byte_hashes(banded.view(np.uint8).reshape(-1), rows * banded.dtype.itemsize)[::2].reshape(-1, bands)
+    # Equal values in different bands get different keys.
+    salts = np.arange(1, bands + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(hashes ^ salts)
 
 
 class BandSearch:
@@ -172,7 +281,7 @@ class BandSearch:
 
     def __init__(self, source: MinHashCandidates, values: Values | OrderedValues) -> None:
         self._source, self._values = source, values
-        self._index = BandIndex.from_banding(source.banding, source.recipe)
+        self._index = source.new_index()
 
     def __len__(self) -> int:
         return len(self._index)
@@ -183,22 +292,22 @@ class BandSearch:
             self._index.add(ordinals, self._values[ordinals])
 
     def find(self, values: Values) -> CandidateLists:
-        """Return the added signatures that share a band and enough values."""
+        """Return the added signatures that share a band."""
         hits = self._index.search(values, self._source.share)
         return CandidateLists.of_hits(hits.offsets, hits.ids, self._source.match_similarity(hits.distances))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
-        """Return the pairs of the batch that share a band and enough values."""
+        """Return the pairs of the batch that share a band."""
         return ListedBatch.of(_band_pairs(self._source, self._values[ordinals]))
 
     def pairs(self) -> CandidatePairs:
-        """Return all pairs that share a band and enough values."""
+        """Return all pairs that share a band."""
         return _index_pairs(self._source, self._index)
 
 
 def _band_pairs(source: MinHashCandidates, values: Values) -> CandidatePairs:
     """Return the candidate pairs among signatures, by row."""
-    index = BandIndex.from_banding(source.banding, source.recipe)
+    index = source.new_index()
     if len(values):
         index.add(None, values)
     return _index_pairs(source, index)
@@ -339,7 +448,7 @@ class BucketSearch(StaticSearch):
         self._buckets.add(ordinals)
 
     def find_at(self, ordinals: Ordinals) -> CandidateLists:
-        """Return the added signatures that share a band and enough values."""
+        """Return the added signatures that share a band."""
         owners, others, distances = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for owner, other in self._buckets.members(ordinals):
             for start in range(0, len(owner), _PAIRS):
@@ -358,13 +467,13 @@ class BucketSearch(StaticSearch):
         return CandidateLists(offsets, np.concatenate(others), similarity)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
-        """Return the pairs of the batch that share a band and enough values."""
+        """Return the pairs of the batch that share a band."""
         shared = np.flatnonzero(self._buckets.are_shared(ordinals))
         pairs = _band_pairs(self._source, self._values[ordinals[shared]])
         return ListedBatch.of(CandidatePairs(shared[pairs.left], shared[pairs.right], pairs.similarity))
 
     def pairs(self) -> CandidatePairs:
-        """Return all pairs that share a band and enough values."""
+        """Return all pairs that share a band."""
         left, right, similarity = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
         added = np.flatnonzero(self._added)
         for start in range(0, len(added), _BATCH):

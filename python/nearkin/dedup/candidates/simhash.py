@@ -10,6 +10,7 @@ compared with those of all other texts.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar
@@ -17,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import TextCache, absorb_in_order, hamming_distances, near_in_batch
+from nearkin._core import TextCache, absorb_in_order, hamming_distances, instructions, near_in_batch, num_threads
 from nearkin.dedup.candidates.base import (
     Absorption,
     CandidateBatch,
@@ -42,6 +43,13 @@ _MIN_WIDTH = 0.05
 """Smallest width of a class of sizes, as a logarithm."""
 
 _radius_of = lru_cache(typed=True)(simhash_radius)
+_MANY = 500_000
+"""Number of documents from which a warning states the time of the search."""
+_MIN_QUADRATIC = 8
+"""Smallest radius that no tables serve."""
+_COMPARISONS_PER_SECOND = {"avx512": 5e9}
+"""Fingerprints of 128 bits that a thread compares, by instruction set."""
+_COMPARISONS_WITH_OTHERS = 2e9
 _recall_of = lru_cache(typed=True)(simhash_recall)
 
 
@@ -78,6 +86,20 @@ class SimHashCandidates:
         if isinstance(radius, bool) or not isinstance(radius, (int, np.integer)) or not 0 <= radius <= recipe.bits:
             raise bad_parameter("radius", repr(radius), f"a whole number from 0 to bits={recipe.bits}")
         self.recipe, self.threshold, self.radius = recipe, threshold, int(radius)
+
+    def calibrate(self, texts: TextBatch, num_documents: int) -> None:
+        """Warn of a quadratic search of many documents before it starts, with its expected time."""
+        if num_documents <= _MANY or self.radius < _MIN_QUADRATIC:
+            return
+        per_second = _COMPARISONS_PER_SECOND.get(instructions(), _COMPARISONS_WITH_OTHERS)
+        minutes = num_documents**2 / 2 / per_second / num_threads() / 60
+        warnings.warn(
+            f"simhash compares about {num_documents:,} documents with all kept ones: the search may take "
+            f"{minutes:,.0f} minutes on {num_threads()} threads, and four times as long for twice as many documents; "
+            "the default, minhash, grows in proportion to them",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Return fingerprints, `(n, words)`, and feature counts."""
