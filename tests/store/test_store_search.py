@@ -55,10 +55,9 @@ def _expected(
         far = np.asarray(nk.hamming(values, query, bits=source.recipe.bits)).reshape(-1)
         good = far <= source.radius
     else:
-        far = (values != query).sum(axis=1)
         bands, rows = source.banding.num_bands, source.banding.num_rows
-        same = (values == query)[:, : bands * rows].reshape(len(values), bands, rows).all(axis=2).any(axis=1)
-        good = same & (far <= source.recipe.num_perm - source.banding.min_matches)
+        far = bands - (values == query)[:, : bands * rows].reshape(len(values), bands, rows).all(axis=2).sum(axis=1)
+        good = far < bands
     order = [row for row in np.lexsort((np.arange(len(far)), far)).tolist() if good[row]]
     return [(names[row], int(far[row])) for row in order[:k]]
 

@@ -144,7 +144,9 @@ class TextSettings(KindSettings):
     @classmethod
     def from_config(cls, config: StoreConfig) -> TextSettings:
         """Build settings from a caller's arguments; the default of `verify` depends on the family and `text`."""
-        recipe = Recipe.of(config.recipe)  # type: ignore[arg-type]  # Other kinds of recipes are excluded.
+        # A radius is one of fingerprints.
+        is_default = config.recipe is None and config.radius is None
+        recipe = Recipe.of(None).with_family("minhash") if is_default else Recipe.of(config.recipe)  # type: ignore[arg-type]
         text, verify, recall, minhash = config.text, config.verify, config.recall, recipe.family == "minhash"
         if verify is None:
             verify = "jaccard" if text != "none" or config.has_texts else "signature" if minhash else "none"
