@@ -68,6 +68,12 @@ def arguments(description: str | None, *extra: tuple[str, dict[str, Any]]) -> ar
     return chosen
 
 
+def program() -> list[str]:
+    """Return the command `nearkin`, with the instructions that this process uses."""
+    limit = f"from nearkin import _core; _core.limit_instructions({_core.instructions()!r}); "
+    return [sys.executable, "-c", limit + "from nearkin.cli import main; main()"]
+
+
 # Corpora
 
 

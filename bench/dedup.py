@@ -41,8 +41,8 @@ SUBSET = 20_000
 COPIES = 0.18
 
 
-SUMMARY = ("recipe", "radius", "kept", "removed_by_reason", "clusters", "candidates", "verified")
-SUMMARY += ("verified_precision", "timings")
+SUMMARY = ("recipe", "num_bands", "num_rows", "radius", "kept", "removed_by_reason", "clusters", "candidates")
+SUMMARY += ("verified", "verified_precision", "timings")
 
 
 def bases(data: Path, count: int, rng: random.Random) -> list[str]:
@@ -164,17 +164,17 @@ LOOPS: dict[str, Callable[[list[str]], Iterator[int]]] = {
 }
 
 
-def run_nearkin(recipe: str) -> Callable[[Path, Path], dict[str, Any]]:
+def run_nearkin(*options: str) -> Callable[[Path, Path], dict[str, Any]]:
     """Run the command line: JSONL in, kept rows, clusters and summary out."""
 
     def run(corpus: Path, folder: Path) -> dict[str, Any]:
         out = folder / "out"
-        command = [Path(sys.executable).with_name("nearkin"), "dedup", corpus, "--out", out, "--id-column", "id"]
-        used = common.measure_command([*command, "--recipe", recipe, "--threads", "1"], folder)
+        command = [*common.program(), "dedup", corpus, "--out", out, "--id-column", "id", "--threads", "1"]
+        used = common.measure_command([*command, *options], folder)
         with (out / "kept.jsonl").open(encoding="utf-8") as lines:
             kept = [json.loads(line)["id"] for line in lines]
         summary = json.loads((out / "summary.json").read_text())
-        return {**used, "kept_rows": kept, "summary": {key: summary[key] for key in SUMMARY}}
+        return {**used, "kept_rows": kept, "summary": {key: summary.get(key) for key in SUMMARY}}
 
     return run
 
@@ -214,8 +214,8 @@ def in_loop(name: str, corpus: Path, result: Path) -> None:
 
 
 CANDIDATES: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
-    "nearkin": run_nearkin("default"),
-    "nearkin, counts as weights": run_nearkin("char:4|count|xxh3|simhash:128"),
+    "nearkin": run_nearkin(),
+    "nearkin --family simhash": run_nearkin("--family", "simhash"),
     "text-dedup minhash": run_text_dedup,
     **{name: run_loop(name) for name in LOOPS},
 }
