@@ -128,23 +128,21 @@ class TextModel(Model):
         return NEW
 
     def distance(self, text: str, other: str) -> int:
-        """Return the distance of fingerprints, or of signatures."""
-        recipe = self.settings.recipe
-        if recipe.family == "minhash":
-            left, right = nk.signature([text, other], recipe)
-            return int((left != right).sum())
-        left, right = nk.fingerprint([text, other], recipe)
-        return int(nk.hamming(left, right))
-
-    def is_candidate(self, text: str, other: str) -> bool:
-        """Return True within the radius; or if a band and enough values are equal."""
+        """Return the Hamming distance of fingerprints, or the number of bands that differ."""
         source = self.settings.source
         if isinstance(source, SimHashCandidates):
-            return self.distance(text, other) <= source.radius
+            left, right = nk.fingerprint([text, other], self.settings.recipe)
+            return int(nk.hamming(left, right))
         left, right = nk.signature([text, other], self.settings.recipe)
         bands, rows = source.banding.num_bands, source.banding.num_rows
-        shared = any((left[i * rows : (i + 1) * rows] == right[i * rows : (i + 1) * rows]).all() for i in range(bands))
-        return shared and int((left == right).sum()) >= source.banding.min_matches
+        return sum((left[i * rows : (i + 1) * rows] != right[i * rows : (i + 1) * rows]).any() for i in range(bands))
+
+    def is_candidate(self, text: str, other: str) -> bool:
+        """Return True within the radius, or if a band is equal."""
+        source, distance = self.settings.source, self.distance(text, other)
+        return (
+            distance <= source.radius if isinstance(source, SimHashCandidates) else distance < source.banding.num_bands
+        )
 
     def similarity(self, left: str, right: str) -> float:
         """Return the Jaccard similarity."""

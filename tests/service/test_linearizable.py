@@ -282,9 +282,8 @@ def text_of(content: str) -> str:
 
 
 def likeness_of(families: int, settings: StoreSettings) -> Likeness:
-    """Return the pairs of contents that match: fingerprints within the radius, Jaccard similarity at the threshold."""
+    """Return the pairs of contents that match: candidates of the family, Jaccard similarity at the threshold."""
     assert isinstance(settings, TextSettings)
-    assert isinstance(settings.source, SimHashCandidates)
     contents = [f"f{family} {variant}" for family in range(families) for variant in range(VARIANTS)]
     texts = [text_of(content) for content in contents]
     pairs = [
@@ -293,13 +292,23 @@ def likeness_of(families: int, settings: StoreSettings) -> Likeness:
         for first, other in itertools.permutations(range(VARIANTS), 2)
     ]
     left, right = (np.array(side, np.int64) for side in zip(*pairs, strict=True))
-    values = nk.fingerprint(texts, settings.recipe)
-    distances = np.asarray(nk.hamming(values[left], values[right])).tolist()
+    source = settings.source
+    if isinstance(source, SimHashCandidates):
+        values = nk.fingerprint(texts, settings.recipe)
+        distances, limit = np.asarray(nk.hamming(values[left], values[right])).tolist(), source.radius
+    else:
+        signatures, bands, rows = (
+            nk.signature(texts, settings.recipe),
+            source.banding.num_bands,
+            source.banding.num_rows,
+        )
+        differ = (signatures[left] != signatures[right])[:, : bands * rows].reshape(-1, bands, rows).any(axis=2)
+        distances, limit = differ.sum(axis=1).tolist(), bands - 1
     similarities = nk.similarity(texts, left, right, recipe=settings.recipe).tolist()
     return {
         (contents[first], contents[other]): (distance, similarity)
         for first, other, distance, similarity in zip(left, right, distances, similarities, strict=True)
-        if distance <= settings.source.radius and similarity >= settings.threshold
+        if distance <= limit and similarity >= settings.threshold
     }
 
 
@@ -433,11 +442,12 @@ def results_of_store(store: nk.Store, operation: Operation) -> tuple[Answer | st
     return tuple(Answer(name, match, far, None if np.isnan(like) else like) for name, match, far, like in rows)
 
 
-def test_the_model_equals_a_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recipe", [None, nk.Recipe()], ids=str)
+def test_the_model_equals_a_store(tmp_path: Path, recipe: nk.Recipe | None) -> None:
     """The model and a store have equal results for a sequential script."""
     script = Script(2, 2000)
     state: State = ()
-    with nk.Store.create(tmp_path / "pages.store", threshold=0.7, max_pending=100) as store:
+    with nk.Store.create(tmp_path / "pages.store", recipe, threshold=0.7, max_pending=100) as store:
         model = Model(likeness_of(Script.families(2000), store.settings))
         while script:
             operation = script.operation(0)

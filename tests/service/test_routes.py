@@ -96,9 +96,10 @@ def test_results_are_those_of_the_store(tmp_path: Path, form: str, ids: list[Any
     asyncio.run(main())
 
 
-def test_best_matches_and_documents(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recipe", [None, nk.Recipe()], ids=str)
+def test_best_matches_and_documents(tmp_path: Path, recipe: nk.Recipe | None) -> None:
     async def main() -> None:
-        async with asgi_client(tmp_path / "s", threshold=0.7) as service:
+        async with asgi_client(tmp_path / "s", recipe=recipe, threshold=0.7) as service:
             items = [{"id": name, "text": text, "columns": {"n": 1.5}} for name, text in zip(IDS, TEXTS, strict=True)]
             items[2].pop("columns")
             assert 200 == (await service.post("/v1/check-and-add", {"documents": items})).status
@@ -108,12 +109,14 @@ def test_best_matches_and_documents(tmp_path: Path) -> None:
                 assert [(match.id, match.distance, match.similarity, match.columns) for match in expected] == [
                     (match["id"], match["distance"], match["similarity"], match["columns"]) for match in best
                 ]
-                value = store.values(["a"])
-                hexadecimal = "".join(f"{int(word):016x}" for word in reversed(value[0]))
-                reply = await service.post("/v1/search?k=1", {"fingerprint": hexadecimal})
+                (value,) = store.values(["a"])
+                query: dict[str, Any] = {"signature": value.tolist()}
+                if recipe is not None:
+                    query = {"fingerprint": "".join(f"{int(word):016x}" for word in reversed(value))}
+                reply = await service.post("/v1/search?k=1", query)
                 assert reply.status == 200, reply
                 (hit,) = reply.json()["matches"]
-                assert (hit["id"], hit["distance"], hit["similarity"]) == ("a", 0, None)
+                assert (hit["id"], hit["distance"], hit["similarity"]) == ("a", 0, None if recipe else 1)
                 for name in IDS:
                     quoted = "".join(f"%{byte:02X}" for byte in name.encode())
                     match = (await service.get(f"/v1/documents/{quoted}?text=1")).json()
@@ -312,7 +315,9 @@ def test_stores_of_files_and_vectors(tmp_path: Path) -> None:
 def test_another_recipe_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
         async with asgi_client(tmp_path / "s") as service:
-            assert "other-recipe" == (await service.post("/v1/check?recipe=minhash", {"text": "x"})).slug
+            for other in ("default", "char:4%7Cbinary%7Cxxh3%7Cminhash:64"):
+                assert "other-recipe" == (await service.post(f"/v1/check?recipe={other}", {"text": "x"})).slug
+            assert 200 == (await service.post("/v1/check?recipe=minhash", {"text": "x"})).status
             assert "bad-request" == (await service.post("/v1/check?recipe=nonsense", {"text": "x"})).slug
             recipe = (await service.get("/v1/info")).json()["settings"]["recipe"].replace("|", "%7C")
             assert 200 == (await service.post(f"/v1/check?recipe={recipe}", {"text": "x"})).status
@@ -339,7 +344,7 @@ def test_another_recipe_is_refused(tmp_path: Path) -> None:
 )
 def test_query_parameters_are_checked(tmp_path: Path, path: str, said: str) -> None:
     async def main() -> None:
-        async with asgi_client(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s", recipe=nk.Recipe()) as service:
             if path.startswith("/v1/documents"):
                 reply = await service.get(path)
             else:
@@ -382,8 +387,8 @@ def _table(reply: Any) -> list[dict[str, Any]]:
         return list(reader.read_all().to_pylist())
 
 
-@pytest.mark.parametrize("recipe", [None, "minhash"])
-def test_search_and_ids_in_every_format(tmp_path: Path, recipe: str | None) -> None:
+@pytest.mark.parametrize("recipe", [None, "minhash", nk.Recipe()], ids=str)
+def test_search_and_ids_in_every_format(tmp_path: Path, recipe: nk.Recipe | str | None) -> None:
     async def main() -> None:
         async with asgi_client(tmp_path / "s", recipe=recipe, threshold=0.6) as service:
             items = [{"id": f"d{at}", "text": text, "columns": {"n": at}} for at, text in enumerate(TEXTS[:3])]
@@ -392,7 +397,7 @@ def test_search_and_ids_in_every_format(tmp_path: Path, recipe: str | None) -> N
                 values = store.values(["d0", "d2"])
                 expected = store.search(values, k=2)
                 checked = store.check(TEXTS[:2], k=2).matches or []
-            if recipe is None:
+            if isinstance(recipe, nk.Recipe):
                 name, written = "fingerprint", to_hex(values, 128)
                 column: Any = pa.array(written)
             else:
@@ -488,7 +493,7 @@ def test_accepted_arrow_bodies(tmp_path: Path) -> None:
 
 def test_messages_say_what_to_do(tmp_path: Path) -> None:
     async def main() -> None:
-        async with asgi_client(tmp_path / "s") as service:
+        async with asgi_client(tmp_path / "s", recipe=nk.Recipe()) as service:
             await service.post("/v1/add", {"id": 1, "text": "some words"})
             wrong: list[tuple[str, Any, str, str]] = [
                 ("check", {"txt": "x"}, "bad-request", "use id, text, columns"),

@@ -44,8 +44,8 @@ def stored(store: nk.Store) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("keep", ["first", "longest", "last"])
-@pytest.mark.parametrize("recipe", [None, "minhash"])
-def test_the_sink_equals_against_and_add(tmp_path: Path, recipe: str | None, keep: Any) -> None:
+@pytest.mark.parametrize("recipe", [None, "minhash", nk.Recipe()], ids=str)
+def test_the_sink_equals_against_and_add(tmp_path: Path, recipe: nk.Recipe | str | None, keep: Any) -> None:
     """The result is that of `against=store`, and the store is that of `add` for the kept documents."""
     with (
         store_with_documents(tmp_path / "a", recipe=recipe) as one,
@@ -168,7 +168,9 @@ def test_errors_add_nothing(tmp_path: Path) -> None:
     wrong: list[tuple[type[Exception], str, Callable[[nk.Store], object]]] = [
         (MismatchError, "threshold", lambda store: nk.dedup(NEW, store=store, threshold=0.81)),
         (MismatchError, "verify", lambda store: nk.dedup(NEW, store=store, verify="indel")),
-        (MismatchError, "recipe slot", lambda store: nk.dedup(NEW, store=store, recipe="char:9|count|xxh3|simhash:64")),
+        (MismatchError, "family", lambda store: nk.dedup(NEW, store=store, recipe="char:9|count|xxh3|simhash:64")),
+        (MismatchError, "recipe slot", lambda store: nk.dedup(NEW, store=store, recipe="char:9|minhash:64")),
+        (MismatchError, "how candidates", lambda store: nk.dedup(NEW, store=store, recall=0.95)),
         (ParameterError, "against", lambda store: nk.dedup(NEW, store=store, against=store)),
         (InputError, "that of another text", lambda store: nk.dedup(["a new one"], ["o3"], store=store)),
         (ParameterError, "kind", lambda store: nk.dedup(NEW, range(len(NEW)), store=store)),

@@ -27,6 +27,8 @@ from store_model import HANDLES, StoreMachine, TextModel, case_of, features, sam
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 TEXTS = st.one_of(
     st.lists(st.sampled_from(WORDS), min_size=3, max_size=9).map(" ".join),
+    # Near-duplicates of one another.
+    st.sampled_from(WORDS).map(lambda word: " ".join([*WORDS, word])),
     st.sampled_from(["", "!!", "x", "Der kurze Text", "一段短的文字", "a\0b"]),
 )
 NAMES = st.integers(0, 40).map("d{}".format)
@@ -103,15 +105,21 @@ def texts_of(count: int, seed: int) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("recipe", [None, "minhash"])
-def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_path: Path, recipe: str | None) -> None:
+@pytest.mark.parametrize(
+    ("recipe", "verify"),
+    [(None, None), ("minhash", None), (nk.Recipe(), None), (None, "signature"), ("minhash", "none")],
+    ids=str,
+)
+def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(
+    tmp_path: Path, recipe: nk.Recipe | str | None, verify: Any
+) -> None:
     """Survivors, representatives, distances, similarities and reasons equal those of `nk.dedup` in that order."""
     texts = texts_of(700, 3)
     names = [f"d{number}" for number in range(len(texts))]
-    result = nk.dedup(texts, names, recipe=recipe)
+    result = nk.dedup(texts, names, recipe=recipe, verify=verify)
     expected = {row["id"]: row for row in result.clusters.rows() if row["reason"] != "kept"}
     rng = np.random.default_rng(1)
-    store = nk.Store.create(tmp_path / "store", recipe, max_pending=64)
+    store = nk.Store.create(tmp_path / "store", recipe, verify=verify, max_pending=64)
     results = []
     start = 0
     while start < len(texts):
@@ -126,7 +134,7 @@ def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_pat
         if row["status"] != "new":
             one = expected[name]
             reference = (one["reason"], one["representative"], one["distance"], one["similarity"])
-            assert reference == tuple(row.values())
+            assert list(map(str, reference)) == list(map(str, row.values()))
     assert {frozenset(cluster) for cluster in store.clusters()} == clusters_of(result)
     store.close()
 
@@ -139,15 +147,19 @@ def clusters_of(result: nk.DedupResult) -> set[frozenset[str]]:
     return {frozenset(group) for group in groups.values()}
 
 
-def test_dedup_against_a_store_equals_dedup_against_its_kept_texts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recipe", [None, "minhash", nk.Recipe()], ids=str)
+def test_dedup_against_a_store_equals_dedup_against_its_kept_texts(
+    tmp_path: Path, recipe: nk.Recipe | str | None
+) -> None:
     """A store and a list of its kept texts give the same tables; nothing is added."""
     old, new = texts_of(300, 5), texts_of(300, 5)[100:] + texts_of(50, 6)
-    with nk.Store.create(tmp_path / "store", max_pending=64) as store:
+    with nk.Store.create(tmp_path / "store", recipe, max_pending=64) as store:
         status = store.check_and_add(old, [f"o{number}" for number in range(len(old))]).status
         kept = [number for number, name in enumerate(status) if name == "new"]
         results = nk.dedup(new, against=store)
         assert len(old) == len(store)
-    expected = nk.dedup(new, against=[old[row] for row in kept], against_ids=[f"o{row}" for row in kept])
+    names = [f"o{row}" for row in kept]
+    expected = nk.dedup(new, against=[old[row] for row in kept], against_ids=names, recipe=recipe)
     assert expected.kept == results.kept
     assert expected.clusters.columns == results.clusters.columns
     assert expected.pairs.columns == results.pairs.columns
@@ -157,9 +169,27 @@ def test_a_store_of_another_recipe_is_refused(tmp_path: Path) -> None:
     """The error names the first difference."""
     with nk.Store.create(tmp_path / "store") as store:
         with pytest.raises(MismatchError, match="recipe slot n differs"):
+            nk.dedup(["a text"], against=store, recipe="char:5|binary|xxh3|minhash:128:fast")
+        with pytest.raises(MismatchError, match="num_bands"):
+            nk.dedup(["a text"], against=store, threshold=0.5)
+        with pytest.raises(MismatchError, match=r"family differs: .*minhash:128:fast against .*simhash:128"):
+            nk.dedup(["a text"], against=store, recipe=nk.Recipe())
+    with nk.Store.create(tmp_path / "fingerprints", nk.Recipe()) as store:
+        with pytest.raises(MismatchError, match="recipe slot n differs"):
             nk.dedup(["a text"], against=store, recipe="char:5|binary|xxh3|simhash:128")
         with pytest.raises(MismatchError, match="radius"):
             nk.dedup(["a text"], against=store, threshold=0.5)
+
+
+def test_a_radius_selects_fingerprints(tmp_path: Path) -> None:
+    """Without it, a store has the signatures and the recall of `nk.dedup`."""
+    with nk.Store.create(tmp_path / "bands") as store:
+        assert "char:4|binary|xxh3|minhash:128:fast" == str(store.recipe)
+        assert 0.995 == store.settings.recall
+    with nk.Store.create(tmp_path / "radius", radius=30) as store:
+        assert (nk.Recipe(), 30) == (store.recipe, store.settings.radius)
+    with pytest.raises(ParameterError, match="radius=30 is not allowed; use None with minhash"):
+        nk.Store.create(tmp_path / "both", "minhash", radius=30)
 
 
 def test_row_numbers_stand_for_ids(tmp_path: Path) -> None:

@@ -12,7 +12,12 @@ from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.errors import MismatchError, ParameterError
 from nearkin.store.results import StoredMatch
 
-RECIPES = {"simhash": None, "narrow": "char:4|count|xxh3|simhash:64", "minhash": "minhash"}
+RECIPES = {
+    "default": None,
+    "simhash": nk.Recipe(),
+    "narrow": "char:4|count|xxh3|simhash:64",
+    "minhash": "char:4|binary|xxh3|minhash:64",
+}
 WORDS = [f"word{number}" for number in range(400)]
 
 
@@ -44,22 +49,24 @@ def test_search_is_brute_force(tmp_path: Path, recipe: str) -> None:
         for k in (1, 3, 100):
             for query, found in zip(queries, store.search(queries, k=k), strict=True):
                 expected = _expected(source, query, values, left, k)
-                assert expected == [(doc.id, doc.distance) for doc in found]
+                assert expected == [(doc.id, doc.distance, str(doc.similarity)) for doc in found]
                 assert all(doc.columns == {"n": int(str(doc.id)[1:])} for doc in found)
 
 
 def _expected(
     source: SimHashCandidates | MinHashCandidates, query: np.ndarray, values: np.ndarray, names: list[str], k: int
-) -> list[tuple[str, int]]:
+) -> list[tuple[str, int, str]]:
+    """Return ids, distances and similarities, which may be NaN, in words."""
     if isinstance(source, SimHashCandidates):
         far = np.asarray(nk.hamming(values, query, bits=source.recipe.bits)).reshape(-1)
-        good = far <= source.radius
+        good, rank, similarity = far <= source.radius, far, np.full(len(far), np.nan)
     else:
         bands, rows = source.banding.num_bands, source.banding.num_rows
         far = bands - (values == query)[:, : bands * rows].reshape(len(values), bands, rows).all(axis=2).sum(axis=1)
-        good = far < bands
-    order = [row for row in np.lexsort((np.arange(len(far)), far)).tolist() if good[row]]
-    return [(names[row], int(far[row])) for row in order[:k]]
+        rank = (values != query).sum(axis=1)
+        good, similarity = far < bands, 1 - rank / source.recipe.num_perm
+    order = [row for row in np.lexsort((np.arange(len(far)), rank)).tolist() if good[row]]
+    return [(names[row], int(far[row]), str(similarity[row])) for row in order[:k]]
 
 
 def test_search_of_digests_and_vectors_is_that_of_check(tmp_path: Path) -> None:
@@ -76,25 +83,26 @@ def test_search_of_digests_and_vectors_is_that_of_check(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_says_nothing_of_similarity(tmp_path: Path) -> None:
-    with nk.Store.create(tmp_path / "s") as store:
+    """A signature does."""
+    with nk.Store.create(tmp_path / "s", nk.Recipe()) as store:
         store.add(["a text of some length"], ["a"], columns={"source": ["web"]})
         ((found,),) = store.search(store.values(["a"]))
         assert (found.id, found.distance, found.columns) == ("a", 0, {"source": "web"})
         assert np.isnan(found.similarity)
-    with nk.Store.create(tmp_path / "m", "minhash") as store:
+    with nk.Store.create(tmp_path / "m") as store:
         store.add(["a text of some length"], ["a"])
         assert [[StoredMatch("a", 0, 1.0)]] == store.search(store.values(["a"]))
 
 
 def test_bad_searches(tmp_path: Path) -> None:
-    with nk.Store.create(tmp_path / "s") as store:
+    with nk.Store.create(tmp_path / "s", radius=30) as store:
         with pytest.raises(ParameterError, match="radius=99 is not allowed; use 0 to"):
             store.search(np.zeros((1, 2), np.uint64), radius=99)
         with pytest.raises(ParameterError, match=r"shape \(1, 3\)"):
             store.search(np.zeros((1, 3), np.uint64))
         with pytest.raises(ParameterError, match="k=0"):
             store.search(np.zeros((1, 2), np.uint64), k=0)
-    with nk.Store.create(tmp_path / "m", "minhash") as store:
+    with nk.Store.create(tmp_path / "m") as store:
         with pytest.raises(ParameterError, match="only fingerprints"):
             store.search(np.zeros((1, 128), np.uint32), radius=3)
         with pytest.raises(MismatchError, match="bits of a value"):

@@ -22,7 +22,7 @@ from store_model import features
 TEXTS = [*texts_of(260, 3), "", "!!", "x"]
 NAMES = [f"d{number}" for number in range(len(TEXTS))]
 HELD: dict[Id, str] = dict(zip(NAMES, TEXTS, strict=True))
-RECIPES = [None, "minhash", "word:2|log|xxh3|simhash:64"]
+RECIPES = [None, "minhash", nk.Recipe(), "word:2|log|xxh3|simhash:64"]
 
 
 def by_caller(ids: list[Id]) -> list[str]:
@@ -37,8 +37,10 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_results_equal_those_of_a_store_that_keeps_texts(tmp_path: Path, mode: str, recipe: str | None) -> None:
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_results_equal_those_of_a_store_that_keeps_texts(
+    tmp_path: Path, mode: str, recipe: nk.Recipe | str | None
+) -> None:
     """Through batches, segments, merges and restarts; the results name the verification."""
     options = MODES[mode]
     again = {"texts": options["texts"]} if "texts" in options else {}
@@ -78,8 +80,9 @@ def test_results_name_the_verification(tmp_path: Path) -> None:
     expected = {
         "features": ({"text": "features"}, "jaccard of the stored feature hashes"),
         "caller": (MODES["by the caller"], "jaccard of the texts' features, texts given by the caller"),
-        "nothing": ({"text": "none"}, "nothing: every candidate is a match"),
-        "signature": ({"text": "none", "recipe": "minhash"}, "equal values of signatures"),
+        "nothing": ({"text": "none", "recipe": nk.Recipe()}, "nothing: every candidate is a match"),
+        "signature": ({"text": "none"}, "equal values of signatures"),
+        "nothing by request": ({"text": "none", "verify": "none"}, "nothing: every candidate is a match"),
     }
     for name, (options, words) in expected.items():
         with nk.Store.create(tmp_path / name, **options) as store:

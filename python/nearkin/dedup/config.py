@@ -244,7 +244,7 @@ class DedupConfig(_ClusterOptions):
     >>> from nearkin.dedup.config import DedupConfig
     >>> config = DedupConfig.from_args(threshold=0.7, keep="longest")
     >>> config.verify, str(config.recipe), round(config.candidate_source.recall, 4)
-    ('jaccard', 'char:4|binary|xxh3|minhash:128:fast', 0.995)
+    ('jaccard', 'char:4|binary|xxh3|minhash:128:fast', 0.9959)
     """
 
     recipe: Recipe = option(

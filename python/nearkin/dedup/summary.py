@@ -62,6 +62,7 @@ class RunSummary(TypedDict, total=False):
     num_perm: int
     num_bands: int
     num_rows: int
+    background_similarity: float
     least_equal_values: int
     expected_recall: float | None
     expected_precision: float

@@ -302,17 +302,18 @@ class Store(DocumentStore):
         path : str or os.PathLike
             The folder, which must not exist.
         recipe : Recipe, nearkin.digests.ssdeep.DigestRecipe, nearkin.families.Family or str, optional
-            How a text becomes a fingerprint or a signature; None for the default. "ssdeep", or another recipe of
-            digests, creates a store of files; a fitted family creates a store of vectors.
+            How a text becomes a signature or a fingerprint; None is "minhash", MinHash bands, or with `radius` a
+            recipe of SimHash fingerprints. "ssdeep", or another recipe of digests, creates a store of files; a fitted
+            family creates a store of vectors.
         threshold : float, optional
             Smallest similarity of a match, inclusive, above 0 and up to 1 (default: 0.8). For files the smallest
             score, 1 to 100 (default: 80). For vectors the smallest cosine, with a family of the cosine.
         radius : int, optional
-            Largest Hamming distance of a candidate, inclusive, with simhash; None derives it. For vectors the largest
-            L2 or L1 distance of a match, with a family of that distance.
+            Largest Hamming distance of a candidate, inclusive, with simhash; None derives it from threshold and
+            recall. For vectors the largest L2 or L1 distance of a match, with a family of that distance.
         recall : float, optional
-            Required probability that a pair at the threshold is found, with minhash and for vectors (default: 0.95).
-            For codes 1 compares every vector.
+            Required probability that a pair at the threshold is found (default: 0.995; for vectors 0.95). The bands
+            of minhash follow from it, as does the radius of simhash. For codes of vectors 1 compares every vector.
         text : {"keep", "features", "none"}, default "keep"
             What the store keeps of the texts of new documents: the compressed texts; 64-bit hashes of their features,
             which suffice for exact Jaccard similarity and containment; or nothing.
@@ -611,7 +612,8 @@ class Store(DocumentStore):
     def search(self, values: Any, *, radius: int | None = None, k: int = 10) -> list[list[StoredMatch]]:
         """Return the kept documents nearest to existing fingerprints, signatures, digests or vectors.
 
-        Texts verify nothing here, so `search` may return more for a fingerprint than `check` does for its text.
+        Texts verify nothing here, so `search` may return more for a signature or a fingerprint than `check` does for
+        its text.
 
         Parameters
         ----------
@@ -625,8 +627,9 @@ class Store(DocumentStore):
         Returns
         -------
         list of lists of StoredMatch
-            Most similar first, ties in the order of addition. Similarities are those of `check`: the share of equal
-            values for signatures, scores for digests, cosines for vectors; NaN for fingerprints.
+            Most similar first, ties in the order of addition. Distances are those of `check`. The similarity is the
+            share of equal values for signatures, an estimate of the Jaccard similarity; NaN for fingerprints; that of
+            `check` for digests and vectors.
 
         Raises
         ------
@@ -641,24 +644,23 @@ class Store(DocumentStore):
             kind: Kind | None = "digests" if self._settings.noun == "file" else None
             return self.check(values, k=k, kind=kind).matches or []
         queries = read_queries(source.recipe, values)
-        if isinstance(source, SimHashCandidates):
-            num_values, max_distance = None, source.radius
-            if radius is not None:
-                allowed = f"0 to {max_distance}, the radius of the store"
-                max_distance = check_count("radius", radius, 0, max_distance, allowed)
-        else:
-            num_values = max_distance = source.recipe.num_perm
+        if isinstance(source, SimHashCandidates) and radius is not None:
+            radius = check_count("radius", radius, 0, source.radius, f"0 to {source.radius}, the radius of the store")
         with self._reading():
             lists = self._snapshot.range(0, 1 << 31).candidates(queries)
-            distances = source.distances(queries[lists.owners()], self._snapshot.values(lists.ordinals))
+            sides = queries[lists.owners()], self._snapshot.values(lists.ordinals)
+            distances = source.distances(*sides)
+            rank: NDArray[Any] = distances
+            # The distance of fingerprints is not a similarity.
+            similarities = np.full(len(distances), np.nan)
+            if isinstance(source, MinHashCandidates):
+                similarities = source.equal_shares(*sides)
+                rank = -similarities
             results: list[list[StoredMatch]] = []
             for first, last in pairwise(lists.offsets.tolist()):
-                rows, far = lists.ordinals[first:last], distances[first:last]
-                best = np.lexsort((rows, far))[:k]
-                best = best[far[best] <= max_distance]
-                # The distance of fingerprints is not a similarity.
-                similarities = 1 - far[best] / num_values if num_values else np.full(len(best), np.nan)
-                results.append(self._snapshot.matches(rows[best], far[best], similarities))
+                best = first + np.lexsort((lists.ordinals[first:last], rank[first:last]))[:k]
+                best = best if radius is None else best[distances[best] <= radius]
+                results.append(self._snapshot.matches(lists.ordinals[best], distances[best], similarities[best]))
             return results
 
     def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
@@ -1030,7 +1032,8 @@ class Store(DocumentStore):
         """
         own = self._settings.source
         if type(candidate_source) is not type(own):
-            raise mismatch("family", f"the store's {self.recipe}", type(candidate_source).__name__)
+            given = getattr(candidate_source, "recipe", type(candidate_source).__name__)
+            raise mismatch("family", f"the store's {self.recipe}", given)
         other: Any = candidate_source
         if isinstance(self.recipe, FrozenRecipe):
             self.recipe.check_same(other.recipe)

@@ -218,9 +218,18 @@ class MinHashCandidates:
         if not len(left):
             return np.zeros(0, np.int64)
         if not self.by_share:
-            return self.banding.num_bands - self._equal_bands(left, right).sum(axis=1)
+            return np.asarray(self.banding.num_bands - self._equal_bands(left, right).sum(axis=1))
+        return self._different_values(left, right)
+
+    def _different_values(self, left: Values, right: Values) -> NDArray[np.int64]:
         a, b = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
         return signature_differences(a, b, self.recipe.num_perm).astype(np.int64)
+
+    def equal_shares(self, left: Values, right: Values) -> NDArray[np.float64]:
+        """Return the shares of equal values of signatures, which estimate the Jaccard similarity."""
+        if not len(left):
+            return np.zeros(0)
+        return 1 - self._different_values(left, right) / self.recipe.num_perm
 
     def _equal_bands(self, left: Values, right: Values) -> NDArray[np.bool_]:
         """Return True for each row and band that both sides share, `(n, num_bands)`."""

@@ -89,7 +89,7 @@ class TextSettings(KindSettings):
     radius : int, optional
         Largest Hamming distance of a candidate; None derives it from threshold and recall. With simhash.
     recall : float, optional
-        Required probability that a pair at the threshold is found; None is 0.995 with simhash, 0.95 with minhash.
+        Required probability that a pair at the threshold is found; 0.995 for None.
     text : {"keep", "features", "none"}
         What the store keeps of the texts of new documents.
     verify : {"jaccard", "containment", "indel", "signature", "none"}
@@ -337,7 +337,7 @@ class FingerprintIndex(RowIndex[HammingIndex]):
 
 
 class SignatureIndex(RowIndex[BandIndex]):
-    """Signatures that share a band and enough values."""
+    """Signatures that share a band and, if they verify, enough values."""
 
     def __init__(self, source: MinHashCandidates, index: BandIndex) -> None:
         super().__init__(index)
@@ -348,7 +348,7 @@ class SignatureIndex(RowIndex[BandIndex]):
         self._index.add(rows, np.ascontiguousarray(values))
 
     def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
-        """Return everything that shares a band and enough values."""
+        """Return everything that shares a band and, if signatures verify, enough values."""
         hits = self._index.search(np.ascontiguousarray(values), self._source.share)
         similarity = 1 - hits.distances / self._source.recipe.num_perm if self._source.by_share else None
         return CandidateRows(_query_numbers(hits.offsets), np.asarray(hits.ids, np.int64), similarity)
