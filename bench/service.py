@@ -285,7 +285,7 @@ def build_store(folder: Path, recipe: str, count: int, data: Path) -> Path:
     aside = path.with_suffix(".part")
     shutil.rmtree(aside, ignore_errors=True)
     source, begin = store.documents(data), time.perf_counter()
-    with nk.Store.create(aside, None if recipe == "simhash" else recipe, threshold=store.THRESHOLD) as opened:
+    with nk.Store.create(aside, "default" if recipe == "simhash" else recipe, threshold=store.THRESHOLD) as opened:
         for start in range(0, count, 5000):
             end = min(start + 5000, count)
             names = [f"http://example.org/news/{number:010d}" for number in range(start, end)]

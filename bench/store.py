@@ -191,10 +191,10 @@ def measure_size(store: nk.Store, path: Path, existing: list[str]) -> dict[str, 
     }
 
 
-def measure_growth(recipe: str | None, sizes: list[int], data: Path, folder: Path) -> list[dict[str, Any]]:
+def measure_growth(family: str, sizes: list[int], data: Path, folder: Path) -> list[dict[str, Any]]:
     """Feed one store, and measure it at each size."""
-    path, source, rows = folder / (recipe or "simhash"), documents(data), []
-    store = nk.Store.create(path, recipe, threshold=THRESHOLD)
+    path, source, rows = folder / family, documents(data), []
+    store = nk.Store.create(path, "default" if family == "simhash" else family, threshold=THRESHOLD)
     count, last, length = 0, 0, 0
     recent: list[float] = []
     existing: list[str] = []
@@ -213,7 +213,7 @@ def measure_growth(recipe: str | None, sizes: list[int], data: Path, folder: Pat
             row |= {"cpu_us_per_document": 1e6 * sum(recent) / (count - last), "slowest_batch_ms": 1000 * max(recent)}
             row |= measure_size(store, path, existing[:QUERIES])
             rows.append(row)
-            print(json.dumps({"recipe": recipe or "simhash", **row}), flush=True)
+            print(json.dumps({"recipe": family, **row}), flush=True)
             recent, last = [], count
     store.close()
     return rows
@@ -254,7 +254,7 @@ def measure_base(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         results["sync_seconds"] = sync_time(folder)
-        cpu, wall, result = common.timed(lambda: nk.dedup(texts, ids, threshold=THRESHOLD))
+        cpu, wall, result = common.timed(lambda: nk.dedup(texts, ids, recipe="minhash", threshold=THRESHOLD))
         results["dedup"] = rates(len(texts), cpu, wall)
         for call in ("check_and_add", "add"):
             cpu, wall, status = common.timed(lambda call=call: feed(folder / call, call, texts, ids))
@@ -301,8 +301,7 @@ def main() -> None:
         results: dict[str, Any] = {}
         for name in ("simhash", "minhash") if options.recipe is None else (options.recipe,):
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-                recipe = None if name == "simhash" else name
-                results[name] = measure_growth(recipe, sizes, options.data, Path(folder))
+                results[name] = measure_growth(name, sizes, options.data, Path(folder))
             results = common.merge_last("store-growth", "results", results)
             common.save("store-growth", {"results": results}, versions=common.versions())
         report(common.latest("store-growth"))

@@ -47,6 +47,20 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("options", "recipe"),
+    [
+        ((), "char:4|binary|xxh3|minhash:128:fast"),
+        (("--radius", "20"), "char:4|binary|xxh3|simhash:128"),
+        (("--bits", "64"), "char:4|binary|xxh3|simhash:64"),
+        (("--recipe", "default"), "char:4|binary|xxh3|simhash:128"),
+    ],
+)
+def test_create_has_the_default_of_the_store(tmp_path: Path, options: tuple[str, ...], recipe: str) -> None:
+    made = run("store", "create", str(tmp_path / "s"), *options, "--json")
+    assert recipe == json.loads(made.out)["recipe"]
+
+
 def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
     """`add` prints id, status, match, distance and similarity; a second run finds all ids known."""
     path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
@@ -132,9 +146,14 @@ def test_dedup_against_a_store_takes_its_recipe_and_threshold(store: Path, tmp_p
     assert ["y"] == kept
     cluster = json.loads((tmp_path / "out" / "clusters.jsonl").read_text().splitlines()[0])
     assert ("x", "a", "same-letters-old") == (cluster["id"], cluster["representative"], cluster["reason"])
-    refused = run(*arguments, "--out", str(tmp_path / "other"), "--bits", "64")
-    assert 2 == refused.code
-    assert "recipe slot bits differs" in refused.err
+    for options, message in (
+        (("--bits", "64"), "family differs"),
+        (("--family", "minhash:64"), "recipe slot num_perm differs"),
+        (("--recall", "0.95"), "how candidates are found differs"),
+    ):
+        refused = run(*arguments, "--out", str(tmp_path / "other"), *options)
+        assert 2 == refused.code
+        assert message in refused.err
 
 
 def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:

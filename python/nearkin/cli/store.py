@@ -111,7 +111,7 @@ def create(
     Examples
     --------
     nearkin store create pages.store
-    nearkin store create pages.store --recipe minhash --recall 0.98 --threshold 0.7
+    nearkin store create pages.store --threshold 0.7 --recall 0.999
     nearkin store create files.store --recipe ssdeep --threshold 70
     """
     from nearkin.store.kinds import is_digest_recipe
@@ -121,7 +121,8 @@ def create(
     of_files = is_digest_recipe(recipe)
     if of_files and bits is not None:
         raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
-    parsed = recipe if of_files else parse_recipe(recipe, bits)
+    is_default = recipe is None and bits is None
+    parsed = recipe if of_files or is_default else parse_recipe(recipe, bits)
     with Store.create(folder, parsed, text=text, **matching) as store:  # type: ignore[arg-type]  # The call checks it.
         _report(store, {}, as_json=as_json, quiet=quiet)
 
