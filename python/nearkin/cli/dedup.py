@@ -64,11 +64,11 @@ def dedup(job: Job) -> None:
     """Keep one document of each group of near-duplicates, and report which were removed and why.
 
     DIR/kept.* contains the kept documents, in the format and order of the input; DIR/clusters.* the kept document, the
-    reason, the distance in bits and the similarity for each document of a group; DIR/pairs.* the links;
+    reason, the distance and the similarity for each document of a group; DIR/pairs.* the links;
     DIR/summary.json counts and timings.
 
-    The default threshold is 0.8, or a score of 80 with --family ssdeep. The radius follows from the threshold; --recall
-    is the recall at the threshold. With a store, its recipe, threshold and verification are the defaults.
+    The default threshold is 0.8, or a score of 80 with --family ssdeep. The bands follow from the threshold and the
+    --recall at the threshold. With a store, its recipe, threshold and verification are the defaults.
 
     With --unit, parts of documents are compared. DIR/kept.* contains the documents without the parts that earlier
     documents have, DIR/passages.* the positions of these parts, DIR/documents.* their share of each document.
