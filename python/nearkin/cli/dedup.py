@@ -116,7 +116,7 @@ def pairs(
     inputs: Inputs,
     reading: CorpusOptions,
     matching: Annotated[
-        Options, OptionsOf(DedupConfig, "threshold", "radius", "recall", "measure", "verify", "differ")
+        Options, OptionsOf(DedupConfig, "threshold", "radius", "recall", "bands", "measure", "verify", "differ")
     ],
     recipe: RecipeOption = None,
     bits: Bits = None,
@@ -125,7 +125,8 @@ def pairs(
 ) -> None:
     """Print all pairs of near-duplicates, with exact copies: left, right, distance, similarity, separated by tabs.
 
-    n equal texts make n (n - 1) / 2 pairs. The default threshold is 0.8, and the radius follows from it.
+    n equal texts make n (n - 1) / 2 pairs. The default threshold is 0.8. Candidates share a MinHash band, or are within
+    a --radius of fingerprints.
 
     Examples
     --------
@@ -134,7 +135,8 @@ def pairs(
     from nearkin.dedup.texts import dedup as dedup_texts
 
     with reading.read(inputs) as corpus, progress_bars(quiet=quiet) as progress:
-        result = dedup_texts(corpus, recipe=parse_recipe(recipe, bits), links="all", progress=progress, **matching)
+        parsed = None if (recipe, bits) == (None, None) else parse_recipe(recipe, bits)
+        result = dedup_texts(corpus, recipe=parsed, links="all", progress=progress, **matching)
     for row in result.pairs.with_copies():
         # NaN stands for a similarity that was not computed.
         similarity = None if row["similarity"] != row["similarity"] else row["similarity"]

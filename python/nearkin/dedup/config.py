@@ -327,9 +327,10 @@ class DedupConfig(_ClusterOptions):
         self._set(max_comparisons=check_count("max_comparisons", self.max_comparisons, 1, _MAX_COUNT, "1 or more"))
         self._resolve_measure()
         self._set(differ=() if self.differ is None else parse_differ(self.differ))
+        recipe: Recipe | None = self.recipe
         # A radius is one of fingerprints.
-        adaptive = self.recipe is None and self.radius is None
-        self._set(recipe=_default_recipe() if adaptive else Recipe.of(self.recipe))
+        adaptive = recipe is None and self.radius is None
+        self._set(recipe=_default_recipe() if adaptive else Recipe.of(recipe))
         self._set(bands=None if self.bands is None else parse_bands(self.bands))
         self._check_choices(verify=Verify, featureless=Featureless, cluster=ClusterRule, links=ListedLinks)
         self._set(order=parse_keep(self.keep))
@@ -337,6 +338,8 @@ class DedupConfig(_ClusterOptions):
         if self.verify == "signature" and self.recipe.family != "minhash":
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
         self._set(candidate_source=self._build_source(adaptive), comparison=None)
+        if isinstance(self.candidate_source, MinHashCandidates):
+            self._set(recipe=self.candidate_source.recipe)
         if self.verify != "signature" and self.verify != "none":
             self._set(comparison=TextMeasure(self.recipe, self.verify, self.differ))
         elif self.differ:
@@ -372,7 +375,7 @@ class DedupConfig(_ClusterOptions):
         if args.get("measure") == "containment":
             allowed = "texts in against: a store finds documents by hashes that have no recall for containment"
             raise bad_parameter("measure", "'containment'", allowed)
-        if "radius" not in args and "recall" not in args:
+        if not {"radius", "recall", "bands"} & args.keys():
             args |= {"radius": settings.radius, "recall": settings.recall}
         args.setdefault("verify", args.get("measure", settings.verify))
         for name in ("recipe", "threshold", "differ", "featureless"):

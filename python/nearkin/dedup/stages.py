@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
-from nearkin.dedup.candidates import Ordinals
+from nearkin.dedup.candidates import MinHashCandidates, Ordinals
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.config import AnyDedupConfig, Featureless
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
@@ -242,11 +242,14 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
     # Without a comparison of features, equal features are not detected.
     compared = config.comparison is not None
     reasons = [reason for reason in REASONS[1:] if compared or not reason.startswith("same-letters")]
-    family, warnings = summarize_family(config.candidate_source.summary(), config.verify)
+    source = config.candidate_source
+    family, warnings = summarize_family(source.summary(), config.verify)
+    # The number of values may follow from the documents.
+    recipe = source.recipe if isinstance(source, MinHashCandidates) else config.recipe
     summary: Summary = {
         "version": __version__,
-        "recipe": str(config.candidate_source.recipe),
-        "recipe_digest": config.candidate_source.recipe.digest,
+        "recipe": str(recipe),
+        "recipe_digest": recipe.digest,
         "threshold": config.threshold,
         **family,
         "verify": config.verify,
