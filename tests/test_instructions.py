@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -51,10 +52,10 @@ def results() -> list[bytes]:
         found = index.search(queries[:, 0] if width == 64 else queries, radius=radius)
         bits.append(found.ids.tobytes() + found.distances.tobytes())
     vectors = rng.standard_normal((2000, 48)).astype(np.float32)
-    for options in ({"filter": "codes"}, {"filter": "partitions"}):
-        lsh = nk.LSHIndex(
-            nk.families.Hyperplane(None, orthogonal="hadamard", seed=1), metric="l2", rank="estimate", **options
-        )
+    filters: tuple[Literal["codes", "partitions"], ...] = ("codes", "partitions")
+    for filter_ in filters:
+        family = nk.families.Hyperplane(None, orthogonal="hadamard", seed=1)
+        lsh = nk.LSHIndex(family, metric="l2", rank="estimate", filter=filter_)
         nearest = lsh.fit(vectors).nearest(vectors[:20], k=5)
         bits.append(nearest.ids.tobytes() + nearest.distances.tobytes())
     return bits

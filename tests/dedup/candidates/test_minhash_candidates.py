@@ -130,7 +130,7 @@ def test_given_bands_are_used() -> None:
         ({"bands": "2x8", "radius": 3}, "None with simhash"),
     ):
         with pytest.raises(ParameterError, match=message):
-            nk.dedup(texts, **options)  # type: ignore[call-overload]
+            nk.dedup(texts, **options)
 
 
 # Deduplication
