@@ -208,11 +208,16 @@ def hash_corpus(
     return hasher.finish(id_column, {**read, **(columns or {})}, corpus.texts)
 
 
+def _is_on_disk(corpus: Corpus) -> bool:
+    """Return True if all inputs are files, neither pipes nor remote."""
+    return all(path.is_file() for path in corpus.paths)
+
+
 def _estimate_count(corpus: Corpus, read: int) -> int:
     """Return the estimated number of texts of a corpus of which `read` were read; 10,000,000 if its size is unknown."""
     if corpus.format == "files":
         return len(corpus.paths)
-    if not corpus.bytes_read or not all(path.is_file() for path in corpus.paths):
+    if not corpus.bytes_read or not _is_on_disk(corpus):
         return 10_000_000
     size = sum(path.stat().st_size for path in corpus.paths)
     return max(read, size * read // corpus.bytes_read)
@@ -232,7 +237,7 @@ def byte_reporter(corpus: Corpus, report: Progress) -> Callable[..., None]:
         To call after each batch, and with `ended=True` after the last one.
     """
     size = 0
-    if corpus.format != "files" and all(path.is_file() for path in corpus.paths):
+    if corpus.format != "files" and _is_on_disk(corpus):
         size = sum(path.stat().st_size for path in corpus.paths)
 
     def report_bytes(*, ended: bool = False) -> None:

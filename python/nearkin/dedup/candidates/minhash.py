@@ -22,12 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import byte_hashes, signature_differences
+from nearkin._core import BandCore, byte_hashes, signature_differences
 from nearkin.dedup.candidates.base import (
     CandidateBatch,
     CandidateLists,
@@ -45,7 +46,6 @@ from nearkin.dedup.spill import SpillPolicy, release
 from nearkin.dedup.summary import Summary
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import check_minhash
-from nearkin.index.bands import BandIndex
 from nearkin.recipe import Recipe
 from nearkin.text.batches import first_texts
 from nearkin.theory import Banding, banding_probability, choose_bands
@@ -113,18 +113,19 @@ class MinHashCandidates:
         keys: bool = False,
         adaptive: bool = False,
     ) -> None:
-        check_minhash(recipe)
+        if recipe.family != "minhash":
+            check_minhash(recipe)
         self.threshold, self.by_share, self.keys = threshold, by_share, keys
         self._requested = RECALL if recall is None else recall
         self._adaptive = adaptive and bands is None
         self.background: float | None = None
         if bands is None:
             try:
-                banding = choose_bands(threshold, self._requested, recipe.num_perm)
+                banding = _choose_bands(threshold, self._requested, recipe.num_perm)
             except ParameterError:
                 if not adaptive:
                     raise
-                banding = choose_bands(threshold, self._requested, MAX_VALUES)
+                banding = _choose_bands(threshold, self._requested, MAX_VALUES)
         else:
             values = bands[0] * bands[1]
             if values > (MAX_VALUES if adaptive else recipe.num_perm):
@@ -137,13 +138,9 @@ class MinHashCandidates:
         """Use these bands, with as many values as they need; every pair that shares a band is a candidate."""
         bands, rows = banding.num_bands, banding.num_rows
         self.recipe = recipe if bands * rows <= recipe.num_perm else recipe.with_(num_perm=bands * rows)
-        recall = banding_probability(self.threshold, bands, rows)
-        self.banding = banding = replace(banding, min_matches=rows, recall=recall)
-        # As an index sees documents: keys are signatures with one row per band.
-        self._index_recipe, self._index_banding = self.recipe, banding
-        if self.keys:
-            self._index_recipe = self.recipe.with_(num_perm=banding.num_bands, value_bits=64)
-            self._index_banding = replace(banding, num_rows=1, min_matches=1)
+        self.banding = _without_minimum(self.threshold, banding)
+        # Keys are signatures with one row per band.
+        self._num_values, self._rows = (bands, 1) if self.keys else (self.recipe.num_perm, rows)
 
     def calibrate(self, texts: TextBatch, num_documents: int) -> None:
         """Choose the bands for documents like these, unless they were given.
@@ -180,15 +177,13 @@ class MinHashCandidates:
     @property
     def share(self) -> float:
         """Smallest share of equal values, or keys, of a candidate."""
-        if self.by_share:
-            return self.threshold
-        return self._index_banding.min_matches / self._index_recipe.num_perm
+        return self.threshold if self.by_share else self._rows / self._num_values
 
     @property
     def min_equal_values(self) -> int:
         """Smallest number of equal values, or keys, of a candidate."""
         # A share that equals the bound counts, whatever the last bit of the product is.
-        return math.ceil(self.share * self._index_recipe.num_perm - 1e-9)
+        return math.ceil(self.share * self._num_values - 1e-9)
 
     @property
     def recall(self) -> float:
@@ -201,9 +196,10 @@ class MinHashCandidates:
         signatures = values.reshape(-1, self.recipe.num_perm)
         return (band_keys(signatures, self.banding) if self.keys else signatures), counts
 
-    def new_index(self) -> BandIndex:
-        """Return an empty index of keys or signatures."""
-        return BandIndex.from_banding(self._index_banding, self._index_recipe)
+    def new_index(self) -> BandCore:
+        """Return an empty index of keys or signatures, without the checks of `BandIndex`."""
+        value_bits = 64 if self.keys else self.recipe.value_bits
+        return BandCore(self._num_values, self.banding.num_bands, self._rows, value_bits)
 
     def search(self, values: Values | OrderedValues) -> CandidateSearch:
         """Return an empty search over signatures."""
@@ -233,7 +229,7 @@ class MinHashCandidates:
 
     def _equal_bands(self, left: Values, right: Values) -> NDArray[np.bool_]:
         """Return True for each row and band that both sides share, `(n, num_bands)`."""
-        bands, rows = self._index_banding.num_bands, self._index_banding.num_rows
+        bands, rows = self.banding.num_bands, self._rows
         equal = left[:, : bands * rows] == right[:, : bands * rows]
         return np.asarray(equal.reshape(-1, bands, rows).all(axis=2))
 
@@ -241,11 +237,11 @@ class MinHashCandidates:
         """Return the shares of equal values, or NaN if they do not verify."""
         if not self.by_share:
             return np.full(len(left), np.nan)
-        return 1 - self.distances(left, right) / self._index_recipe.num_perm
+        return 1 - self.distances(left, right) / self._num_values
 
     def match_similarity(self, distances: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return the similarities of candidates at these distances; None if the family does not verify."""
-        return 1 - distances / self._index_recipe.num_perm if self.by_share else None
+        return 1 - distances / self._num_values if self.by_share else None
 
     def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
         """Return True for rows that share a band and, if they verify, agree in enough values."""
@@ -268,6 +264,18 @@ class MinHashCandidates:
         if self.background is not None:
             summary["background_similarity"] = self.background
         return {**summary, "expected_recall": self.recall, "expected_precision": self.banding.precision}
+
+
+@lru_cache(typed=True)
+def _choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
+    return choose_bands(threshold, recall, num_perm)
+
+
+@lru_cache(typed=True)
+def _without_minimum(threshold: float, banding: Banding) -> Banding:
+    """Return bands of which every shared one makes a candidate."""
+    recall = banding_probability(threshold, banding.num_bands, banding.num_rows)
+    return replace(banding, min_matches=banding.num_rows, recall=recall)
 
 
 def band_keys(signatures: Values, banding: Banding) -> NDArray[np.uint64]:
@@ -298,12 +306,12 @@ class BandSearch:
     def add(self, ordinals: Ordinals) -> None:
         """Add these signatures to the index."""
         if len(ordinals):
-            self._index.add(ordinals, self._values[ordinals])
+            self._index.add(np.ascontiguousarray(ordinals, np.int64), _flat(self._values[ordinals]), "error")
 
     def find(self, values: Values) -> CandidateLists:
         """Return the added signatures that share a band."""
-        hits = self._index.search(values, self._source.share)
-        return CandidateLists.of_hits(hits.offsets, hits.ids, self._source.match_similarity(hits.distances))
+        offsets, ids, distances = self._index.search(_flat(values), self._source.min_equal_values)
+        return CandidateLists.of_hits(offsets, np.asarray(ids, np.int64), self._source.match_similarity(distances))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the pairs of the batch that share a band."""
@@ -318,14 +326,17 @@ def _band_pairs(source: MinHashCandidates, values: Values) -> CandidatePairs:
     """Return the candidate pairs among signatures, by row."""
     index = source.new_index()
     if len(values):
-        index.add(None, values)
+        index.add(None, _flat(values), "error")
     return _index_pairs(source, index)
 
 
-def _index_pairs(source: MinHashCandidates, index: BandIndex) -> CandidatePairs:
-    pairs = index.pairs(source.share)
-    left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
-    return CandidatePairs(left, right, source.match_similarity(pairs.distances))
+def _index_pairs(source: MinHashCandidates, index: BandCore) -> CandidatePairs:
+    left, right, distances = index.pairs(source.min_equal_values, 0, 1 << 32)
+    return CandidatePairs(np.asarray(left, np.int64), np.asarray(right, np.int64), source.match_similarity(distances))
+
+
+def _flat(values: Values) -> Values:
+    return np.ascontiguousarray(values).reshape(-1)
 
 
 class Buckets:

@@ -341,17 +341,18 @@ class SignatureIndex(RowIndex[BandIndex]):
 
     def __init__(self, source: MinHashCandidates, index: BandIndex) -> None:
         super().__init__(index)
-        self._source = source
+        self._core, self._source = index._core, source
 
     def add(self, rows: Ordinals, values: Values) -> None:
         """Add signatures, `(n, num_perm)`."""
-        self._index.add(rows, np.ascontiguousarray(values))
+        self._core.add(np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values).reshape(-1), "error")
 
     def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
         """Return everything that shares a band and, if signatures verify, enough values."""
-        hits = self._index.search(np.ascontiguousarray(values), self._source.share)
-        similarity = 1 - hits.distances / self._source.recipe.num_perm if self._source.by_share else None
-        return CandidateRows(_query_numbers(hits.offsets), np.asarray(hits.ids, np.int64), similarity)
+        queries = np.ascontiguousarray(values).reshape(-1)
+        offsets, rows, distances = self._core.search(queries, self._source.min_equal_values)
+        similarity = 1 - distances / self._source.recipe.num_perm if self._source.by_share else None
+        return CandidateRows(_query_numbers(offsets), np.asarray(rows, np.int64), similarity)
 
 
 def check_texts(items: object, kind: object) -> None:
