@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from nearkin._core import LshCore, components, deviations_of_recall
+from nearkin._core import LshCore, components, deviations_of_recall, instructions
 from nearkin.errors import NotFittedError, bad_parameter, check_choice, check_count, check_regular, damaged
 from nearkin.families.base import Family, deserialize, family_from_description
 from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
@@ -792,9 +792,10 @@ class LSHIndex(Index[Vectors, float]):
         -------
         dict
             `vectors` (their number), `dimension`, `type`, `metric`, `ids` (their kind), `family`, `filter` and its
-            settings, `why` (the reason for the filter), `bytes_filter`, `bytes_vectors`, `bytes_ids`; for buckets
-            `buckets` (mean per table), `largest_bucket` (a power of two above its size), `bucket_sizes` (the number of
-            buckets of all tables with 1, 2 to 3, 4 to 7, ... rows); for estimates `guaranteed_recall` of the codes and
+            settings, `instructions` (the set in use), `why` (the reason for the filter), `bytes_filter`,
+            `bytes_vectors`, `bytes_ids`; for buckets `buckets` (mean per table), `largest_bucket` (a power of two above
+            its size), `bucket_sizes` (the number of buckets of all tables with 1, 2 to 3, 4 to 7, ... rows); for
+            estimates `guaranteed_recall` of the codes and
             `deviations` of the bound; `chosen`, names of the settings that were chosen automatically; and `tuning`,
             what `tune` expected and measured, or None.
         """
@@ -808,6 +809,7 @@ class LSHIndex(Index[Vectors, float]):
             "ids": ids,
             "family": str(self.family_),
             "filter": settings.filter,
+            "instructions": instructions(),
             "why": explain_filter(self.params, settings, len(self) * -(-self.family_.num_hashes // 64)),
             "bytes_filter": bytes_filter,
             "bytes_vectors": bytes_vectors,
