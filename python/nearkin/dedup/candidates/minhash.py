@@ -473,6 +473,11 @@ class BucketSearch(StaticSearch):
         for owner, other in self._buckets.members(ordinals):
             for start in range(0, len(owner), _PAIRS):
                 chunk = slice(start, start + _PAIRS)
+                if self._source.keys:
+                    # A bucket is an equal key.
+                    owners.append(owner[chunk])
+                    others.append(other[chunk])
+                    continue
                 sides = self._values[ordinals[owner[chunk]]], self._values[other[chunk]]
                 near = self._source.are_candidates(*sides)
                 owners.append(owner[chunk][near])
