@@ -21,7 +21,8 @@ _TYPES = {
     "float": r"(?:[-+]|%2B)?(?:\d+\.?\d*|\.\d+)(?:[eE](?:[-+]|%2B)?\d+)?",
     "hex": r"(?:[-+]|%2B)?(?:0[xX])?[0-9a-fA-F-]+",
     "uuid": r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
-    "ip": rf"(?:[0-9a-fA-F.:/]|{_ESCAPE})+",
+    # With a port, a prefix, or the zone of an interface, which has letters.
+    "ip": rf"(?:[0-9A-Za-z.:/_-]|{_ESCAPE})+",
     "mac": r"[0-9a-fA-F]{2}(?:(?:[:-]|%3A)[0-9a-fA-F]{2}){5}",
     "email": rf"(?:[0-9A-Za-z._~$+!*'=&-]|{_ESCAPE})+(?:@|%40)(?:[0-9A-Za-z._-]|{_ESCAPE})+",
     "date": r"\d{1,4}(?:[-./]|%2F)\d{1,2}(?:[-./]|%2F)\d{1,4}",

@@ -10,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import nearkin as nk
 from definitions import check_search, equal_values, near_duplicates, same, shares_band
@@ -111,6 +112,16 @@ def test_bands_follow_the_number_and_the_background_of_documents() -> None:
     # The first texts of a run decide for all of them.
     source.calibrate(draw_pages(300, 0.0), 10**6)
     assert chosen[-1] == source.banding.num_rows
+
+
+def test_engines_drop_pairs_that_are_hardly_at_the_threshold() -> None:
+    """The smallest number of equal values is missed with probability 1e-4 or less, one more with a larger one."""
+    for threshold in (0.5, 0.8, 0.95):
+        source = MinHashCandidates(nk.Recipe().with_family("minhash"), threshold)
+        least = source.likely_equal_values
+        missed = binom.cdf(np.array([least - 1, least]), 128, threshold)
+        assert missed[0] <= 1e-4 < missed[1]
+    assert 128 == MinHashCandidates(nk.Recipe().with_family("minhash"), 1.0).likely_equal_values
 
 
 def test_given_bands_are_used() -> None:

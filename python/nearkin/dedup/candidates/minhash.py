@@ -50,6 +50,7 @@ from nearkin.recipe import Recipe
 from nearkin.text.batches import first_texts
 from nearkin.theory import Banding, banding_probability, choose_bands
 from nearkin.theory.banding import fixed_bands
+from nearkin.theory.laws import binomial_probability
 
 RECALL = 0.995
 """Default recall at the threshold."""
@@ -186,6 +187,19 @@ class MinHashCandidates:
         return math.ceil(self.share * self._num_values - 1e-9)
 
     @property
+    def likely_equal_values(self) -> int:
+        """Number of equal values that signatures of a pair at the threshold reach, except with probability 1e-4.
+
+        An engine drops candidates with fewer before it reads their texts.
+        """
+        n, missed, equal = self.recipe.num_perm, 0.0, 0
+        if self.threshold == 1:
+            return n
+        while equal < n and (missed := missed + binomial_probability(n, equal, self.threshold)) <= 1e-4:
+            equal += 1
+        return max(equal, self.min_equal_values)
+
+    @property
     def recall(self) -> float:
         """Probability of finding a pair at the threshold."""
         return self.banding.recall
@@ -249,6 +263,12 @@ class MinHashCandidates:
         if self.by_share:
             equal &= self.distances(left, right) <= self.recipe.num_perm - self.min_equal_values
         return np.asarray(equal)
+
+    def are_likely(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Return True for rows of signatures that agree in `likely_equal_values` or more."""
+        if not len(left):
+            return np.zeros(0, bool)
+        return np.asarray(self.recipe.num_perm - self._different_values(left, right) >= self.likely_equal_values)
 
     def band_keys(self, values: Values) -> NDArray[np.int64]:
         """Return the keys of the bands of each row of keys or signatures, `(n, num_bands)`."""
