@@ -285,6 +285,7 @@ def measure_top(section: Section) -> None:
     tasks: dict[str, tuple[str, int, Callable[[int], Any]]] = {
         "random64": ("64 bits, random", 10 * million, lambda n: random_codes(64, n, 3)),
         "text64": ("64 bits, SimHash of text windows", 10 * million, lambda n: text_codes(data, n, 64)),
+        "random128": ("128 bits, random", million, lambda n: random_codes(128, n, 3)),
         "random256": ("256 bits, random", million, lambda n: random_codes(256, n, 3)),
         "text256": ("256 bits, SimHash of text windows", million, lambda n: text_codes(data, n, 256)),
     }
@@ -323,7 +324,7 @@ def measure_top_task(section: Section, title: str, codes: Any) -> None:
     section.add(task, "nearkin", qps=500 / seconds, **figures)
     section.add(task, "nearkin, scan", qps=500 / scanned, recall=1.0)
     packed, batch = to_bytes(codes, bits), to_bytes(queries, bits)
-    flat, mih = add_all(faiss.IndexBinaryFlat(bits), packed), pynear.MIHBinaryIndex(m=4 if bits == 64 else 16)
+    flat, mih = add_all(faiss.IndexBinaryFlat(bits), packed), pynear.MIHBinaryIndex(m=bits // 16)
     build, _ = median_cpu(lambda: mih.set(packed), 1)
     radius, hamming = int(np.ceil(last)), MetricKind.Hamming
     peers: dict[str, tuple[int, Callable[[Any], Any]]] = {

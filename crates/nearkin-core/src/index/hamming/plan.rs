@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! scan    n * (SCAN * words of the tested prefix + READ * words / queries of the batch)
-//! tables  sum over tables i of probes_i * (PROBE + ENTRY * words * n / 2^p_i)    (`blocks`)
-//! batch   sum over tables i of probes_i * (BATCH_PROBE + BATCH_ENTRY * words * n / 2^p_i) + STREAM * bytes_i / queries
+//! tables  sum over tables i of probes_i * (PROBE + ENTRY * words * n / 2^p_i) + TABLE / queries    (`blocks`)
+//! batch   sum over tables i of probes_i * (BATCH_PROBE + BATCH_ENTRY * words * n / 2^p_i)
+//!         + (TABLE + STREAM * bytes_i) / queries
 //! build   sum over tables i of n * (words + 1) * BUILD * (1 + max(0, p_i - 18))
 //! ```
 //!

@@ -16,6 +16,8 @@ const ENTRY: f64 = 0.7;
 /// Nanoseconds to count one entry by its slot number (measured likewise).
 const FAR_ENTRY: f64 = 12.0;
 
+/// Nanoseconds to prepare a table for a call, whatever the number of queries (fitted to single queries of 256 bits).
+const TABLE: f64 = 400.0;
 /// Nanoseconds to start a bucket in a join, which runs in memory order.
 const JOIN_PROBE: f64 = 6.0;
 /// Nanoseconds to count one word of an entry in a join: buckets fit the first-level cache.
@@ -247,26 +249,30 @@ impl Spec {
     /// Plan how these tables answer `radius`: by equality for combinations; otherwise the radius is spread by lowest
     /// marginal cost. None if they cannot.
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, aim: Aim) -> Option<Probing> {
-        let far = (probe_cost(self.bytes(slots, words) + slots * 8 * words), ENTRY, 0.0);
+        let probe = probe_cost(self.bytes(slots, words) + slots * 8 * words);
+        let far = |queries| (probe, ENTRY, 0.0, TABLE / queries as f64);
         // Where entries are read in order, counting is most of their cost.
         let slowdown = ScanCosts::get().slowdown();
         match aim {
-            Aim::Join => self.plan_at(slots, words, radius, (JOIN_PROBE, JOIN_ENTRY * slowdown, 0.0)),
+            Aim::Join => self.plan_at(slots, words, radius, (JOIN_PROBE, JOIN_ENTRY * slowdown, 0.0, 0.0)),
             // A sketch of no words leads to fingerprints all over the memory, in whatever order.
-            Aim::Search(queries) if queries < ORDERED || self.sketch == 0 => self.plan_at(slots, words, radius, far),
+            Aim::Search(queries) if queries < ORDERED || self.sketch == 0 => {
+                self.plan_at(slots, words, radius, far(queries.max(1)))
+            }
             Aim::Search(queries) => {
-                let ordered = (BATCH_PROBE, BATCH_ENTRY * slowdown, STREAM / queries as f64);
-                let (a, b) = (self.plan_at(slots, words, radius, far)?, self.plan_at(slots, words, radius, ordered)?);
+                let ordered = (BATCH_PROBE, BATCH_ENTRY * slowdown, STREAM / queries as f64, TABLE / queries as f64);
+                let (a, b) =
+                    (self.plan_at(slots, words, radius, far(queries))?, self.plan_at(slots, words, radius, ordered)?);
                 Some(if b.cost < a.cost { b } else { a })
             }
         }
     }
 
-    /// Plan with the costs of a probe, of a word of an entry, and of a byte of a table that is used.
-    fn plan_at(&self, slots: usize, words: usize, radius: u32, costs: (f64, f64, f64)) -> Option<Probing> {
-        let (probe, word, byte) = costs;
+    /// Plan with the costs of a probe, of a word of an entry, and of a byte and the preparation of a table that is used.
+    fn plan_at(&self, slots: usize, words: usize, radius: u32, costs: (f64, f64, f64, f64)) -> Option<Probing> {
+        let (probe, word, byte, table) = costs;
         let last = self.keys.len() - 1;
-        let once = |i: usize| byte * (8 * slots * if i == last { words } else { self.sketch }) as f64;
+        let once = |i: usize| table + byte * (8 * slots * if i == last { words } else { self.sketch }) as f64;
         let sketched = word * self.sketch as f64 + FAR_ENTRY * passes(64 * self.sketch, radius);
         let entry = |i: usize| match self.sketch {
             _ if i == last => word * words as f64,
@@ -285,21 +291,25 @@ impl Spec {
             probing.fair_candidates = (0..self.keys.len()).map(fair).sum();
             return (radius <= max_radius).then_some(probing);
         }
+        // Every query is planned, so what does not depend on the radius is computed once for each table.
+        let looks: Vec<f64> = (0..self.keys.len()).map(look).collect();
         let mut radii = vec![-1; self.keys.len()];
-        // Buckets at exactly the next distance from the key, of each block.
+        // Buckets at exactly the next distance from the key, of each block, and what it costs to read them.
         let mut next: Vec<f64> = vec![1.0; self.keys.len()];
+        let mut marginal: Vec<f64> = (0..self.keys.len()).map(|i| looks[i] + once(i)).collect();
         for _ in 0..=radius {
-            let marginal = |i: usize| next[i] * look(i) + if radii[i] < 0 { once(i) } else { 0.0 };
-            let best = (0..self.keys.len())
-                .filter(|&i| radii[i] < self.keys[i].len as i32)
-                .min_by(|&a, &b| marginal(a).total_cmp(&marginal(b)))?;
-            probing.cost += marginal(best);
+            let (best, cost) = marginal.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;
+            if cost == f64::INFINITY {
+                return None;
+            }
+            probing.cost += cost;
             probing.probes += next[best];
             probing.candidates += next[best] * self.loads[best];
             probing.fair_candidates += next[best] * fair(best);
             radii[best] += 1;
             let (p, j) = (f64::from(self.keys[best].len), f64::from(radii[best]));
             next[best] *= (p - j) / (j + 1.0);
+            marginal[best] = if j < p { next[best] * looks[best] } else { f64::INFINITY };
         }
         probing.radii = radii;
         Some(probing)
