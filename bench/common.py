@@ -337,6 +337,7 @@ PEERS = {
     "daft": Peer("daft", ".venv-spark-rivals"),
     "datatrove": Peer("datatrove", ".venv-spark-rivals"),
     "faiss-cpu": Peer("faiss"),
+    "fastsketchlsh": Peer("FastSketchLSH"),
     "pydeep2": Peer("pydeep"),
     "simhash-pybind": Peer("simhash", ".venv-pybind"),
     "text-dedup": Peer("text_dedup", ".venv-text-dedup"),

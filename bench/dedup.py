@@ -1,75 +1,76 @@
-"""A complete deduplication of 200,000 documents of about 1 KB: CPU and wall seconds, memory, accuracy.
+"""The main job on natural text, file to file: CPU and wall seconds, memory, candidates, growth, accuracy, peers.
 
-The corpus follows from a fixed seed: documents cut from 20 Newsgroups, licence texts, one version of the Old Testament
-(13 verses per document) and Chinese news and laws; if there are too few, paragraphs of about 100 characters of one
-source are recombined at random. 18 of 100 documents are planted copies of another one: a quarter of them exact, the
-others with 1 to 40 words replaced, removed or inserted.
+    python bench/dedup.py [--documents 100000 200000 ...] [--length 1000|10000|mixed] [--language en|zh] [--peers N]
 
-Each candidate runs in its own process. nearkin does the complete job: it reads JSONL, deduplicates with its defaults,
-verifies, and writes the kept documents and the clusters; its entire process is measured. text-dedup's command reads the
-same file and writes the kept documents; its entire process is measured too, in its own environment because of
-conflicting pins. The other candidates are greedy loops over texts in memory: only the loop is measured, and nothing is
-verified or written.
+**Corpus.** Sentences of four English corpora (Usenet messages, five versions of the Old Testament, licences, answers of
+students) or three Chinese ones (news, laws, reviews), recombined at random until a document has its length: 1,000 or
+10,000 bytes of UTF-8, or with `mixed` a length from a log-normal distribution (median 2,000 bytes, sigma 1.2, from 200
+to 100,000). 18 of 100 documents are copies of an earlier document, which may be a copy itself: a quarter of them exact,
+the others with .5 to 20% of their words (in Chinese: characters) replaced, removed or inserted. A text follows from the
+seed and its number, so the corpus is written as a stream, and a smaller corpus is the beginning of a larger one. It
+goes to the folder for temporary files (`TMPDIR`).
 
-Accuracy, on 20,000 documents built in the same way: the ground truth is every pair with J >= 0.8 of character 4-grams.
-All pairs within radius 72 of a 256-bit SimHash with another seed are verified; at J = 0.8 the expected distance is 39
-with a standard deviation of 5.7. Recall is 1 - (what the exact greedy loop still removes from the kept documents) /
-(what it removes from all documents), so that it does not matter which member of a cluster is kept. Precision is the
-share of removed documents that match another one. The same is computed for word 3-grams, which most peers estimate.
+**Measured.** Each candidate runs in its own process, from JSON lines to the kept documents, and the entire process is
+measured, start included; nearkin also verifies, and writes clusters and links. Peers run on the corpus of `--peers`
+documents (`bench/dedup_peers.py` has their settings), each in an environment that can import it: `pip install --group
+bench`, `make .venv-text-dedup/.built .venv-spark-rivals/.built`. A peer that is not installed is named and left out.
+MB are those of the texts. The search is every stage of nearkin but hashing and the output. Exponents and bytes per
+document compare a size with the next smaller one of the same corpus: log(time ratio) / log(ratio of documents), and the
+difference of the peaks of memory by the difference of the documents.
 
-Run `python bench/dedup.py`; the table is in docs/benchmarks.md.
+**Accuracy**, on the same run: the true pairs of `--sample` random documents with all documents, J >= 0.8 of character
+4-grams; with peers, also of word 3-grams, which they estimate. Candidates for this truth are all pairs within radius
+120 of a 512-bit SimHash, whose similarity is then computed exactly; at J = 0.8 the expected distance is 78 with a
+standard deviation of 8.1, so that it misses about one pair at the threshold in ten million. Recall is the share of true
+pairs of which a document was removed, precision the share of removed documents of the sample that have a true pair.
+
+The tables are in docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import random
 import re
-import subprocess
+import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 import common
+import dedup_peers
 
-THRESHOLD = 0.8
-SUBSET = 20_000
-COPIES = 0.18
-
-
-SUMMARY = ("recipe", "num_bands", "num_rows", "radius", "kept", "removed_by_reason", "clusters", "candidates")
-SUMMARY += ("verified", "verified_precision", "timings")
-
-
-def bases(data: Path, count: int, rng: random.Random) -> list[str]:
-    """Return distinct documents of about 1 KB, in random order."""
-    verses = [r["text"] for r in common.records(data, "en_bible_ot") if r["version"] == "KJVPCE"]
-    sources = {
-        "news": common.texts(data, "en_20news"),
-        "licences": common.texts(data, "en_licences"),
-        "bible": [" ".join(verses[i : i + 13]) for i in range(0, len(verses), 13)],
-        "zh news": common.texts(data, "zh_news_sogou"),
-        "zh laws": common.texts(data, "zh_laws"),
-    }
-    results: list[str] = []
-    shares = {"news": 1.0, "licences": 1.0, "zh news": 1.0, "zh laws": 0.4}
-    for name, share in shares.items():
-        size = 350 if name.startswith("zh") else 1000
-        cut = list(common.pieces(sources[name], size))
-        rng.shuffle(cut)
-        results += cut[: int(share * len(cut))]
-    results += sources["bible"]
-    results = list(dict.fromkeys(results))[:count]
-    # Volume: parts of about 100 characters of Usenet messages and verses, each document a new mixture.
-    parts = list(common.pieces(sources["news"] + sources["bible"], 100))
-    while len(results) < count:
-        results.append(" ".join(rng.choice(parts) for _ in range(10)))
-    rng.shuffle(results)
-    return results
+THRESHOLD = dedup_peers.THRESHOLD
+COPIES, EXACT = 0.18, 0.25
+RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.2)
+MEDIAN, SIGMA, SHORTEST, LONGEST = 2000, 1.2, 200, 100_000
+SOURCES = {
+    "en": ("en_20news", "en_bible_ot", "en_licences", "en_plagiarised_answers"),
+    "zh": ("zh_news_sogou", "zh_laws", "zh_reviews"),
+}
+LANGUAGES = {"en": "English", "zh": "Chinese"}
+LENGTHS = {"1000": "1 KB", "10000": "10 KB", "mixed": "mixed lengths"}
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
+TRUTH_BITS, TRUTH_RADIUS, CHUNK = 512, 120, 20_000
+# A peer that takes more CPU seconds runs once.
+SLOW = 60
+# Options of nearkin's candidates. The third runs with the peers: its search grows with the square of the documents.
+OURS: dict[str, tuple[str, ...]] = {
+    "nearkin": ("--threads", "1"),
+    "nearkin, two threads": ("--threads", "2"),
+    "nearkin --family simhash": ("--threads", "1", "--family", "simhash"),
+}
+PEERS = ("gaoya", "rensa", "datasketch", "fastsketchlsh", "text-dedup", "datatrove")
 
 
 def edited(text: str, words: int, rng: random.Random, vocabulary: list[str]) -> str:
@@ -89,257 +90,269 @@ def edited(text: str, words: int, rng: random.Random, vocabulary: list[str]) -> 
     return ("" if chinese else " ").join(parts)
 
 
-def make_corpus(data: Path, count: int, seed: int) -> list[str]:
-    """Build the documents, in random order."""
-    rng = random.Random(seed)
-    copies = round(COPIES * count)
-    documents = bases(data, count - copies, rng)
-    vocabulary = sorted({word for text in documents[:2000] for word in text.split()})
-    originals = len(documents)
-    for _ in range(copies):
-        text = documents[rng.randrange(originals)]
-        words = 0 if rng.random() < 0.25 else rng.choice((1, 2, 3, 5, 8, 12, 20, 40))
-        documents.append(edited(text, words, rng, vocabulary))
-    rng.shuffle(documents)
-    return documents
+class Corpus:
+    """Documents by number, recombined from sentences."""
+
+    def __init__(self, data: Path, language: str, length: str, seed: int) -> None:
+        self.data, self.language, self.length, self.seed = data, language, length, seed
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """Distinct sentences of 20 to 600 bytes."""
+        texts = (text for name in SOURCES[self.language] for text in common.texts(self.data, name))
+        sentences = (part.strip() for text in texts for part in SENTENCE_END.split(text))
+        return [text for text in dict.fromkeys(sentences) if 20 < len(text.encode()) < 600]
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """Words that edits insert, as frequent as in the sentences."""
+        return [word for text in self.sentences[:: len(self.sentences) // 3000 + 1] for word in text.split()]
+
+    def text(self, number: int) -> str:
+        """Return the text of a document."""
+        rng = random.Random((self.seed << 40) + number)
+        if number and rng.random() < COPIES:
+            text = self.text(rng.randrange(number))
+            if rng.random() < EXACT:
+                return text
+            units = len(text) if self.language == "zh" else text.count(" ") + 1
+            return edited(text, max(round(rng.choice(RATES) * units), 1), rng, self.vocabulary)
+        mixed = min(max(rng.lognormvariate(math.log(MEDIAN), SIGMA), SHORTEST), LONGEST)
+        length = mixed if self.length == "mixed" else float(self.length)
+        parts: list[str] = []
+        while length > 0:
+            parts.append(rng.choice(self.sentences))
+            length -= len(parts[-1].encode()) + 1
+        return ("" if self.language == "zh" else " ").join(parts)
+
+    def write(self, paths: dict[int, Path]) -> dict[int, float]:
+        """Write a file of JSON lines for each number of documents; return the MB of their texts."""
+        total, sizes, end = 0, {}, max(paths)
+        files = {count: path.open("w", encoding="utf-8") for count, path in paths.items()}
+        for number in range(end):
+            text = self.text(number)
+            total += len(text.encode())
+            line = json.dumps({"id": number, "text": text}, ensure_ascii=False) + "\n"
+            for file in files.values():
+                file.write(line)
+            if number + 1 in files:
+                files.pop(number + 1).close()
+                sizes[number + 1] = total / 1e6
+        return sizes
 
 
-def word_grams(text: str) -> set[str]:
-    """Return word 3-grams, as the READMEs of rensa and datasketch build them."""
-    words = re.findall(r"\w+", text.lower())
-    return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 2, 1))}
+def sampled(count: int, size: int, seed: int) -> NDArray[np.int64]:
+    """Return the numbers of a random sample of the documents, in order."""
+    return np.sort(np.random.default_rng(seed).choice(count, min(size, count), replace=False))
 
 
-def loop_datasketch(texts: list[str]) -> Iterator[int]:
-    from datasketch import MinHash, MinHashLSH
-
-    index = MinHashLSH(threshold=THRESHOLD, num_perm=128)
-    for start in range(0, len(texts), 1000):
-        grams = [[gram.encode() for gram in word_grams(text)] for text in texts[start : start + 1000]]
-        for row, minhash in enumerate(MinHash.bulk(grams, num_perm=128), start):
-            if not index.query(minhash):
-                index.insert(row, minhash, check_duplication=False)
-                yield row
-
-
-def loop_rensa(texts: list[str]) -> Iterator[int]:
-    from rensa import RMinHash, RMinHashDeduplicator
-
-    deduplicator = RMinHashDeduplicator(threshold=THRESHOLD, num_perm=128, use_lsh=True, num_bands=16)
-    for row, text in enumerate(texts):
-        minhash = RMinHash(num_perm=128, seed=42)
-        minhash.update(list(word_grams(text)))
-        if deduplicator.add(str(row), minhash):
-            yield row
-
-
-def loop_gaoya(index: Any, texts: list[str]) -> Iterator[int]:
-    for row, text in enumerate(texts):
-        if not index.query(text):
-            index.insert_document(row, text)
-            yield row
-
-
-def loop_gaoya_minhash(texts: list[str]) -> Iterator[int]:
-    from gaoya.minhash import MinHashStringIndex
-
-    index = MinHashStringIndex(32, THRESHOLD, None, None, 128, "word", True, (3, 3), "smallvec")
-    return loop_gaoya(index, texts)
-
-
-def loop_gaoya_simhash(texts: list[str]) -> Iterator[int]:
-    from gaoya.simhash import SimHashStringIndex
-
-    # Its own blocks and radius, which is exclusive: 5 means up to 4. At 8, nearer to J = 0.8, the loop removes far too
-    # many documents.
-    index = SimHashStringIndex(64, 6, 5, "char", True, (4, 4))
-    return loop_gaoya(index, texts)
-
-
-LOOPS: dict[str, Callable[[list[str]], Iterator[int]]] = {
-    "datasketch MinHashLSH": loop_datasketch,
-    "rensa RMinHashDeduplicator": loop_rensa,
-    "gaoya MinHash": loop_gaoya_minhash,
-    "gaoya SimHash": loop_gaoya_simhash,
-}
-
-
-def run_nearkin(*options: str) -> Callable[[Path, Path], dict[str, Any]]:
-    """Run the command line: JSONL in, kept rows, clusters and summary out."""
-
-    def run(corpus: Path, folder: Path) -> dict[str, Any]:
-        out = folder / "out"
-        command = [*common.program(), "dedup", corpus, "--out", out, "--id-column", "id", "--threads", "1"]
-        used = common.measure_command([*command, *options], folder)
-        with (out / "kept.jsonl").open(encoding="utf-8") as lines:
-            kept = [json.loads(line)["id"] for line in lines]
-        summary = json.loads((out / "summary.json").read_text())
-        return {**used, "kept_rows": kept, "summary": {key: summary.get(key) for key in SUMMARY}}
-
-    return run
-
-
-def run_text_dedup(corpus: Path, folder: Path) -> dict[str, Any]:
-    """Run its command line in one process with the fast hash and otherwise its defaults."""
-    out = folder / "out"
-    python = common.PEERS["text-dedup"].python
-    command = [python, "-m", "text_dedup.minhash", "--path", "json", "--data_files", corpus, "--split", "train"]
-    command += ["--cache_dir", folder / "cache", "--output", out, "--column", "text", "--num_proc", "1"]
-    command += ["--ngram", "3", "--threshold", THRESHOLD, "--num_perm", "128", "--hash_func", "xxh3"]
-    command += ["--batch_size", "10000"]
-    used = common.measure_command(command, folder, {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"})
-    read = "import datasets, json, sys; print(json.dumps(datasets.load_from_disk(sys.argv[1])['id'][:]))"
-    done = subprocess.run([python, "-c", read, out], check=True, capture_output=True, text=True)
-    return {**used, "kept_rows": json.loads(done.stdout)}
-
-
-def run_loop(name: str) -> Callable[[Path, Path], dict[str, Any]]:
-    """Run a loop in its own process."""
-
-    def run(corpus: Path, folder: Path) -> dict[str, Any]:
-        result = folder / "kept.json"
-        command = [sys.executable, __file__, "--loop", name, "--corpus", corpus, "--result", result]
-        return {**common.measure_command(command, folder), **json.loads(result.read_text())}
-
-    return run
-
-
-def in_loop(name: str, corpus: Path, result: Path) -> None:
-    """Read the texts, then time the loop alone (child process)."""
-    with corpus.open(encoding="utf-8") as lines:
-        texts = [json.loads(line)["text"] for line in lines]
-    next(iter(LOOPS[name](texts[:1])))  # imports
-    cpu, wall, kept = common.timed(lambda: list(LOOPS[name](texts)))
-    result.write_text(json.dumps({"cpu": cpu, "wall": wall, "kept_rows": kept}))
-
-
-CANDIDATES: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
-    "nearkin": run_nearkin(),
-    "nearkin --family simhash": run_nearkin("--family", "simhash"),
-    "text-dedup minhash": run_text_dedup,
-    **{name: run_loop(name) for name in LOOPS},
-}
-
-
-def truth(texts: list[str], recipe: str) -> list[tuple[int, int]]:
-    """Return the pairs with J >= 0.8 in order, the earlier row first."""
+def true_pairs(corpus: Corpus, count: int, sample: NDArray[np.int64], features: str) -> NDArray[np.int64]:
+    """Return the pairs of sampled documents with all others at J >= 0.8: an array of two columns, without repeats."""
     import nearkin as nk
 
-    wide = nk.Recipe(recipe).with_(bits=256, seed=77)
-    fingerprints, counts = nk.fingerprint(texts, wide, return_counts=True)
-    rows = np.flatnonzero(counts)
-    index = nk.HammingIndex(256)
-    index.add(rows, fingerprints[rows])
-    pairs = index.pairs(72)
-    left, right = np.asarray(pairs.left), np.asarray(pairs.right)
-    left, right = np.minimum(left, right), np.maximum(left, right)
-    match = nk.similarity(texts, left, right, recipe=wide) >= THRESHOLD
-    return sorted(zip(left[match].tolist(), right[match].tolist(), strict=True))
+    recipe = nk.Recipe(f"{features}|binary|xxh3|simhash:{TRUTH_BITS}").with_(seed=77)
+    texts = [corpus.text(number) for number in sample.tolist()]
+    index = nk.HammingIndex(TRUTH_BITS)
+    index.add(sample, nk.fingerprint(texts, recipe))
+    pairs = [np.empty((0, 2), np.int64)]
+    for start in range(0, count, CHUNK):
+        chunk = [corpus.text(number) for number in range(start, min(start + CHUNK, count))]
+        fingerprints, counts = nk.fingerprint(chunk, recipe, return_counts=True)
+        hits = index.search(fingerprints, TRUTH_RADIUS)
+        left = np.repeat(np.arange(len(chunk)), np.diff(hits.offsets))
+        right = np.asarray(hits.ids, np.int64)
+        other = (left + start != right) & (counts[left] > 0)
+        left, right = left[other], right[other]
+        places = np.searchsorted(sample, right) + len(chunk)
+        match = nk.similarity([*chunk, *texts], left, places, recipe=recipe) >= THRESHOLD
+        pairs.append(np.sort(np.column_stack([left + start, right])[match], axis=1))
+    return np.unique(np.concatenate(pairs), axis=0)
 
 
-def greedy(pairs: list[tuple[int, int]], among: set[int]) -> set[int]:
-    """Return the rows that the exact greedy loop removes."""
-    removed: set[int] = set()
-    for first, second in pairs:
-        if first in among and second in among and first not in removed:
-            removed.add(second)
-    return removed
+def accuracy(kept: NDArray[np.bool_], sample: NDArray[np.int64], pairs: NDArray[np.int64]) -> dict[str, float]:
+    """Return recall of the pairs, and precision of the sampled documents that were removed."""
+    removed = sample[~kept[sample]]
+    wrong = int((~np.isin(removed, pairs)).sum())
+    recall = 1 - float(kept[pairs].all(axis=1).mean()) if len(pairs) else 1.0
+    return {"pairs": len(pairs), "recall": recall, "wrong": wrong, "precision": 1 - wrong / max(len(removed), 1)}
 
 
-def accuracy(kept: list[int], pairs: list[tuple[int, int]]) -> dict[str, float]:
-    rows = set(range(SUBSET))
-    removed = rows - set(kept)
-    matched = {row for pair in pairs for row in pair}
-    return {
-        "removed": len(removed),
-        "recall": 1 - len(greedy(pairs, set(kept))) / len(greedy(pairs, rows)),
-        "precision": len(removed & matched) / max(len(removed), 1),
-    }
+def kept_ids(out: Path) -> NDArray[np.int64]:
+    """Read the ids of kept documents: Parquet, streams of Arrow, or JSON lines."""
+    columns = [pq.read_table(path, columns=["id"])["id"] for path in sorted(out.rglob("*.parquet"))]
+    columns += [pa.ipc.open_stream(pa.memory_map(str(path))).read_all()["id"] for path in sorted(out.rglob("*.arrow"))]
+    parts = [column.cast(pa.int64()).to_numpy() for column in columns]
+    for path in sorted(out.rglob("*.jsonl")):
+        with path.open("rb") as lines:
+            parts.append(np.fromiter((int(json.loads(line)["id"]) for line in lines), np.int64))
+    return np.concatenate(parts)
 
 
-def write(texts: list[str], path: Path) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(
-            json.dumps({"id": row, "text": text}, ensure_ascii=False) + "\n" for row, text in enumerate(texts)
+def offline(work: Path) -> dict[str, str]:
+    """Return environment variables that keep packages from the network and in a folder."""
+    return {"HF_HOME": str(work / "home"), "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
+
+
+def run_candidate(name: str, corpus: Path, folder: Path) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """Run a candidate; return what it used, and the ids of the documents that it kept."""
+    if name in PEERS:
+        if not common.PEERS[name].installed:
+            raise RuntimeError("not installed")
+        command = [common.PEERS[name].python, dedup_peers.__file__, name, corpus, folder]
+        used: dict[str, Any] = common.measure_command(command, folder, offline(folder))
+        loop = folder / "loop.json"
+        return {**used, **(json.loads(loop.read_text()) if loop.exists() else {})}, kept_ids(folder / "out")
+    command = [*common.program(), "dedup", corpus, "--out", folder / "out", "--id-column", "id", "--quiet", *OURS[name]]
+    used = common.measure_command(command, folder)
+    summary = json.loads((folder / "out" / "summary.json").read_text())
+    for path in [*(folder / "out").glob("clusters.*"), *(folder / "out").glob("pairs.*")]:
+        path.unlink()
+    search = sum(stage["cpu"] for key, stage in summary["timings"].items() if key not in {"hash", "result"})
+    return {**used, "search_cpu": search, "summary": summary}, kept_ids(folder / "out")
+
+
+def measure_size(corpus: Corpus, path: Path, count: int, candidates: list[str], options: Any) -> dict[str, Any]:
+    """Measure candidates on a file, in interleaved rounds; accuracy follows from the first."""
+    sample = sampled(count, options.sample, options.seed)
+    features = ("char:4", "word:3") if set(candidates) & set(PEERS) else ("char:4",)
+    truth = {name: true_pairs(corpus, count, sample, name) for name in features}
+    results: dict[str, Any] = {}
+    for number, name in itertools.product(range(options.rounds), candidates):
+        result = results.setdefault(name, {"runs": []})
+        slow = name in PEERS and any(run["cpu"] > SLOW for run in result["runs"])
+        if slow or "missing" in result:
+            continue
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            try:
+                used, ids = run_candidate(name, path, Path(folder))
+            except RuntimeError as error:
+                if name not in PEERS:
+                    raise
+                result["missing"] = str(error).strip().splitlines()[-1]
+                continue
+        result["runs"].append(used)
+        if not number:
+            kept = np.zeros(count, bool)
+            kept[ids] = True
+            result["kept"] = int(kept.sum())
+            result["accuracy"] = {key: accuracy(kept, sample, pairs) for key, pairs in truth.items()}
+        print(count, name, {**used, "summary": ""}, result["accuracy"], file=sys.stderr, flush=True)
+    for result in results.values():
+        for figure in result["runs"][0].keys() - {"summary"} if result["runs"] else ():
+            result[figure] = statistics.median(run[figure] for run in result["runs"])
+    return results
+
+
+def measure(options: Any) -> dict[str, Any]:
+    corpus = Corpus(options.data, options.language, options.length, options.seed)
+    about = {"corpus": f"{LANGUAGES[options.language]}, {LENGTHS[options.length]}", "seed": options.seed}
+    results = {}
+    with tempfile.TemporaryDirectory(prefix="nearkin-bench-") as work:
+        paths = {count: Path(work, f"{count}.jsonl") for count in options.documents}
+        for count, megabytes in corpus.write(paths).items():
+            every = [*OURS, *PEERS] if count == options.peers else [*OURS][:2]
+            rows = measure_size(corpus, paths[count], count, options.only or every, options)
+            size = {**about, "documents": count, "megabytes": megabytes, "sample": options.sample}
+            results[f"{about['corpus']}, {count:,}"] = {**size, "results": rows}
+            paths[count].unlink()
+    return {"corpora": common.merge_last("dedup-natural", "corpora", results)}
+
+
+def report(run: dict[str, Any]) -> None:
+    """Write the tables of docs/benchmarks.md."""
+    rows = sorted(run["corpora"].values(), key=lambda row: (row["corpus"], row["documents"]))
+    rows = [row for row in rows if "nearkin" in row["results"]]
+    lines = []
+    for before, row in itertools.pairwise([None, *rows]):
+        one, two = row["results"]["nearkin"], row["results"].get("nearkin, two threads")
+        growth = ["", "", ""]
+        if before and before["corpus"] == row["corpus"]:
+            last, more = before["results"]["nearkin"], row["documents"] / before["documents"]
+            growth = [f"{math.log(one[key] / last[key]) / math.log(more):.2f}" for key in ("cpu", "search_cpu")]
+            growth.append(f"{1e6 * (one['peak_mb'] - last['peak_mb']) / (row['documents'] - before['documents']):.0f}")
+        summary = one["runs"][0]["summary"]
+        lines.append(
+            [
+                row["corpus"],
+                f"{row['documents']:,}",
+                f"{one['cpu']:.1f} / {one['wall']:.1f}",
+                f"{two['cpu']:.1f} / {two['wall']:.1f}" if two else "",
+                f"{row['megabytes'] / one['cpu']:.0f}",
+                *growth[:2],
+                f"{one['peak_mb']:,.0f}",
+                growth[2],
+                f"{summary['candidates'] / row['documents']:.2f}",
+                f"{summary['num_bands']}x{summary['num_rows']}",
+                share(one, "char:4"),
+            ]
         )
+    header = [
+        "corpus",
+        "documents",
+        "CPU / wall s",
+        "two threads",
+        "MB per CPU s",
+        "exponent",
+        "of the search",
+        "peak MB",
+    ]
+    header += ["bytes per document", "candidates per document", "bands", "recall / precision"]
+    common.splice("benchmarks.md", "dedup-sizes", f"{common.table(header, lines)}\n\n{source(run, rows)}")
+    tables = [peer_table(row) for row in rows if set(row["results"]) & set(PEERS)]
+    if tables:
+        common.splice("benchmarks.md", "dedup", "\n\n".join([*tables, source(run, rows)]))
+
+
+def share(row: dict[str, Any], features: str) -> str:
+    """Format recall and precision."""
+    return " / ".join(f"{row['accuracy'][features][name]:.2%}" for name in ("recall", "precision"))
+
+
+def source(run: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """Return the line below a table, with the runs that other rows come from."""
+    earlier = sorted(set(run.get("carried", {}).values()))
+    names = f" Other rows: {', '.join(f'`bench/runs/{file}`' for file in earlier)}." if earlier else ""
+    rounds = sorted({len(row["results"]["nearkin"]["runs"]) for row in rows})
+    return f"Runs of each: {' or '.join(map(str, rounds))}, medians. {common.source(run)}{names}"
+
+
+def peer_table(row: dict[str, Any]) -> str:
+    """Build the table of nearkin and its peers on one corpus."""
+    ours = row["results"]["nearkin"]["cpu"]
+
+    def loop(result: dict[str, Any]) -> str:
+        return f"{result['loop_cpu']:.1f} ({result['loop_cpu'] / ours:.1f})" if "loop_cpu" in result else ""
+
+    columns: dict[str, Callable[[Any], str]] = {
+        "CPU s": lambda result: f"{result['cpu']:.1f}",
+        "× nearkin": lambda result: f"{result['cpu'] / ours:.1f}",
+        "loop alone (× nearkin)": loop,
+        "wall s": lambda result: f"{result['wall']:.1f}",
+        "MB": lambda result: f"{result['peak_mb']:,.0f}",
+        "kept": lambda result: f"{result['kept']:,}",
+        "recall / precision, char:4": lambda result: share(result, "char:4"),
+        "recall / precision, word:3": lambda result: share(result, "word:3"),
+    }
+    measured = {name: result for name, result in row["results"].items() if "cpu" in result}
+    missing = [f"{name} ({result['missing']})" for name, result in row["results"].items() if "missing" in result]
+    text = f"{row['corpus']}, {row['documents']:,} documents, {row['megabytes']:,.0f} MB"
+    text += f"; not measured: {', '.join(missing)}" if missing else ""
+    return f"{text}:\n\n{common.table_of('', columns, measured)}"
 
 
 def main() -> None:
     options = common.arguments(
         __doc__,
-        ("--documents", {"type": int, "default": 200_000}),
+        ("--documents", {"type": int, "nargs": "+", "default": [100_000, 200_000, 400_000, 1_000_000]}),
+        ("--length", {"choices": LENGTHS, "default": "1000"}),
+        ("--language", {"choices": LANGUAGES, "default": "en"}),
+        ("--peers", {"type": int, "default": 200_000, "metavar": "N", "help": "size at which the peers run; 0: none"}),
+        ("--sample", {"type": int, "default": 10_000, "help": "documents whose true pairs are known"}),
         ("--seed", {"type": int, "default": 1}),
         ("--rounds", {"type": int, "default": 3, "help": "runs of each"}),
-        ("--only", {"nargs": "*", "default": list(CANDIDATES), "help": "candidates to run"}),
-        ("--loop", {}),
-        ("--corpus", {"type": Path}),
-        ("--result", {"type": Path}),
+        ("--only", {"nargs": "+", "choices": [*OURS, *PEERS], "metavar": "NAME", "help": "candidates to run"}),
     )
-    if options.loop:
-        in_loop(options.loop, options.corpus, options.result)
-        return
-    packages = ("gaoya", "rensa", "datasketch", "text-dedup", "numpy")
-    common.run("dedup", options, lambda: measure(options), report, *packages)
-
-
-def measure(options: Any) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="nearkin-bench-") as name:
-        work = Path(name)
-        texts, part = (make_corpus(options.data, count, options.seed) for count in (options.documents, SUBSET))
-        whole, subset = work / "whole.jsonl", work / "subset.jsonl"
-        write(texts, whole)
-        write(part, subset)
-        exact = {name: truth(part, f"{name}|binary|xxh3|simhash:256") for name in ("char:4", "word:3")}
-        results: dict[str, Any] = {}
-        for candidate in options.only:
-            kept = once(candidate, subset, work)["kept_rows"]
-            results[candidate] = {"accuracy": {name: accuracy(kept, rows) for name, rows in exact.items()}, "runs": []}
-        for _ in range(options.rounds):
-            for candidate, result in results.items():
-                run = once(candidate, whole, work)
-                run["kept"] = len(run.pop("kept_rows"))
-                result["runs"].append(run)
-                print(candidate, run, result["accuracy"], file=sys.stderr)
-    for result in results.values():
-        for figure in ("cpu", "wall", "peak_mb"):
-            result[figure] = float(np.median([run[figure] for run in result["runs"]]))
-        result["kept"] = result["runs"][0]["kept"]
-    return {
-        "documents": len(texts),
-        "megabytes": common.megabytes(texts),
-        "seed": options.seed,
-        "exact_removed": {name: len(greedy(rows, set(range(SUBSET)))) for name, rows in exact.items()},
-        "results": common.merge_last("dedup", "results", results),
-    }
-
-
-def once(candidate: str, corpus: Path, work: Path) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(dir=work) as folder:
-        return CANDIDATES[candidate](corpus, Path(folder))
-
-
-def report(run: dict[str, Any]) -> None:
-    """Write the table of docs/benchmarks.md."""
-    ours = run["results"]["nearkin"]
-
-    def share(features: str) -> Callable[[Any], str]:
-        return lambda row: " / ".join(f"{row['accuracy'][features][name]:.1%}" for name in ("recall", "precision"))
-
-    columns: dict[str, Callable[[Any], str]] = {
-        "CPU s": lambda row: f"{row['cpu']:.1f}",
-        "× nearkin": lambda row: f"{row['cpu'] / ours['cpu']:.1f}",
-        "wall s": lambda row: f"{row['wall']:.1f}",
-        "MB": lambda row: f"{row['peak_mb']:,.0f}",
-        "kept": lambda row: f"{row['kept']:,}",
-        "recall / precision, char:4": share("char:4"),
-        "recall / precision, word:3": share("word:3"),
-    }
-    summary = ours["runs"][0]["summary"]
-    text = common.table_of("", columns, run["results"])
-    text += f"\n\n{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
-    text += f"{len(ours['runs'])}, medians. {common.source(run)} nearkin: {summary['candidates']:,} candidates, "
-    text += f"{summary['verified']:,} verified; {summary['verified_precision']:.1%} matched."
-    common.splice("benchmarks.md", "dedup", text)
+    common.run("dedup-natural", options, lambda: measure(options), report, *PEERS, "numpy")
 
 
 if __name__ == "__main__":

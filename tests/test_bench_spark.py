@@ -1,9 +1,8 @@
-"""Benchmarks on engines: the corpus with planted pairs, and the measurement of a command with its children."""
+"""Benchmarks on engines: the corpus and its accuracy, and the measurement of a command with its children."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import time
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 import nearkin as nk
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
-COUNT = 2000
+COUNT = 800
 
 
 @pytest.fixture
@@ -27,87 +26,48 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def corpora(bench: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def engines(bench: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return `spark_engines` with a corpus of random words."""
     module = bench("spark_engines")
     rng = np.random.default_rng(0)
-    parts = [" ".join(f"w{word}" for word in rng.integers(0, 1 << 20, 14)) for _ in range(2000)]
-    monkeypatch.setattr(module.Corpus, "parts", parts)
+    sentences = [" ".join(f"w{word}" for word in rng.integers(0, 1 << 20, 14)) for _ in range(2000)]
+    monkeypatch.setattr(module.dedup.Corpus, "sentences", sentences)
     return module
 
 
-def read_texts(folder: Path) -> list[str]:
-    """Return the texts of a corpus by id."""
-    table = pq.read_table(folder / "documents")
-    assert list(range(len(table))) == sorted(table["id"].to_pylist())
-    texts: list[str] = table.sort_by("id")["text"].to_pylist()
-    return texts
-
-
-def test_a_corpus_follows_from_its_seed(corpora: Any, tmp_path: Path) -> None:
-    """The same seed gives the same documents and pairs, another seed gives others."""
-    results = {
-        name: corpora.write_corpus(tmp_path / name, COUNT, seed, tmp_path)
-        for name, seed in (("a", 1), ("b", 1), ("c", 2))
-    }
-    texts = {name: read_texts(tmp_path / name) for name in results}
-    assert texts["a"] == texts["b"] != texts["c"]
-    truths = {name: pq.read_table(tmp_path / name / "truth.parquet") for name in results}
-    assert truths["a"].equals(truths["b"])
-    assert results["a"] == json.loads((tmp_path / "a" / "corpus.json").read_text()) == results["b"]
-    assert results["a"] == corpora.write_corpus(tmp_path / "a", COUNT, 1, tmp_path)
-    with pytest.raises(SystemExit, match="another corpus"):
-        corpora.write_corpus(tmp_path / "a", COUNT, 2, tmp_path)
-    files = [pq.ParquetFile(path) for path in sorted((tmp_path / "a" / "documents").iterdir())]
+def test_a_corpus_has_eight_files_and_a_truth(engines: Any, tmp_path: Path) -> None:
+    """Ids are the numbers of the documents; a corpus is written once, and another one is refused."""
+    folder = tmp_path / "c"
+    engines.write_corpus(folder, COUNT, 1, tmp_path)
+    table = pq.read_table(folder / "documents").sort_by("id")
+    assert list(range(COUNT)) == table["id"].to_pylist()
+    corpus = engines.dedup.Corpus(tmp_path, "en", "1000", 1)
+    assert [corpus.text(number) for number in range(COUNT)] == table["text"].to_pylist()
+    files = [pq.ParquetFile(path) for path in sorted((folder / "documents").iterdir())]
     assert [COUNT // 8] * 8 == [file.metadata.num_rows for file in files]
+    written = (folder / "truth.npz").stat().st_mtime_ns
+    engines.write_corpus(folder, COUNT, 1, tmp_path)
+    assert written == (folder / "truth.npz").stat().st_mtime_ns
+    with pytest.raises(SystemExit, match="another corpus"):
+        engines.write_corpus(folder, COUNT, 2, tmp_path)
 
 
-def test_the_truth_has_all_near_pairs(corpora: Any, tmp_path: Path) -> None:
-    """The truth equals the pairs with J >= 0.8 that brute force over fingerprints finds."""
-    about = corpora.write_corpus(tmp_path / "c", COUNT, 1, tmp_path)
-    texts, truth = read_texts(tmp_path / "c"), pq.read_table(tmp_path / "c" / "truth.parquet")
-    index = nk.HammingIndex(256)
-    index.add(None, nk.fingerprint(texts, "char:4|binary|xxh3|simhash:256"))
-    # At J = 0.8 the expected distance is 39, with a deviation of 5.7.
-    pairs = index.pairs(72)
-    left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
-    similarity = nk.similarity(texts, left, right)
-    near = similarity >= 0.8
-    expected = dict(
-        zip(zip(left[near].tolist(), right[near].tolist(), strict=True), similarity[near].tolist(), strict=True)
-    )
-    stored = dict(
-        zip(
-            zip(truth["left"].to_pylist(), truth["right"].to_pylist(), strict=True),
-            truth["similarity"].to_pylist(),
-            strict=True,
-        )
-    )
-    assert expected == stored
-    assert about["true_pairs"] == len(stored) > 150
-    assert about["equal_pairs"] == sum(texts[first] == texts[second] for first, second in stored) >= 36
-
-
-def test_recall_counts_pairs_that_lost_a_document(corpora: Any, tmp_path: Path) -> None:
-    """After `nk.dedup` recall is 1; if everything is kept it is 0."""
-    corpora.write_corpus(tmp_path / "c", COUNT, 1, tmp_path)
-    result = nk.dedup(read_texts(tmp_path / "c"), threshold=0.8, radius=72, recipe="char:4|binary|xxh3|simhash:256")
-    scores = corpora.accuracy(tmp_path / "c", np.array(result.kept))
-    assert (1.0, 1.0, 1.0, 0) == tuple(
-        scores[name] for name in ("recall", "recall_near", "recall_words", "removed_alone")
-    )
-    assert 0.0 == corpora.accuracy(tmp_path / "c", np.arange(COUNT))["recall"]
-    nothing = corpora.accuracy(tmp_path / "c", np.arange(0))
-    assert (1.0, COUNT) == (nothing["recall"], nothing["kept"] + COUNT)
-    assert 0 < nothing["removed_alone"] < COUNT
+def test_accuracy_is_that_of_the_kept_documents(engines: Any, tmp_path: Path) -> None:
+    """After `nk.dedup` recall and precision are 1; if everything is kept, recall is 0."""
+    engines.write_corpus(tmp_path, COUNT, 1, tmp_path)
+    texts = pq.read_table(tmp_path / "documents").sort_by("id")["text"].to_pylist()
+    result = nk.dedup(texts, threshold=0.8, radius=72, recipe="char:4|binary|xxh3|simhash:256")
+    scores = engines.accuracy(tmp_path, np.array(result.kept))
+    assert (1.0, 1.0) == (scores["recall"], scores["accuracy"]["char:4"]["precision"])
+    assert 0.0 == engines.accuracy(tmp_path, np.arange(COUNT))["recall"]
+    with pytest.raises(RuntimeError, match="written twice"):
+        engines.accuracy(tmp_path, np.array([1, 1]))
 
 
 def test_the_smallest_id_of_a_component_is_kept(bench: Any) -> None:
     """The order of buckets does not matter."""
-    import pyarrow as pa
-
-    buckets = pa.chunked_array([[[5, 3], [9, 8, 7]], [[3, 4], [7, 1], [2, 6]]])
-    assert {5, 4, 9, 8, 7, 6} == set(bench("spark_engines").absorbed_ids(buckets))
+    buckets = [[5, 3], [9, 8, 7], [3, 4], [7, 1], [2, 6]]
+    assert {5, 4, 9, 8, 7, 6} == set(bench("dedup_peers").absorbed_ids(buckets))
 
 
 def has_ended(pid: int, seconds: float) -> bool:
