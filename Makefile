@@ -224,7 +224,7 @@ sanitize: setup
 DATA ?= ../shared/data
 # CPU seconds would count the waiting threads of a BLAS library.
 bench quality: export OPENBLAS_NUM_THREADS = 1
-bench: quality .venv-pybind/.built
+bench: quality .venv-pybind/.built .venv-spark-rivals/.built
 	for name in text dedup words minhash hamming_search families vectors; do \
 		$(BIN)/python bench/$$name.py --data $(DATA) || exit 1; \
 	done
