@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -112,6 +113,31 @@ def test_slices_find_all_pairs_within_the_radius(radius: int, cuts: list[int], s
         pairs.ProximityPairs(close, 0, max_piece=7, max_queries=5).rows(slices.rows(flag_documents(values, numbers)))
     )
     assert near_pairs(values, numbers, radius) == actual
+
+
+def test_signatures_of_a_unit_are_paired_by_their_bits() -> None:
+    """In small units and in large ones, which are scanned, the pairs are those that `are_likely` has."""
+    source = MinHashCandidates(nk.Recipe().with_family("minhash"), 0.8, filtered=True)
+    rng = random.Random(4)
+    words = [f"word{number}" for number in range(60)]
+    texts = [
+        " ".join(rng.choice(["other", word]) if rng.random() < share else word for word in words)
+        for share in (0.02, 0.1, 0.3, 0.8)
+        for _ in range(25)
+    ]
+    values, _ = source.hash(texts)
+    left, right = np.triu_indices(len(texts), 1)
+    likely = source.are_likely(values[left], values[right])
+    assert 0 < likely.sum() < len(likely)
+    expected = sorted(zip(left[likely].tolist(), right[likely].tolist(), strict=True))
+    slices = pairs.Slices((), value_dtype(source))
+    for small in (pairs.SMALL_UNIT, len(texts)):
+        with mock.patch.object(pairs, "SMALL_UNIT", small):
+            batches = pairs.ProximityPairs(pairs.EqualBits(source), 0).rows(
+                slices.rows(flag_documents(values, list(range(len(texts)))))
+            )
+            rows = pa.Table.from_batches(list(batches)).to_pylist()
+        assert expected == sorted((row["left"], row["right"]) for row in rows if row["kind"] == pairs.PAIR)
 
 
 def test_a_document_is_paired_with_the_first_of_its_unit() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from nearkin import errors, theory
 from nearkin.theory.banding import Scheme, _occupied_bins
@@ -22,6 +23,19 @@ def test_bands_lead_to_a_pair_by_and_then_or(s: float, bands: int, rows: int) ->
     result = theory.banding_probability(s, bands, rows)
     assert result == pytest.approx(1 - (1 - s**rows) ** bands, abs=1e-12)
     assert result >= s**rows * (1 - 1e-12)
+
+
+@given(threshold=st.floats(0.01, 1), num_bits=st.integers(1, 300), missed=st.floats(0, 0.5))
+def test_the_least_number_of_equal_bits_is_missed_as_rarely_as_allowed(
+    threshold: float, num_bits: int, missed: float
+) -> None:
+    """It is the largest such number by the binomial distribution; a pair above the threshold is missed more rarely."""
+    least, lost = theory.min_equal_bits(threshold, num_bits, missed)
+    assert lost == pytest.approx(binom.cdf(least - 1, num_bits, (1 + threshold) / 2), abs=1e-12)
+    assert lost <= missed
+    if threshold < 1:
+        assert binom.cdf(least, num_bits, (1 + threshold) / 2) > missed - 1e-12
+    assert binom.cdf(least - 1, num_bits, 1 - (1 - threshold) / 4) <= lost + 1e-12
 
 
 @pytest.mark.parametrize(("threshold", "recall", "num_perm"), [(0.5, 0.9, 128), (0.8, 0.95, 64), (0.3, 0.5, 32)])
@@ -99,6 +113,9 @@ def test_variance_of_one_value_is_that_of_a_coin_in_every_scheme() -> None:
         (lambda: theory.banding_probability(-0.1, 3, 3), "similarity"),
         (lambda: theory.banding_probability(0.5, 0, 3), "num_bands"),
         (lambda: theory.banding_probability(0.5, 3, 1.5), "num_rows"),  # type: ignore[arg-type]
+        (lambda: theory.min_equal_bits(0.0, 64, 0.1), "threshold"),
+        (lambda: theory.min_equal_bits(0.5, 0, 0.1), "num_bits"),
+        (lambda: theory.min_equal_bits(0.5, 64, 1.0), "missed"),
         (lambda: theory.choose_bands(0.0, 0.9, 64), "threshold"),
         (lambda: theory.choose_bands(True, 0.9, 64), "threshold"),
         (lambda: theory.choose_bands(0.5, 1.0, 64), "recall"),

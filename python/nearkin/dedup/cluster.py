@@ -12,7 +12,8 @@ kept. A chain of small changes is one component. Candidates that are already con
 Both rules separate pairs that a person labelled different (`nearkin.dedup.constraints`).
 
 Candidates come from the family's `CandidateSearch` (`nearkin.dedup.candidates`) and from the `ReferenceCorpus`, whose
-documents are visited first. *Ordinals* number both in the order of visits: reference documents by their row, then the
+documents are visited first. Before texts are read, the family may drop pairs by its values
+(`FilteredCandidateSource`). *Ordinals* number both in the order of visits: reference documents by their row, then the
 new ones.
 
 Cost: one search per document and, if it has candidates, at least one verification. Memory: the index of the kept
@@ -37,6 +38,8 @@ from nearkin.dedup.candidates import (
     CandidateSearch,
     CandidateSource,
     DocumentSearch,
+    FilteredCandidateSource,
+    ListedBatch,
     OrderedValues,
     Ordinals,
     StaticCandidateSource,
@@ -219,7 +222,7 @@ class Clusterer:
         for batch in self._batches(search):
             self._read(search, batch)
             search.add(self._search_first(search) + batch)
-            lists = self._find(search, batch)
+            lists = self._likely_candidates(search, batch)
             result.skipped += lists.skipped
             owners = lists.owners()
             left, right = lists.ordinals, (self._first + batch)[owners]
@@ -255,6 +258,8 @@ class Clusterer:
         if pairs.similarity is not None:
             similarity, matched = pairs.similarity, np.ones(len(pairs.left), bool)
         else:
+            likely = self._are_likely(pairs.left, pairs.right)
+            pairs = CandidatePairs(pairs.left[likely], pairs.right[likely], skipped=pairs.skipped)
             similarity, matched = self.verify_pairs(pairs.left, pairs.right)
         if self.constraints is not None:
             matched &= ~self.constraints.contains(pairs.left, pairs.right)
@@ -330,6 +335,23 @@ class Clusterer:
         candidates = self.reference.candidates(self._values[batch])
         return candidates if search is None else candidates.followed_by(lists)
 
+    def _likely_candidates(self, search: CandidateSearch | StaticSearch | None, batch: Batch) -> CandidateLists:
+        """Return the candidates of each document of the batch that are worth a verification."""
+        lists = self._find(search, batch)
+        if not isinstance(self.candidate_source, FilteredCandidateSource):
+            return lists
+        return lists.select(self._are_likely(lists.ordinals, (self._first + batch)[lists.owners()]))
+
+    def _are_likely(self, left: Ordinals, right: Ordinals) -> NDArray[np.bool_]:
+        """Return False for pairs that the values of the family exclude."""
+        likely = np.ones(len(left), bool)
+        if isinstance(self.candidate_source, FilteredCandidateSource):
+            for start in range(0, len(left), _PAIRS):
+                chunk = slice(start, start + _PAIRS)
+                sides = self._values_of(left[chunk]), self._values_of(right[chunk])
+                likely[chunk] = self.candidate_source.are_likely(*sides)
+        return likely
+
     def _with_reference_pairs(self, pairs: CandidatePairs) -> CandidatePairs:
         """Return pairs of new documents as ordinals, with those of reference documents, sorted."""
         left = [np.minimum(pairs.left, pairs.right) + self._first]
@@ -379,7 +401,7 @@ class Clusterer:
         Append pairs that constraints reject to `rejected`. Return the documents without a match, and the number of
         documents already passed to `tick`.
         """
-        lists = self._find(search, batch)
+        lists = self._likely_candidates(search, batch)
         if self.constraints is not None and rejected is not None:
             lists, documents, candidates = self.constraints.filter(lists, self._first + batch)
             rejected.append((documents, candidates))
@@ -438,6 +460,10 @@ class Clusterer:
         """Visit documents in order, each kept one absorbing later ones; return the kept ones."""
         if len(batch):
             candidates = search.within(self._search_first(search) + batch)
+            if isinstance(candidates, ListedBatch) and isinstance(self.candidate_source, FilteredCandidateSource):
+                left, right = candidates.pairs()
+                ordinals = self._first + batch
+                candidates = candidates.select(self._are_likely(ordinals[left], ordinals[right]))
             close = batch[candidates.close]
             ordinals = self._first + close
             if cache is not None:

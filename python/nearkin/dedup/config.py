@@ -244,7 +244,7 @@ class DedupConfig(_ClusterOptions):
     >>> from nearkin.dedup.config import DedupConfig
     >>> config = DedupConfig.from_args(threshold=0.7, keep="longest")
     >>> config.verify, str(config.recipe), round(config.candidate_source.recall, 4)
-    ('jaccard', 'char:4|binary|xxh3|minhash:128:fast', 0.9959)
+    ('jaccard', 'char:4|binary|xxh3|minhash:128:fast', 0.9958)
     """
 
     recipe: Recipe = option(
@@ -435,6 +435,7 @@ class DedupConfig(_ClusterOptions):
             self.recall,
             bands=self.bands,
             by_share=by_share,
+            filtered=self.verify == "jaccard",
             keys=not (by_share or self.signatures),
             adaptive=adaptive,
         )

@@ -34,6 +34,7 @@ from nearkin.dedup.distributed.pairs import (
     NONE,
     PAIR,
     Bands,
+    EqualBits,
     EqualValues,
     FirstPairs,
     OpenPairs,
@@ -244,9 +245,9 @@ class Plans:
         source = self.source
         if isinstance(source, SimHashCandidates):
             return WithinRadius(source.recipe.bits, source.radius)
-        # The law of equal values is that of the Jaccard similarity.
-        equal = source.likely_equal_values if self.config.verify == "jaccard" else source.min_equal_values
-        return EqualValues(f"u{source.recipe.value_bits // 8}", source.recipe.num_perm, equal)
+        if source.filtered:
+            return EqualBits(source)
+        return EqualValues(f"u{source.recipe.value_bits // 8}", source.recipe.num_perm, source.min_equal_values)
 
     def _near_pairs(self, max_earlier: int) -> ProximityPairs:
         sizes = () if isinstance(self._proximity, WithinRadius) else (MAX_SIGNATURES, MAX_SIGNATURES)

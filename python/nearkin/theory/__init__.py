@@ -15,7 +15,7 @@ from nearkin.theory.amplification import (
     u_functions_needed,
     u_tables,
 )
-from nearkin.theory.banding import Banding, banding_probability, choose_bands, minhash_variance
+from nearkin.theory.banding import Banding, banding_probability, choose_bands, min_equal_bits, minhash_variance
 from nearkin.theory.choice import Choice, Slaney, choose, collision_law, next_cell, sample_distances, slaney
 from nearkin.theory.containment import (
     CONTAINMENT_RECALL,
@@ -86,6 +86,7 @@ __all__ = [
     "hashed_signs",
     "hyperplane",
     "keys_within",
+    "min_equal_bits",
     "minhash",
     "minhash_variance",
     "next_cell",

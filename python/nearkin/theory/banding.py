@@ -262,6 +262,57 @@ def count_bands(threshold: float, recall: float, num_rows: int) -> int:
     return 1 if agree == 1 else max(1, math.ceil(math.log1p(-recall) / math.log1p(-agree) - 1e-9))
 
 
+def min_equal_bits(threshold: float, num_bits: int, missed: float) -> tuple[int, float]:
+    """Return the number of equal one-bit values that a pair at the threshold reaches almost always.
+
+    A bit of each value is compared instead of the value. A smaller number of equal bits shows that the similarity is
+    below the threshold, before any text is read.
+
+    Parameters
+    ----------
+    threshold : float
+        Jaccard similarity, above 0 and up to 1.
+    num_bits : int
+        Number m of values of which a bit is compared, 1 to 65,536.
+    missed : float
+        Largest probability that a pair at the threshold has fewer equal bits, from 0 and below 1.
+
+    Returns
+    -------
+    int, float
+        The number, and the probability that a pair at the threshold has fewer equal bits.
+
+    Raises
+    ------
+    ParameterError
+        A value out of range.
+
+    Notes
+    -----
+    Bits of equal values are equal, those of different ones with probability 1/2. So the number of equal bits of a pair
+    of similarity J follows Binomial(m, (1 + J) / 2) for independent values. The values of `fast` are drawn without
+    replacement, which makes the tail lighter (W. Hoeffding, "On the distribution of the number of successes in
+    independent trials", 1956). Those of `one` may be copies of one another, so that the law does not bound them.
+    Source: P. Li and A. C. König, "b-Bit minwise hashing", WWW 2010.
+
+    Examples
+    --------
+    >>> from nearkin.theory import min_equal_bits
+    >>> least, missed = min_equal_bits(0.8, 128, 1e-4)
+    >>> least, round(missed * 1e4, 2)
+    (101, 0.57)
+    """
+    check_share("threshold", threshold, "above 0 and up to 1", lambda share: 0 < share <= 1)
+    check_count("num_bits", num_bits, 1, 1 << 16, "1 to 65,536")
+    check_share("missed", missed, "from 0 and below 1", lambda share: 0 <= share < 1)
+    if threshold == 1:
+        return num_bits, 0.0
+    least, below = 0, 0.0
+    while (more := below + binomial_probability(num_bits, least, (1 + threshold) / 2)) <= missed:
+        least, below = least + 1, more
+    return least, below
+
+
 def fixed_bands(threshold: float, num_perm: int, num_bands: int, num_rows: int) -> Banding:
     """Return a given division of a signature of `num_perm` values; its recall is that of the bands alone."""
     recall = banding_probability(threshold, num_bands, num_rows)

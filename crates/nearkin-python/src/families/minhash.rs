@@ -28,6 +28,23 @@ fn signature_differences(
     detached_unless(py, few, differences).map(Array)
 }
 
+/// Return for each signature the keys of its bands and its first `bits` bits: see `minhash::keys` in the core.
+#[pyfunction]
+fn band_keys(
+    py: Python<'_>,
+    signatures: Signatures<'_>,
+    num_perm: usize,
+    bands: usize,
+    rows: usize,
+    bits: usize,
+) -> PyResult<Array<u64>> {
+    let work = || match &signatures {
+        Signatures::Narrow(values) => minhash::keys::keys(values, num_perm, bands, rows, bits),
+        Signatures::Wide(values) => minhash::keys::keys(values, num_perm, bands, rows, bits),
+    };
+    detached_unless(py, signatures.len() <= FEW, work).map(Array)
+}
+
 register! {
-    signature_differences
+    band_keys, signature_differences
 }

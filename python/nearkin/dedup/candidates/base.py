@@ -237,6 +237,14 @@ class StaticCandidateSource(Protocol):
         """Return an empty search over rows of values; None if `search` is as good."""
 
 
+@runtime_checkable
+class FilteredCandidateSource(Protocol):
+    """A family that estimates similarities by the values of documents, before their texts are read."""
+
+    def are_likely(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Return False for rows of two arrays whose estimate excludes a match, but for a stated probability."""
+
+
 class TextCandidateSource(CandidateSource, Protocol):
     """A family that hashes texts."""
 
@@ -256,6 +264,16 @@ class ListedBatch:
     later: NDArray[np.uint32]
     similarity: NDArray[np.float64] | None = None
     skipped: int = 0
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the numbers of the documents of each candidate pair: the earlier and the later ones."""
+        return np.repeat(self.close, np.diff(self.offsets)), self.close[self.later]
+
+    def select(self, kept: NDArray[np.bool_]) -> ListedBatch:
+        """Return the batch without the pairs for which `kept` is False."""
+        left, right = self.pairs()
+        similarity = None if self.similarity is None else self.similarity[kept]
+        return ListedBatch.of(CandidatePairs(left[kept], right[kept], similarity, self.skipped))
 
     @classmethod
     def of(cls, pairs: CandidatePairs) -> ListedBatch:

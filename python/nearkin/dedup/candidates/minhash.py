@@ -7,6 +7,11 @@ to the collection. `MinHashCandidates.calibrate` measures the background similar
 A document is represented by the *keys* of its bands, 8 bytes each: hashes of their values. Signatures are kept only
 where they verify (`verify="signature"`), where a store takes them, and on engines; candidates are the same.
 
+Where the Jaccard similarity of texts verifies, pairs are *filtered* before texts are read: a bit of each of up to 128
+values, 16 bytes, estimates the similarity (`nearkin.theory.min_equal_bits`). A pair at the threshold is lost with
+probability 1e-4, which the stated recall includes; most unrelated pairs of a shared band are dropped. The bits are
+those of the signature wherever it is kept, so every entry point drops the same pairs.
+
 `BandSearch` uses a `BandIndex`, which takes documents as they arrive: it stores each of them and sorts its keys again
 and again. A deduplication has all documents from the start, so `BucketSearch` sorts each band once. Documents with an
 equal key are a *bucket*; most documents are alone in all their buckets, and are neither added nor looked up. A bucket
@@ -28,7 +33,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import BandCore, byte_hashes, signature_differences
+from nearkin._core import BandCore, signature_differences
+from nearkin._core import band_keys as _band_keys
 from nearkin.dedup.candidates.base import (
     CandidateBatch,
     CandidateLists,
@@ -46,14 +52,18 @@ from nearkin.dedup.spill import SpillPolicy, release
 from nearkin.dedup.summary import Summary
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import check_minhash
+from nearkin.index.fingerprints import hamming
 from nearkin.recipe import Recipe
 from nearkin.text.batches import first_texts
-from nearkin.theory import Banding, banding_probability, choose_bands
+from nearkin.theory import Banding, banding_probability, choose_bands, min_equal_bits
 from nearkin.theory.banding import fixed_bands
-from nearkin.theory.laws import binomial_probability
 
 RECALL = 0.995
 """Default recall at the threshold."""
+MAX_BITS = 128
+"""Largest number of one-bit values that filter pairs: two words."""
+_MISSED = 1e-4
+"""Largest probability that the filter drops a pair at the threshold."""
 MAX_VALUES = 512
 """Largest number of values of a signature that calibration chooses."""
 _FEW = 10_000
@@ -90,8 +100,10 @@ class MinHashCandidates:
         Number of bands and rows, instead of those that follow from threshold and recall.
     by_share : bool
         Let the share of equal values verify: candidates are then matches, from the threshold on.
+    filtered : bool
+        The Jaccard similarity verifies candidates, so that one-bit values can drop some before.
     keys : bool
-        Represent documents by the keys of their bands instead of their signatures.
+        Represent documents by the keys of their bands, and one-bit values if filtered, instead of their signatures.
     adaptive : bool
         Let the number of values follow the bands, and the bands the documents (`calibrate`).
 
@@ -111,12 +123,15 @@ class MinHashCandidates:
         *,
         bands: tuple[int, int] | None = None,
         by_share: bool = False,
+        filtered: bool = False,
         keys: bool = False,
         adaptive: bool = False,
     ) -> None:
         if recipe.family != "minhash":
             check_minhash(recipe)
         self.threshold, self.by_share, self.keys = threshold, by_share, keys
+        # The law holds for values that are no copies of one another.
+        self.filtered = filtered and recipe.scheme != "one"
         self._requested = RECALL if recall is None else recall
         self._adaptive = adaptive and bands is None
         self.background: float | None = None
@@ -142,6 +157,10 @@ class MinHashCandidates:
         self.banding = _without_minimum(self.threshold, banding)
         # Keys are signatures with one row per band.
         self._num_values, self._rows = (bands, 1) if self.keys else (self.recipe.num_perm, rows)
+        self.num_bits = min(self.recipe.num_perm, MAX_BITS) if self.filtered else 0
+        self.min_equal_bits, self._missed = 0, 0.0
+        if self.filtered:
+            self.min_equal_bits, self._missed = min_equal_bits(self.threshold, self.num_bits, _MISSED)
 
     def calibrate(self, texts: TextBatch, num_documents: int) -> None:
         """Choose the bands for documents like these, unless they were given.
@@ -187,28 +206,15 @@ class MinHashCandidates:
         return math.ceil(self.share * self._num_values - 1e-9)
 
     @property
-    def likely_equal_values(self) -> int:
-        """Number of equal values that signatures of a pair at the threshold reach, except with probability 1e-4.
-
-        An engine drops candidates with fewer before it reads their texts.
-        """
-        n, missed, equal = self.recipe.num_perm, 0.0, 0
-        if self.threshold == 1:
-            return n
-        while equal < n and (missed := missed + binomial_probability(n, equal, self.threshold)) <= 1e-4:
-            equal += 1
-        return max(equal, self.min_equal_values)
-
-    @property
     def recall(self) -> float:
-        """Probability of finding a pair at the threshold."""
-        return self.banding.recall
+        """Probability of finding a pair at the threshold; at least that, because losses may coincide."""
+        return self.banding.recall - self._missed
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
-        """Return keys `(n, num_bands)` or signatures `(n, num_perm)`, and feature counts."""
+        """Return signatures `(n, num_perm)`, or keys and words of bits `(n, num_bands + num_words)`; feature counts."""
         values, counts = self.recipe.core.signatures(texts)
         signatures = values.reshape(-1, self.recipe.num_perm)
-        return (band_keys(signatures, self.banding) if self.keys else signatures), counts
+        return (band_keys(signatures, self.banding, self.num_bits) if self.keys else signatures), counts
 
     def new_index(self) -> BandCore:
         """Return an empty index of keys or signatures, without the checks of `BandIndex`."""
@@ -265,14 +271,26 @@ class MinHashCandidates:
         return np.asarray(equal)
 
     def are_likely(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Return True for rows of signatures that agree in `likely_equal_values` or more."""
-        if not len(left):
-            return np.zeros(0, bool)
-        return np.asarray(self.recipe.num_perm - self._different_values(left, right) >= self.likely_equal_values)
+        """Return True for rows that agree in `min_equal_bits` one-bit values or more."""
+        if not self.filtered or not len(left):
+            return np.ones(len(left), bool)
+        return np.asarray(hamming(self.bits(left), self.bits(right)) <= self.num_bits - self.min_equal_bits)
+
+    def bits(self, values: Values) -> NDArray[np.uint64]:
+        """Return the one-bit values of each row, `(n, num_words)`."""
+        if self.keys:
+            return np.ascontiguousarray(values[:, self.banding.num_bands :])
+        flat = np.ascontiguousarray(values).reshape(-1)
+        return _band_keys(flat, self.recipe.num_perm, 0, 1, self.num_bits).reshape(len(values), -1)
 
     def band_keys(self, values: Values) -> NDArray[np.int64]:
-        """Return the keys of the bands of each row of keys or signatures, `(n, num_bands)`."""
-        return (values if self.keys else band_keys(values, self.banding)).view(np.int64)
+        """Return the keys of the bands of each row, `(n, num_bands)`."""
+        keys = values[:, : self.banding.num_bands] if self.keys else band_keys(values, self.banding)
+        return np.ascontiguousarray(keys).view(np.int64)
+
+    def flat(self, values: Values) -> Values:
+        """Return what an index takes of rows, one after another: keys or signatures."""
+        return np.ascontiguousarray(values[:, : self.banding.num_bands] if self.keys else values).reshape(-1)
 
     def summary(self) -> Summary:
         """Return the bands, and their expected recall and precision."""
@@ -298,19 +316,14 @@ def _without_minimum(threshold: float, banding: Banding) -> Banding:
     return replace(banding, min_matches=banding.num_rows, recall=recall)
 
 
-def band_keys(signatures: Values, banding: Banding) -> NDArray[np.uint64]:
-    """Return hashes of the bands of each signature, `(n, num_bands)`.
+def band_keys(signatures: Values, banding: Banding, num_bits: int = 0) -> NDArray[np.uint64]:
+    """Return the keys of the bands of each signature, then its one-bit values, `(n, num_bands + num_words)`.
 
-    Those of two signatures are equal if the band is equal, and otherwise with probability 2^-64.
+    Keys of two signatures are equal if the band is equal, and otherwise with probability 2^-64.
     """
     bands, rows = banding.num_bands, banding.num_rows
-    banded = np.ascontiguousarray(signatures[:, : bands * rows])
-    if not len(banded):
-        return np.zeros((0, bands), np.uint64)
-    hashes = byte_hashes(banded.view(np.uint8).reshape(-1), rows * banded.dtype.itemsize)[::2].reshape(-1, bands)
-    # Equal values in different bands get different keys.
-    salts = np.arange(1, bands + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(hashes ^ salts)
+    flat = np.ascontiguousarray(signatures).reshape(-1)
+    return _band_keys(flat, signatures.shape[1], bands, rows, num_bits).reshape(len(signatures), -1)
 
 
 class BandSearch:
@@ -326,11 +339,13 @@ class BandSearch:
     def add(self, ordinals: Ordinals) -> None:
         """Add these signatures to the index."""
         if len(ordinals):
-            self._index.add(np.ascontiguousarray(ordinals, np.int64), _flat(self._values[ordinals]), "error")
+            self._index.add(
+                np.ascontiguousarray(ordinals, np.int64), self._source.flat(self._values[ordinals]), "error"
+            )
 
     def find(self, values: Values) -> CandidateLists:
         """Return the added signatures that share a band."""
-        offsets, ids, distances = self._index.search(_flat(values), self._source.min_equal_values)
+        offsets, ids, distances = self._index.search(self._source.flat(values), self._source.min_equal_values)
         return CandidateLists.of_hits(offsets, np.asarray(ids, np.int64), self._source.match_similarity(distances))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
@@ -346,17 +361,13 @@ def _band_pairs(source: MinHashCandidates, values: Values) -> CandidatePairs:
     """Return the candidate pairs among signatures, by row."""
     index = source.new_index()
     if len(values):
-        index.add(None, _flat(values), "error")
+        index.add(None, source.flat(values), "error")
     return _index_pairs(source, index)
 
 
 def _index_pairs(source: MinHashCandidates, index: BandCore) -> CandidatePairs:
     left, right, distances = index.pairs(source.min_equal_values, 0, 1 << 32)
     return CandidatePairs(np.asarray(left, np.int64), np.asarray(right, np.int64), source.match_similarity(distances))
-
-
-def _flat(values: Values) -> Values:
-    return np.ascontiguousarray(values).reshape(-1)
 
 
 class Buckets:

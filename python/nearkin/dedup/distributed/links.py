@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import absorb_listed
 from nearkin._core import components as _components
-from nearkin.dedup.candidates import MinHashCandidates, TextCandidateSource, Values
+from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
 from nearkin.dedup.candidates.base import chunk_ranges, list_offsets
 from nearkin.dedup.distributed.documents import Numbers, gather, task_slots, to_batches, to_integers, unpack_values
 from nearkin.dedup.verify import TextMeasure
@@ -122,9 +122,7 @@ class Verification:
         if not self.all_match:
             values = documents.values[sides[0]], documents.values[sides[1]]
             proposed = self.source.are_candidates(*values)  # type: ignore[attr-defined]
-            jaccard = self.comparison is not None and self.comparison.measure == "jaccard"
-            if jaccard and isinstance(self.source, MinHashCandidates):
-                # Signatures are here; texts would have to be read.
+            if isinstance(self.source, FilteredCandidateSource):
                 proposed &= self.source.are_likely(*values)
             sides = sides[0][proposed], sides[1][proposed]
         counts["candidates"] += len(sides[0])

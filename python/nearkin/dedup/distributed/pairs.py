@@ -436,6 +436,30 @@ class EqualValues:
 
 
 @dataclass(frozen=True)
+class EqualBits:
+    """Signatures that agree in at least `min_equal_bits` one-bit values of a filtered source."""
+
+    source: MinHashCandidates
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Values of 32 or 64 bits."""
+        return np.dtype((f"u{self.source.recipe.value_bits // 8}", (self.source.recipe.num_perm,)))
+
+    @property
+    def _proximity(self) -> WithinRadius:
+        return WithinRadius(self.source.num_bits, self.source.num_bits - self.source.min_equal_bits)
+
+    def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
+        """Scan the bits of the indexed signatures."""
+        return self._proximity.near(self.source.bits(indexed), self.source.bits(queries))
+
+    def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Compare distances of bits."""
+        return self.source.are_likely(left, right)
+
+
+@dataclass(frozen=True)
 class ProximityPairs:
     """Rows of complete tasks → pairs that are near.
 

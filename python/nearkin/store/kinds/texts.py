@@ -135,7 +135,13 @@ class TextSettings(KindSettings):
         if minhash and self.radius is not None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
         source = (
-            MinHashCandidates(self.recipe, self.threshold, self.recall, by_share=self.verify == "signature")
+            MinHashCandidates(
+                self.recipe,
+                self.threshold,
+                self.recall,
+                by_share=self.verify == "signature",
+                filtered=self.verify == "jaccard",
+            )
             if minhash
             else SimHashCandidates(self.recipe, self.threshold, self.radius, self.recall)
         )

@@ -56,6 +56,7 @@ const CHUNK: usize = 256;
 const LARGEST: u64 = 0xffff_fffe_ffff_ffff;
 
 mod fast;
+pub mod keys;
 
 /// How the k values of a set come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +92,8 @@ pub trait Value: Copy + Eq + Ord + Send + Sync + std::hash::Hash + 'static {
     fn of(bits: u64) -> Self;
     /// Return 64 bits with this value.
     fn bits(self) -> u64;
+    /// Write values to the start of `bytes` in little-endian order, and return what was written.
+    fn write<'a>(values: &[Self], bytes: &'a mut [u8]) -> &'a [u8];
 }
 
 impl Value for u32 {
@@ -103,6 +106,13 @@ impl Value for u32 {
     fn bits(self) -> u64 {
         if self == Self::MAX { u64::MAX } else { u64::from(self) << 32 }
     }
+    #[inline(always)]
+    fn write<'a>(values: &[Self], bytes: &'a mut [u8]) -> &'a [u8] {
+        for (target, value) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(values) {
+            *target = value.to_le_bytes();
+        }
+        &bytes[..4 * values.len()]
+    }
 }
 
 impl Value for u64 {
@@ -114,6 +124,13 @@ impl Value for u64 {
     #[inline(always)]
     fn bits(self) -> u64 {
         self
+    }
+    #[inline(always)]
+    fn write<'a>(values: &[Self], bytes: &'a mut [u8]) -> &'a [u8] {
+        for (target, value) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(values) {
+            *target = value.to_le_bytes();
+        }
+        &bytes[..8 * values.len()]
     }
 }
 
