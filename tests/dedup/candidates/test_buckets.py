@@ -21,7 +21,7 @@ from nearkin.dedup.spill import IN_MEMORY, SpillPolicy
 from nearkin.io import open_corpus
 
 RECIPE = "word:1|binary|xxh3|minhash:128"
-SMALL = [("_BATCH", 3), ("_MAX_MEMBERS", 1), ("_PAIRS", 1), ("_RELEASE", 6)]
+SMALL = [("_BATCH", 3), ("_PAIRS", 1), ("_RELEASE", 6)]
 
 
 class BucketSource:

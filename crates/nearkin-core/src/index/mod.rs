@@ -41,6 +41,7 @@ macro_rules! named {
 }
 
 pub mod bands;
+pub mod buckets;
 pub mod components;
 pub mod digests;
 pub mod hamming;

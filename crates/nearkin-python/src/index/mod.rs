@@ -5,6 +5,7 @@
 //! another one.
 
 mod bands;
+mod buckets;
 mod components;
 mod digests;
 mod hamming;
@@ -261,5 +262,5 @@ pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
 }
 
 register! {
-    mod bands, components, digests, hamming, lsh, sketches
+    mod bands, buckets, components, digests, hamming, lsh, sketches
 }

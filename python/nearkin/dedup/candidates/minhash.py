@@ -13,19 +13,13 @@ probability 1e-4, which the stated recall includes; most unrelated pairs of a sh
 those of the signature wherever it is kept, so every entry point drops the same pairs.
 
 `BandSearch` uses a `BandIndex`, which takes documents as they arrive: it stores each of them and sorts its keys again
-and again. A deduplication has all documents from the start, so `BucketSearch` sorts each band once. Documents with an
-equal key are a *bucket*; most documents are alone in all their buckets, and are neither added nor looked up. A bucket
-has space for all its members and contains the added ones, so a look-up reads as many entries as one in an index.
-
-Memory of buckets, with n documents and b bands: 8 b n bytes for keys until they are sorted, 4 b n for the bucket of
-each document, 4 bytes for each member and 12 for each bucket; large arrays are spilled (`nearkin.dedup.spill`). Cost:
-one sort of n keys per band.
+and again. A deduplication has all documents from the start, so `BucketSearch` sorts each band once and stores only
+buckets of at least two documents (`crates/nearkin-core/src/index/buckets.rs`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -33,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import BandCore, signature_differences
+from nearkin._core import BandCore, BucketCore, signature_differences
 from nearkin._core import band_keys as _band_keys
 from nearkin.dedup.candidates.base import (
     CandidateBatch,
@@ -46,7 +40,6 @@ from nearkin.dedup.candidates.base import (
     StaticSearch,
     TextBatch,
     Values,
-    list_offsets,
 )
 from nearkin.dedup.spill import SpillPolicy, release
 from nearkin.dedup.summary import Summary
@@ -77,8 +70,6 @@ _MIN_STATIC = 1 << 14
 """Number of documents from which buckets pay for their sorting."""
 _BATCH = 1 << 14
 """Documents whose keys are computed at once."""
-_MAX_MEMBERS = 1 << 20
-"""Members of buckets that one step reads, unless one document has more."""
 _RELEASE = 1 << 18
 """Documents whose keys are computed before the memory of mapped files is released."""
 _PAIRS = 1 << 14
@@ -370,108 +361,6 @@ def _index_pairs(source: MinHashCandidates, index: BandCore) -> CandidatePairs:
     return CandidatePairs(np.asarray(left, np.int64), np.asarray(right, np.int64), source.match_similarity(distances))
 
 
-class Buckets:
-    """Buckets of documents by ordinal, and their added members.
-
-    Parameters
-    ----------
-    values : OrderedValues
-        Signatures, `(n, num_perm)`.
-    source : MinHashCandidates
-    spill : SpillPolicy
-    """
-
-    def __init__(self, values: OrderedValues, source: MinHashCandidates, spill: SpillPolicy) -> None:
-        n, num_bands = len(values), source.banding.num_bands
-        keys = spill.zeros((num_bands, n), np.int64)
-        for start in range(0, n, _BATCH):
-            keys[:, start : start + _BATCH] = source.band_keys(values[start : start + _BATCH]).T
-            if start % _RELEASE == 0:
-                release(values.values, keys)
-        # A bucket has at least two members. Number 0 stands for a document that is alone.
-        self._buckets = spill.zeros((num_bands, n), np.uint32 if num_bands * n < 1 << 33 else np.uint64)
-        sizes = [np.zeros(1, np.uint32)]
-        num_buckets = 1
-        for band in range(num_bands):
-            shared, bucket = _group_keys(keys[band])
-            self._buckets[band, shared] = num_buckets + bucket
-            sizes.append(np.bincount(bucket).astype(np.uint32))
-            num_buckets += len(sizes[-1])
-            release(keys, self._buckets)
-        del keys
-        # Begin of each bucket among the members, and the number of its added ones.
-        self._starts = spill.zeros((num_buckets,), np.int64)
-        self._added = spill.zeros((num_buckets,), np.uint32)
-        counts = np.concatenate(sizes)
-        np.cumsum(counts[:-1], out=self._starts[1:])
-        self._members = spill.zeros((int(counts.sum(dtype=np.int64)),), np.uint32)
-
-    def are_shared(self, ordinals: Ordinals) -> NDArray[np.bool_]:
-        """Return True for documents that share a bucket with another one."""
-        return np.asarray(self._buckets[:, ordinals].any(axis=0))
-
-    def release(self) -> None:
-        """Release the memory of what is read in order."""
-        release(self._buckets)
-
-    def add(self, ordinals: Ordinals) -> None:
-        """Add these documents, each of them once."""
-        buckets, numbers = self._shared_buckets(ordinals)
-        order = np.argsort(buckets, kind="stable")
-        buckets, added = buckets[order], ordinals[numbers[order]]
-        starts = np.flatnonzero(np.diff(buckets, prepend=0))
-        counts = np.diff(np.append(starts, len(buckets)))
-        within = np.arange(len(buckets)) - np.repeat(starts, counts)
-        self._members[self._starts[buckets] + self._added[buckets] + within] = added
-        self._added[buckets[starts]] += counts.astype(np.uint32)
-
-    def _shared_buckets(self, ordinals: Ordinals) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the shared buckets of documents, and for each the number of its document among `ordinals`."""
-        buckets = self._buckets[:, ordinals].T
-        numbers, band = np.nonzero(buckets)
-        return buckets[numbers, band].astype(np.int64), numbers
-
-    def members(self, ordinals: Ordinals) -> Iterator[tuple[NDArray[np.int64], Ordinals]]:
-        """Yield the added documents that share a bucket with each ordinal: numbers among `ordinals`, and members.
-
-        Both are sorted, each pair once, and all pairs of a document are in one chunk.
-        """
-        buckets, numbers = self._shared_buckets(ordinals)
-        counts = self._added[buckets].astype(np.int64)
-        filled = counts > 0
-        buckets, numbers, counts = buckets[filled], numbers[filled], counts[filled]
-        ends = np.cumsum(counts)
-        start = 0
-        while start < len(buckets):
-            end = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _MAX_MEMBERS, side="right"))
-            # The buckets of a document are read together.
-            if end < len(numbers):
-                end = int(np.searchsorted(numbers, numbers[end], side="left"))
-            if end <= start:
-                end = int(np.searchsorted(numbers, numbers[start], side="right"))
-            chunk = slice(start, end)
-            before = np.cumsum(counts[chunk]) - counts[chunk]
-            position = np.arange(counts[chunk].sum()) + np.repeat(self._starts[buckets[chunk]] - before, counts[chunk])
-            pairs = np.unique(np.repeat(numbers[chunk], counts[chunk]) << 32 | self._members[position])
-            yield pairs >> 32, pairs & 0xFFFF_FFFF
-            start = end
-
-
-def _group_keys(keys: NDArray[np.int64]) -> tuple[Ordinals, NDArray[np.int64]]:
-    """Return the ordinals that share their key with another one, by key, and the number of the key of each, from 0."""
-    order = np.argsort(keys)
-    ordered = keys[order]
-    equal = ordered[1:] == ordered[:-1]
-    shared = np.zeros(len(keys), bool)
-    shared[1:] |= equal
-    shared[:-1] |= equal
-    first = shared
-    if len(keys):
-        first = shared.copy()
-        first[1:] &= ~equal
-    return order[shared], np.cumsum(first[shared]) - 1
-
-
 class BucketSearch(StaticSearch):
     """Candidates of signatures by ordinal.
 
@@ -479,13 +368,22 @@ class BucketSearch(StaticSearch):
     ----------
     source : MinHashCandidates
     values : OrderedValues
-        Signatures of all documents.
+        Keys or signatures of all documents.
     spill : SpillPolicy
     """
 
     def __init__(self, source: MinHashCandidates, values: OrderedValues, spill: SpillPolicy) -> None:
         self._source, self._values = source, values
-        self._buckets = Buckets(values, source, spill)
+        keys, rows = values.values, values.rows
+        if not source.keys:
+            keys, rows = spill.zeros((len(values), source.banding.num_bands), np.uint64), np.arange(len(values))
+            for start in range(0, len(values), _BATCH):
+                keys[start : start + _BATCH] = source.band_keys(values[start : start + _BATCH]).view(np.uint64)
+                if start % _RELEASE == 0:
+                    release(values.values, keys)
+        rows = np.ascontiguousarray(rows, np.int64)
+        self._buckets = BucketCore(keys.reshape(-1), keys.shape[1], source.banding.num_bands, rows)
+        release(values.values, keys)
         self._added = np.zeros(len(values), bool)
         self._count = 0
 
@@ -493,40 +391,43 @@ class BucketSearch(StaticSearch):
         return self._count
 
     def add(self, ordinals: Ordinals) -> None:
-        """Add these signatures."""
+        """Add these documents, each of them once."""
         self._added[ordinals] = True
         self._count += len(ordinals)
-        self._buckets.add(ordinals)
+        self._buckets.add(ordinals.astype(np.uint32))
 
     def find_at(self, ordinals: Ordinals) -> CandidateLists:
-        """Return the added signatures that share a band."""
-        owners, others, distances = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for owner, other in self._buckets.members(ordinals):
-            for start in range(0, len(owner), _PAIRS):
-                chunk = slice(start, start + _PAIRS)
-                if self._source.keys:
-                    # A bucket is an equal key.
-                    owners.append(owner[chunk])
-                    others.append(other[chunk])
-                    continue
-                sides = self._values[ordinals[owner[chunk]]], self._values[other[chunk]]
-                near = self._source.are_candidates(*sides)
-                owners.append(owner[chunk][near])
-                others.append(other[chunk][near])
-                if self._source.by_share:
-                    distances.append(self._source.distances(*(side[near] for side in sides)))
-        # The system maps about 64 KB around each signature that is read.
-        release(self._values.values)
-        self._buckets.release()
-        offsets = list_offsets(np.bincount(np.concatenate(owners), minlength=len(ordinals)))
-        similarity = self._source.match_similarity(np.concatenate(distances))
-        return CandidateLists(offsets, np.concatenate(others), similarity)
+        """Return the added documents that share a band."""
+        offsets, others = self._buckets.find(ordinals.astype(np.uint32))
+        if self._source.keys:
+            # A bucket is an equal key.
+            return CandidateLists(offsets, others)
+        owners = np.repeat(np.arange(len(ordinals)), np.diff(offsets))
+        near, similarity = self._confirm(ordinals[owners], others)
+        lists = CandidateLists(offsets, others).select(near)
+        return replace(lists, similarity=similarity)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the pairs of the batch that share a band."""
-        shared = np.flatnonzero(self._buckets.are_shared(ordinals))
-        pairs = _band_pairs(self._source, self._values[ordinals[shared]])
-        return ListedBatch.of(CandidatePairs(shared[pairs.left], shared[pairs.right], pairs.similarity))
+        offsets, right = self._buckets.within(ordinals.astype(np.uint32))
+        left = np.repeat(np.arange(len(ordinals)), np.diff(offsets))
+        if self._source.keys:
+            return ListedBatch.of(CandidatePairs(left, right))
+        near, similarity = self._confirm(ordinals[left], ordinals[right])
+        return ListedBatch.of(CandidatePairs(left[near], right[near], similarity))
+
+    def _confirm(self, left: Ordinals, right: Ordinals) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
+        """Return True for pairs that share a band and not only a key, and the similarity of these if it verifies."""
+        near, distances = np.zeros(len(left), bool), [np.zeros(0, np.int64)]
+        for start in range(0, len(left), _PAIRS):
+            chunk = slice(start, start + _PAIRS)
+            sides = self._values[left[chunk]], self._values[right[chunk]]
+            near[chunk] = self._source.are_candidates(*sides)
+            if self._source.by_share:
+                distances.append(self._source.distances(*(side[near[chunk]] for side in sides)))
+        # The system maps about 64 KB around each signature that is read.
+        release(self._values.values)
+        return near, self._source.match_similarity(np.concatenate(distances))
 
     def pairs(self) -> CandidatePairs:
         """Return all pairs that share a band."""
