@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import nearkin as nk
+from nearkin.dedup import summary as summary_module
 from nearkin.dedup.config import Verify
-from nearkin.dedup.summary import removals_by_source
+from nearkin.dedup.summary import StageTimer, removals_by_source
 from nearkin.io import Column
 
 
@@ -40,6 +42,22 @@ def test_sources_give_warnings_from_exact_bounds_on(a: tuple[int, int], b: tuple
     """At least 20 documents, twice the rate of the others, and 25 points more, all together."""
     _, warnings = count_removals(a=a, b=b)
     assert [f"source 'a' loses {a[1] / a[0]:.0%} of its documents, the others {b[1] / b[0]:.0%}"] * warned == warnings
+
+
+def test_a_stage_within_another_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times of all stages add up to that of the outermost ones; the use of timed items is not timed."""
+    clock = iter(range(100))
+    times = SimpleNamespace(perf_counter=lambda: float(next(clock)), process_time=lambda: 0.0)
+    monkeypatch.setattr(summary_module, "time", times)
+    timer = StageTimer()
+    with timer("outer"):
+        assert [7, 8] == list(timer.each("inner", [7, 8]))
+        with timer("inner"), timer("innermost"):
+            pass
+    walls = {name: spent["wall"] for name, spent in timer.seconds.items()}
+    # A second passes between two readings of the clock.
+    assert {"outer": 5.0, "inner": 5.0, "innermost": 1.0} == walls
+    assert 11.0 == sum(walls.values())
 
 
 def test_sources_are_listed_by_their_share_of_removals() -> None:

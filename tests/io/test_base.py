@@ -27,8 +27,12 @@ from nearkin.io import records as records_module
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "txt", "parquet"])
-def test_what_is_written_is_what_was_read(tmp_path: Path, kind: str, ending: str) -> None:
+@pytest.mark.parametrize("piece", [1, 60, 1 << 20])
+def test_what_is_written_is_what_was_read(
+    tmp_path: Path, kind: str, ending: str, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Texts, ids and columns are read, and kept rows have the format, compression, order and schema of the input."""
+    monkeypatch.setattr(records_module, "_PIECE", piece)
     columns = {} if kind == "txt" else {"id_column": "id", "extra_columns": ["score"]}
     expected = [text.replace("\n", " ") for text in TEXTS] if kind == "txt" else TEXTS
     path = pack(tmp_path / f"in.{kind}{ending}", encode(kind, TEXTS))

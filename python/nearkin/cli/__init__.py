@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from nearkin._core import __version__
 
-__all__ = ["main"]
+__all__ = ["STARTED", "main"]
+
+STARTED = time.perf_counter()
+"""When the command line was imported."""
 
 
 def main() -> None:

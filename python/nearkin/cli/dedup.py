@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nearkin._core import set_num_threads
+from nearkin.cli import STARTED
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import (
     Failures,
@@ -41,6 +43,7 @@ from nearkin.io.base import REJECTED, KeptLayout
 if TYPE_CHECKING:
     from nearkin.dedup.passages import PassagesResult
     from nearkin.dedup.result import DedupResult
+    from nearkin.dedup.summary import Timing
     from nearkin.io import Corpus, OutputDir
     from nearkin.store.store import Store
 
@@ -156,6 +159,8 @@ def _dedup_texts(job: Job) -> None:
     recipe = job.parse_recipe()
     spool = _spool_folder(output.out)
     against = reference.against or []
+    # CPU seconds of the interpreter count as well.
+    started: Timing = {"wall": time.perf_counter() - STARTED, "cpu": time.process_time()}
     with ExitStack() as stack:
         store = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
@@ -180,7 +185,7 @@ def _dedup_texts(job: Job) -> None:
                 **job.matching,
             )
             result, summary = _run(
-                run, lambda result: _write_texts(result, corpus, job, store, target), job, store, target
+                run, lambda result: _write_texts(result, corpus, job, store, target, started), job, store, target
             )
         report_skipped(corpus)
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
@@ -302,9 +307,10 @@ def _open_reference(
 
 
 def _write_texts(
-    result: DedupResult, corpus: Corpus, job: Job, store: Store | None, target: OutputDir | None
+    result: DedupResult, corpus: Corpus, job: Job, store: Store | None, target: OutputDir | None, started: Timing
 ) -> dict[str, Any]:
     """Write kept documents, tables and a summary into a folder, or kept documents to standard output."""
+    from nearkin.dedup.summary import StageTimer
     from nearkin.io import write_table
     from nearkin.report import Run
 
@@ -317,13 +323,17 @@ def _write_texts(
         **input_summary(corpus, layout),
         **({"read_as": read_as} if read_as else {}),
     }
-    corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout)
+    timer = StageTimer()
+    with timer("write"):
+        corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout)
+        if target is not None:
+            write_table(target, "clusters", result.clusters.compact, corpus.format)
+            write_table(target, "pairs", result.pairs.compact, corpus.format)
+            if result.near_misses is not None:
+                write_table(target, "near", result.near_misses.compact, corpus.format)
+    summary["timings"] = {"start": started, **result.summary["timings"], **timer.seconds}
     if target is None:
         return summary
-    write_table(target, "clusters", result.clusters.compact, corpus.format)
-    write_table(target, "pairs", result.pairs.compact, corpus.format)
-    if result.near_misses is not None:
-        write_table(target, "near", result.near_misses.compact, corpus.format)
     if job.output.report:
         if result.near_misses is None:
             warn("the report has no recall: near misses need --verify jaccard or indel, and --cluster absorb")

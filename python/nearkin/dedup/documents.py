@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nearkin._core import content_hashes
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.dedup.spill import IN_MEMORY, SpillBuffer, SpillColumn, SpillPolicy, release
+from nearkin.dedup.summary import StageTimer
 from nearkin.dedup.verify import LookUp, texts_by_row
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
@@ -129,12 +130,13 @@ def hash_texts(
     candidate_source: TextCandidateSource,
     report: Progress,
     columns: dict[str, Column],
+    timer: StageTimer | None = None,
 ) -> HashedDocuments:
-    """Hash texts in memory, or a corpus."""
+    """Hash texts in memory, or a corpus, whose reading is a stage of the timer."""
     if isinstance(texts, Corpus):
         if ids is not None:
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
-        return hash_corpus(texts, candidate_source, report, columns)
+        return hash_corpus(texts, candidate_source, report, columns, timer)
     # Anything but a sequence of strings is one batch that the core reads.
     batches: list[Any] = [texts] if isinstance(texts, list) else list(iterate_batches(texts))
     sizes: list[Any] = [len(batch) if hasattr(batch, "__len__") else None for batch in batches]
@@ -184,15 +186,20 @@ def _slice_texts(texts: TextBatch) -> Iterator[TextBatch]:
 
 
 def hash_corpus(
-    corpus: Corpus, candidate_source: TextCandidateSource, report: Progress, columns: dict[str, Column] | None = None
+    corpus: Corpus,
+    candidate_source: TextCandidateSource,
+    report: Progress,
+    columns: dict[str, Column] | None = None,
+    timer: StageTimer | None = None,
 ) -> HashedDocuments:
     """Read and hash a corpus; the caller renames its extra columns to their uses."""
+    timer = StageTimer() if timer is None else timer
     spill = SpillPolicy.into(corpus.spool_dir)
     hasher, ids = _BatchHasher(candidate_source, spill), SpillColumn(spill)
     extra: dict[str, SpillColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
     report_bytes = byte_reporter(corpus, report)
-    for batch in corpus.batches():
+    for batch in timer.each("read", corpus.batches()):
         if not len(hasher):
             candidate_source.calibrate(batch.texts, _estimate_count(corpus, len(batch.texts)))
         hasher.append(batch.texts)
@@ -205,7 +212,12 @@ def hash_corpus(
     report_bytes(ended=True)
     id_column = _row_numbers(len(hasher)) if numbered else ids.finish()
     read = {name: column.finish() for name, column in extra.items()}
-    return hasher.finish(id_column, {**read, **(columns or {})}, corpus.texts)
+
+    def look_up(rows: NDArray[np.int64]) -> TextBatch:
+        with timer("read"):
+            return corpus.texts(rows)
+
+    return hasher.finish(id_column, {**read, **(columns or {})}, look_up)
 
 
 def _is_on_disk(corpus: Corpus) -> bool:

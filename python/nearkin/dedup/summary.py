@@ -17,14 +17,17 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Literal, TypedDict, get_args
+from typing import ClassVar, Literal, TypedDict, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.io import Column
+
+_T = TypeVar("_T")
+_END = object()
 
 Reason = Literal["kept", "exact", "same-letters", "near", "exact-old", "same-letters-old", "near-old"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -164,21 +167,40 @@ def tabulate_removals(
 
 
 class StageTimer:
-    """Wall and CPU seconds of stages; a stage may run several times."""
+    """Wall and CPU seconds of stages; a stage may run several times.
+
+    The time of a stage within another one counts for the inner one alone, so that the times of all stages add up.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, Timing] = {}
+        self._inner = [(0.0, 0.0)]
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Add the time of this context to a stage."""
+        total = self.seconds.setdefault(name, {"wall": 0.0, "cpu": 0.0})
         wall, cpu = time.perf_counter(), time.process_time()
+        self._inner.append((0.0, 0.0))
         try:
             yield
         finally:
-            total = self.seconds.setdefault(name, {"wall": 0.0, "cpu": 0.0})
-            total["wall"] += time.perf_counter() - wall
-            total["cpu"] += time.process_time() - cpu
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            inner = self._inner.pop()
+            total["wall"] += wall - inner[0]
+            total["cpu"] += cpu - inner[1]
+            outer = self._inner[-1]
+            self._inner[-1] = (outer[0] + wall, outer[1] + cpu)
+
+    def each(self, name: str, items: Iterable[_T]) -> Iterator[_T]:
+        """Yield items, and add the time that they take to a stage."""
+        iterator = iter(items)
+        while True:
+            with self(name):
+                item = next(iterator, _END)
+            if item is _END:
+                return
+            yield item  # type: ignore[misc]  # The end is no item.
 
 
 def peak_memory_bytes() -> int | None:

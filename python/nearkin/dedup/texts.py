@@ -244,7 +244,9 @@ def dedup(
         return _run(inputs, reference, store, output, config, report, constraints)
 
 
-def hash_inputs(inputs: DedupInputs, source: object, report: Progress) -> tuple[HashedDocuments, dict[str, Column]]:
+def hash_inputs(
+    inputs: DedupInputs, source: object, report: Progress, timer: StageTimer | None = None
+) -> tuple[HashedDocuments, dict[str, Column]]:
     """Hash open inputs; return them, and the columns that a store keeps with them.
 
     `source` hashes texts: a `TextCandidateSource`, or another object with its method `hash`.
@@ -253,7 +255,7 @@ def hash_inputs(inputs: DedupInputs, source: object, report: Progress) -> tuple[
     if inputs.sources is not None:
         uses["source"] = inputs.sources
     columns = {use: as_column(cells) for use, cells in uses.items() if not isinstance(cells, str)}
-    new = hash_texts(inputs.texts, inputs.ids, source, report, columns)  # type: ignore[arg-type]
+    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer)  # type: ignore[arg-type]
     stored = {} if inputs.columns is None else _stored_columns(inputs, new)
     name_columns(inputs.texts, new, {use: cells if isinstance(cells, str) else None for use, cells in uses.items()})
     check_distinct_ids(new.ids, "ids")
@@ -284,7 +286,7 @@ def _run(
     """Deduplicate open inputs."""
     timer = StageTimer()
     with timer("hash"):
-        new, columns = hash_inputs(inputs, config.candidate_source, report)
+        new, columns = hash_inputs(inputs, config.candidate_source, report, timer)
         reference = None if store is not None else _read_reference(against, config, report)
     if store is None:
         return run_stages(new, reference, config, timer, report, labels)

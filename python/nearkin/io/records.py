@@ -32,6 +32,8 @@ from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 __all__ = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "ParsedRecords", "RecordCorpus"]
 
+_PIECE = 1 << 20
+"""Bytes of the input that are copied at once: they stay in the cache of a core."""
 _UTF8_REMEDY = "convert the file to UTF-8"
 
 
@@ -212,10 +214,17 @@ class RecordCorpus(Corpus):
     ) -> bool:
         """Copy the kept rows of a batch; return True if the last one has no line end."""
         kept = np.flatnonzero(mask[spans.first_row : spans.end_row])
-        if not len(kept):
-            return open_line
+        pieces = np.searchsorted(spans.starts[kept], np.arange(0, int(spans.starts[-1]) + 1, _PIECE))
+        for begin, end in pairwise([*np.unique(pieces).tolist(), len(kept)]):
+            if begin < end:
+                open_line = self._copy_piece(spans, kept[begin:end], descriptor, stream, open_line=open_line)
+        return open_line
+
+    def _copy_piece(
+        self, spans: BatchSpans, kept: NDArray[np.int64], descriptor: int, stream: IO[bytes], *, open_line: bool
+    ) -> bool:
+        """Copy rows of a batch by one read from the first to the last; return True if the last one has no line end."""
         texts = {} if self._replacements is None else self._replacements.select(kept + spans.first_row)
-        # One read covers everything from the first kept row to the last.
         start = int(spans.starts[kept[0]])
         starts = spans.starts[kept].astype(np.int64) - start
         ends = starts + spans.lengths[kept]

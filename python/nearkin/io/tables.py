@@ -191,9 +191,15 @@ def write_table(out: OutputDir, name: str, columns: Mapping[str, TableColumn], f
 def _chunks(columns: Mapping[str, TableColumn], count: int) -> Iterator[list[list[Scalar]]]:
     """Yield the columns of chunks of rows as Python objects; NaN is None."""
     for start in range(0, count, _CHUNK_ROWS):
-        chunks = [values[start : start + _CHUNK_ROWS] for values in columns.values()]
-        cells = [chunk.tolist() if isinstance(chunk, np.ndarray) else list(chunk) for chunk in chunks]
-        yield [[None if value != value else value for value in values] for values in cells]
+        yield [_cells(values[start : start + _CHUNK_ROWS]) for values in columns.values()]
+
+
+def _cells(values: TableColumn) -> list[Scalar]:
+    """Return values as Python objects; NaN is None."""
+    cells = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biu":
+        return cells
+    return [None if value != value else value for value in cells]
 
 
 _TO_JSON: dict[type, Callable[[Any], str]] = {
