@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 
 from nearkin._core import __version__
 
-__all__ = ["STARTED", "main"]
-
-STARTED = time.perf_counter()
-"""When the command line was imported."""
+__all__ = ["main"]
 
 
 def main() -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nearkin._core import set_num_threads
-from nearkin.cli import STARTED
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import (
     Failures,
@@ -159,8 +158,8 @@ def _dedup_texts(job: Job) -> None:
     recipe = job.parse_recipe()
     spool = _spool_folder(output.out)
     against = reference.against or []
-    # CPU seconds of the interpreter count as well.
-    started: Timing = {"wall": time.perf_counter() - STARTED, "cpu": time.process_time()}
+    # A process does not know its wall time before its first instruction, but the CPU time of its interpreter.
+    started: Timing = {"cpu": time.process_time()}
     with ExitStack() as stack:
         store = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
@@ -356,7 +355,7 @@ def _report(job: Job, summary: Mapping[str, Any], rows: Iterable[Sequence[str]],
 def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
     """Return the counts of documents or files: read, kept, removed by reason, and skipped."""
     files = summary["verify"] == "score"
-    seconds = sum(stage["wall"] for stage in summary["timings"].values())
+    seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
     share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
     # An engine does not report the size of its input.
     size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""

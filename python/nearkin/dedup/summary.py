@@ -39,7 +39,7 @@ _RUSAGE_UNITS = {"linux": 1024, "freebsd": 1024, "netbsd": 1024, "openbsd": 1024
 
 
 class Timing(TypedDict, total=False):
-    """Seconds of a stage; an engine reports `wall` alone."""
+    """Seconds of a stage; an engine reports `wall` alone, the start of a command `cpu` alone."""
 
     wall: float
     cpu: float

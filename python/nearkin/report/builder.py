@@ -161,7 +161,7 @@ class _Builder:
         summary = self.summary
         blocks, data = self._build_data()
         removed = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
-        seconds = sum(stage["wall"] for stage in summary["timings"].values())
+        seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
         what = "files" if self.run.on_files else "documents"
         largest = f"the largest of {summary['largest_cluster']:,}" if summary["clusters"] else ""
         words = {"exact": "exact", "same-letters": "same letters", "near": "near"}
@@ -222,7 +222,7 @@ class _Builder:
                 },
             )
         times = [
-            (name, f"{stage['wall']:.2f}", f"{stage['cpu']:.2f}" if "cpu" in stage else "")
+            (name, *(f"{stage[clock]:.2f}" if clock in stage else "" for clock in ("wall", "cpu")))
             for name, stage in self.summary["timings"].items()
         ]
         yield Table("Time, by stage", ("stage", "seconds", "CPU seconds"), times)

@@ -137,6 +137,10 @@ def banding_probability(similarity: float, num_bands: int, num_rows: int) -> flo
     check_similarity(similarity)
     check_count("num_bands", num_bands, 1, 1 << 32, "1 or more")
     check_count("num_rows", num_rows, 1, 1 << 32, "1 or more")
+    return _share_band(similarity, num_bands, num_rows)
+
+
+def _share_band(similarity: float, num_bands: int, num_rows: int) -> float:
     # log1p preserves small probabilities.
     agree = similarity**num_rows
     return 1.0 if agree == 1 else -math.expm1(num_bands * math.log1p(-agree))
@@ -331,7 +335,7 @@ def _evaluate_banding(threshold: float, recall: float, num_perm: int, bands: int
         below += binomial_probability(num_perm, equal + 1, threshold) if threshold < 1 else 0.0
     steps = 200
     areas = [
-        sum(banding_probability(low + (high - low) * (i + 0.5) / steps, bands, rows) for i in range(steps))
+        sum(_share_band(low + (high - low) * (i + 0.5) / steps, bands, rows) for i in range(steps))
         * (high - low)
         / steps
         for low, high in ((0.0, threshold), (threshold, 1.0))

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import BandCore, BucketCore, signature_differences
+from nearkin._core import BandCore, BucketCore, hamming_distances, signature_differences
 from nearkin._core import band_keys as _band_keys
 from nearkin.dedup.candidates.base import (
     CandidateBatch,
@@ -45,7 +45,6 @@ from nearkin.dedup.spill import SpillPolicy, release
 from nearkin.dedup.summary import Summary
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import check_minhash
-from nearkin.index.fingerprints import hamming
 from nearkin.recipe import Recipe
 from nearkin.text.batches import first_texts
 from nearkin.theory import Banding, banding_probability, choose_bands, min_equal_bits
@@ -151,7 +150,7 @@ class MinHashCandidates:
         self.num_bits = min(self.recipe.num_perm, MAX_BITS) if self.filtered else 0
         self.min_equal_bits, self._missed = 0, 0.0
         if self.filtered:
-            self.min_equal_bits, self._missed = min_equal_bits(self.threshold, self.num_bits, _MISSED)
+            self.min_equal_bits, self._missed = _min_equal_bits(self.threshold, self.num_bits)
 
     def calibrate(self, texts: TextBatch, num_documents: int) -> None:
         """Choose the bands for documents like these, unless they were given.
@@ -265,14 +264,17 @@ class MinHashCandidates:
         """Return True for rows that agree in `min_equal_bits` one-bit values or more."""
         if not self.filtered or not len(left):
             return np.ones(len(left), bool)
-        return np.asarray(hamming(self.bits(left), self.bits(right)) <= self.num_bits - self.min_equal_bits)
+        a, b = self.bits(left), self.bits(right)
+        return hamming_distances(a.reshape(-1), b.reshape(-1), a.shape[1]) <= self.num_bits - self.min_equal_bits
 
     def bits(self, values: Values) -> NDArray[np.uint64]:
         """Return the one-bit values of each row, `(n, num_words)`."""
         if self.keys:
             return np.ascontiguousarray(values[:, self.banding.num_bands :])
         flat = np.ascontiguousarray(values).reshape(-1)
-        return _band_keys(flat, self.recipe.num_perm, 0, 1, self.num_bits).reshape(len(values), -1)
+        return _band_keys(flat, self.recipe.num_perm, 0, 1, self.num_bits).reshape(
+            len(values), (self.num_bits + 63) // 64
+        )
 
     def band_keys(self, values: Values) -> NDArray[np.int64]:
         """Return the keys of the bands of each row, `(n, num_bands)`."""
@@ -301,6 +303,11 @@ def _choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
 
 
 @lru_cache(typed=True)
+def _min_equal_bits(threshold: float, num_bits: int) -> tuple[int, float]:
+    return min_equal_bits(threshold, num_bits, _MISSED)
+
+
+@lru_cache(typed=True)
 def _without_minimum(threshold: float, banding: Banding) -> Banding:
     """Return bands of which every shared one makes a candidate."""
     recall = banding_probability(threshold, banding.num_bands, banding.num_rows)
@@ -314,7 +321,9 @@ def band_keys(signatures: Values, banding: Banding, num_bits: int = 0) -> NDArra
     """
     bands, rows = banding.num_bands, banding.num_rows
     flat = np.ascontiguousarray(signatures).reshape(-1)
-    return _band_keys(flat, signatures.shape[1], bands, rows, num_bits).reshape(len(signatures), -1)
+    return _band_keys(flat, signatures.shape[1], bands, rows, num_bits).reshape(
+        len(signatures), bands + (num_bits + 63) // 64
+    )
 
 
 class BandSearch:
