@@ -35,7 +35,7 @@ type Entry = (u64, u32);
 pub struct Buckets {
     /// Document d has the buckets from `offsets[d]` to `offsets[d + 1]`.
     offsets: Vec<u64>,
-    buckets: Vec<u32>,
+    shared: Vec<u32>,
     /// Bucket b has the members from `starts[b]`, of which `added[b]` are present.
     starts: Vec<u64>,
     added: Vec<u32>,
@@ -119,7 +119,7 @@ impl Buckets {
         offsets[0] = 0;
         Ok(Self {
             offsets,
-            buckets,
+            shared: buckets,
             starts,
             added: alloc::try_zeroed(num_buckets)?,
             members: alloc::try_zeroed(shared)?,
@@ -138,7 +138,7 @@ impl Buckets {
 
     fn of(&self, document: u32) -> &[u32] {
         let document = document as usize;
-        &self.buckets[self.offsets[document] as usize..self.offsets[document + 1] as usize]
+        &self.shared[self.offsets[document] as usize..self.offsets[document + 1] as usize]
     }
 
     fn present(&self, bucket: u32) -> &[u32] {
@@ -153,7 +153,7 @@ impl Buckets {
     pub fn add(&mut self, documents: &[u32]) {
         for &document in documents {
             for at in self.offsets[document as usize] as usize..self.offsets[document as usize + 1] as usize {
-                let bucket = self.buckets[at] as usize;
+                let bucket = self.shared[at] as usize;
                 self.members[self.starts[bucket] as usize + self.added[bucket] as usize] = document;
                 self.added[bucket] += 1;
             }
