@@ -85,6 +85,7 @@ def suppress_summary_warnings() -> Iterator[None]:
         warnings.filterwarnings("ignore", r"[\d,]+ (comparisons|look-ups) were left out", RuntimeWarning)
         warnings.filterwarnings("ignore", r"[\d,]+ of [\d,]+ documents have no value in column", RuntimeWarning)
         warnings.filterwarnings("ignore", "labels: ", RuntimeWarning)
+        warnings.filterwarnings("ignore", "checkpoint: ", RuntimeWarning)
         yield
 
 

@@ -57,7 +57,7 @@ _FILE_OPTIONS = {
 """Options of a run over files."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "featureless"),
+    *("differ", "featureless", "checkpoint"),
 )
 
 
@@ -157,7 +157,7 @@ def _dedup_texts(job: Job) -> None:
     output, reference = job.output, job.reference
     recipe = job.parse_recipe()
     spool = _spool_folder(output.out)
-    against = reference.against or []
+    against, checkpoint = reference.against or [], job.matching.get("checkpoint")
     # A process does not know its wall time before its first instruction, but the CPU time of its interpreter.
     started: Timing = {"cpu": time.process_time()}
     with ExitStack() as stack:
@@ -172,7 +172,8 @@ def _dedup_texts(job: Job) -> None:
         tables = ("clusters", "pairs", "near") if output.report else ("clusters", "pairs")
         names = [*corpus.kept_names(output.out_layout), *(table_name(name, corpus.format) for name in tables), REJECTED]
         inputs = [*corpus.inputs, *own, *(getattr(older, "inputs", None) or map(Path, against))]
-        with _open_output(output, names, inputs) as target:
+        saved = [] if checkpoint is None else [Path(checkpoint)]
+        with _open_output(output, names, [*inputs, *saved]) as target:
             run = partial(
                 dedup_texts,
                 corpus,
@@ -189,7 +190,16 @@ def _dedup_texts(job: Job) -> None:
         report_skipped(corpus)
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
     kept = None if target is None else Path(output.out) / name
-    _report(job, summary, _count_rows(summary, kept), _example(islice(result.clusters.rows(), EXAMPLE_ROWS)))
+    rows = [*_count_rows(summary, kept), *_finish_checkpoint(checkpoint)]
+    _report(job, summary, rows, _example(islice(result.clusters.rows(), EXAMPLE_ROWS)))
+
+
+def _finish_checkpoint(checkpoint: str | None) -> Iterator[tuple[str, str]]:
+    """Delete the checkpoint of a run whose output is in place, and return a row of the table that says so."""
+    from nearkin.dedup.checkpoint import remove_checkpoint
+
+    if checkpoint is not None and remove_checkpoint(checkpoint):
+        yield "", f"checkpoint {checkpoint} deleted: the output is in place"
 
 
 def _spool_folder(out: str) -> Path | None:
@@ -360,6 +370,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     # An engine does not report the size of its input.
     size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""
     yield f"{summary['documents']:,}", f"{'files' if files else 'documents'} read in {seconds:.1f} s{size}"
+    for what, count in summary.get("resumed", {}).items():
+        yield f"{count:,}", f"of them were {what} by an earlier run"
     added = f", added to {summary['store']}" if "store" in summary else ""
     place = f"{', listed' if files else ''} in {kept}" if kept else ""
     yield f"{summary['kept']:,}", f"kept{place}{added}"

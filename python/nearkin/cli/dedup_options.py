@@ -96,12 +96,6 @@ class EngineOptions:
     remote: str | None = option(
         None, help="Server of Spark Connect, instead of --engine: sc://HOST:PORT.", group=ENGINES, metavar="URL"
     )
-    checkpoint: str | None = option(
-        None,
-        help="Folder or URL that all machines share, for the output of stages; a failed run continues from it.",
-        group=ENGINES,
-        metavar="FOLDER",
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +124,7 @@ class Job:
         OptionsOf(
             DedupConfig,
             *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "max_comparisons"),
-            *("featureless", "cluster", "keep", "links"),
+            *("featureless", "cluster", "keep", "links", "checkpoint"),
         ),
     ]
     files: Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]

@@ -78,8 +78,6 @@ def choose_engine(job: Job) -> Engine | None:
     options = job.engine
     engine = parse_engine(options.engine, options.master, options.remote)
     if engine is None:
-        if options.checkpoint is not None:
-            raise bad_parameter("checkpoint", options.checkpoint, "--engine or --remote with it")
         return None
     for name in job.explicit_options():
         if name not in _SUPPORTED:
@@ -91,7 +89,7 @@ def choose_engine(job: Job) -> Engine | None:
     if job.reading.id_column is None:
         allowed = "--id-column COLUMN with an engine: rows on many machines have no numbers"
         raise bad_parameter("id_column", None, allowed)
-    if options.checkpoint is None and not engine.is_local:
+    if "checkpoint" not in job.matching and not engine.is_local:
         allowed = "--checkpoint FOLDER, a folder or URL that all machines share, with --remote or a --master of several"
         raise bad_parameter("checkpoint", None, allowed)
     return engine
@@ -112,7 +110,7 @@ def dedup(job: Job, engine: Engine) -> dict[str, Any]:
     older = InputTables(against, engine, reading.format, "against") if against else None
     with (
         _open_output(job.output.out, [*tables.inputs, *(older.inputs if older else [])]) as output,
-        _open_checkpoint(job.engine.checkpoint, job.output.out, engine) as checkpoint,
+        _open_checkpoint(job.matching.get("checkpoint"), job.output.out, engine) as checkpoint,
         progress_bars(quiet=job.quiet) as bars,
         _collect_warnings() as reported,
         open_session(engine) as session,
@@ -165,12 +163,11 @@ def _run(
             rows,
             job.reading.text_column or "text",
             str(job.reading.id_column),
-            checkpoint=checkpoint,
             recipe=recipe,
             source=job.reference.source_column,
             against=older,
             progress=progress,
-            **job.matching,
+            **{**job.matching, "checkpoint": checkpoint},
         )
     except ParameterError as error:
         if "allowed" not in error.context:

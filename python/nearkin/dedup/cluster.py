@@ -48,6 +48,7 @@ from nearkin.dedup.candidates import (
     Values,
 )
 from nearkin.dedup.candidates.base import chunk_ranges
+from nearkin.dedup.checkpoint import Arrays, StageLog
 from nearkin.dedup.constraints import CannotLink
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
@@ -67,6 +68,9 @@ _MAX_NEAR_MISSES = 64
 """Maximum number of near misses of one sampled document."""
 _PAIRS = 1 << 16
 """Pairs that are verified, or whose values are copied, at once."""
+
+_COUNTS = ("candidates", "verified", "skipped", "differing")
+"""Counts of an `Assignment` that grow with every batch."""
 
 Batch = NDArray[np.int64]
 """Documents by their position in `Clusterer.rows`; an ordinal is this plus the number of reference documents."""
@@ -158,6 +162,8 @@ class Clusterer:
         Number of kept documents to search for near misses.
     constraints : CannotLink, optional
         Rejected pairs, which the rule separates.
+    log : function, optional
+        Returns the log of a kind of results, from which those of an earlier run are taken and to which new ones go.
     """
 
     candidate_source: CandidateSource
@@ -171,6 +177,7 @@ class Clusterer:
     max_comparisons: int = MAX_COMPARISONS
     near_misses: int = 0
     constraints: CannotLink | None = None
+    log: Callable[[str], StageLog] | None = None
 
     def __post_init__(self) -> None:
         self._values = OrderedValues(self.documents.values, self.rows)
@@ -183,20 +190,41 @@ class Clusterer:
     def absorb(self) -> Assignment:
         """Keep, then absorb."""
         result = Assignment.all_kept(len(self.rows))
-        search, cache = self._search(), self._cache()
-        differing = 0 if cache is None else cache.differing
         rejected: list[tuple[Ordinals, Ordinals]] = []
+        log, decided = self._open_log("decisions"), 0
+        for part, saved in self._restore(log, result):
+            result.by[part], result.similarity[part], decided = saved["by"], saved["similarity"], part.stop
+            rejected.append((saved["documents"], saved["candidates"]))
+        if decided == len(self.rows) and not self.near_misses:
+            self.tick(decided)
+            result.kept_apart = self._count_kept_apart(rejected, result)
+            return result
+        search, cache = self._search(), self._cache()
+        # Pairs that differ in this run and in earlier ones are counted together.
+        differing = (0 if cache is None else cache.differing) - result.differing
+
+        def decisions(part: slice) -> Arrays:
+            sides = [np.concatenate([np.zeros(0, np.int64), *side]) for side in zip(*rejected, strict=True)]
+            documents, candidates = sides or [np.zeros(0, np.int64)] * 2
+            new = (documents >= self._first + part.start) & (documents < self._first + part.stop)
+            own = {"documents": documents[new], "candidates": candidates[new]}
+            return {"by": result.by[part], "similarity": result.similarity[part], **own}
+
         for batch in self._batches(search, self.constraints):
             self._read(search, batch)
             remaining, ticked = batch, 0
-            if self._first or len(search):
-                remaining, ticked = self._absorb_into_kept(search, cache, batch, result, rejected)
-            remaining = self._absorb_within(search, cache, remaining, result)
+            if batch[0] < decided:
+                remaining = batch[result.by[batch] < 0]
+            else:
+                if self._first or len(search):
+                    remaining, ticked = self._absorb_into_kept(search, cache, batch, result, rejected)
+                remaining = self._absorb_within(search, cache, remaining, result)
             # No later batch searches what the last one keeps.
             if batch[-1] + 1 < len(self.rows) or self.near_misses:
                 search.add(self._search_first(search) + remaining)
             self.tick(len(batch) - ticked)
-        result.differing = 0 if cache is None else cache.differing - differing
+            result.differing = 0 if cache is None else cache.differing - differing
+            self._save(log, result, int(batch[-1]) + 1, decisions)
         result.kept_apart = self._count_kept_apart(rejected, result)
         if self.near_misses and self.comparison is not None and not isinstance(search, TextSearch):
             result.near = self._find_near_misses(search, result)
@@ -218,10 +246,24 @@ class Clusterer:
         result = Assignment.all_kept(len(self.rows))
         n = self._first + len(self.rows)
         labels = np.arange(n, dtype=np.uint32)
+        log, decided = self._open_log("decisions"), 0
+        for part, saved in self._restore(log, result):
+            labels[saved["changed"]], decided = saved["labels"], part.stop
         search = self._search()
+        before = labels
+
+        def changes(part: slice) -> Arrays:
+            nonlocal before
+            changed = np.flatnonzero(labels != before)
+            before = labels
+            return {"changed": changed, "labels": labels[changed]}
+
         for batch in self._batches(search):
             self._read(search, batch)
             search.add(self._search_first(search) + batch)
+            if batch[0] < decided:
+                self.tick(len(batch))
+                continue
             lists = self._likely_candidates(search, batch)
             result.skipped += lists.skipped
             owners = lists.owners()
@@ -234,13 +276,14 @@ class Clusterer:
                 earlier &= within
             labels = self._join(labels, left[earlier], right[earlier], result)
             self.tick(len(batch))
+            self._save(log, result, int(batch[-1]) + 1, changes)
         if self.constraints is not None:
             labels = self._split_components(labels, self.constraints, result)
         members = np.flatnonzero(labels != np.arange(n))
         members = members[members >= self._first]
         heads = labels[members].astype(np.int64)
         result.by[members - self._first] = heads
-        result.similarity[members - self._first] = self._similarities(heads, members)
+        result.similarity[members - self._first] = self._similarities(heads, members, "heads")
         return result
 
     def links(self) -> tuple[Ordinals, Ordinals, NDArray[np.float64], int]:
@@ -260,7 +303,7 @@ class Clusterer:
         else:
             likely = self._are_likely(pairs.left, pairs.right)
             pairs = CandidatePairs(pairs.left[likely], pairs.right[likely], skipped=pairs.skipped)
-            similarity, matched = self.verify_pairs(pairs.left, pairs.right)
+            similarity, matched = self.verify_pairs(pairs.left, pairs.right, "links")
         if self.constraints is not None:
             matched &= ~self.constraints.contains(pairs.left, pairs.right)
         return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
@@ -506,6 +549,25 @@ class Clusterer:
             )
         return labels
 
+    # Results of earlier runs
+
+    def _open_log(self, kind: str) -> StageLog | None:
+        return None if self.log is None else self.log(kind)
+
+    def _restore(self, log: StageLog | None, result: Assignment) -> Iterator[tuple[slice, Arrays]]:
+        """Yield ranges of documents and the decisions on them; set the counts of `result` to those after them."""
+        if log is not None:
+            for part, counts, arrays in log.restore():
+                for name in _COUNTS:
+                    setattr(result, name, counts[name])
+                yield part, arrays
+
+    def _save(self, log: StageLog | None, result: Assignment, end: int, arrays: Callable[[slice], Arrays]) -> None:
+        """Offer decisions on the documents before `end` to the log."""
+        if log is not None:
+            counts = {name: getattr(result, name) for name in _COUNTS}
+            log.save(end, counts, arrays, last=end == len(self.rows))
+
     # Constraints
 
     def _count_kept_apart(self, rejected: list[tuple[Ordinals, Ordinals]], result: Assignment) -> int:
@@ -527,7 +589,9 @@ class Clusterer:
             return labels
         members = np.flatnonzero(np.isin(labels, labels[constraints.left[violated]]))
         new = members[members >= self._first] - self._first
-        subset = replace(self, rows=self.rows[new], tick=lambda _: None, cache=None, near_misses=0, constraints=None)
+        subset = replace(
+            self, rows=self.rows[new], tick=lambda _: None, cache=None, near_misses=0, constraints=None, log=None
+        )
         left, right, similarity, skipped = subset.links()
         result.skipped += skipped
         # Ordinals of the subset: reference documents as here, then its own.
@@ -540,17 +604,22 @@ class Clusterer:
 
     # Similarities, texts, values and lengths by ordinal
 
-    def verify_pairs(self, left: Ordinals, right: Ordinals) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the similarities of pairs, and True for matches; without a comparison all match."""
+    def verify_pairs(
+        self, left: Ordinals, right: Ordinals, kind: str | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the similarities of pairs, and True for matches; without a comparison all match.
+
+        With `kind` the log keeps the similarities by texts.
+        """
         if self.comparison is None:
             return self._similarities(left, right), np.ones(len(left), bool)
-        similarity, differ = self._verify(left, right, self.comparison)
+        similarity, differ = self._verify(left, right, self.comparison, kind)
         return similarity, (similarity >= self.threshold) & ~differ
 
-    def _similarities(self, left: Ordinals, right: Ordinals) -> NDArray[np.float64]:
+    def _similarities(self, left: Ordinals, right: Ordinals, kind: str | None = None) -> NDArray[np.float64]:
         """Return similarities by texts, or by the family without a comparison."""
         if self.comparison is not None:
-            return self._verify(left, right, self.comparison)[0]
+            return self._verify(left, right, self.comparison, kind)[0]
         chunks = [np.zeros(0)]
         for start in range(0, len(left), _PAIRS):
             sides = (self._values_of(side[start : start + _PAIRS]) for side in (left, right))
@@ -558,17 +627,28 @@ class Clusterer:
         return np.concatenate(chunks)
 
     def _verify(
-        self, left: Ordinals, right: Ordinals, comparison: TextMeasure
+        self, left: Ordinals, right: Ordinals, comparison: TextMeasure, kind: str | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return similarities by texts, and True for texts that differ by a rule."""
         cache = self.cache if self.cache is not None else comparison.cache(_CACHE_BYTES)
         similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
+
+        def verified(part: slice) -> Arrays:
+            return {"similarity": similarity[part], "differ": differ[part]}
+
+        log, done = None if kind is None else self._open_log(kind), 0
+        for part, _, saved in () if log is None else log.restore():
+            similarity[part], differ[part], done = saved["similarity"], saved["differ"], part.stop
         for start, end in chunk_ranges(np.cumsum(self._lengths_of(left) + self._lengths_of(right)), _BATCH_CHARACTERS):
+            if start < done:
+                continue
             a, b = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
             self._load(cache, np.concatenate([a, b]))
             similarity[start:end] = cache.similarities(a, b, left_out=True)
             if comparison.differ:
                 differ[start:end] = cache.which_differ(a, b)
+            if log is not None:
+                log.save(end, {}, verified, last=end == len(left))
         return similarity, differ
 
     def _cache(self) -> TextCache | None:

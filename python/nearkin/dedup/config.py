@@ -14,6 +14,7 @@ which the command line generates its options.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -318,6 +319,13 @@ class DedupConfig(_ClusterOptions):
         min=0,
         max=1 << 31,
     )
+    checkpoint: str | None = option(
+        None,
+        help="Folder for the results of stages, from which a failed run continues; with an engine a folder or URL that "
+        "all machines share.",
+        group=OUTPUT,
+        metavar="FOLDER",
+    )
     candidates: Candidates | None = field(default=None, repr=False)
     signatures: bool = field(default=False, repr=False)
     comparison: TextMeasure | None = field(init=False, repr=False, compare=False)
@@ -348,6 +356,10 @@ class DedupConfig(_ClusterOptions):
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         self._set(near_misses=self._count_near_misses())
+        if self.checkpoint is not None:
+            if not isinstance(self.checkpoint, str | os.PathLike) or not str(self.checkpoint):
+                raise bad_parameter("checkpoint", repr(self.checkpoint), "the path of a folder, or None")
+            self._set(checkpoint=os.fspath(self.checkpoint))
 
     @classmethod
     def from_args(cls, settings: CollectionSettings | None = None, /, **args: Any) -> DedupConfig:

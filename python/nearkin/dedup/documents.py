@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
+from nearkin.dedup.checkpoint import HashLog
 from nearkin.dedup.spill import IN_MEMORY, SpillBuffer, SpillColumn, SpillPolicy, release
 from nearkin.dedup.summary import StageTimer
 from nearkin.dedup.verify import LookUp, texts_by_row
@@ -131,18 +132,19 @@ def hash_texts(
     report: Progress,
     columns: dict[str, Column],
     timer: StageTimer | None = None,
+    log: HashLog | None = None,
 ) -> HashedDocuments:
-    """Hash texts in memory, or a corpus, whose reading is a stage of the timer."""
+    """Hash texts in memory, or a corpus, whose reading is a stage of the timer; with `log` only those that it does not have."""
     if isinstance(texts, Corpus):
         if ids is not None:
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
-        return hash_corpus(texts, candidate_source, report, columns, timer)
+        return hash_corpus(texts, candidate_source, report, columns, timer, log)
     # Anything but a sequence of strings is one batch that the core reads.
     batches: list[Any] = [texts] if isinstance(texts, list) else list(iterate_batches(texts))
     sizes: list[Any] = [len(batch) if hasattr(batch, "__len__") else None for batch in batches]
     total: int | None = None if None in sizes else sum(sizes)
     few = total is not None and total <= _MAX_TEXTS
-    hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None))
+    hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None), log)
     if batches:
         candidate_source.calibrate(batches[0], sizes[0] if total is None else total)
     for batch in batches:
@@ -191,11 +193,12 @@ def hash_corpus(
     report: Progress,
     columns: dict[str, Column] | None = None,
     timer: StageTimer | None = None,
+    log: HashLog | None = None,
 ) -> HashedDocuments:
     """Read and hash a corpus; the caller renames its extra columns to their uses."""
     timer = StageTimer() if timer is None else timer
     spill = SpillPolicy.into(corpus.spool_dir)
-    hasher, ids = _BatchHasher(candidate_source, spill), SpillColumn(spill)
+    hasher, ids = _BatchHasher(candidate_source, spill, log), SpillColumn(spill)
     extra: dict[str, SpillColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
     report_bytes = byte_reporter(corpus, report)
@@ -268,8 +271,8 @@ def _row_numbers(count: int) -> Column:
 class _BatchHasher:
     """Hashed batches so far."""
 
-    def __init__(self, candidate_source: TextCandidateSource, spill: SpillPolicy) -> None:
-        self._source, self._spill = candidate_source, spill
+    def __init__(self, candidate_source: TextCandidateSource, spill: SpillPolicy, log: HashLog | None = None) -> None:
+        self._source, self._spill, self._log = candidate_source, spill, log
         self._count = 0
         # The arrays of a single batch are used as they are.
         self._first: tuple[NDArray[Any], ...] = ()
@@ -279,11 +282,9 @@ class _BatchHasher:
         return self._count
 
     def append(self, texts: TextBatch) -> None:
-        """Hash a batch."""
-        values, counts = self._source.hash(texts)
-        contents, lengths = content_hashes(texts)
-        arrays = values, counts, contents.reshape(-1, 2), lengths
-        self._count += len(counts)
+        """Hash a batch, or take its hashes from the log."""
+        arrays = self._hash(texts) if self._log is None else self._hash_logged(texts, self._log)
+        self._count += len(arrays[1])
         if not self._first and not self._buffers:
             self._first = arrays
             return
@@ -293,12 +294,27 @@ class _BatchHasher:
             self._first = ()
         self._extend(arrays)
 
+    def _hash(self, texts: TextBatch) -> tuple[NDArray[Any], ...]:
+        values, counts = self._source.hash(texts)
+        contents, lengths = content_hashes(texts)
+        return values, counts, contents.reshape(-1, 2), lengths
+
+    def _hash_logged(self, texts: TextBatch, log: HashLog) -> tuple[NDArray[Any], ...]:
+        contents, lengths = content_hashes(texts)
+        arrays = log.take(self._count, contents.reshape(-1, 2), lengths)
+        if arrays is None:
+            arrays = dict(zip(("values", "counts", "contents", "lengths"), self._hash(texts), strict=True))
+            log.append(self._count, arrays)
+        return tuple(arrays.values())
+
     def _extend(self, arrays: tuple[NDArray[Any], ...]) -> None:
         for buffer, rows in zip(self._buffers, arrays, strict=True):
             buffer.append(rows)
 
     def finish(self, ids: Column, columns: dict[str, Column], look_up: LookUp) -> HashedDocuments:
         """Return all hashed documents."""
+        if self._log is not None:
+            self._log.flush()
         if not self._first and not self._buffers:
             # Arrays without rows, with the types and widths of the family.
             self.append([])

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
 from nearkin.dedup.candidates import MinHashCandidates, Ordinals
+from nearkin.dedup.checkpoint import Checkpoint, StageLog, digest_arrays
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.config import AnyDedupConfig, Featureless
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.keep import KeepKey, keep_order, missing_warnings
 from nearkin.dedup.labels import PairLabels
-from nearkin.dedup.reference import ReferenceCorpus
+from nearkin.dedup.reference import MemoryReference, ReferenceCorpus
 from nearkin.dedup.result import (
     ClusterTable,
     DedupResult,
@@ -52,6 +54,7 @@ def run_stages(
     timer: StageTimer,
     report: Progress,
     labels: PairLabels | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> DedupResult:
     """Collapse, cluster, and build the result of hashed documents with distinct ids."""
     with timer("collapse"):
@@ -59,7 +62,7 @@ def run_stages(
         new.release()
     tick = ticker(report, "cluster", len(collapsed.distinct))
     with timer("cluster"):
-        clustering = cluster(new, reference, collapsed, config, tick, labels)
+        clustering = cluster(new, reference, collapsed, config, tick, labels, checkpoint)
         new.release()
     with timer("result"):
         result = make_result(new, reference, collapsed, clustering, config)
@@ -155,8 +158,9 @@ def cluster(
     config: AnyDedupConfig,
     tick: Callable[[int], None],
     labels: PairLabels | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Clustering:
-    """Apply the rule of clusters to the distinct documents."""
+    """Apply the rule of clusters to the distinct documents; with `checkpoint` to those that it has no decision on."""
     searched = collapsed.distinct
     resolved = None
     if labels is not None:
@@ -169,6 +173,14 @@ def cluster(
             reference_rows=collapsed.reference_rows,
             searched=searched,
         )
+    constraints = resolved.constraints if resolved is not None and len(resolved.constraints) else None
+    log = None
+    # Another collection may change between two runs.
+    if checkpoint is not None and (reference is None or isinstance(reference, MemoryReference)):
+        known = () if reference is None else (reference.documents.contents,)
+        rejected = () if constraints is None else (constraints.left, constraints.right)
+        key = digest_arrays(collapsed.rows, searched, new.contents, *known, *rejected)
+        log = partial(StageLog, checkpoint, key=key)
     clusterer = Clusterer(
         candidate_source=config.candidate_source,
         comparison=config.comparison,
@@ -179,7 +191,8 @@ def cluster(
         tick=tick,
         max_comparisons=config.max_comparisons,
         near_misses=config.near_misses,
-        constraints=resolved.constraints if resolved is not None and len(resolved.constraints) else None,
+        constraints=constraints,
+        log=log,
     )
     assignment = clusterer.absorb() if config.cluster == "absorb" else clusterer.components()
     return Clustering(searched, clusterer, assignment, 0 if reference is None else len(reference), resolved)

@@ -90,7 +90,8 @@ class Summary(RunSummary, total=False):
     sampled documents, of kept documents, and of pairs. `labels` counts labelled pairs: same, different, unsure and
     contradictory; `kept_apart` counts different pairs that would have been in one cluster; `equal` those of equal
     contents, which are not separated; `unknown_ids` labelled ids of no document. With rules of `differ`,
-    `pairs_that_differ` counts similar pairs that were separated.
+    `pairs_that_differ` counts similar pairs that were separated. A run that continues from a checkpoint counts under
+    `resumed` the documents that were `hashed` and `decided` before.
     """
 
     sketch_size: int
@@ -112,6 +113,7 @@ class Summary(RunSummary, total=False):
     unreadable: int
     also: str
     text_threshold: float
+    resumed: dict[str, int]
 
 
 def summarize_family(family: Summary, verify: str) -> tuple[Summary, list[str]]:

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from os import PathLike
 from typing import Any, Literal
 
+from nearkin.dedup.checkpoint import Checkpoint, HashLog, describe_job, open_checkpoint
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLinks, Verify
 from nearkin.dedup.constraints import read_constraints
@@ -70,6 +72,7 @@ def dedup(
     max_comparisons: int = MAX_COMPARISONS,
     labels: LabelsInput | None = None,
     near_misses: int | Literal["auto"] = 0,
+    checkpoint: str | PathLike[str] | None = None,
     progress: ShowProgress = None,
 ) -> DedupResult:
     """Find near-duplicates among texts, and keep one of each cluster.
@@ -166,6 +169,11 @@ def dedup(
         Size of the random sample of kept documents to search for near misses: the result's `near_misses` lists their
         candidates with similarities below the threshold, for people to judge. Needs `cluster="absorb"`, a verification
         by texts, and candidates by fingerprints or signatures; "auto" is 4,000 with these, and 0 without.
+    checkpoint : str or path, optional
+        A folder for the results of stages. A failed run continues from it if it is called again with the same arguments
+        and documents, and gives the result of a run that did not fail. The folder stays; delete it when the result is
+        saved. The summary counts under `resumed` what was taken over. With a store, whose documents may change, these
+        are hashes only.
     progress : bool or function, optional
         True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
@@ -180,7 +188,11 @@ def dedup(
         frame does not have (the message lists its columns), a recall that signatures of this many values can't reach,
         or labels with a store.
     MismatchError
-        If a store has other settings.
+        If a store has other settings, or `checkpoint` is that of another job.
+    StoreLockedError
+        If another process is using `checkpoint`.
+    OutputError
+        If `checkpoint` can't be written.
     InputError
         For ids that are not distinct, or a record that can't be read; with a store for an existing id with another
         text. Nothing is added then.
@@ -189,7 +201,7 @@ def dedup(
     -----
     RuntimeWarning
         If candidates were skipped: near-duplicates may be left. If labels name ids of no document, or call equal
-        contents different.
+        contents different. If a file of the checkpoint is damaged: what it had is computed again.
 
     Examples
     --------
@@ -231,6 +243,7 @@ def dedup(
         links=links,
         max_comparisons=max_comparisons,
         near_misses=near_misses,
+        checkpoint=checkpoint,
     )
     if store is None and (columns is not None or output is not None):
         raise bad_parameter("store", "None", "a store, with columns= or output=")
@@ -241,11 +254,31 @@ def dedup(
         inputs = stack.enter_context(open_inputs(inputs, names))
         reference = DedupInputs(against, against_ids)  # type: ignore[arg-type]
         reference = stack.enter_context(open_inputs(reference, names, "against"))
-        return _run(inputs, reference, store, output, config, report, constraints)
+        saved = None
+        if config.checkpoint is not None:
+            read = [path for each in (inputs, reference) for path in getattr(each.texts, "inputs", ())]
+            job = describe_job(config, inputs.texts, reference.texts if store is None else store)
+            saved = stack.enter_context(open_checkpoint(config.checkpoint, job, read, report))
+        result = _run(inputs, reference, store, output, config, report, constraints, saved)
+        if saved is not None:
+            _summarize_checkpoint(saved, result)
+        return result
+
+
+def _summarize_checkpoint(checkpoint: Checkpoint, result: DedupResult) -> None:
+    """Add to the summary what was taken over, and warnings."""
+    if checkpoint.resumed:
+        result.summary["resumed"] = checkpoint.resumed
+    if checkpoint.warnings:
+        result.summary["warnings"] = [*result.summary.get("warnings", []), *checkpoint.warnings]
 
 
 def hash_inputs(
-    inputs: DedupInputs, source: object, report: Progress, timer: StageTimer | None = None
+    inputs: DedupInputs,
+    source: object,
+    report: Progress,
+    timer: StageTimer | None = None,
+    log: HashLog | None = None,
 ) -> tuple[HashedDocuments, dict[str, Column]]:
     """Hash open inputs; return them, and the columns that a store keeps with them.
 
@@ -255,7 +288,7 @@ def hash_inputs(
     if inputs.sources is not None:
         uses["source"] = inputs.sources
     columns = {use: as_column(cells) for use, cells in uses.items() if not isinstance(cells, str)}
-    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer)  # type: ignore[arg-type]
+    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log)  # type: ignore[arg-type]
     stored = {} if inputs.columns is None else _stored_columns(inputs, new)
     name_columns(inputs.texts, new, {use: cells if isinstance(cells, str) else None for use, cells in uses.items()})
     check_distinct_ids(new.ids, "ids")
@@ -282,14 +315,16 @@ def _run(
     config: DedupConfig,
     report: Progress,
     labels: PairLabels | None,
+    checkpoint: Checkpoint | None,
 ) -> DedupResult:
     """Deduplicate open inputs."""
     timer = StageTimer()
+    logs = [None if checkpoint is None else HashLog(checkpoint, kind) for kind in ("documents", "older")]
     with timer("hash"):
-        new, columns = hash_inputs(inputs, config.candidate_source, report, timer)
-        reference = None if store is not None else _read_reference(against, config, report)
+        new, columns = hash_inputs(inputs, config.candidate_source, report, timer, logs[0])
+        reference = None if store is not None else _read_reference(against, config, report, logs[1])
     if store is None:
-        return run_stages(new, reference, config, timer, report, labels)
+        return run_stages(new, reference, config, timer, report, labels, checkpoint)
     check_sink(store, against.texts, config)
     texts = inputs.texts
     has_ids = inputs.ids is not None or (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
@@ -303,7 +338,9 @@ def _run(
     )
 
 
-def _read_reference(inputs: DedupInputs, config: DedupConfig, report: Progress) -> ReferenceCorpus | None:
+def _read_reference(
+    inputs: DedupInputs, config: DedupConfig, report: Progress, log: HashLog | None
+) -> ReferenceCorpus | None:
     """Return the reference documents: hashed texts, or those of a collection."""
     source = config.candidate_source
     against: Any = inputs.texts
@@ -315,7 +352,7 @@ def _read_reference(inputs: DedupInputs, config: DedupConfig, report: Progress) 
         return against.reference_corpus(source)
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
         raise bad_parameter("against", repr(against), "texts or a store: an index has no texts to verify matches by")
-    documents = hash_texts(against, inputs.ids, source, mark_reference(report), {})
+    documents = hash_texts(against, inputs.ids, source, mark_reference(report), {}, log)
     check_distinct_ids(documents.ids, "against_ids")
     if config.candidates == "containment":
         return PrecedingReference(documents)
