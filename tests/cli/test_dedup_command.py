@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
-from command import ROOT, TEXTS, call, json_lines, run, write_jsonl
+from command import ROOT, TEXTS, call, json_lines, near_texts, run, write_jsonl
 
 
 def kept(out: Path) -> list[str]:
@@ -569,3 +570,49 @@ def test_labels_that_cannot_be_followed_are_refused(corpus: Path, tmp_path: Path
         assert not (tmp_path / "out").exists()
     assert 1 == call("dedup", corpus, "-o", tmp_path / "out", "--labels", tmp_path / "none.tsv").code
     assert 1 == call("dedup", corpus, "-o", tmp_path / "out", "--labels", tmp_path).code
+
+
+def test_a_checkpoint_is_deleted_when_the_output_is_in_place(tmp_path: Path) -> None:
+    """A run that fails at its output leaves the checkpoint; the next one takes it over, says so and deletes it."""
+    texts = {f"d{i}": text for i, text in enumerate(near_texts())}
+    source, point = write_jsonl(tmp_path / "in.jsonl", texts), tmp_path / "point"
+    options = ("--id-column", "id", "--checkpoint", point)
+    with mock.patch("nearkin.io.atomic_write.StagedOutput.commit_folder", side_effect=OSError(5, "broken")):
+        failed = call("dedup", source, "--out", tmp_path / "out", *options)
+    assert failed.code
+    assert point.is_dir()
+    done = call("dedup", source, "--out", tmp_path / "out", *options)
+    assert 0 == done.code, done.err
+    assert "60  of them were hashed by an earlier run" in done.err
+    assert f"checkpoint {point} deleted: the output is in place" in done.err
+    assert not point.exists()
+    plain = call("dedup", source, "--out", tmp_path / "plain", "--id-column", "id")
+    assert 0 == plain.code
+    for name in ("kept.jsonl", "clusters.jsonl", "pairs.jsonl"):
+        assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--out", "point"], "use a folder that contains no input; point is inside"),
+        (["--out", "point/out"], "use a folder outside point"),
+        (["--out", "out", "--checkpoint", "s3://bucket/point"], "use a folder of this machine; with an engine also"),
+        (["--out", "out", "--unit", "line"], "--checkpoint point is not allowed; use no --unit and no --boilerplate"),
+        (["--out", "out", "--family", "ssdeep"], "--checkpoint: not with --family ssdeep"),
+        (["--out", "out", "--threshold", "0.7"], "of another job: threshold was 0.8 and is 0.7"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_checkpoints_that_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    """Each message names what is allowed, and the checkpoint stays."""
+    monkeypatch.chdir(tmp_path)
+    source = write_jsonl(Path("in.jsonl"), TEXTS)
+    nk.dedup(source, id="id", checkpoint="point")
+    done = call("dedup", source, "--id-column", "id", "--checkpoint", "point", *options)
+    assert 2 == done.code, done.err
+    assert said in done.message, done.message
+    assert Path("point", "checkpoint.json").is_file()
+    assert not Path("out").exists()

@@ -209,7 +209,6 @@ def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
         (["--remote", "http://a:1"], "--remote http://a:1 is not allowed; use sc://HOST:PORT"),
         (["--remote", "sc://a:1"], "no checkpoint given; use --checkpoint FOLDER"),
         (["--engine", "spark", "--master", "spark://a:7077"], "no checkpoint given; use --checkpoint FOLDER"),
-        (["--checkpoint", "point"], "--checkpoint point is not allowed; use --engine or --remote with it"),
         (["--engine", "sail", "--store", "a.store"], "--store: not with an engine: --against takes the export"),
         (["--engine", "sail", "--labels", "a.tsv"], "--labels: not with an engine: run dedup on one machine"),
         (["--engine", "sail", "--unit", "line"], "--unit: not with an engine"),

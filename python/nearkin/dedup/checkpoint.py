@@ -21,21 +21,23 @@ The files are for the version of nearkin that wrote them.
 
 from __future__ import annotations
 
-import io
 import json
+import math
 import os
 import re
 import sys
 import time
+from ast import literal_eval
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from itertools import zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 
 from nearkin._core import __version__, byte_hashes
@@ -118,33 +120,39 @@ class Checkpoint:
         names = (path.name.rpartition("-") for path in self._folder.iterdir() if _OWN.fullmatch(path.name))
         return sorted(int(number) for found, _, number in names if found == kind)
 
-    def save(self, kind: str, start: int, header: Mapping[str, Any], arrays: Arrays) -> None:
-        """Write the file of a kind that starts with this number."""
-        body = io.BytesIO()
-        body.write(json.dumps({**header, "arrays": list(arrays)}).encode() + b"\n")
-        for array in arrays.values():
-            np.save(body, array, allow_pickle=False)
-        data = np.frombuffer(body.getbuffer(), np.uint8)
+    def save(self, kind: str, start: int, header: Mapping[str, Any], parts: Sequence[Arrays]) -> None:
+        """Write the file of a kind that starts with this number; its arrays are those of the parts, concatenated.
+
+        After a digest and a line of JSON with the types and lengths of the parts it has their bytes, as they are.
+        """
+        named = {name: [np.ascontiguousarray(part[name]) for part in parts] for name in parts[0]}
+        layout = {
+            name: [repr(dtype_to_descr(arrays[0].dtype)), arrays[0].shape[1:], [len(array) for array in arrays]]
+            for name, arrays in named.items()
+        }
+        line = json.dumps({**header, "arrays": layout}).encode() + b"\n"
+        blocks = [array.reshape(-1).view(np.uint8) for arrays in named.values() for array in arrays]
         with replace_file(self._folder / f"{kind}-{start:015}") as file:
-            file.write(_digest(data))
-            file.write(data.data)
+            file.write(_digest_blocks(line, blocks))
+            file.write(line)
+            for block in blocks:
+                file.write(block.data)
 
     def load(self, kind: str, start: int) -> tuple[dict[str, Any], Arrays] | None:
         """Return header and arrays of a file; None if it does not exist or, with a warning, if it is damaged."""
         path = self._folder / f"{kind}-{start:015}"
         try:
-            data = np.fromfile(path, np.uint8)
+            with path.open("rb") as file:
+                digest, line = file.read(_DIGEST_BYTES), file.readline()
+                data = np.fromfile(file, np.uint8)
+            return _parse(digest, line, data)
         except FileNotFoundError:
             return None
         except OSError as error:
             self._warn(path, error.strerror or str(error))
-            return None
-        if data[:_DIGEST_BYTES].tobytes() != _digest(data[_DIGEST_BYTES:]):
+        except (ValueError, TypeError, KeyError, SyntaxError):
             self._warn(path, "its checksum differs")
-            return None
-        body = io.BytesIO(data[_DIGEST_BYTES:].data)
-        header = json.loads(body.readline())
-        return header, {name: np.load(body, allow_pickle=False) for name in header["arrays"]}
+        return None
 
     def _warn(self, path: Path, reason: str) -> None:
         message = f"checkpoint: {path} is damaged, {reason}; what it has is computed again"
@@ -309,8 +317,7 @@ class HashLog:
     def flush(self) -> None:
         """Save the rows that are not saved yet."""
         if self._new:
-            arrays = {name: np.concatenate([each[name] for each in self._new]) for name in self._new[0]}
-            self._checkpoint.save(self._kind, self._new_start, {}, arrays)
+            self._checkpoint.save(self._kind, self._new_start, {}, self._new)
             self._new, self._saved = [], time.monotonic()
 
 
@@ -353,7 +360,7 @@ class StageLog:
         """Save the results of the items up to `end` if they are the last, or enough time has passed since."""
         if end > self._end and (last or time.monotonic() - self._saved >= SAVE_SECONDS):
             header = {"key": self._key, "end": end, "counts": dict(counts)}
-            self._checkpoint.save(self._kind, self._end, header, arrays(slice(self._end, end)))
+            self._checkpoint.save(self._kind, self._end, header, [arrays(slice(self._end, end))])
             self._end, self._saved = end, time.monotonic()
 
 
@@ -418,10 +425,30 @@ def _describe_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 def digest_arrays(*arrays: NDArray[Any]) -> str:
     """Return a digest of arrays and their sizes."""
-    parts = [_digest(np.ascontiguousarray(array).reshape(-1).view(np.uint8)) for array in arrays]
     sizes = json.dumps([array.nbytes for array in arrays]).encode()
-    return _digest(np.frombuffer(b"".join([sizes, *parts]), np.uint8)).hex()
+    return _digest_blocks(sizes, [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]).hex()
 
 
-def _digest(data: NDArray[np.uint8]) -> bytes:
-    return byte_hashes(data, len(data)).tobytes() if len(data) else bytes(_DIGEST_BYTES)
+def _digest_blocks(line: bytes, blocks: Sequence[NDArray[np.uint8]]) -> bytes:
+    """Return the XXH3 of a line and the hashes of blocks, whose lengths the line has."""
+    hashes = [byte_hashes(block, len(block)).tobytes() for block in blocks if len(block)]
+    data = np.frombuffer(b"".join([line, *hashes]), np.uint8)
+    return byte_hashes(data, len(data)).tobytes()
+
+
+def _parse(digest: bytes, line: bytes, data: NDArray[np.uint8]) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a file; raise ValueError, TypeError, KeyError or SyntaxError if it is damaged."""
+    header = json.loads(line)
+    arrays: Arrays = {}
+    blocks: list[NDArray[np.uint8]] = []
+    start = 0
+    for name, (descr, shape, lengths) in header["arrays"].items():
+        dtype = descr_to_dtype(literal_eval(descr))
+        row = dtype.itemsize * math.prod(shape)
+        ends = [start + row * end for end in accumulate(lengths, initial=0)]
+        blocks += [data[first:last] for first, last in pairwise(ends)]
+        arrays[name] = np.require(data[start : ends[-1]].view(dtype).reshape(-1, *shape), requirements="A")
+        start = ends[-1]
+    if start != len(data) or digest != _digest_blocks(line, blocks):
+        raise ValueError
+    return header, arrays
