@@ -616,3 +616,24 @@ def test_checkpoints_that_are_refused(
     assert said in done.message, done.message
     assert Path("point", "checkpoint.json").is_file()
     assert not Path("out").exists()
+
+
+def test_a_checkpoint_that_cannot_be_deleted_is_a_warning(tmp_path: Path) -> None:
+    """The output is in place, so the run succeeds."""
+    source, point = write_jsonl(tmp_path / "in.jsonl", TEXTS), tmp_path / "point"
+    with mock.patch("nearkin.dedup.checkpoint.remove_checkpoint", side_effect=OSError(13, "denied")):
+        done = call("dedup", source, "--out", tmp_path / "out", "--id-column", "id", "--checkpoint", point)
+    assert 0 == done.code
+    assert f"checkpoint {point} is not deleted: [Errno 13] denied; delete the folder" in done.err
+    assert (tmp_path / "out" / "summary.json").is_file()
+    assert point.is_dir()
+
+
+def test_a_damaged_checkpoint_is_said_once(tmp_path: Path) -> None:
+    """The command prints the warning of the summary."""
+    source, point = write_jsonl(tmp_path / "in.jsonl", TEXTS), tmp_path / "point"
+    nk.dedup(source, id="id", checkpoint=point)
+    (damaged,) = point.glob("documents-*")
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    done = call("dedup", source, "--out", tmp_path / "out", "--id-column", "id", "--checkpoint", point)
+    assert (0, 1) == (done.code, done.err.count("is damaged, its checksum differs")), done.err

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import nearkin as nk
 from nearkin.dedup import checkpoint, cluster, documents
 from nearkin.dedup.candidates import MinHashCandidates
-from nearkin.dedup.checkpoint import Checkpoint, open_checkpoint, remove_checkpoint
+from nearkin.dedup.checkpoint import JobCheckpoint, open_checkpoint, remove_checkpoint
 from nearkin.errors import CorruptStoreError, MismatchError, OutputError, ParameterError, StoreLockedError
 from nearkin.progress import ignore_progress
 
@@ -66,14 +66,14 @@ class InterruptError(Exception):
 
 def stop_at(count: int) -> Any:
     """Return a patch that raises before the file with this number, from 0, is saved."""
-    save, calls = Checkpoint.save, iter(range(1_000_000))
+    save, calls = JobCheckpoint.save, iter(range(1_000_000))
 
     def stopped(*arguments: Any) -> None:
         if next(calls) == count:
             raise InterruptError
         save(*arguments)
 
-    return mock.patch.object(Checkpoint, "save", stopped)
+    return mock.patch.object(JobCheckpoint, "save", stopped)
 
 
 def files(folder: Path, kind: str) -> list[Path]:
@@ -323,10 +323,11 @@ def test_with_a_store_the_hashes_are_taken_over(tmp_path: Path) -> None:
         point = tmp_path / f"point-{way}"
         with nk.Store.create(tmp_path / f"{way}.store", "char:4|binary|xxh3|minhash:128", threshold=0.8) as store:
             store.check_and_add(corpus(20, 1), [f"s{i}" for i in range(20)])
+            given: dict[str, Any] = {way: store}
             with stop_at(3), pytest.raises(InterruptError):
-                nk.dedup(texts, ids, checkpoint=point, **{way: store})
+                nk.dedup(texts, ids, checkpoint=point, **given)
             expected = nk.dedup(texts, ids, against=store)
-            result = nk.dedup(texts, ids, checkpoint=point, **{way: store})
+            result = nk.dedup(texts, ids, checkpoint=point, **given)
         assert expected.kept == result.kept
         assert {"hashed": 96} == result.summary["resumed"]
         assert [] == files(point, "decisions")

@@ -75,6 +75,9 @@ def dedup(job: Job) -> None:
     With --unit, parts of documents are compared. DIR/kept.* contains the documents without the parts that earlier
     documents have, DIR/passages.* the positions of these parts, DIR/documents.* their share of each document.
 
+    With --checkpoint, a failed run continues if the same command runs again; the folder is deleted when the output is
+    in place.
+
     With --engine or --remote, the job runs on Spark or Sail, and DIR/kept, DIR/clusters and DIR/pairs are folders of
     Parquet files.
 
@@ -88,6 +91,7 @@ def dedup(job: Job) -> None:
     nearkin dedup new.jsonl --store pages.store --out fresh --id-column url --column source
     nearkin dedup articles.jsonl --out full --measure containment --keep longest
     nearkin dedup corpus.jsonl --out cleaner --id-column id --labels labels.tsv
+    nearkin dedup 'crawl/*.jsonl' --out clean --id-column url --checkpoint work
     nearkin dedup news.jsonl --unit paragraph --out clean
     nearkin dedup 'crawl/*.parquet' --out clean --id-column url --engine sail
     nearkin dedup --family ssdeep Documents --out unlike --keep newest
@@ -198,8 +202,16 @@ def _finish_checkpoint(checkpoint: str | None) -> Iterator[tuple[str, str]]:
     """Delete the checkpoint of a run whose output is in place, and return a row of the table that says so."""
     from nearkin.dedup.checkpoint import remove_checkpoint
 
-    if checkpoint is not None and remove_checkpoint(checkpoint):
+    if checkpoint is None:
+        return
+    try:
+        removed, reason = remove_checkpoint(checkpoint), "another process is using it"
+    except OSError as error:
+        removed, reason = False, str(error)
+    if removed:
         yield "", f"checkpoint {checkpoint} deleted: the output is in place"
+    else:
+        warn(f"warning: checkpoint {checkpoint} is not deleted: {reason}; delete the folder, the output is in place")
 
 
 def _spool_folder(out: str) -> Path | None:

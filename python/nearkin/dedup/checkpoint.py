@@ -63,7 +63,7 @@ _FREE = ("checkpoint", "links", "near_misses")
 Arrays = dict[str, NDArray[Any]]
 
 
-class Checkpoint:
+class JobCheckpoint:
     """An open, locked folder of results; created by `open_checkpoint`.
 
     Attributes
@@ -163,7 +163,7 @@ class Checkpoint:
 @contextmanager
 def open_checkpoint(
     path: str, job: Mapping[str, Any], inputs: Sequence[Path], report: Progress
-) -> Iterator[Checkpoint]:
+) -> Iterator[JobCheckpoint]:
     """Open the checkpoint of a job, or create it, and lock it until the context ends.
 
     Parameters
@@ -184,7 +184,7 @@ def open_checkpoint(
     StoreLockedError
         Another process is using the folder.
     MismatchError, CorruptStoreError
-        As for `Checkpoint.check_job`.
+        As for `JobCheckpoint.check_job`.
     OutputError
         The folder can't be written.
     """
@@ -215,7 +215,7 @@ def open_checkpoint(
         message = f"checkpoint={path!r}: another process is using it; run again when it has ended, or give a new folder"
         raise StoreLockedError(message, place=path)
     try:
-        checkpoint = Checkpoint(path, folder, report)
+        checkpoint = JobCheckpoint(path, folder, report)
         checkpoint.check_job(job, created=created)
         yield checkpoint
     finally:
@@ -267,11 +267,11 @@ class HashLog:
 
     Parameters
     ----------
-    checkpoint : Checkpoint
+    checkpoint : JobCheckpoint
     kind : {"documents", "older"}
     """
 
-    def __init__(self, checkpoint: Checkpoint, kind: str) -> None:
+    def __init__(self, checkpoint: JobCheckpoint, kind: str) -> None:
         self._checkpoint, self._kind = checkpoint, kind
         self._starts = checkpoint.starts(kind)
         self._loaded: tuple[int, Arrays | None] = (-1, None)
@@ -326,13 +326,13 @@ class StageLog:
 
     Parameters
     ----------
-    checkpoint : Checkpoint
+    checkpoint : JobCheckpoint
     kind : {"decisions", "links", "heads"}
     key : str
         Digest of what the stage works on.
     """
 
-    def __init__(self, checkpoint: Checkpoint, kind: str, key: str) -> None:
+    def __init__(self, checkpoint: JobCheckpoint, kind: str, key: str) -> None:
         self._checkpoint, self._kind, self._key = checkpoint, kind, key
         self._end = 0
         self._saved = time.monotonic()

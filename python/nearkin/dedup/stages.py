@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import __version__
 from nearkin.dedup.candidates import MinHashCandidates, Ordinals
-from nearkin.dedup.checkpoint import Checkpoint, StageLog, digest_arrays
+from nearkin.dedup.checkpoint import JobCheckpoint, StageLog, digest_arrays
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.config import AnyDedupConfig, Featureless
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
@@ -54,7 +54,7 @@ def run_stages(
     timer: StageTimer,
     report: Progress,
     labels: PairLabels | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: JobCheckpoint | None = None,
 ) -> DedupResult:
     """Collapse, cluster, and build the result of hashed documents with distinct ids."""
     with timer("collapse"):
@@ -158,7 +158,7 @@ def cluster(
     config: AnyDedupConfig,
     tick: Callable[[int], None],
     labels: PairLabels | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: JobCheckpoint | None = None,
 ) -> Clustering:
     """Apply the rule of clusters to the distinct documents; with `checkpoint` to those that it has no decision on."""
     searched = collapsed.distinct

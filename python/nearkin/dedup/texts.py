@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from os import PathLike
 from typing import Any, Literal
 
-from nearkin.dedup.checkpoint import Checkpoint, HashLog, describe_job, open_checkpoint
+from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLinks, Verify
 from nearkin.dedup.constraints import read_constraints
@@ -265,7 +265,7 @@ def dedup(
         return result
 
 
-def _summarize_checkpoint(checkpoint: Checkpoint, result: DedupResult) -> None:
+def _summarize_checkpoint(checkpoint: JobCheckpoint, result: DedupResult) -> None:
     """Add to the summary what was taken over, and warnings."""
     if checkpoint.resumed:
         result.summary["resumed"] = checkpoint.resumed
@@ -315,7 +315,7 @@ def _run(
     config: DedupConfig,
     report: Progress,
     labels: PairLabels | None,
-    checkpoint: Checkpoint | None,
+    checkpoint: JobCheckpoint | None,
 ) -> DedupResult:
     """Deduplicate open inputs."""
     timer = StageTimer()
