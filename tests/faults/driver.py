@@ -176,6 +176,17 @@ def _dedup(path: Path, suffix: str, threshold: float) -> None:
     app(args=arguments, standalone_mode=False)
 
 
+def _dedup_checkpoint_old(path: Path) -> None:
+    _dedup_old("jsonl")(path)
+    (path / "point").mkdir()
+
+
+def _dedup_checkpoint(path: Path) -> None:
+    arguments = ["dedup", str(_corpus(path, "jsonl")), "--out", str(path / "out"), "--id-column", "id"]
+    arguments += ["--threshold", "0.5", "--overwrite", "--quiet", "--checkpoint", str(path / "point")]
+    app(args=arguments, standalone_mode=False)
+
+
 def _dedup_state(path: Path) -> object:
     summary = json.loads((path / "out" / "summary.json").read_text())
     with open_corpus([str(path / "out" / summary["kept_file"])], id_column="id") as corpus:
@@ -366,6 +377,7 @@ SAVERS: dict[str, Saver] = {
     "family": Saver(lambda path: _family(path, 1), lambda path: _family(path, 2), _family_state),
     "idf": Saver(lambda path: _idf(path, 30), lambda path: _idf(path, 120), _idf_state),
     "index add": Saver(_index_old, _index_add, _hamming_state),
+    "dedup checkpoint": Saver(_dedup_checkpoint_old, _dedup_checkpoint, _dedup_state),
     **{
         f"dedup {suffix}": Saver(
             _dedup_old(suffix), functools.partial(_dedup, suffix=suffix, threshold=0.5), _dedup_state

@@ -59,6 +59,7 @@ EVERY = {
     # Savers with many calls, whose runs are long, inject faults into a sample.
     "index add": 3,
     "dedup jsonl": 4,
+    "dedup checkpoint": 11,
     **dict.fromkeys(
         ("store create", "vectors create", "store dedup", "store dedup over", "files dedup", "files merge"), 15
     ),
