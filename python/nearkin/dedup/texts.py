@@ -352,7 +352,7 @@ def _read_reference(
         return against.reference_corpus(source)
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
         raise bad_parameter("against", repr(against), "texts or a store: an index has no texts to verify matches by")
-    documents = hash_texts(against, inputs.ids, source, mark_reference(report), {}, log)
+    documents = hash_texts(against, inputs.ids, source, mark_reference(report), {}, log=log)
     check_distinct_ids(documents.ids, "against_ids")
     if config.candidates == "containment":
         return PrecedingReference(documents)
