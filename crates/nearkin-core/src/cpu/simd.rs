@@ -151,6 +151,16 @@ pub(crate) unsafe trait Simd {
     unsafe fn min16(a: Self::V, b: Self::V) -> Self::V;
     /// The unsigned 16-bit lanes in which a is at most b.
     unsafe fn at_most16(a: Self::V, b: Self::V) -> u32;
+    /// All bits of the 16-bit lanes in which a is b.
+    unsafe fn equal16(a: Self::V, b: Self::V) -> Self::V;
+    /// Multiply 16-bit lanes modulo 2^16.
+    unsafe fn mul16(a: Self::V, b: Self::V) -> Self::V;
+    /// For each 16-bit lane, `LOW` times its lower byte plus `HIGH` times its upper byte; both factors are below 64.
+    unsafe fn weighted16<const LOW: i32, const HIGH: i32>(v: Self::V) -> Self::V;
+    /// Shift 16-bit lanes to the left.
+    unsafe fn left16<const BITS: i32>(v: Self::V) -> Self::V;
+    /// Shift 16-bit lanes to the right.
+    unsafe fn right16<const BITS: i32>(v: Self::V) -> Self::V;
 
     /// The 16 windows of four bytes that begin at consecutive bytes; 64 bytes must be readable.
     unsafe fn windows32(from: *const u8) -> Self::V;
@@ -388,6 +398,13 @@ simd! { Scalar, [u8; BYTES], multiplies: false;
     fn at_most16(a: [u8; BYTES], b: [u8; BYTES]) -> u32 {
         Self::nonzero::<2>(Self::each16(a, b, |a, b| u16::from(a <= b))) as u32
     }
+    fn equal16(a: [u8; BYTES], b: [u8; BYTES]) -> [u8; BYTES] { Self::each16(a, b, |a, b| if a == b { u16::MAX } else { 0 }) }
+    fn mul16(a: [u8; BYTES], b: [u8; BYTES]) -> [u8; BYTES] { Self::each16(a, b, u16::wrapping_mul) }
+    fn weighted16<const LOW: i32, const HIGH: i32>(v: [u8; BYTES]) -> [u8; BYTES] {
+        Self::each16(v, v, |v, _| LOW as u16 * (v & 0xff) + HIGH as u16 * (v >> 8))
+    }
+    fn left16<const BITS: i32>(v: [u8; BYTES]) -> [u8; BYTES] { Self::each16(v, v, |v, _| v << BITS) }
+    fn right16<const BITS: i32>(v: [u8; BYTES]) -> [u8; BYTES] { Self::each16(v, v, |v, _| v >> BITS) }
     fn windows32(from: *const u8) -> [u8; BYTES] {{
         let mut out = [0; BYTES];
         for (i, out) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {
@@ -488,6 +505,13 @@ mod x86 {
         fn add16(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi16(a, b) }
         fn min16(a: __m512i, b: __m512i) -> __m512i { _mm512_min_epu16(a, b) }
         fn at_most16(a: __m512i, b: __m512i) -> u32 { _mm512_cmple_epu16_mask(a, b) }
+        fn equal16(a: __m512i, b: __m512i) -> __m512i { _mm512_movm_epi16(_mm512_cmpeq_epi16_mask(a, b)) }
+        fn mul16(a: __m512i, b: __m512i) -> __m512i { _mm512_mullo_epi16(a, b) }
+        fn weighted16<const LOW: i32, const HIGH: i32>(v: __m512i) -> __m512i {
+            _mm512_maddubs_epi16(v, _mm512_set1_epi16((LOW | HIGH << 8) as i16))
+        }
+        fn left16<const BITS: i32>(v: __m512i) -> __m512i { _mm512_sll_epi16(v, _mm_cvtsi32_si128(BITS)) }
+        fn right16<const BITS: i32>(v: __m512i) -> __m512i { _mm512_srl_epi16(v, _mm_cvtsi32_si128(BITS)) }
         fn windows32(from: *const u8) -> __m512i {{
             // Lane w takes bytes w … w + 3.
             const PICK: [u8; BYTES] = {
@@ -711,6 +735,13 @@ mod x86 {
             let packed = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(low, high));
             _mm256_movemask_epi8(packed).cast_unsigned()
         }}
+        fn equal16(a: Two, b: Two) -> Two { two!(a, b => _mm256_cmpeq_epi16(a, b)) }
+        fn mul16(a: Two, b: Two) -> Two { two!(a, b => _mm256_mullo_epi16(a, b)) }
+        fn weighted16<const LOW: i32, const HIGH: i32>(v: Two) -> Two {
+            two!(v => _mm256_maddubs_epi16(v, _mm256_set1_epi16((LOW | HIGH << 8) as i16)))
+        }
+        fn left16<const BITS: i32>(v: Two) -> Two { two!(v => _mm256_slli_epi16::<BITS>(v)) }
+        fn right16<const BITS: i32>(v: Two) -> Two { two!(v => _mm256_srli_epi16::<BITS>(v)) }
         fn windows32(from: *const u8) -> Two {{
             let pick = _mm256_setr_epi8(
                 0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6, 4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10,
@@ -855,6 +886,21 @@ mod arm {
             let zero = vdupq_n_u8(0);
             Self::mask([vcombine_u8(a, b), vcombine_u8(c, d), zero, zero]) as u32
         }}
+        fn equal16(a: Four, b: Four) -> Four { as_lanes!(vceqq_u16, vreinterpretq_u16_u8, vreinterpretq_u8_u16, a, b) }
+        fn mul16(a: Four, b: Four) -> Four { as_lanes!(vmulq_u16, vreinterpretq_u16_u8, vreinterpretq_u8_u16, a, b) }
+        fn weighted16<const LOW: i32, const HIGH: i32>(v: Four) -> Four {
+            v.map(|v| {
+                let v = vreinterpretq_u16_u8(v);
+                let low = vmulq_n_u16(vandq_u16(v, vdupq_n_u16(0xff)), LOW as u16);
+                vreinterpretq_u8_u16(vmlaq_n_u16(low, vshrq_n_u16::<8>(v), HIGH as u16))
+            })
+        }
+        fn left16<const BITS: i32>(v: Four) -> Four {
+            v.map(|v| vreinterpretq_u8_u16(vshlq_u16(vreinterpretq_u16_u8(v), vdupq_n_s16(BITS as i16))))
+        }
+        fn right16<const BITS: i32>(v: Four) -> Four {
+            v.map(|v| vreinterpretq_u8_u16(vshlq_u16(vreinterpretq_u16_u8(v), vdupq_n_s16(-(BITS as i16)))))
+        }
         fn windows32(from: *const u8) -> Four {{
             const PICK: [u8; 16] = [0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6];
             let pick = vld1q_u8(PICK.as_ptr());
@@ -986,6 +1032,11 @@ mod tests {
             assert_eq!(R::at_most16(r, same), S::at_most16(x, equal));
             assert_eq!(R::below32(r, same), S::below32(x, equal));
             assert_eq!(R::equal32(r, same), S::equal32(x, equal));
+            assert_eq!(R::equal16(r, same), bytes::<S>(S::equal16(x, equal)));
+            assert_eq!(R::mul16(r, s), bytes::<S>(S::mul16(x, y)));
+            assert_eq!(R::weighted16::<7, 63>(r), bytes::<S>(S::weighted16::<7, 63>(x)));
+            assert_eq!(R::left16::<9>(r), bytes::<S>(S::left16::<9>(x)));
+            assert_eq!(R::right16::<6>(r), bytes::<S>(S::right16::<6>(x)));
             assert_eq!(R::windows32(p), bytes::<S>(S::windows32(p)));
             assert_eq!(R::mul32(r, s), bytes::<S>(S::mul32(x, y)));
             assert_eq!(R::below32(r, s), S::below32(x, y));
@@ -1025,6 +1076,9 @@ mod tests {
             prop_assert_eq!(expected, lanes(product));
             let lane = |v: [u8; BYTES], i: usize| u16::from_le_bytes([v[2 * i], v[2 * i + 1]]);
             prop_assert!((0..32).all(|i| halves >> i & 1 == u32::from(lane(a, i) <= lane(b, i))));
+            // SAFETY: as above.
+            let weighted = unsafe { Scalar::weighted16::<2, 3>(a) };
+            prop_assert!((0..32).all(|i| lane(weighted, i) == 2 * u16::from(a[2 * i]) + 3 * u16::from(a[2 * i + 1])));
         }
     }
 }

@@ -17,8 +17,8 @@ use super::words::Four;
 use super::words::Word;
 use super::{INITIAL_STATE, PIECES, character};
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::features::{Avx2, Avx512};
-use crate::cpu::simd::{Simd, with_simd};
+use crate::cpu::features::Avx2;
+use crate::cpu::simd::Simd;
 
 /// Bytes per block.
 pub(super) const BLOCK: usize = 64;
@@ -36,40 +36,13 @@ pub(super) const BITS: usize = 6;
 pub(super) type Planes = [u64; BITS];
 
 /// Return the lowest six bits of 64 bytes.
+///
+/// # Safety
+/// As for [`Simd`].
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the loops over blocks")]
-pub(super) fn planes(bytes: &[u8; BLOCK]) -> Planes {
-    words_of_bits(bytes)
-}
-
-/// Return the lowest bits of each byte: bit i of all of them in word i.
-#[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the loops over blocks")]
-pub(super) fn words_of_bits<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    // Callers are compiled for AVX-512 without its instructions for bits, so that no form of those could be inlined.
-    #[cfg(target_arch = "x86_64")]
-    if Avx512::detect().is_some() {
-        // SAFETY: the token proves that the processor has the instructions.
-        return unsafe { words_avx512(bytes) };
-    }
-    words_in_lanes(bytes)
-}
-
-/// A call of its own, so that the loops of processors with AVX-512 do not carry its code.
-#[inline(never)]
-fn words_in_lanes<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    // SAFETY: the form is compiled for the instructions of `S`; the array has 64 bytes.
-    with_simd!(S => unsafe { S::low_bits(S::load(bytes.as_ptr())) })
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-#[inline]
-fn words_avx512<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
-    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_set1_epi8, _mm512_test_epi8_mask};
-    // SAFETY: the array has 64 bytes.
-    let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
-    std::array::from_fn(|bit| _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(1 << bit)))
+pub(super) unsafe fn planes<S: Simd>(bytes: &[u8; BLOCK]) -> Planes {
+    // SAFETY: as for this function; the array has 64 bytes.
+    unsafe { S::low_bits(S::load(bytes.as_ptr())) }
 }
 
 /// States in lanes: bit i of each in row i. A step depends only on lower bits, so the next block starts before this one
@@ -358,6 +331,7 @@ impl Pieces {
 mod tests {
     use super::*;
     use crate::cpu::features::Instructions;
+    use crate::cpu::simd::Scalar;
     use proptest::prelude::*;
 
     proptest! {
@@ -380,7 +354,8 @@ mod tests {
             }
             let (mut passed, mut plain, mut bits_alone) = (after, after, Side::new());
             bits_alone.restarts = side.restarts;
-            let all: Vec<Planes> = bytes.iter().map(planes).collect();
+            // SAFETY: scalar operations need no instructions.
+            let all: Vec<Planes> = bytes.iter().map(|bytes| unsafe { planes::<Scalar>(bytes) }).collect();
             Instructions::best().run(
                 #[inline(always)]
                 || side.advance(&mut after, (1, SIDE), &all, length as u32 - 1),
@@ -413,14 +388,6 @@ mod tests {
                 prop_assert_eq!(expected, state_of(&passed, lane + 1));
             }
             prop_assert_eq!((9, 9), (state_of(&after, 0), state_of(&after, SIDE + 1)));
-        }
-
-        #[test]
-        fn bits_are_gathered_in_order(bytes: [u8; BLOCK]) {
-            let expected: [u64; 8] = std::array::from_fn(|bit| {
-                bytes.iter().enumerate().fold(0, |all, (i, byte)| all | u64::from((byte >> bit) & 1) << i)
-            });
-            prop_assert_eq!(expected, words_of_bits(&bytes));
         }
     }
 }

@@ -27,7 +27,7 @@ use super::piece::{PieceJob, run};
 use super::rolling::{BEFORE, MARKED, Window, marks, sum};
 use super::{ENOUGH_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, character, check_length, first_level, write};
 use crate::cancel::CancelToken;
-use crate::cpu::features::Instructions;
+use crate::cpu::simd::{Simd, with_simd};
 use crate::error::{Error, Result};
 
 /// An input that can be read twice.
@@ -297,17 +297,17 @@ fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String>
         }
         length += chunk.len();
     })?;
-    let (level, part1, part2) = Instructions::best().run(
-        #[inline(always)]
-        || short_parts(&bytes, length.min(stated), options),
-    );
+    // SAFETY: the form is compiled for the instructions of `S`.
+    let (level, part1, part2) = with_simd!(S => unsafe { short_parts::<S>(&bytes, length.min(stated), options) });
     Ok(write(level, &part1, &part2, options))
 }
 
 /// Return the level and the parts of `length` bytes between six zeros and the padding of the last block.
+///
+/// # Safety
+/// As for [`Simd`].
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, Vec<u8>) {
+unsafe fn short_parts<S: Simd>(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, Vec<u8>) {
     let blocks = length.div_ceil(BLOCK);
     let top = first_level(length as u64);
     let mut low = top.saturating_sub(2);
@@ -317,7 +317,8 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
         for (block, resets) in resets.iter_mut().enumerate() {
             if let Some(with_before) = bytes[BLOCK * block..].first_chunk() {
                 let inside = u64::MAX >> BLOCK.saturating_sub(length - BLOCK * block);
-                *resets = marks(with_before, low).map(|marks| marks & inside);
+                // SAFETY: as for this function.
+                *resets = unsafe { marks::<S>(with_before, low) }.map(|marks| marks & inside);
                 for (count, marks) in counts.iter_mut().zip(resets) {
                     *count += marks.count_ones() as usize;
                 }
@@ -344,7 +345,8 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
         let mut all_planes = [[0; BITS]; AHEAD];
         for (block, all_planes) in all_planes[..chunk.len()].iter_mut().enumerate() {
             if let Some(bytes) = bytes[BEFORE + BLOCK * (from + block)..].first_chunk() {
-                *all_planes = planes(bytes);
+                // SAFETY: as for this function.
+                *all_planes = unsafe { planes::<S>(bytes) };
             }
         }
         for (lane, part) in parts.iter().enumerate() {

@@ -9,7 +9,7 @@
 //! 64 bytes of several pieces at once.
 
 use super::blocks::{AHEAD, BLOCK, States, all_at, pass_own, planes, state_of};
-use crate::cpu::features::Instructions;
+use crate::cpu::simd::{Simd, with_simd};
 
 /// Number of pieces processed in parallel.
 const LANES: usize = 8;
@@ -26,15 +26,14 @@ pub(super) struct PieceJob<'a> {
 /// Hash the bytes of all jobs. The states do not depend on the order; the longest come first to keep the lanes full.
 pub(super) fn run(jobs: &mut [PieceJob<'_>]) {
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.bytes.len()));
-    Instructions::best().run(
-        #[inline(always)]
-        || run_sorted(jobs),
-    );
+    // SAFETY: the form is compiled for the instructions of `S`.
+    with_simd!(S => unsafe { run_sorted::<S>(jobs) });
 }
 
+/// # Safety
+/// As for [`Simd`].
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-fn run_sorted(jobs: &mut [PieceJob<'_>]) {
+unsafe fn run_sorted<S: Simd>(jobs: &mut [PieceJob<'_>]) {
     let mut lanes: [Option<usize>; LANES] = [None; LANES];
     let mut rest: [&[u8]; LANES] = [&[]; LANES];
     let (mut states, mut last): (States<LANES>, _) = (all_at(0), [0; LANES]);
@@ -61,12 +60,14 @@ fn run_sorted(jobs: &mut [PieceJob<'_>]) {
             for lane in 0..=busy {
                 let bits = if let Some((block, after)) = rest[lane].split_first_chunk() {
                     (rest[lane], last[lane]) = (after, BLOCK as u64 - 1);
-                    planes(block)
+                    // SAFETY: as for this function.
+                    unsafe { planes::<S>(block) }
                 } else {
                     let mut block = [0; BLOCK];
                     block[..rest[lane].len()].copy_from_slice(rest[lane]);
                     (last[lane], rest[lane]) = ((rest[lane].len() as u64).saturating_sub(1), &[]);
-                    planes(&block)
+                    // SAFETY: as for this function.
+                    unsafe { planes::<S>(&block) }
                 };
                 for (words, bits) in words.iter_mut().zip(bits) {
                     words[lane] = bits;

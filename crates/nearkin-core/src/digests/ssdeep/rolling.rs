@@ -12,8 +12,8 @@
 //! bits of S to be ones, and the low 16 bits of S come from the last four bytes and a sum below 2^14, so 16-bit lanes
 //! suffice. Positions that pass (one in `2^min(i, 16)` of random bytes) get the full test.
 
-use super::blocks::{BLOCK, words_of_bits};
-use crate::cpu::features::Instructions;
+use super::blocks::BLOCK;
+use crate::cpu::simd::{Simd, with_simd};
 
 /// Number of preceding bytes that a position's sum depends on.
 pub(super) const BEFORE: usize = 6;
@@ -72,99 +72,176 @@ impl Window {
 pub(super) const MARKED: usize = 4;
 
 /// Return the reset points of a block, preceded by six bytes: those of level `low + i` and higher in word i.
+///
+/// # Safety
+/// As for [`Simd`].
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-pub(super) fn marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
-    if low < FEW {
-        return all_marks(block, low);
+pub(super) unsafe fn marks<S: Simd>(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
+    if low + MARKED as u32 <= BYTE_LEVELS {
+        // SAFETY: as for this function.
+        return unsafe { all_marks::<S>(block, low) };
     }
-    let ones = if low >= 16 { u16::MAX } else { (1 << low) - 1 };
-    let [mut passed] = words_of_bits(&passing(block, ones));
-    if passed.count_ones() > 16 {
-        return all_marks(block, low);
-    }
+    // SAFETY: as for this function.
+    let mut passed = unsafe { passing::<S>(block, low) };
     let mut marks = [0; MARKED];
+    // A run of equal bytes has the same level everywhere.
+    let all = if passed == u64::MAX && block[1..] == block[..STEP + BEFORE - 1] { u64::MAX } else { 1 };
     while passed != 0 {
         let at = passed.trailing_zeros();
-        passed &= passed - 1;
+        passed &= !(all << at);
         let window = std::array::from_fn(|i| block[at as usize + i]);
         if let Some(above) = level(sum(window)).and_then(|level| level.checked_sub(low)) {
             for mark in marks.iter_mut().take(above as usize + 1) {
-                *mark |= 1 << at;
+                *mark |= all << at;
             }
         }
     }
     marks
 }
 
-/// From this level on, few positions pass the test of the low bits.
-const FEW: u32 = 4;
+/// Number of levels that the lowest seven bits of S determine.
+const BYTE_LEVELS: u32 = 8;
 
-/// Test all 32 bits of S at all positions.
+/// Vectors of 16-bit lanes: one of the even positions of a block, one of the odd ones.
+type Halves<V> = [V; 2];
+
+/// For each position of a block, return the sum of weighted bytes plus 1, and the low 16 bits of S + 1.
+///
+/// A load from byte k of the block has b_k and b_(k+1) in each lane of the even positions, and b_(k-1) and b_k in
+/// those of the odd positions before; so one load serves both.
+///
+/// # Safety
+/// As for [`Simd`].
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the above")]
-fn all_marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
-    // 3 divides x if x / 3 mod 2^32 is at most (2^32 - 1) / 3.
-    const THIRD: u32 = 0xaaaa_aaab;
-    let ones: [u32; MARKED] = std::array::from_fn(|i| 1u32.checked_shl(low + i as u32).unwrap_or(0).wrapping_sub(1));
-    let mut levels = [0u8; BLOCK];
-    for (i, levels) in levels.iter_mut().enumerate() {
-        let b = |j: usize| u32::from(block[i + j]);
-        let weighted = 2 * b(0) + 3 * b(1) + 4 * b(2) + 5 * b(3) + 6 * b(4) + 7 * b(5) + 8 * b(6);
-        let mixed = b(6) ^ (b(5) << 5) ^ (b(4) << 10) ^ (b(3) << 15) ^ (b(2) << 20) ^ (b(1) << 25) ^ (b(0) << 30);
-        let next = weighted.wrapping_add(mixed).wrapping_add(1);
-        let third = (next != 0) & (next.wrapping_mul(THIRD) <= u32::MAX / 3);
-        let of = |i: usize| u32::from(next & ones[i] == 0) << i;
-        *levels = ((of(0) | of(1) | of(2) | of(3)) * u32::from(third)) as u8;
+unsafe fn low_sums<S: Simd>(block: &[u8; BEFORE + BLOCK]) -> (Halves<S::V>, Halves<S::V>) {
+    let from = block.as_ptr();
+    // SAFETY: as for this function; each load reads 64 bytes from one of the first seven.
+    unsafe {
+        let (l0, l1, l2, l3) = (S::load(from), S::load(from.add(1)), S::load(from.add(2)), S::load(from.add(3)));
+        let (l4, l5, l6) = (S::load(from.add(4)), S::load(from.add(5)), S::load(from.add(6)));
+        let (byte, one) = (S::splat16(0xff), S::splat16(1));
+        let weighted = [
+            S::add16(
+                S::add16(S::weighted16::<2, 3>(l0), S::weighted16::<4, 5>(l2)),
+                S::add16(S::add16(S::weighted16::<6, 7>(l4), S::weighted16::<8, 0>(l6)), one),
+            ),
+            S::add16(
+                S::add16(S::weighted16::<2, 3>(l1), S::weighted16::<4, 5>(l3)),
+                S::add16(S::add16(S::weighted16::<6, 7>(l5), S::weighted16::<0, 8>(l6)), one),
+            ),
+        ];
+        // b6 ^ b5 << 5 ^ b4 << 10 ^ b3 << 15
+        let (b5, b6, b7) = (S::and(l5, byte), S::and(l6, byte), S::right16::<8>(l6));
+        let mixed = [
+            S::xor(S::xor3(b6, S::left16::<5>(b5), S::left16::<10>(l4)), S::left16::<15>(l3)),
+            S::xor(S::xor3(b7, S::left16::<5>(b6), S::left16::<10>(l5)), S::left16::<15>(l4)),
+        ];
+        (weighted, [S::add16(weighted[0], mixed[0]), S::add16(weighted[1], mixed[1])])
     }
-    words_of_bits(&levels)
+}
+
+/// Test all 32 bits of S at all positions; `low + MARKED` is at most [`BYTE_LEVELS`].
+///
+/// # Safety
+/// As for [`Simd`].
+#[inline(always)]
+unsafe fn all_marks<S: Simd>(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
+    let from = block.as_ptr();
+    // SAFETY: as for this function; each load reads 64 bytes from one of the first five.
+    unsafe {
+        let (weighted, sums) = low_sums::<S>(block);
+        let (l0, l1, l2, l3) = (S::load(from), S::load(from.add(1)), S::load(from.add(2)), S::load(from.add(3)));
+        let (l4, byte) = (S::load(from.add(4)), S::splat16(0xff));
+        // b4 >> 6 ^ b3 >> 1 ^ b2 << 4 ^ b1 << 9 ^ b0 << 14
+        let (b2, b3) = (S::and(l2, byte), S::and(l3, byte));
+        let mixed = [
+            S::xor3(
+                S::xor3(S::right16::<14>(l3), S::right16::<9>(l2), S::left16::<4>(b2)),
+                S::left16::<9>(l1),
+                S::left16::<14>(l0),
+            ),
+            S::xor3(
+                S::xor3(S::right16::<14>(l4), S::right16::<9>(l3), S::left16::<4>(b3)),
+                S::left16::<9>(l2),
+                S::left16::<14>(l1),
+            ),
+        ];
+        let even = divided::<S>(weighted[0], sums[0], mixed[0]);
+        let odd = divided::<S>(weighted[1], sums[1], mixed[1]);
+        let low_bytes = S::or(S::and(even, byte), S::left16::<8>(odd));
+        let mut marks = [0; MARKED];
+        for (i, marks) in marks.iter_mut().enumerate() {
+            let bits = (2_u32 << (low + i as u32)) - 1;
+            *marks = !S::any_of(low_bytes, bits as u8);
+        }
+        marks
+    }
+}
+
+/// Return twice the low bits of S + 1, plus 1 unless 3 divides S + 1 and it is not 0.
+///
+/// # Safety
+/// As for [`Simd`].
+#[inline(always)]
+unsafe fn divided<S: Simd>(weighted: S::V, sum: S::V, mixed: S::V) -> S::V {
+    // SAFETY: as for this function.
+    unsafe {
+        // A sum that wraps is below its summand.
+        let stays = S::equal16(S::min16(sum, weighted), weighted);
+        let upper = S::add16(S::add16(mixed, S::splat16(1)), stays);
+        // 256 = 1 mod 3, so that 3 divides S + 1 if it divides the sum t of its bytes; t = 0 for S + 1 = 0 alone. Then
+        // t / 3 = 0xaaab t mod 2^16, at most 340; for other t this product is above 0x5555.
+        let bytes = S::add16(S::weighted16::<1, 1>(sum), S::weighted16::<1, 1>(upper));
+        let third = S::add16(S::mul16(bytes, S::splat16(0xaaab)), S::splat16(u16::MAX));
+        let divides = S::equal16(S::min16(third, S::splat16(0x5554)), third);
+        S::or(S::add16(sum, sum), S::add16(divides, S::splat16(1)))
+    }
 }
 
 /// Positions per step of the SIMD search.
 const STEP: usize = BLOCK;
 
-/// Return 1 for each position whose S ends in `ones`.
+/// Return the positions whose S ends in as many ones as `low` needs, as far as 16 bits determine them.
+///
+/// # Safety
+/// As for [`Simd`].
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the loops over blocks")]
-fn passing(block: &[u8; STEP + BEFORE], ones: u16) -> [u8; STEP] {
-    let mut passed = [0; STEP];
-    for (i, pass) in passed.iter_mut().enumerate() {
-        let b = |j: usize| u16::from(block[i + j]);
-        let weighted = 2 * b(0) + 3 * b(1) + 4 * b(2) + 5 * b(3) + 6 * b(4) + 7 * b(5) + 8 * b(6);
-        let mixed = b(6) ^ (b(5) << 5) ^ (b(4) << 10) ^ (b(3) << 15);
-        *pass = u8::from(weighted.wrapping_add(mixed) & ones == ones);
+unsafe fn passing<S: Simd>(block: &[u8; STEP + BEFORE], low: u32) -> u64 {
+    // SAFETY: as for this function.
+    unsafe {
+        let (_, sums) = low_sums::<S>(block);
+        let ones = S::splat16(if low >= 16 { u16::MAX } else { (1 << low) - 1 });
+        let zero = S::splat16(0);
+        let (even, odd) = (S::equal16(S::and(sums[0], ones), zero), S::equal16(S::and(sums[1], ones), zero));
+        S::top_bits(S::or(S::right16::<8>(even), S::left16::<8>(odd)))
     }
-    passed
 }
 
 /// Report the positions `BEFORE..` of `bytes`, numbered from 0.
 #[inline]
 fn scan_whole(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
-    Instructions::best().run(
-        #[inline(always)]
-        || scan_steps(bytes, low, visit),
-    );
+    // SAFETY: the form is compiled for the instructions of `S`.
+    with_simd!(S => unsafe { scan_steps::<S>(bytes, low, visit) });
 }
 
-/// Search in plain loops over 16-bit lanes, compiled once per instruction set.
+/// Search block by block.
+///
+/// # Safety
+/// As for [`Simd`].
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-fn scan_steps(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
-    let ones = if low >= 16 { u16::MAX } else { (1 << low) - 1 };
+unsafe fn scan_steps<S: Simd>(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
     let mut at = 0;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<{ STEP + BEFORE }>) {
-        let passed = passing(block, ones);
-        if passed == [1; STEP] && block[1..] == block[..STEP + BEFORE - 1] && skip_constant(block, low) {
+        // SAFETY: as for this function.
+        let mut passed = unsafe { passing::<S>(block, low) };
+        if passed == u64::MAX && block[1..] == block[..STEP + BEFORE - 1] && skip_constant(block, low) {
             at += STEP;
             continue;
         }
-        for (word, eight) in passed.as_chunks::<8>().0.iter().enumerate() {
-            let mut eight = u64::from_le_bytes(*eight);
-            while eight != 0 {
-                let i = 8 * word + (eight.trailing_zeros() / 8) as usize;
-                eight &= eight - 1;
-                report(block, i, at + i, low, visit);
-            }
+        while passed != 0 {
+            let i = passed.trailing_zeros() as usize;
+            passed &= passed - 1;
+            report(block, i, at + i, low, visit);
         }
         at += STEP;
     }
@@ -194,6 +271,7 @@ fn report(bytes: &[u8], i: usize, offset: usize, low: u32, visit: &mut impl FnMu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::simd::with_each_simd;
     use proptest::prelude::*;
 
     /// Compute the sum as three running words, byte by byte.
@@ -232,10 +310,8 @@ mod tests {
                     *expected |= u64::from(level.is_some_and(|level| level >= low + i as u32)) << at;
                 }
             }
-            for instructions in Instructions::available() {
-                prop_assert_eq!(expected, instructions.run(#[inline(always)] || marks(&block, low)));
-                prop_assert_eq!(expected, instructions.run(#[inline(always)] || all_marks(&block, low)));
-            }
+            // SAFETY: each form is evaluated only where its instructions exist.
+            with_each_simd!(S => assert_eq!(expected, unsafe { marks::<S>(&block, low) }));
         }
 
         #[test]
@@ -269,9 +345,13 @@ mod tests {
             window.extend(left);
             window.scan(right, low, |at, l| found.push((at + left.len(), l)));
             prop_assert_eq!(&expected, &found);
-            let mut plain = Vec::new();
-            scan_steps(&bytes, low, &mut |at, l| plain.push((at + BEFORE, l)));
-            prop_assert_eq!(expected.into_iter().filter(|&(at, _)| at >= BEFORE).collect::<Vec<_>>(), plain);
+            let after: Vec<_> = expected.into_iter().filter(|&(at, _)| at >= BEFORE).collect();
+            with_each_simd!(S => {
+                let mut found = Vec::new();
+                // SAFETY: each form is evaluated only where its instructions exist.
+                unsafe { scan_steps::<S>(&bytes, low, &mut |at, l| found.push((at + BEFORE, l))) };
+                assert_eq!(after, found);
+            });
         }
     }
 }

@@ -12,7 +12,7 @@ use super::blocks::{AHEAD, BITS, BLOCK, Pieces, Planes, SIDE, Side, States, all_
 use super::rolling::{BEFORE, MARKED, level, marks, sum};
 use super::{ENOUGH_PIECES, HALF_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, block_size, check_length, write};
 use crate::cancel::CancelToken;
-use crate::cpu::features::Instructions;
+use crate::cpu::simd::{Simd, with_simd};
 use crate::error::Result;
 
 /// Number of bytes between two cancellation points: about ten milliseconds.
@@ -91,15 +91,14 @@ impl Hasher {
     /// Append `data`.
     pub fn update(&mut self, data: &[u8]) {
         self.total += data.len() as u64;
-        Instructions::best().run(
-            #[inline(always)]
-            || self.take(data),
-        );
+        // SAFETY: the form is compiled for the instructions of `S`.
+        with_simd!(S => unsafe { self.take::<S>(data) });
     }
 
+    /// # Safety
+    /// As for [`Simd`].
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-    fn take(&mut self, data: &[u8]) {
+    unsafe fn take<S: Simd>(&mut self, data: &[u8]) {
         let before = self.total - data.len() as u64;
         let mut at = 0;
         // The last bytes remain pending until another one follows, because the tail depends on S at the end.
@@ -107,14 +106,16 @@ impl Hasher {
             // After six bytes of `data`, the rest is processed in place.
             if let (0, Some(chunk)) = (self.waiting, at.checked_sub(BEFORE).and_then(|at| data[at..].first_chunk())) {
                 at += CHUNK;
-                self.advance(chunk, CHUNK, before + at as u64);
+                // SAFETY: as for this function.
+                unsafe { self.advance::<S>(chunk, CHUNK, before + at as u64) };
                 self.chunk[..BEFORE].copy_from_slice(&data[at - BEFORE..at]);
                 continue;
             }
             let taken = CHUNK - self.waiting;
             self.chunk[BEFORE + self.waiting..].copy_from_slice(&data[at..at + taken]);
             at += taken;
-            self.advance(&self.chunk.clone(), CHUNK, before + at as u64);
+            // SAFETY: as for this function.
+            unsafe { self.advance::<S>(&self.chunk.clone(), CHUNK, before + at as u64) };
             self.chunk.copy_within(CHUNK.., 0);
             self.waiting = 0;
         }
@@ -140,9 +141,11 @@ impl Hasher {
 
     /// Process the first `length` bytes of a chunk that starts with six processed bytes; `total` is the input's length
     /// after them.
+    ///
+    /// # Safety
+    /// As for [`Simd`].
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-    fn advance(&mut self, chunk: &[u8; BEFORE + CHUNK], length: usize, total: u64) {
+    unsafe fn advance<S: Simd>(&mut self, chunk: &[u8; BEFORE + CHUNK], length: usize, total: u64) {
         let blocks = length.div_ceil(BLOCK);
         let (mut all_marks, mut all_planes, mut any) = ([[0; MARKED]; AHEAD], [[0; BITS]; AHEAD], false);
         for block in 0..blocks {
@@ -150,8 +153,10 @@ impl Hasher {
                 (chunk[BLOCK * block..].first_chunk(), chunk[BEFORE + BLOCK * block..].first_chunk())
             {
                 let inside = u64::MAX >> BLOCK.saturating_sub(length - BLOCK * block);
-                all_marks[block] = marks(with_before, self.lo as u32).map(|marks| marks & inside);
-                all_planes[block] = planes(bytes);
+                // SAFETY: as for this function.
+                let (marks, planes) = unsafe { (marks::<S>(with_before, self.lo as u32), planes::<S>(bytes)) };
+                all_marks[block] = marks.map(|marks| marks & inside);
+                all_planes[block] = planes;
                 any |= all_marks[block][0] != 0;
             }
         }
@@ -247,10 +252,8 @@ impl Hasher {
         check_length(self.total)?;
         let mut whole = self.clone();
         if self.waiting != 0 {
-            Instructions::best().run(
-                #[inline(always)]
-                || whole.advance(&self.chunk, self.waiting, self.total),
-            );
+            // SAFETY: the form is compiled for the instructions of `S`.
+            with_simd!(S => unsafe { whole.advance::<S>(&self.chunk, self.waiting, self.total) });
         }
         Ok(whole.written(options))
     }
