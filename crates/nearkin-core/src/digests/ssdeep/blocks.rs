@@ -15,7 +15,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::words::Four;
 use super::words::Word;
-use super::{INITIAL_STATE, PIECES, character};
+use super::{INITIAL_STATE, MAX_PART, PIECES, character};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx2;
 use crate::cpu::simd::Simd;
@@ -321,7 +321,8 @@ impl Pieces {
     /// Return the part: the first `cap` characters, then the character of the final state or, if there is none (S = 0
     /// at the end), of the last uncounted reset point.
     pub(super) fn part(&self, cap: usize, tail: Option<u8>) -> Vec<u8> {
-        let mut part = self.characters[..self.count.min(cap)].to_vec();
+        let mut part = Vec::with_capacity(MAX_PART);
+        part.extend_from_slice(&self.characters[..self.count.min(cap)]);
         part.extend(tail.map(character).or(self.pending));
         part
     }

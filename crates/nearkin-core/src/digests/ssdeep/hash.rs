@@ -289,14 +289,11 @@ const SHORT: usize = 1 << 14;
 fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String> {
     // Zeros before it, and after it to the end of its last block.
     let stated = source.length() as usize;
-    let mut bytes = vec![0; BEFORE + stated.next_multiple_of(BLOCK)];
-    let mut length = 0;
-    source.pass(&mut |chunk| {
-        if let Some(target) = bytes.get_mut(BEFORE + length..BEFORE + length + chunk.len()) {
-            target.copy_from_slice(chunk);
-        }
-        length += chunk.len();
-    })?;
+    let mut bytes = Vec::with_capacity(BEFORE + stated.next_multiple_of(BLOCK));
+    bytes.extend_from_slice(&[0; BEFORE]);
+    source.pass(&mut |chunk| bytes.extend_from_slice(chunk))?;
+    let length = bytes.len() - BEFORE;
+    bytes.resize(BEFORE + stated.next_multiple_of(BLOCK), 0);
     // SAFETY: the form is compiled for the instructions of `S`.
     let (level, part1, part2) = with_simd!(S => unsafe { short_parts::<S>(&bytes, length.min(stated), options) });
     Ok(write(level, &part1, &part2, options))

@@ -136,15 +136,25 @@ pub(crate) fn check_length(length: u64) -> Result<()> {
 
 /// Return the text of a digest.
 pub(crate) fn write(level: u32, part1: &[u8], part2: &[u8], options: Options) -> String {
-    let mut text = block_size(level).to_string();
+    // The block size has at most ten digits.
+    let mut text = String::with_capacity(10 + 2 * (1 + MAX_PART));
+    let mut digits = [b'0'; 10];
+    let (mut rest, mut first) = (block_size(level), digits.len());
+    while rest != 0 {
+        first -= 1;
+        digits[first] += (rest % 10) as u8;
+        rest /= 10;
+    }
+    let mut push = |ascii: &[u8]| text.push_str(&String::from_utf8_lossy(ascii));
+    push(&digits[first..]);
     for part in [part1, part2] {
-        text.push(':');
+        push(b":");
         if options.eliminate_runs {
             let mut kept = Vec::with_capacity(part.len());
             parse::push_without_runs(part, &mut kept);
-            text.extend(kept.iter().map(|&c| char::from(c)));
+            push(&kept);
         } else {
-            text.extend(part.iter().map(|&c| char::from(c)));
+            push(part);
         }
     }
     text
