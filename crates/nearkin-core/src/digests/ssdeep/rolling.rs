@@ -10,7 +10,9 @@
 //! The *level* of a position is the largest i with 3 * 2^i dividing S + 1: a reset point of level i is one of every
 //! smaller block size. The search tests the low bits of S for all positions at once: `B | S + 1` requires the low i
 //! bits of S to be ones, and the low 16 bits of S come from the last four bytes and a sum below 2^14, so 16-bit lanes
-//! suffice. Positions that pass (one in `2^min(i, 16)` of random bytes) get the full test.
+//! suffice. Positions that pass (one in `2^min(i, 16)` of random bytes) get the full test. On the lowest levels, where
+//! many pass, it runs in lanes, too: the upper 16 bits follow from the carry, and 3 divides S + 1 if it divides the sum
+//! of its bytes, because 256 = 1 mod 3 (`marks_are_the_levels_of_all_positions` tests both).
 
 use super::blocks::BLOCK;
 use crate::cpu::simd::{Simd, with_simd};
@@ -107,8 +109,8 @@ type Halves<V> = [V; 2];
 
 /// For each position of a block, return the sum of weighted bytes plus 1, and the low 16 bits of S + 1.
 ///
-/// A load from byte k of the block has b_k and b_(k+1) in each lane of the even positions, and b_(k-1) and b_k in
-/// those of the odd positions before; so one load serves both.
+/// A load from byte k of the block has `b_k` and `b_{k+1}` in each lane of the even positions, and `b_{k-1}` and
+/// `b_k` in those of the odd positions before; so one load serves both.
 ///
 /// # Safety
 /// As for [`Simd`].
