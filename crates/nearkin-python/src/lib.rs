@@ -64,5 +64,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 register! {
-    mod threads, records, vectors, text, recipe, families, digests, index, dedup, patterns, store
+    mod threads, convert, records, vectors, text, recipe, families, digests, index, dedup, patterns, store
 }

@@ -21,6 +21,7 @@ from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
 from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt
 from nearkin.dedup.config import option
 from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, printable
+from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.inputs import check_stream, resolve
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Items:
 
     def texts(self) -> list[str]:
         """Return the items as texts."""
-        values = self.values.to_pylist() if hasattr(self.values, "to_pylist") else list(self.values)
+        values = to_values(self.values) if is_arrow(self.values) else list(self.values)
         return [value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value for value in values]
 
 

@@ -43,6 +43,7 @@ from nearkin.dedup.spill import SpillBuffer
 from nearkin.dedup.summary import number_sources
 from nearkin.dedup.verify import LookUp
 from nearkin.io import Column, PackedTexts
+from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.tempspool import Spool
 from nearkin.text.chunking import NO_LINES, Unit, split
 
@@ -563,12 +564,7 @@ def _pack(texts: TextBatch) -> PackedTexts:
     """Return texts as bytes; a null is empty."""
     if isinstance(texts, PackedTexts):
         return texts
-    if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
-        import pyarrow as pa
-
-        stream = hasattr(texts, "__arrow_c_stream__")
-        texts = (pa.chunked_array(texts) if stream else pa.array(texts)).to_pylist()
-    return PackedTexts.of(texts)
+    return PackedTexts.of(to_values(texts, "texts") if is_arrow(texts) else texts)
 
 
 def _to_characters(

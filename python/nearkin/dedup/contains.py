@@ -31,6 +31,7 @@ from nearkin.dedup.verify import texts_by_row
 from nearkin.errors import bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
+from nearkin.io.arrow import to_values
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
@@ -315,7 +316,7 @@ def _query_batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], li
 
 def _to_strings(texts: Any) -> list[str | None]:
     """Return the texts of a batch as a list."""
-    return texts if isinstance(texts, list) else texts.to_pylist()
+    return texts if isinstance(texts, list) else to_values(texts, "texts")
 
 
 def _split_queries(texts: list[str | None]) -> Iterator[list[str | None]]:

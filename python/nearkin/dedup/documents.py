@@ -22,6 +22,7 @@ from nearkin.dedup.verify import LookUp, texts_by_row
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
+from nearkin.io.arrow import is_arrow, read_column, to_cells
 from nearkin.io.values import INT, TEXT, PackedTexts, Scalar
 from nearkin.progress import Progress
 from nearkin.text.batches import Texts, iterate_batches
@@ -118,11 +119,8 @@ def as_column(values: Cells) -> Column:
         return Column.integers(np.ascontiguousarray(values, np.int64))
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return Column.of(list(values))
-    if hasattr(values, "to_pylist"):
-        return Column.of(values.to_pylist())
     # The column converts NumPy's numbers.
-    cells: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
-    return Column.of(cells)
+    return Column.of(to_cells(values, "values"))
 
 
 def hash_texts(
@@ -139,6 +137,9 @@ def hash_texts(
         if ids is not None:
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
         return hash_corpus(texts, candidate_source, report, columns, timer, log)
+    if is_arrow(texts) and not hasattr(texts, "__len__"):
+        # A stream is read once, and texts are needed again.
+        texts = read_column(texts, "texts")
     # Anything but a sequence of strings is one batch that the core reads.
     batches: list[Any] = [texts] if isinstance(texts, list) else list(iterate_batches(texts))
     sizes: list[Any] = [len(batch) if hasattr(batch, "__len__") else None for batch in batches]
@@ -175,12 +176,11 @@ def _slice_texts(texts: TextBatch) -> Iterator[TextBatch]:
         return
     starts = range(0, len(texts), _MAX_TEXTS)
     kind = str(getattr(texts, "type", getattr(texts, "dtype", "")))
-    arrow = hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__")
-    # A slice of packed or dictionary-encoded texts would pass all strings each time.
+        # A slice of packed or dictionary-encoded texts would pass all strings each time.
     shared = isinstance(texts, PackedTexts) or kind.lower().startswith(("dictionary", "categor", "enum"))
     if isinstance(texts, (list, tuple)):
         yield from (texts[start : start + _MAX_TEXTS] for start in starts)
-    elif arrow and hasattr(texts, "slice") and not shared:
+    elif is_arrow(texts) and hasattr(texts, "slice") and not shared:
         column: Any = texts
         yield from (column.slice(start, _MAX_TEXTS) for start in starts)
     else:

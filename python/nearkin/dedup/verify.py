@@ -25,6 +25,7 @@ from nearkin._core import TextCache
 from nearkin.dedup.candidates import TextBatch
 from nearkin.errors import bad_parameter
 from nearkin.io import PackedTexts
+from nearkin.io.arrow import is_arrow, read_column
 from nearkin.io.frames import take_views
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
@@ -154,11 +155,10 @@ def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
     if isinstance(texts, PackedTexts):
         packed, nulls = texts, set(texts.nulls.tolist())
         return lambda rows: [None if row in nulls else packed[row] for row in rows.tolist()], len(packed)
-    if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
+    if is_arrow(texts):
         import pyarrow as pa
 
-        stream = hasattr(texts, "__arrow_c_stream__")
-        column = pa.chunked_array(texts) if stream else pa.chunked_array([pa.array(texts)])
+        column = read_column(texts, "texts")
         if column.type == pa.string_view():
             return lambda rows: take_views(column, rows), len(column)
         return lambda rows: column.take(pa.array(rows)), len(column)

@@ -33,7 +33,7 @@ from nearkin._core import signature_differences
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.recipe import Recipe, Scheme
 from nearkin.text.batches import Texts, hash_batches
-from nearkin.vectors.arrays import as_contiguous, check_unmasked, csr_arrays
+from nearkin.vectors.arrays import as_contiguous, csr_arrays, values_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -114,8 +114,7 @@ def value_type(recipe: Recipe) -> type[np.uint32] | type[np.uint64]:
 
 def as_signatures(values: npt.ArrayLike, name: str, num_perm: int | None = None) -> Signatures:
     """Return signatures as a C-contiguous array of rows; one signature is one row."""
-    check_unmasked(values, name)
-    array = np.asarray(values)
+    array = np.asarray(values_of(values, name))
     if array.dtype not in (np.uint32, np.uint64):
         raise bad_parameter(name, f"an array of {array.dtype}", "uint32 or uint64, as nearkin.signature gives")
     rows = array.reshape(1, -1) if array.ndim == 1 else array
@@ -270,11 +269,10 @@ class MinHash:
                 raise bad_parameter("offsets", None, "where each set begins and the end, or a list of arrays")
             offsets = np.concatenate([[0], np.cumsum([len(part) for part in hashes])])
             hashes = np.concatenate([np.zeros(0, np.uint64), *hashes])
-        check_unmasked(hashes, "hashes")
-        array = np.asarray(hashes)
+        array = np.asarray(values_of(hashes, "hashes"))
         if array.dtype != np.uint64 or array.ndim != 1:
             raise bad_parameter("hashes", f"{array.ndim}-dimensional {array.dtype}", "one-dimensional uint64")
-        bounds = as_contiguous(np.asarray(offsets), np.int64)
+        bounds = as_contiguous(np.asarray(values_of(offsets, "offsets")), np.int64)
         seeded = array ^ self._key if self._key else as_contiguous(array, np.uint64)
         return self._rows(self.recipe.core.signatures_hashed(bounds, seeded))
 

@@ -50,7 +50,7 @@ from nearkin.families.base import (
     check_hashes,
     input_error,
 )
-from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
+from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows, values_of
 from nearkin.vectors.projection import Bounds, Projection
 from nearkin.vectors.sampling import random_subsets, sample_positions, sample_rows
 
@@ -308,8 +308,8 @@ def spherical_hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int = 64) -> 
     [0.48, 0.0, 40.0]
     """
     words = -(-bits // 64)
-    left = np.ascontiguousarray(np.asarray(a, np.uint64).reshape(-1, words))
-    right = np.ascontiguousarray(np.asarray(b, np.uint64).reshape(-1, words))
+    left = np.ascontiguousarray(np.asarray(values_of(a, "a"), np.uint64).reshape(-1, words))
+    right = np.ascontiguousarray(np.asarray(values_of(b, "b"), np.uint64).reshape(-1, words))
     if 1 not in (len(left), len(right)) and len(left) != len(right):
         raise mismatch("number of fingerprints", len(left), len(right))
     n = max(len(left), len(right)) if len(left) and len(right) else 0

@@ -27,6 +27,7 @@ from nearkin.errors import InputError, ParameterError, bad_parameter, check_choi
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
+from nearkin.io.arrow import is_arrow
 from nearkin.progress import ShowProgress
 
 Digest: TypeAlias = "str | bytes"
@@ -258,8 +259,8 @@ class DigestIndex(Index[Iterable[Digest], int]):
             unchanged.
         """
         self._check_recipe(recipe)
-        in_place = isinstance(digests, (str, bytes)) or hasattr(digests, "__arrow_c_stream__")
-        digests = digests if in_place or hasattr(digests, "__arrow_c_array__") else list(digests)
+        in_place = isinstance(digests, (str, bytes)) or is_arrow(digests)
+        digests = digests if in_place else list(digests)
         return self._core.add(new_ids(ids), digests, self.strict, check_existing(existing))
 
     def _check_limits(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:

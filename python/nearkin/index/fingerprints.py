@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nearkin._core import hamming_distances
 from nearkin.errors import bad_parameter, check_count, mismatch
-from nearkin.vectors.arrays import as_contiguous, check_unmasked
+from nearkin.vectors.arrays import as_contiguous, values_of
 
 Fingerprints = npt.NDArray[np.uint64]
 
@@ -38,7 +38,7 @@ def check_bits(bits: int) -> int:
 
 def as_uint64(values: Any, name: str) -> Fingerprints:
     """Return values as a contiguous uint64 array; raise ParameterError if the conversion would change a value."""
-    check_unmasked(values, name)
+    values = values_of(values, name)
     if not isinstance(values, np.ndarray):
         if (
             not isinstance(values, (int, np.integer))
@@ -217,8 +217,7 @@ def to_signed(fps: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 def from_signed(values: npt.ArrayLike) -> Fingerprints:
     """Return the same bits as unsigned fingerprints; the inverse of `to_signed`."""
-    check_unmasked(values, "values")
-    array = np.asarray(values)
+    array = np.asarray(values_of(values, "values"))
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.uint64)
     if array.dtype.kind != "i":
@@ -257,8 +256,7 @@ def to_bytes(fps: npt.ArrayLike, bits: int = 64) -> npt.NDArray[np.uint8]:
 def from_bytes(codes: npt.ArrayLike, bits: int = 64) -> Fingerprints:
     """Return the fingerprints of packed bytes of shape (n, ceil(bits / 8)); the inverse of `to_bytes`."""
     bits = check_bits(bits)
-    check_unmasked(codes, "codes")
-    array = np.asarray(codes)
+    array = np.asarray(values_of(codes, "codes"))
     width = -(-bits // 8)
     if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != width:
         raise bad_parameter("codes", f"{array.dtype} of shape {array.shape}", f"uint8 of shape (n, {width})")

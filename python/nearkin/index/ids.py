@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_choice
-from nearkin.vectors.arrays import as_contiguous, check_unmasked
+from nearkin.io.arrow import is_strings, to_values
+from nearkin.vectors.arrays import as_contiguous, values_of
 
 Ids: TypeAlias = Iterable[int | str | np.integer[Any]] | npt.NDArray[Any]
 """Ids from a caller: an iterable of integers or strings, an array, or a column of pandas, polars or pyarrow."""
@@ -78,7 +79,7 @@ def check_ids(ids: Ids) -> IdKeys:
         Ids of several kinds, or of a type other than 64-bit integers and strings.
     """
     allowed = "integers of 64 bits or strings, one kind in an index"
-    check_unmasked(ids, "ids")
+    ids = _read_ids(ids)
     is_array = hasattr(ids, "__array__")
     if isinstance(ids, (str, bytes)) or not (is_array or _is_iterable(ids)):
         raise bad_parameter("ids", repr(ids), "an iterable of ids; [id] for one")
@@ -114,6 +115,12 @@ def check_ids(ids: Ids) -> IdKeys:
             except OverflowError:
                 raise bad_parameter("ids", max(values, key=abs), "integers below 2**63, or strings") from None
     raise bad_parameter("ids", f"an array of {array.dtype}", allowed)
+
+
+def _read_ids(ids: Any) -> Any:
+    """Return ids of a column of strings of Arrow as a list; others as an object that NumPy converts."""
+    values = values_of(ids, "ids")
+    return values if isinstance(values, np.ndarray) or not is_strings(values) else to_values(values, "ids")
 
 
 def _is_iterable(ids: object) -> bool:

@@ -1,17 +1,34 @@
-"""Conversions between Arrow columns and the values of a corpus, and columns by dotted paths.
+"""The gate for Arrow data, conversions between its columns and the values of a corpus, and columns by dotted paths.
 
-`meta.url` names the field `url` of the column `meta`, unless a column has that name. The same rule applies within
-structs. If a struct is null, its fields are null.
+**Gate.** Producers do not validate what they read: an IPC reader accepts any offsets, and pyarrow's kernels and
+conversions then read wherever these point. All Arrow data of callers therefore passes `check_arrow`, `read_column`,
+`open_batches` or `from_caller`, and becomes Python values by `to_values`; `tests/test_layering.py` forbids other ways.
+Columns of texts go to the core, which checks them as it reads them.
+
+- *pyarrow*: all buffers are long enough; offsets, views and keys point inside of them. Strings are checked to be UTF-8
+  when they become Python values.
+- *Other producers* (PyCapsule interface): the same, but buffers have no sizes there; a column of strings ends at its last
+  offset. Offsets that leave mapped memory are an error on Linux. A last offset that points to other memory of the
+  process cannot be recognised.
+- *pandas and polars*: columns that pandas holds in pyarrow are checked as those of pyarrow; others belong to these
+  packages.
+
+Cost: one pass over offsets or views.
+
+**Paths.** `meta.url` names the field `url` of the column `meta`, unless a column has that name. The same rule applies
+within structs. If a struct is null, its fields are null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin import _core
+from nearkin.errors import InputError
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, Column, PackedTexts, Scalar
 
 if TYPE_CHECKING:
@@ -19,6 +36,292 @@ if TYPE_CHECKING:
 
 TableColumn = Sequence[Scalar] | NDArray[Any] | Column
 """A column of a table: a list, an array, or a column of a corpus."""
+
+_Data = TypeVar("_Data")
+
+# The gate
+
+
+def is_arrow(value: object) -> bool:
+    """Return True for Arrow data: of pyarrow, or any object with the PyCapsule interface, as those of polars."""
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+
+
+def check_arrow(data: _Data, name: str = "Arrow data") -> _Data:
+    """Return data of pyarrow after checking that nothing in it points outside of its buffers.
+
+    Parameters
+    ----------
+    data : pyarrow.Array, ChunkedArray, RecordBatch or Table
+        Strings are not checked to be UTF-8.
+    name : str, default "Arrow data"
+        Name of the data in messages.
+
+    Raises
+    ------
+    InputError
+        Buffers are missing or too short; offsets descend; an offset, view or key points outside.
+    """
+    import pyarrow as pa
+
+    value: Any = data
+    columns = value.columns if isinstance(value, (pa.Table, pa.RecordBatch)) else [value]
+    try:
+        for column in columns:
+            for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+                _validate(chunk)
+    except (pa.ArrowException, ValueError, IndexError) as error:
+        raise _damaged(name, error) from None
+    return data
+
+
+def _damaged(name: str, error: object) -> InputError:
+    reason = f"its buffers do not hold together: {error}"
+    return InputError(f"{name}: {reason}", place=name, reason=reason)
+
+
+def _validate(array: Any) -> None:
+    import pyarrow as pa
+
+    # Sizes of the buffers, of the arrays below too.
+    array.validate()
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        _validate(array.storage)
+    elif is_string(kind):
+        # The same buffers as bytes: UTF-8 is checked when a value is read.
+        view, large = pa.types.is_string_view(kind), pa.types.is_large_string(kind)
+        plain = pa.binary_view() if view else pa.large_binary() if large else pa.binary()
+        pa.Array.from_buffers(plain, len(array), array.buffers(), offset=array.offset).validate(full=True)
+    elif pa.types.is_dictionary(kind):
+        array.indices.validate(full=True)
+        _check_keys(array.indices, len(array.dictionary))
+        _validate(array.dictionary)
+    elif pa.types.is_struct(kind):
+        pa.StructArray.from_buffers(pa.struct([]), len(array), array.buffers()[:1], offset=array.offset).validate(
+            full=True
+        )
+        for position in range(kind.num_fields):
+            _validate(array.field(position))
+    else:
+        array.validate(full=True)
+
+
+def _check_keys(keys: Any, entries: int) -> None:
+    import pyarrow.compute as pc
+
+    if keys.null_count < len(keys):
+        limits = pc.min_max(keys).as_py()
+        if limits["min"] < 0 or limits["max"] >= entries:
+            raise IndexError(f"keys from {limits['min']} to {limits['max']} for {entries} entries of the dictionary")
+
+
+class _Pair:
+    """The capsules of a schema and an array, for pyarrow to import."""
+
+    def __init__(self, schema: object, array: object) -> None:
+        self._capsules = schema, array
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return self._capsules
+
+
+def _import_chunks(source: Any, name: str) -> tuple[Any, Iterator[Any]]:
+    """Return the type and the arrays of an object of another producer; each array is checked when it is read."""
+    import pyarrow as pa
+
+    try:
+        if hasattr(source, "__arrow_c_stream__"):
+            stream = source.__arrow_c_stream__()
+            kind = pa.DataType._import_from_c_capsule(_core.stream_schema(stream))
+            return kind, _read_stream(stream, name)
+        schema, array = source.__arrow_c_array__()
+        _core.check_arrow(schema, array)
+        only = pa.array(_Pair(schema, array))
+    except pa.ArrowException as error:
+        raise _damaged(name, error) from None
+    return only.type, iter([only])
+
+
+def _read_stream(stream: object, name: str) -> Iterator[Any]:
+    import pyarrow as pa
+
+    try:
+        while (pair := _core.next_arrow(stream)) is not None:
+            yield pa.array(_Pair(*pair))
+    except pa.ArrowException as error:
+        raise _damaged(name, error) from None
+
+
+def _unwrap(source: Any) -> Any:
+    """Return the pyarrow column of a pandas Series that has one, which knows the lengths of its buffers."""
+    if _package(source) == "pandas" and hasattr(source, "array") and hasattr(source.array, "__arrow_array__"):
+        return source.array.__arrow_array__()
+    return source
+
+
+def _package(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def read_column(source: Any, name: str = "Arrow data") -> pa.ChunkedArray:
+    """Return a column, or the only column of a table, of any producer after checking it.
+
+    Raises
+    ------
+    InputError
+        As for `check_arrow`; or the producer failed.
+    TypeError
+        A table of several columns.
+    """
+    import pyarrow as pa
+
+    source = _unwrap(source)
+    if isinstance(source, pa.Array):
+        column = pa.chunked_array([source])
+    elif isinstance(source, pa.ChunkedArray):
+        column = source
+    elif isinstance(source, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+        column = _only_column(source, name)
+    elif _package(source) == "pandas" and not hasattr(source, "columns"):
+        array = pa.array(source, from_pandas=True)
+        column = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    else:
+        kind, chunks = _import_chunks(source, name)
+        if pa.types.is_struct(kind):
+            return check_arrow(_only_column(open_batches(_Imported(kind, chunks)), name), name)
+        column = pa.chunked_array(chunks, kind)
+    return check_arrow(column, name)
+
+
+def _only_column(table: Any, name: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    names = table.schema.names
+    if len(names) != 1:
+        raise TypeError(
+            f"{name}: the table has the columns {', '.join(names[:16])}; pass the one that holds the values"
+        )
+    batches = [table] if isinstance(table, pa.RecordBatch) else table
+    if isinstance(table, pa.Table):
+        return table.column(0)
+    return pa.chunked_array([batch.column(0) for batch in batches], table.schema.types[0])
+
+
+class _Imported:
+    """Type and arrays that `_import_chunks` returned."""
+
+    def __init__(self, kind: Any, chunks: Iterator[Any]) -> None:
+        self.kind, self.chunks = kind, chunks
+
+
+def open_batches(source: Any, name: str = "Arrow data") -> pa.RecordBatchReader:
+    """Return a reader of the batches of a table of any producer, one batch at a time.
+
+    The structs of other producers are checked as batches are imported. Check the columns that you use by `check_arrow`.
+
+    Raises
+    ------
+    InputError
+        The producer failed, or its data is not a table.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatchReader):
+        return source
+    if isinstance(source, pa.Table):
+        return source.to_reader()
+    kind, chunks = (source.kind, source.chunks) if isinstance(source, _Imported) else _import_chunks(source, name)
+    if not pa.types.is_struct(kind):
+        reason = f"a column of {kind}, not a table"
+        raise InputError(f"{name}: {reason}", place=name, reason=reason)
+
+    def batches() -> Iterator[Any]:
+        try:
+            for chunk in chunks:
+                yield pa.RecordBatch.from_struct_array(chunk)
+        except pa.ArrowException as error:
+            raise _damaged(name, error) from None
+
+    return pa.RecordBatchReader.from_batches(pa.schema(list(kind)), batches())
+
+
+def from_caller(values: Any, name: str) -> Any:
+    """Return values of a caller unchanged unless they are Arrow data, which is checked first and returned as pyarrow's.
+
+    NumPy converts pyarrow's arrays and tables. Objects of pandas and polars convert themselves; what pandas keeps in
+    pyarrow is checked.
+    """
+    if isinstance(values, np.ndarray) or not is_arrow(values):
+        return values
+    import pyarrow as pa
+
+    package = _package(values)
+    if package == "polars":
+        return values
+    if package == "pandas":
+        for column in [values[at] for at in values.columns] if hasattr(values, "columns") else [values]:
+            if isinstance(arrow := _unwrap(column), (pa.Array, pa.ChunkedArray)):
+                check_arrow(arrow, name)
+        return values
+    if isinstance(values, (pa.Array, pa.ChunkedArray, pa.Table, pa.RecordBatch)):
+        return check_arrow(values, name)
+    return read_column(values, name)
+
+
+def to_values(data: Any, name: str = "Arrow data") -> list[Any]:
+    """Return Arrow data as a list of Python objects: a dictionary for each row of a table.
+
+    Raises
+    ------
+    InputError
+        As for `check_arrow`; a string is not UTF-8, or a time is outside of the years 1 to 9999.
+    """
+    import pyarrow as pa
+
+    if not isinstance(data, (pa.Array, pa.ChunkedArray, pa.Table, pa.RecordBatch)):
+        data = read_column(data, name)
+    check_arrow(data, name)
+    try:
+        values: list[Any] = data.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        raise _not_a_value(data, name, error) from None
+    return values
+
+
+def to_cells(values: Any, name: str) -> list[Any]:
+    """Return a column, an array or an iterable as a list; pandas and polars convert their columns themselves."""
+    values = from_caller(values, name)
+    if _package(values) == "pyarrow":
+        return to_values(values, name)
+    cells: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
+    return cells
+
+
+def _not_a_value(data: Any, name: str, error: Exception) -> InputError:
+    row, many = 0, len(data)
+    # Halve the rows: the first that cannot be converted is among `many` from `row` on.
+    while many > 1:
+        half = many // 2
+        if _converts(data.slice(row, half)):
+            row, many = row + half, many - half
+        else:
+            many = half
+    text = isinstance(error, UnicodeDecodeError)
+    reason = "a string is not UTF-8; store it as bytes, or decode it first" if text else str(error)
+    place = f"{name}, row {row}"
+    return InputError(f"{place}: {reason}", place=place, reason=reason)
+
+
+def _converts(data: Any) -> bool:
+    import pyarrow as pa
+
+    try:
+        data.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException):
+        return False
+    return True
+
 
 # Dotted paths
 
@@ -119,6 +422,13 @@ def is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def is_strings(values: object) -> bool:
+    """Return True for a column of pyarrow whose values are strings."""
+    import pyarrow as pa
+
+    return isinstance(values, (pa.Array, pa.ChunkedArray)) and is_string(value_type(values.type))
+
+
 def is_binary(kind: pa.DataType) -> bool:
     """Return True for types of byte strings of any length."""
     import pyarrow as pa
@@ -190,7 +500,7 @@ def to_column(array: pa.Array) -> Column:
         moments = array if pa.types.is_date(kind) or kind.tz is None else array.cast(pa.timestamp(kind.unit, "UTC"))
         return Column.strings(to_texts(moments.cast(pa.string())))
     if pa.types.is_uint64(kind) and array.null_count < n and pc.max(array).as_py() >= 2**63:
-        return Column.of(array.to_pylist())
+        return Column.of(to_values(array))
     is_float = pa.types.is_floating(kind)
     filled = array.cast(pa.float64() if is_float else pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     column = Column.integers(np.ascontiguousarray(filled).view(np.int64))
@@ -203,6 +513,7 @@ def filter_rows(array: Any, mask: NDArray[np.bool_]) -> Any:
     """Filter a Table, RecordBatch, Array or ChunkedArray."""
     import pyarrow as pa
 
+    check_arrow(array)
     try:
         return array.filter(pa.array(mask))
     except pa.ArrowNotImplementedError:

@@ -24,14 +24,19 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, ParameterError, bad_parameter
 from nearkin.io.arrow import (
+    check_arrow,
     column_at,
     filter_rows,
+    is_arrow,
     is_binary,
     is_scalar,
     is_string,
     list_paths,
+    open_batches,
+    read_column,
     split_path,
     to_column,
+    to_values,
     types_at,
     value_type,
 )
@@ -80,7 +85,7 @@ def is_frame(value: object) -> bool:
     if _frame_class(value) != ("", ""):
         return True
     named = hasattr(value, "column_names") or hasattr(value, "columns")
-    return named and hasattr(value, "__arrow_c_stream__")
+    return named and is_arrow(value)
 
 
 # Columns
@@ -120,9 +125,7 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
         splits = ", ".join(map(str, cast("Iterable[str]", frame)))
         raise bad_parameter("texts", f"a {kind} of {splits}", "one of its datasets, such as dataset['train']")
     if not package:
-        import pyarrow as pa
-
-        frame, kind = pa.RecordBatchReader.from_stream(frame), "RecordBatchReader"
+        frame, kind = open_batches(frame, "texts"), "RecordBatchReader"
     existing = _column_names(frame, package, kind)
     required: dict[str, str] = {}
     for argument, name in names.items():
@@ -131,7 +134,11 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
     for name, argument in required.items():
         if (count := existing.count(name)) != 1:
             raise _name_error(argument, name, count, "columns", existing)
-    columns = _read_flat(frame, package, kind, list(required))
+    flat = _read_flat(frame, package, kind, list(required))
+    columns = {
+        name: column if isinstance(column, list) else check_arrow(column, f"column {name!r}")
+        for name, column in flat.items()
+    }
     return {
         name: columns[name] if name in columns else _read_nested(columns, argument, name)
         for argument, name in names.items()
@@ -199,8 +206,7 @@ def _read_pandas(series: Any) -> Any:
 
     if series.dtype != object:
         try:
-            array = pa.array(series, from_pandas=True)
-            return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+            return read_column(series, f"column {series.name!r}")
         except (pa.ArrowException, TypeError, UnicodeEncodeError):
             # A type without an equivalent in Arrow, or a lone surrogate: treated like a list of objects.
             pass
@@ -210,7 +216,6 @@ def _read_pandas(series: Any) -> Any:
 
 def _read_polars(frame: Any, names: list[str]) -> dict[str, Any]:
     import polars as pl
-    import pyarrow as pa
 
     frame = frame.select(names).collect() if isinstance(frame, pl.LazyFrame) else frame
     columns = {}
@@ -219,7 +224,7 @@ def _read_polars(frame: Any, names: list[str]) -> dict[str, Any]:
         if str(series.dtype).startswith(("Categorical", "Enum")):
             # Arrow's kernels do not support dictionaries of views.
             series = series.cast(pl.String)
-        columns[name] = pa.chunked_array(series)
+        columns[name] = read_column(series, f"column {name!r}")
     return columns
 
 
@@ -271,7 +276,7 @@ def text_column(column: Any, name: str, argument: str = "text") -> Any:
     try:
         return plain.cast(pa.large_string() if pa.types.is_large_binary(kind) else view)
     except pa.ArrowInvalid:
-        values = enumerate(plain.to_pylist())
+        values = enumerate(to_values(plain, name))
         return [None if value is None else _decode(value, row, name) for row, value in values]
 
 
@@ -329,7 +334,7 @@ def _decode_dictionary(column: Any, kind: pa.DataType) -> Any:
         return column.cast(kind)
     except pa.ArrowNotImplementedError:
         # No kernel supports dictionaries of views.
-        return pa.chunked_array([pa.array(column.to_pylist(), kind)])
+        return pa.chunked_array([pa.array(to_values(column, "column"), kind)])
 
 
 def scalar_column(column: Any, argument: str, name: str) -> Column:
@@ -430,10 +435,8 @@ def _keep(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
     if package == "datasets" and kind != "Dataset":
         allowed = "a Dataset" if kind == "IterableDataset" else "one of its datasets"
         raise bad_parameter("frame", f"a {kind}", f"{allowed}, whose rows have numbers")
-    if not packages & {"pyarrow", "polars", "pandas"} and hasattr(frame, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        frame, packages = pa.table(frame), {"pyarrow"}
+    if not packages & {"pyarrow", "polars", "pandas"} and is_arrow(frame):
+        frame, packages = open_batches(frame, "frame").read_all(), {"pyarrow"}
     if not hasattr(frame, "__len__") or isinstance(frame, (str, bytes, Mapping)):
         raise bad_parameter("frame", f"a {type(frame).__name__}", "the frame, column, array or list of the documents")
     if len(frame) != count:

@@ -30,6 +30,7 @@ from nearkin.io.arrow import (
     list_paths,
     to_column,
     to_texts,
+    to_values,
     types_at,
     value_type,
 )
@@ -234,7 +235,7 @@ class ParquetCorpus(Corpus):
         if not texts:
             return batch
         at = batch.schema.get_field_index(self.text_column)
-        values = batch.column(at).to_pylist()
+        values = to_values(batch.column(at))
         for position, text in texts.items():
             values[position] = text if isinstance(values[position], str) else text.encode()
         return batch.set_column(at, batch.schema.field(at), pa.array(values, batch.schema.field(at).type))

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from nearkin.errors import InputError, MissingExtraError, bad_parameter
-from nearkin.io.arrow import TableColumn, to_arrow
+from nearkin.io.arrow import TableColumn, to_arrow, to_values
 from nearkin.io.decompress import Reader, Sink
 from nearkin.io.encoding import ChunkStream
 from nearkin.io.inputs import Format, InputFile, file_error, resolve
@@ -72,7 +72,7 @@ class Tabular:
     def _repr_html_(self) -> str:
         """Return the first rows for a notebook."""
         columns = self._columns()
-        cells = [to_arrow(values[:ROWS]).to_pylist() for values in columns.values()]
+        cells = [to_values(to_arrow(values[:ROWS])) for values in columns.values()]
         total = len(next(iter(columns.values()), ()))
         return html_table(list(columns), zip(*cells, strict=True), total=total, caption=self._caption(total))
 
@@ -360,4 +360,4 @@ def _read_parquet(source: InputFile, requested: set[str] | None) -> dict[str, li
         table = file.read(columns=names)
     except (pa.ArrowInvalid, OSError) as error:
         raise file_error(source.name, f"can't be read as Parquet: {error}") from error
-    return {name: table.column(name).to_pylist() for name in names}
+    return {name: to_values(table.column(name)) for name in names}

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import ParameterError, bad_parameter
+from nearkin.io.arrow import is_arrow, read_column, to_values
 
 Items: TypeAlias = Any
 """An iterable of `str` or `bytes`, or a string or binary column of Arrow, pandas, polars or NumPy."""
@@ -102,19 +103,12 @@ def _split(strings: Strings, first: int) -> Iterator[ItemBatch]:
 
 def _read_columns(items: Items, name: str) -> Iterator[Any]:
     """Yield items as Arrow arrays of bytes."""
-    import pyarrow as pa
-
     if isinstance(items, (str, bytes)):
         message = f"{name} is one {type(items).__name__}; use [item], or an iterable of them"
         raise ParameterError(message, name=name, found=items)
-    if isinstance(items, pa.Array):
-        yield _to_binary(items, name)
-    elif hasattr(items, "__arrow_c_stream__") or isinstance(items, pa.ChunkedArray):
-        chunked = items if isinstance(items, pa.ChunkedArray) else pa.chunked_array(items)
-        for chunk in chunked.chunks:
+    if is_arrow(items):
+        for chunk in read_column(items, name).chunks:
             yield _to_binary(chunk, name)
-    elif hasattr(items, "__arrow_c_array__"):
-        yield _to_binary(pa.array(items), name)
     else:
         iterator, first = iter(items), 0
         while chunk := list(islice(iterator, _MAX_ROWS)):
@@ -189,13 +183,12 @@ def parse_times(times: Any) -> npt.NDArray[np.int64] | None:
         return _convert_numbers(times)
     import pyarrow as pa
 
-    if not isinstance(times, (pa.Array, pa.ChunkedArray)):
-        if hasattr(times, "__arrow_c_stream__"):
-            times = pa.chunked_array(times)
-        elif hasattr(times, "to_numpy") and getattr(getattr(times, "dtype", None), "kind", "O") in "Miuf":
+    if is_arrow(times):
+        times = read_column(times, "times")
+    else:
+        if hasattr(times, "to_numpy") and getattr(getattr(times, "dtype", None), "kind", "O") in "Miuf":
             return _convert_numbers(times.to_numpy())
-        else:
-            return _parse_each(times)
+        return _parse_each(times)
     kind = times.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         ticks = times.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.int64())
@@ -203,7 +196,7 @@ def parse_times(times: Any) -> npt.NDArray[np.int64] | None:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _convert_numbers(np.asarray(times.cast(pa.float64(), safe=False).fill_null(float("nan"))))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
-        return _parse_each(times.to_pylist())
+        return _parse_each(to_values(times, "times"))
     raise bad_parameter("times", f"a column of {kind}", "timestamps, or numbers of seconds since 1970")
 
 
@@ -278,7 +271,7 @@ class AlignedColumns:
         self.methods: Methods | None = None
         if methods is not None:
             column = _read_optional(methods, "methods").dictionary_encode()
-            self.methods = np.asarray(column.indices).astype(np.uint32), column.dictionary.to_pylist()
+            self.methods = np.asarray(column.indices).astype(np.uint32), to_values(column.dictionary, "methods")
         self.position = 0
 
     def take(self, batch: ItemBatch) -> tuple[Any, ...]:
@@ -314,7 +307,7 @@ def _read_optional(values: Iterable[Any], name: str) -> Any:
     import pyarrow as pa
 
     is_list = not isinstance(values, (str, bytes))
-    if is_list and not hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__arrow_c_array__"):
+    if is_list and not is_arrow(values):
         values = ["" if value is None or value != value else value for value in values]
     columns = [column.fill_null(b"") for column in _read_columns(values, name)]
     return pa.chunked_array(columns, pa.large_binary()).combine_chunks()

@@ -31,6 +31,7 @@ from nearkin.index.fingerprints import hamming
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
+from nearkin.io.arrow import is_arrow, to_cells, to_values
 from nearkin.progress import Progress, ignore_progress
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
@@ -118,13 +119,13 @@ def _read_batches(texts: Texts | Corpus, ids: Ids | None) -> Iterator[tuple[list
             yield values, [str(name) for name in batch.ids.to_list()]
         return
     get_rows, n = texts_by_row(texts)
-    names = [str(name) for name in (range(n) if ids is None else ids)]
+    names = [str(name) for name in (range(n) if ids is None else to_cells(ids, "ids"))]
     if len(names) != n:
         raise bad_parameter("ids", f"{len(names)} values", f"{n} values, one per text")
     for start in range(0, n, 1 << 14):
         rows = np.arange(start, min(start + (1 << 14), n))
         chunk = get_rows(rows)
-        yield chunk.to_pylist() if hasattr(chunk, "to_pylist") else list(chunk), names[start : start + len(rows)]
+        yield to_values(chunk, "texts") if is_arrow(chunk) else list(chunk), names[start : start + len(rows)]
 
 
 @dataclass

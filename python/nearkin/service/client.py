@@ -57,6 +57,7 @@ from nearkin.errors import (
 )
 from nearkin.index.fingerprints import to_hex
 from nearkin.index.ids import Id, Ids, check_ids
+from nearkin.io.arrow import is_arrow, to_values
 from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
 from nearkin.store.kinds.files import read_files
@@ -956,7 +957,7 @@ def _read_texts(items: Any, kind: Kind | None) -> list[str | None]:
         else:
             look_up, count = texts_by_row(batch)
             values: Any = look_up(np.arange(count))
-            texts += values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+            texts += to_values(values, "texts") if is_arrow(values) else list(values)
     return texts
 
 

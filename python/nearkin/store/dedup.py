@@ -29,6 +29,7 @@ from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.verify import FeatureSets
 from nearkin.errors import InputError, warn_caller
 from nearkin.index.ids import Id, IdKeys
+from nearkin.io.arrow import is_arrow, to_values
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.memory import CACHE_BYTES
@@ -407,7 +408,7 @@ class BatchDeduplicator:
         """Return the texts of the documents being added; None for those that are not new."""
         positions = np.flatnonzero(decision.status[added] == NEW)
         texts = self.hashed.look_up(added[positions])
-        new: list[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        new: list[str | None] = to_values(texts, "texts") if is_arrow(texts) else list(texts)
         return scatter(new, positions, len(added))
 
     def best_matches(self, snapshot: Snapshot, k: int) -> list[list[StoredMatch]]:

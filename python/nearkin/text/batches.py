@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nearkin.io.arrow import is_arrow
 
 # Texts per batch of an iterator.
 _BATCH = 1 << 16
@@ -49,9 +51,11 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
     """Split texts into batches; texts that can be read in place form a single batch."""
     if isinstance(texts, np.ndarray):
         return [texts.tolist()]
+    if isinstance(texts, Mapping) and not hasattr(texts, "__arrow_c_stream__"):
+        kind = type(texts).__name__
+        raise TypeError(f"one {kind} is not a list of texts; write list(texts.values())")
     if (
-        hasattr(texts, "__arrow_c_stream__")
-        or hasattr(texts, "__arrow_c_array__")
+        is_arrow(texts)
         or (hasattr(texts, "offsets") and hasattr(texts, "data"))
         or isinstance(texts, (str, list, tuple))
     ):

@@ -33,6 +33,7 @@ from nearkin._core import (
     row_norms_csr,
 )
 from nearkin.errors import InputError, ParameterError, bad_parameter, mismatch
+from nearkin.io.arrow import from_caller, is_arrow
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -75,12 +76,21 @@ Vectors: TypeAlias = npt.ArrayLike | Sparse
 """`(n, d)` numbers: an array, anything NumPy converts to one, or a SciPy sparse matrix."""
 
 
-def check_unmasked(values: object, name: str) -> None:
-    """Raise ParameterError for a masked array with masked entries, which have no value."""
+def values_of(values: Any, name: str) -> Any:
+    """Return values of a caller as an object that NumPy converts: Arrow data is checked first (`nearkin.io.arrow`).
+
+    Raises
+    ------
+    ParameterError
+        A masked array with masked entries, which have no value.
+    InputError
+        Arrow data that points outside of its buffers.
+    """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise bad_parameter(
             name, "an array with masked values", "an array without masked values; fill them or drop the rows"
         )
+    return values if isinstance(values, np.ndarray) or not is_arrow(values) else from_caller(values, name)
 
 
 def as_contiguous(values: npt.NDArray[Any], dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
@@ -378,9 +388,8 @@ def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", min_ro
     if hasattr(X, "tocsr"):
         rows = Rows(None, _as_csr(cast("Sparse", X), name))
     else:
-        check_unmasked(X, name)
         try:
-            array = np.asarray(X)
+            array = np.asarray(values_of(X, name))
         except ValueError as error:
             raise bad_parameter(name, f"rows that make no array ({error})", "rows of one length") from error
         if array.ndim != 2:

@@ -30,6 +30,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 
 use crate::convert::cdata::{Array, Refused, Schema, TextColumn, TextType};
+use crate::convert::readable::check_readable;
 use crate::errors::to_python;
 use crate::threads::detached_if;
 
@@ -47,7 +48,16 @@ pub(super) const SHARED: usize = 1 << 12;
 impl Strings {
     /// Return the strings of an object with `__arrow_c_stream__` or `__arrow_c_array__`; None for other objects.
     pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let owners = if source.hasattr("__arrow_c_stream__")? {
+        let owners = if is_of(source, "pyarrow")? && source.hasattr("read_next_batch")? {
+            // The stream of a reader would pass on what pyarrow knows about the lengths of buffers to nobody.
+            let batches = source.try_iter()?;
+            let chunks = batches.map(|batch| {
+                let batch = batch.map_err(|error| failed("reading the stream", error))?;
+                validate(&batch)?;
+                array_chunk(&batch.call_method0("__arrow_c_array__")?)
+            });
+            chunks.collect::<PyResult<Vec<Chunk>>>()?
+        } else if source.hasattr("__arrow_c_stream__")? {
             validate(source)?;
             stream_chunks(&source.call_method0("__arrow_c_stream__")?)?
         } else if source.hasattr("__arrow_c_array__")? {
@@ -116,14 +126,14 @@ impl Chunk {
         if array.n_children != 1 {
             return Err(Fault::array(format!("a table of one column has {} arrays", array.n_children)));
         }
-        let column = array.child().filter(|column| rows_of(column).is_ok_and(|whole| whole.len() >= rows.end));
+        let column = array.child(0).filter(|column| rows_of(column).is_ok_and(|whole| whole.len() >= rows.end));
         let shorter = || Fault::array(format!("the column is shorter than its table of {} rows", rows.end));
         strings(column.ok_or_else(shorter)?, self.column, rows.clone())
     }
 }
 
 /// Return the rows of an array as a range of its buffers, starting at its offset.
-fn rows_of(array: &Array) -> Read<Range<usize>> {
+pub(super) fn rows_of(array: &Array) -> Read<Range<usize>> {
     let (start, end) = (array.offset, array.offset.checked_add(array.length));
     // No buffer has 2^59 values, so byte counts do not overflow.
     match end.filter(|&end| end < 1 << 59 && start >= 0 && array.length >= 0) {
@@ -150,6 +160,8 @@ unsafe fn values<T>(array: &Array, index: usize, start: usize, count: usize) -> 
         let reason = format!("buffer {index} is not aligned to {} bytes; copy the column", align_of::<T>());
         return Err(Fault::array(reason));
     }
+    check_readable(pointer.wrapping_add(start).cast(), count.saturating_mul(size_of::<T>()))
+        .map_err(|reason| Fault::array(format!("buffer {index} {reason}")))?;
     // SAFETY: not null and aligned; the caller guarantees the rest. `rows_of` bounds the bytes by isize::MAX.
     Ok(unsafe { std::slice::from_raw_parts(pointer.add(start), count) })
 }
@@ -253,7 +265,7 @@ fn dictionary_values<K: Integer + 'static>(
     columns::dictionary_values(keys, &result, nulls)
 }
 
-fn failed(action: &str, error: impl std::fmt::Display) -> PyErr {
+pub(super) fn failed(action: &str, error: impl std::fmt::Display) -> PyErr {
     to_python(Error::input("Arrow data", format!("{action}: {error}")))
 }
 

@@ -148,7 +148,26 @@ impl Schema {
         unsafe { &*std::ptr::from_ref(self).cast::<FFI_ArrowSchema>() }
     }
 
-    fn format(&self) -> Result<&str, Refused> {
+    /// Return child `index`, unless it is missing or released.
+    pub(super) fn child(&self, index: usize) -> Option<&'static Self> {
+        child(self.children, self.n_children, index).filter(|child: &&Self| !child.release.is_null())
+    }
+
+    pub(super) fn n_children(&self) -> i64 {
+        self.n_children
+    }
+
+    /// Return the type of the values of a dictionary.
+    pub(super) fn dictionary(&self) -> Option<&'static Self> {
+        // SAFETY: by the C data interface a dictionary is null or lives with its schema, which callers keep alive.
+        unsafe { self.dictionary.as_ref() }
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.release.is_null()
+    }
+
+    pub(super) fn format(&self) -> Result<&str, Refused> {
         if self.format.is_null() {
             return Err(Refused::Broken("it has no format".to_owned()));
         }
@@ -177,6 +196,11 @@ impl Array {
         self.release.is_null()
     }
 
+    /// True if the array claims buffers and has no pointers to them.
+    pub(super) fn lacks_buffers(&self) -> bool {
+        self.n_buffers > 0 && self.buffers.is_null()
+    }
+
     /// Return the address of buffer `index`; null if it is missing.
     pub(super) fn buffer(&self, index: usize) -> *const u8 {
         if self.buffers.is_null() || i64::try_from(index).is_ok_and(|index| index >= self.n_buffers) {
@@ -186,14 +210,14 @@ impl Array {
         unsafe { self.buffers.add(index).read() }
     }
 
-    /// Return the first child, unless it is missing or released.
-    pub(super) fn child(&self) -> Option<&Self> {
-        child(self.children, self.n_children, 0).filter(|child| !child.is_released())
+    /// Return child `index`, unless it is missing or released.
+    pub(super) fn child(&self, index: usize) -> Option<&'static Self> {
+        child(self.children, self.n_children, index).filter(|child: &&Self| !child.is_released())
     }
 
     /// Return the dictionary, unless it is missing or released.
-    pub(super) fn dictionary(&self) -> Option<&Self> {
-        // SAFETY: by the C data interface a dictionary is null or lives with its array.
+    pub(super) fn dictionary(&self) -> Option<&'static Self> {
+        // SAFETY: by the C data interface a dictionary is null or lives with its array, which callers keep alive.
         unsafe { self.dictionary.as_ref() }.filter(|dictionary| !dictionary.is_released())
     }
 }

@@ -2,7 +2,11 @@
 
 pub(crate) mod arrow;
 mod cdata;
+pub(crate) mod imports;
+mod readable;
 pub(crate) mod texts;
+
+pub(crate) use imports::register;
 
 use std::convert::Infallible;
 use std::ops::Deref;

@@ -17,7 +17,7 @@ use nearkin_core::text::tokenizer::TextSource;
 use numpy::{Element, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::convert::arrow::{SHARED, Strings};
 use crate::errors::{IntoPython, to_python};
@@ -91,6 +91,10 @@ impl Texts {
     fn sequence(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if source.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("one str is not a list of texts; write [text]"));
+        }
+        if source.is_instance_of::<PyDict>() {
+            let kind = source.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("one {kind} is not a list of texts; write list(texts.values())")));
         }
         // The length reported by an object is only a hint.
         let hint = source.len().unwrap_or(0).min(HINT);
