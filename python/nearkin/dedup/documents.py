@@ -137,7 +137,7 @@ def hash_texts(
         if ids is not None:
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
         return hash_corpus(texts, candidate_source, report, columns, timer, log)
-    if is_arrow(texts) and not hasattr(texts, "__len__"):
+    if not hasattr(texts, "__len__") and is_arrow(texts):
         # A stream is read once, and texts are needed again.
         texts = read_column(texts, "texts")
     # Anything but a sequence of strings is one batch that the core reads.

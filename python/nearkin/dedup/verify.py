@@ -155,7 +155,7 @@ def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
     if isinstance(texts, PackedTexts):
         packed, nulls = texts, set(texts.nulls.tolist())
         return lambda rows: [None if row in nulls else packed[row] for row in rows.tolist()], len(packed)
-    if is_arrow(texts):
+    if not isinstance(texts, (list, tuple)) and is_arrow(texts):
         import pyarrow as pa
 
         column = read_column(texts, "texts")

@@ -188,7 +188,8 @@ def read_column(source: Any, name: str = "Arrow data") -> pa.ChunkedArray:
         column = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     else:
         kind, chunks = _import_chunks(source, name)
-        if pa.types.is_struct(kind):
+        # A table arrives as structs; so does a Series of structs.
+        if pa.types.is_struct(kind) and type(source).__name__ != "Series":
             return check_arrow(_only_column(open_batches(_Imported(kind, chunks)), name), name)
         column = pa.chunked_array(chunks, kind)
     return check_arrow(column, name)

@@ -55,9 +55,9 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
         kind = type(texts).__name__
         raise TypeError(f"one {kind} is not a list of texts; write list(texts.values())")
     if (
-        is_arrow(texts)
+        isinstance(texts, (str, list, tuple))
+        or is_arrow(texts)
         or (hasattr(texts, "offsets") and hasattr(texts, "data"))
-        or isinstance(texts, (str, list, tuple))
     ):
         return [texts]
     if hasattr(texts, "to_numpy") and hasattr(texts, "tolist"):
