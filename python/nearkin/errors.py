@@ -262,6 +262,8 @@ def check_choice(name: str, value: object, *choices: str) -> None:
 def check_number(name: str, value: object, allowed: str, valid: Callable[[float], bool]) -> float:
     """Return a finite number for which `valid` holds, after checking it."""
     try:
+        if isinstance(value, (str, bytes, bytearray, bool)):
+            raise TypeError
         number = float(value)  # type: ignore[arg-type]  # A TypeError is handled.
     except (TypeError, ValueError):
         raise bad_parameter(name, repr(value), allowed) from None

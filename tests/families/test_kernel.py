@@ -146,3 +146,10 @@ def test_itq_asks_for_enough_directions() -> None:
         ITQ(8).fit(flat)
     with pytest.raises(errors.InputError, match="more than bits=16"):
         ITQ(16).fit(X[:10])
+
+
+@pytest.mark.parametrize("gamma", ["3", b"3", True, "", float("nan"), 0])
+def test_gamma_is_a_number(gamma: object) -> None:
+    """Texts and booleans are not numbers, even if they can be converted."""
+    with pytest.raises(errors.ParameterError, match="gamma="):
+        KernelLSH(bits=16, gamma=gamma).fit(np.eye(4))  # type: ignore[arg-type]  # Bad on purpose.

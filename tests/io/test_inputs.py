@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearkin.errors import InputError, ParameterError
-from nearkin.io import open_corpus
+from nearkin.io import OutputDir, open_corpus
 from nearkin.io.inputs import ExcludedFolders, _to_id, compression_of, format_of, resolve
 
 
@@ -174,3 +174,21 @@ def test_folders_that_are_excluded_are_counted(tmp_path: Path) -> None:
     assert ["a.txt"] == [source.document for source in sources]
     assert {f"files of {tmp_path / 'link'}": 2} == excluded.counts()
     assert {} == ExcludedFolders().counts()
+
+
+def test_a_hard_link_of_an_input_is_the_same_file(tmp_path: Path) -> None:
+    """Two names of one file are refused as inputs, and so is an output whose files are links of an input."""
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    first.write_text('{"text": "one"}\n')
+    second.hardlink_to(first)
+    with pytest.raises(InputError, match="is given twice"):
+        resolve([first, second], None)
+    out = tmp_path / "out"
+    with OutputDir(out) as target:
+        with target.open("kept.jsonl") as file:
+            file.write(b"{}\n")
+        target.write_json("summary.json", {})
+    linked = tmp_path / "c.jsonl"
+    linked.hardlink_to(out / "kept.jsonl")
+    with pytest.raises(ParameterError, match="is a hard link of a file inside"), OutputDir(out, overwrite=True, inputs=[linked]):
+        pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 import threading
@@ -136,3 +138,13 @@ def test_a_symbolic_link_is_no_lock(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="lock"):
         acquire_or_none(tmp_path / "lock")
     assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_the_umask_decides_who_may_take_a_lock(path: Path, umask: int, mode: int) -> None:
+    """A lock file has the permissions of any new file."""
+    script = "import os, sys; from nearkin.io.locks import lock_file; os.umask(int(sys.argv[2]))\n"
+    script += "for _ in range(2):\n    with lock_file(sys.argv[1]): pass\n"
+    subprocess.run([sys.executable, "-c", script, str(path), str(umask)], check=True)
+    assert mode == stat.S_IMODE((path.parent / ".index.lock").stat().st_mode)

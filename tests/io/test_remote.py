@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ import pytest
 from corpora import TEXTS, encode, read_all
 from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, ParameterError
 from nearkin.io import open_corpus
-from nearkin.io.remote import check_new, expand, is_folder, is_url, name_in, write_file
+from nearkin.io.remote import check_new, expand, is_folder, is_url, name_in, short_url, write_file
 
 
 @pytest.fixture
@@ -107,3 +109,70 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\[remote\]'"):
         open_corpus("memory://b/a.jsonl")
+
+
+SECRETS = ("PASSWORD", "SIGNATURE", "FRAGMENT")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://h/a.jsonl", "https://h/a.jsonl"),
+        ("https://u:PASSWORD@h:8/a?sig=SIGNATURE", "https://u:***@h:8/a?…"),
+        ("https://PASSWORD@h/a#FRAGMENT", "https://***@h/a?…"),
+        ("https://u:PASS@WORD@h?SIGNATURE", "https://u:***@h?…"),
+        ("HTTP://:PASSWORD@h", "HTTP://***@h"),
+        ("s3://key:PASSWORD@bucket/part-?.jsonl", "s3://key:***@bucket/part-?.jsonl"),
+        ("abfs://c/x?sig=SIGNATURE", "abfs://c/x?…"),
+        ("404, url='https://h/a?SIGNATURE' and http://u:PASSWORD@h", "404, url='https://h/a?…' and http://u:***@h"),
+        ("C:\\a?b#c", "C:\\a?b#c"),
+    ],
+)
+def test_urls_are_shown_without_secrets(url: str, expected: str) -> None:
+    """Passwords, queries and fragments are left out; the result does not change again."""
+    assert expected == short_url(url) == short_url(short_url(url))
+
+
+class Answer(SimpleHTTPRequestHandler):
+    """Serves one file under every path but /missing."""
+
+    content = b"".join(json.dumps({"text": f"a text about nothing in particular {i % 3}"}).encode() + b"\n" for i in range(9))
+
+    def do_HEAD(self) -> None:
+        self.send_response(404 if "missing" in self.path else 200)
+        self.send_header("Content-Length", str(len(self.content) + 9))
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_HEAD()
+        if "missing" not in self.path:
+            self.wfile.write(self.content + b'{"text":\n')
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.parametrize("name", ["found.jsonl", "missing.jsonl", "format.unknown", "several.jsonl"])
+def test_no_output_of_a_run_has_the_secrets_of_its_url(name: str, tmp_path: Path) -> None:
+    """Neither files nor messages contain a password or a signature, whether the run succeeds or fails."""
+    pytest.importorskip("aiohttp")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    url = f"http://user:PASSWORD@127.0.0.1:{server.server_port}/{name}?X-Amz-Signature=SIGNATURE#FRAGMENT"
+    command = [sys.executable, "-m", "nearkin", "dedup", url, "--out", str(tmp_path / "out")]
+    command += [url] if name == "several.jsonl" else []
+    command += ["--report", "--checkpoint", str(tmp_path / "work"), "--max-malformed", "1"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert (name != "found.jsonl") == (done.returncode != 0), done.stderr
+    if name == "found.jsonl":
+        assert "user:***@127.0.0.1" in (tmp_path / "out" / "summary.json").read_text()
+    written = {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    outputs = {**written, "stdout": done.stdout.encode(), "stderr": done.stderr.encode()}
+    found = [(place, secret) for place, data in outputs.items() for secret in SECRETS if secret.encode() in data]
+    assert [] == found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,3 +152,10 @@ def test_damaged_buffers_are_refused(offsets: list[int], data: bytes, error: typ
     texts: Any = SimpleNamespace(offsets=np.array(offsets, np.int64), data=np.frombuffer(data, np.uint8))
     with pytest.raises(error, match=message):
         nk.fingerprint(texts, RECIPE)
+
+
+@pytest.mark.parametrize("call", [nk.dedup, nk.fingerprint, nk.signature, nk.words, nk.passages, nk.KnownTexts])
+def test_a_dictionary_is_not_a_list_of_texts(call: Callable[[object], object]) -> None:
+    """The keys of a dictionary would be read as texts."""
+    with pytest.raises(TypeError, match=r"one dict is not a list of texts; write list\(texts\.values\(\)\)"):
+        call({"a": "one text", "b": "another"})

@@ -14,6 +14,7 @@ from nearkin.cli.console import Failures, escape_surrogates, warn
 from nearkin.cli.errors import format_error
 from nearkin.dedup.config import option
 from nearkin.errors import bad_parameter
+from nearkin.io.remote import short_url
 
 if TYPE_CHECKING:
     from nearkin.dedup.fingerprint_source import FingerprintSource
@@ -135,7 +136,7 @@ def parse_max_malformed(text: str | None) -> int | float:
 def input_summary(corpus: Corpus, layout: KeptLayout) -> dict[str, Any]:
     """Return the entries of `summary.json` about the input, and the names of the files of kept documents."""
     return {
-        "inputs": [escape_surrogates(str(name)) for name in (*corpus.inputs, *corpus.urls)],
+        "inputs": [escape_surrogates(str(name)) for name in (*corpus.inputs, *map(short_url, corpus.urls))],
         "format": corpus.format,
         "text_column": corpus.text_column,
         "id_column": corpus.id_column,
@@ -155,7 +156,7 @@ def report_skipped(corpus: Corpus) -> None:
         warn(f"skipped {corpus.malformed.count} unreadable records in all; --strict stops at the first")
     report_left_out(corpus.left_out)
     if not corpus.rows and not corpus.malformed.count:
-        warn("no documents in " + ", ".join(map(str, [*corpus.paths, *corpus.urls] or ["standard input"])))
+        warn("no documents in " + ", ".join(map(str, [*corpus.paths, *map(short_url, corpus.urls)] or ["standard input"])))
 
 
 def report_left_out(counts: Mapping[str, int]) -> None:

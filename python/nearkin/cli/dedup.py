@@ -38,6 +38,7 @@ from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, KeptLayout
+from nearkin.io.remote import short_url
 
 if TYPE_CHECKING:
     from nearkin.dedup.passages import PassagesResult
@@ -289,10 +290,10 @@ def _open_store(job: Job) -> Iterator[Store | None]:
         return
     if re.match(r"https?:/", str(path)):
         allowed = "a folder, because output and store change in one step; for a service use `nearkin store add URL`"
-        raise bad_parameter("store", path, allowed)
+        raise bad_parameter("store", short_url(str(path)), allowed)
     if against or out == "-":
         name, value = ("against", ", ".join(against)) if against else ("out", out)
-        raise bad_parameter(name, value, "a folder as --out, and no --against, with --store")
+        raise bad_parameter(name, short_url(value), "a folder as --out, and no --against, with --store")
     with Store.open(path) as store:
         if Path(os.path.realpath(out)) in store.recovered_outputs:
             message = f"{out}: the output of an interrupted run has just been put in its place; use it, then run again"
@@ -319,7 +320,7 @@ def _open_reference(
     stores = [name for name in against if Path(name, LOG_NAME).is_file()]
     indexes = [name for name in against if index_class(name) or (Path(name).is_file() and is_digest_index(name))]
     if indexes or (stores and len(against) > 1):
-        raise bad_parameter("against", ", ".join(against), f"one store, or other inputs; an index has no {content}")
+        raise bad_parameter("against", short_url(", ".join(against)), f"one store, or other inputs; an index has no {content}")
     if not against:
         yield None
         return

@@ -26,6 +26,7 @@ from nearkin.cli.console import escape_surrogates, progress_bars, warn
 from nearkin.cli.corpus import existing_parent
 from nearkin.cli.engine import Engine, convert_engine_errors, open_session, parse_engine
 from nearkin.errors import InputError, OutputError, ParameterError, bad_parameter, printable
+from nearkin.io.remote import short_url
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,7 +131,7 @@ def dedup(job: Job, engine: Engine) -> dict[str, Any]:
         summary: dict[str, Any] = {
             **result.summary,
             "engine": engine.name,
-            "inputs": [escape_surrogates(name) for name in job.inputs],
+            "inputs": [escape_surrogates(short_url(name)) for name in job.inputs],
             "format": tables.format,
             "text_column": reading.text_column or "text",
             "id_column": reading.id_column,
@@ -372,7 +373,7 @@ class InputTables:
         first, self.format = kinds[0]
         for name, kind in kinds:
             if kind != self.format:
-                raise _input_error(name, f"is {kind}, while {first} is {self.format}; give inputs of one format")
+                raise _input_error(name, f"is {kind}, while {short_url(first)} is {self.format}; give inputs of one format")
 
     def _find_local(self, format: str | None) -> str:
         """Find the inputs of this machine, and return their format."""
@@ -447,5 +448,5 @@ def _is_table_folder(folder: str, names: set[str]) -> bool:
 
 
 def _input_error(name: str, reason: str) -> InputError:
-    place = printable(name)
+    place = printable(short_url(name))
     return InputError(f"{place}: {reason}", place=place, file=place, reason=reason)

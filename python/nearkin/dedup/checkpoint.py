@@ -45,7 +45,7 @@ from nearkin.errors import MismatchError, StoreLockedError, bad_parameter, check
 from nearkin.io import Corpus, replace_file
 from nearkin.io.atomic_write import output_error, recover, sync_folder
 from nearkin.io.locks import acquire_or_none
-from nearkin.io.remote import is_url
+from nearkin.io.remote import is_url, short_url
 from nearkin.progress import Progress
 
 SAVE_SECONDS = 10.0
@@ -189,7 +189,7 @@ def open_checkpoint(
         The folder can't be written.
     """
     if is_url(path):
-        raise bad_parameter("checkpoint", repr(path), "a folder of this machine; with an engine also a URL")
+        raise bad_parameter("checkpoint", repr(short_url(path)), "a folder of this machine; with an engine also a URL")
     check_name(path)
     folder = Path(os.path.realpath(path))
     for each in map(Path, map(os.path.realpath, inputs)):
@@ -225,7 +225,7 @@ def open_checkpoint(
 def _check_folder(path: str, folder: Path) -> None:
     """Raise ParameterError for a file, or a folder that is neither empty nor a checkpoint."""
     if not folder.is_dir():
-        raise bad_parameter("checkpoint", repr(path), "a folder; this is a file")
+        raise bad_parameter("checkpoint", repr(short_url(path)), "a folder; this is a file")
     names = sorted(entry.name for entry in folder.iterdir())
     foreign = [name for name in names if not _OWN.fullmatch(name) and not _HIDDEN.fullmatch(name)]
     if foreign and _MANIFEST not in names:
@@ -398,7 +398,7 @@ def _describe_inputs(texts: object) -> list[list[Any]]:
         # A pipe has another name in each run.
         regular = path.is_file()
         inputs.append([os.path.realpath(path), status.st_size, status.st_mtime_ns] if regular else ["a pipe"])
-    return [*inputs, *([url] for url in texts.urls)] or [["standard input"]]
+    return [*inputs, *([short_url(url)] for url in texts.urls)] or [["standard input"]]
 
 
 def _describe_format(texts: object) -> dict[str, Any]:

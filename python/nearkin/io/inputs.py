@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from nearkin.errors import InputError, bad_parameter, describe_file_type, printable
+from nearkin.io import remote
 
 Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"]
 Compression = Literal["", "gz", "zst", "bz2", "xz", "lz4"]
@@ -60,7 +61,7 @@ class InputFile:
     Parameters
     ----------
     name : str
-        Name in messages.
+        Name in messages; that of a URL has no password and no query (`nearkin.io.remote.short_url`).
     path : Path or None
         None for standard input and URLs.
     compression : {"", "gz", "zst", "bz2", "xz", "lz4"}
@@ -201,17 +202,24 @@ def resolve(
     for name in names:
         files += _expand(name, cast("Format | None", format), excluded or ExcludedFolders(), several=len(names) > 1)
     first_format, first = files[0]
-    seen: dict[str, str] = {}
+    seen: dict[str | tuple[int, int], str] = {}
     for other_format, file in files:
         if other_format != first_format:
             reason = f"is {other_format}, while {first.name} is {first_format}; give inputs of one format"
             raise file_error(file.name, reason)
-        real = file.url or (STDIN if file.path is None else os.path.realpath(file.path))
+        real = file.url or (STDIN if file.path is None else _identity(file.path))
         if real in seen:
             reason = f"is given twice (also as {seen[real]}), and all of it would be a duplicate; give each file once"
             raise file_error(file.name, reason)
         seen[real] = file.name
     return first_format, [file for _, file in files]
+
+
+def _identity(path: Path) -> str | tuple[int, int]:
+    """Return what all names of a file have in common, those of hard links too."""
+    status = path.stat()
+    # File systems without numbers of files give 0.
+    return (status.st_dev, status.st_ino) if status.st_ino else os.path.realpath(path)
 
 
 def _expand(
@@ -223,8 +231,6 @@ def _expand(
             allowed = "a format of rows for standard input: jsonl, parquet, csv, tsv, txt, warc"
             raise bad_parameter("format", "'files'", allowed)
         return [(format or "jsonl", InputFile("standard input", None, "", regular=False))]
-    from nearkin.io import remote
-
     if remote.is_url(name):
         return [_remote_file(url, remote.name_in(url), format) for url in remote.expand(name)]
     path = Path(name)
@@ -250,8 +256,9 @@ def _find_format(name: str, path: str, format: Format | None) -> Format:
 
 
 def _remote_file(url: str, path: str, format: Format | None) -> tuple[Format, InputFile]:
-    file = InputFile(url, None, compression_of(path), regular=False, document=url, url=url)
-    return _find_format(url, path, format), file
+    name = remote.short_url(url)
+    file = InputFile(name, None, compression_of(path), regular=False, document=name, url=url)
+    return _find_format(name, path, format), file
 
 
 def _local_file(name: str, format: Format | None) -> tuple[Format, InputFile]:

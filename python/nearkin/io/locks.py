@@ -10,6 +10,7 @@ lock.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,8 +60,12 @@ def lock_file(path: str | os.PathLike[str], noun: str = "file", *, timeout: floa
 
     Path(path).stat()
     target = Path(os.path.realpath(path))
-    # Every user who may write to the folder may take the lock, no matter who created the lock file.
-    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=timeout, mode=0o666)
+    hidden = target.with_name(f".{target.name}.lock")
+    # The umask decides who may take the lock, as for every new file; FileLock would set the mode after it.
+    descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    os.close(descriptor)
+    lock = FileLock(hidden, timeout=timeout, mode=mode)
     try:
         lock.acquire()
     except Timeout:

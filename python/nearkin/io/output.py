@@ -285,8 +285,12 @@ class OutputDir:
 
     def _check_inputs(self) -> None:
         target = self._real_target
+        written = [path.stat() for path in target.iterdir() if path.is_file()] if target.is_dir() else []
+        replaced = {(status.st_dev, status.st_ino) for status in written if status.st_nlink > 1}
         for path in self._inputs:
             real = Path(os.path.realpath(path))
+            if replaced and real.is_file() and (real.stat().st_dev, real.stat().st_ino) in replaced:
+                raise self._refuse(f"a folder that contains no input; {path} is a hard link of a file inside")
             if real == target or target in real.parents:
                 raise self._refuse(f"a folder that contains no input; {path} is inside and is never overwritten")
             if real in target.parents and real.is_dir():

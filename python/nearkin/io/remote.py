@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# A URL within a message; quotes and brackets end it.
+_ANY_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^\s'\"<>]*)")
 _WEB = ("http://", "https://")
 _BLOCK = 4 << 20
 
@@ -27,13 +29,43 @@ def is_url(name: str) -> bool:
     return _URL.match(name) is not None
 
 
+def short_url(text: str) -> str:
+    """Return a text with its URLs as people may see them: passwords, queries and fragments are left out.
+
+    Everything that this package prints or writes about a URL goes through this function, because queries contain
+    signatures. A query of another protocol than HTTP is left out if it has "=": otherwise "?" may be a pattern.
+
+    Examples
+    --------
+    >>> from nearkin.io.remote import short_url
+    >>> short_url("https://me:secret@host/x.jsonl?X-Amz-Signature=1f"), short_url("s3://bucket/part-?.jsonl")
+    ('https://me:***@host/x.jsonl?…', 's3://bucket/part-?.jsonl')
+    """
+    return _ANY_URL.sub(_shorten, text)
+
+
+def _shorten(match: re.Match[str]) -> str:
+    scheme, rest = match.groups()
+    end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    authority, tail = rest[:end], rest[end:]
+    account, at, host = authority.rpartition("@")
+    if at:
+        name, colon, _ = account.partition(":")
+        # A name without a password is often a token.
+        account = f"{name}:***" if colon and name else "***"
+    is_web = scheme.lower() in ("http", "https")
+    cut = min((at for at in map(tail.find, "?#") if at >= 0 and (is_web or "=" in tail[at:])), default=len(tail))
+    return f"{scheme}://{account}{at}{host}{tail[:cut]}{'' if cut == len(tail) else '?…'}"
+
+
 def name_in(url: str) -> str:
     """Return a URL without query and fragment; its end has the file extension."""
     return urlsplit(url).path if url.startswith(_WEB) else url
 
 
 def _read_error(url: str, reason: str) -> InputError:
-    return InputError(f"{url}: {reason}", place=url, file=url, reason=reason)
+    name, reason = short_url(url), short_url(reason)
+    return InputError(f"{name}: {reason}", place=name, file=name, reason=reason)
 
 
 def expand(url: str) -> list[str]:
@@ -87,12 +119,12 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
     try:
         import fsspec.core
     except ImportError:
-        message = f"{url}: remote files need fsspec; pip install 'nearkin[remote]', or fetch the file first"
+        message = f"{short_url(url)}: remote files need fsspec; pip install 'nearkin[remote]', or fetch the file first"
         raise MissingExtraError(message, extra="remote", package="fsspec") from None
     try:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
-        message = f"{url}: {error}, which reads {protocol}:// through fsspec"
+        message = f"{short_url(url)}: {error}, which reads {protocol}:// through fsspec"
         raise MissingExtraError(message, extra="remote", package=protocol) from None
     except ValueError as error:
         raise _read_error(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
@@ -120,7 +152,8 @@ def check_new(url: str) -> None:
         except FileNotFoundError:
             return
     if names:
-        raise bad_parameter("out", url, f"a folder that is empty or does not exist; it contains {names[0]}")
+        allowed = f"a folder that is empty or does not exist; it contains {short_url(names[0])}"
+        raise bad_parameter("out", short_url(url), allowed)
 
 
 def write_file(url: str, data: bytes) -> None:
@@ -139,8 +172,10 @@ def write_file(url: str, data: bytes) -> None:
         system.pipe_file(path, data)
     except Exception as error:
         # Each protocol raises errors of its own library.
-        reason = f"can't be written: {type(error).__name__}: {error}"
-        raise OutputError(f"{url}: {reason}", place=url, in_place="other") from error
+        reason = short_url(f"can't be written: {type(error).__name__}: {error}")
+        name = short_url(url)
+        # The cause may contain the URL with its secrets, and a traceback would print it.
+        raise OutputError(f"{name}: {reason}", place=name, in_place="other") from None
 
 
 def is_folder(url: str) -> bool:
@@ -161,5 +196,5 @@ def _wrap_errors(url: str) -> Iterator[None]:
     except FileNotFoundError:
         raise _read_error(url, "no such file or folder") from None
     except Exception as error:
-        # Each protocol raises errors of its own library.
-        raise _read_error(url, f"can't be read: {type(error).__name__}: {error}") from error
+        # Each protocol raises errors of its own library, which may contain the URL with its secrets.
+        raise _read_error(url, f"can't be read: {type(error).__name__}: {error}") from None

@@ -58,6 +58,7 @@ from nearkin.errors import (
 from nearkin.index.fingerprints import to_hex
 from nearkin.index.ids import Id, Ids, check_ids
 from nearkin.io.arrow import is_arrow, to_values
+from nearkin.io.remote import short_url
 from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
 from nearkin.store.kinds.files import read_files
@@ -792,12 +793,12 @@ def _check_url(url: object) -> str:
     except ValueError:
         is_valid = False
     if not is_valid:
-        raise bad_parameter("url", repr(url), allowed)
+        raise bad_parameter("url", short_url(repr(url)), allowed)
     text = str(url)
     if parts.username is not None or parts.password is not None:
         raise bad_parameter("url", "a URL with a name or a password", f"{allowed}, and token=")
     if parts.query or parts.fragment or not text.isascii() or not text.isprintable() or " " in text:
-        raise bad_parameter("url", repr(url), f"{allowed}, without spaces, ? and #")
+        raise bad_parameter("url", short_url(repr(url)), f"{allowed}, without spaces, ? and #")
     return f"{parts.scheme}://{parts.netloc}{quote(parts.path, safe='/%:@!$&()*+,;=~-._').rstrip('/')}"
 
 
