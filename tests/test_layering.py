@@ -144,6 +144,47 @@ def test_the_package_asserts_nothing() -> None:
     assert [] == faults
 
 
+# Modules with their own validation of Arrow data: every column of a request's body is validated fully.
+VALIDATING = {"service.bodies"}
+
+
+# Modules that read the buffers of columns that `io.arrow` has checked.
+BUFFER_READERS = {"io.frames", "patterns.inputs", "dedup.distributed.documents"}
+
+
+def test_arrow_data_enters_at_one_gate() -> None:
+    """Only `io.arrow` converts Arrow data to Python values, imports from its C interface and reads its buffers.
+
+    Objects of the package offer the interface: they define methods of these names, and `io.tables` passes one on.
+    """
+    conversions = {"to_pylist", "from_stream", "_import_from_c", "_import_from_c_capsule"}
+    faults = []
+    for name, path in modules():
+        if name == "io.arrow" or name in VALIDATING:
+            continue
+        for node in ast.walk(parse(path)):
+            used = getattr(node, "attr", getattr(node, "value", ""))
+            is_own = isinstance(node, ast.Attribute) and name == "io.tables"
+            pointer = isinstance(used, str) and re.fullmatch("__arrow_c_[a-z]+__", used) and not is_own
+            buffers = used == "buffers" and isinstance(node, ast.Attribute)
+            if pointer or (isinstance(used, str) and used in conversions) or (buffers and name not in BUFFER_READERS):
+                faults.append(f"{path.name}:{getattr(node, 'lineno', 0)}: {used}")
+    assert [] == faults
+
+
+def test_arrays_of_callers_pass_the_gate() -> None:
+    """Modules that take vectors, ids and fingerprints convert them by `values_of`, never directly."""
+    faults = []
+    for name in ("index.ids", "index.fingerprints", "families.minhash", "vectors.arrays"):
+        path = PACKAGE / (name.replace(".", "/") + ".py")
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "asarray":
+                first = ast.unparse(node.args[0])
+                if first in ("X", "hashes", "offsets", "codes"):
+                    faults.append(f"{path.name}:{node.lineno}: {first}")
+    assert [] == faults
+
+
 def rust_order(crate: Path) -> list[str]:
     """The modules of a crate in the order of the last paragraph of its lib.rs's header."""
     header = [line for line in (crate / "src" / "lib.rs").read_text(encoding="utf-8").splitlines() if line[:3] == "//!"]

@@ -42,6 +42,7 @@ class Frame(Wrapper):
 
     @property
     def column_names(self) -> list[str]:
+        """Names of the columns."""
         return list(self._data.column_names)
 
 
@@ -90,6 +91,7 @@ def damaged(fault: str) -> pa.Table:
 
 
 INTEGERS = np.arange(4, dtype=np.uint64)
+SIGNATURES = np.ones((4, 8), np.uint32)
 
 
 def column_of(fault: str, form: str) -> Any:
@@ -117,7 +119,9 @@ def with_store(call: Callable[[nk.Store], object]) -> object:
 COLUMN_DOORS: dict[str, Callable[[Any], object]] = {
     "HammingIndex.add ids": lambda column: nk.HammingIndex(64).add(column, INTEGERS),
     "HammingIndex.add fingerprints": lambda column: nk.HammingIndex(64).add(None, column),
-    "BandIndex.add ids": lambda column: nk.BandIndex(8, num_bands=4, num_rows=2).add(column, np.ones((4, 8), np.uint32)),
+    "BandIndex.add ids": lambda column: nk.BandIndex(8, num_bands=4, num_rows=2).add(
+        column, np.ones((4, 8), np.uint32)
+    ),
     "DigestIndex.add ids": lambda column: nk.DigestIndex().add(column, ["3:abcdefghij:abcdefghij"] * 4),
     "DigestIndex.add digests": lambda column: nk.DigestIndex().add(None, column),
     "LSHIndex.fit ids": lambda column: nk.LSHIndex(nk.families.Hyperplane(bits=64, seed=1)).fit(np.eye(4), column),

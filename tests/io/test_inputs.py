@@ -190,5 +190,8 @@ def test_a_hard_link_of_an_input_is_the_same_file(tmp_path: Path) -> None:
         target.write_json("summary.json", {})
     linked = tmp_path / "c.jsonl"
     linked.hardlink_to(out / "kept.jsonl")
-    with pytest.raises(ParameterError, match="is a hard link of a file inside"), OutputDir(out, overwrite=True, inputs=[linked]):
+    with (
+        pytest.raises(ParameterError, match="is a hard link of a file inside"),
+        OutputDir(out, overwrite=True, inputs=[linked]),
+    ):
         pass

@@ -156,7 +156,10 @@ def report_skipped(corpus: Corpus) -> None:
         warn(f"skipped {corpus.malformed.count} unreadable records in all; --strict stops at the first")
     report_left_out(corpus.left_out)
     if not corpus.rows and not corpus.malformed.count:
-        warn("no documents in " + ", ".join(map(str, [*corpus.paths, *map(short_url, corpus.urls)] or ["standard input"])))
+        warn(
+            "no documents in "
+            + ", ".join(map(str, [*corpus.paths, *map(short_url, corpus.urls)] or ["standard input"]))
+        )
 
 
 def report_left_out(counts: Mapping[str, int]) -> None:

@@ -320,7 +320,9 @@ def _open_reference(
     stores = [name for name in against if Path(name, LOG_NAME).is_file()]
     indexes = [name for name in against if index_class(name) or (Path(name).is_file() and is_digest_index(name))]
     if indexes or (stores and len(against) > 1):
-        raise bad_parameter("against", short_url(", ".join(against)), f"one store, or other inputs; an index has no {content}")
+        raise bad_parameter(
+            "against", short_url(", ".join(against)), f"one store, or other inputs; an index has no {content}"
+        )
     if not against:
         yield None
         return

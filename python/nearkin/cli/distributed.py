@@ -373,7 +373,9 @@ class InputTables:
         first, self.format = kinds[0]
         for name, kind in kinds:
             if kind != self.format:
-                raise _input_error(name, f"is {kind}, while {short_url(first)} is {self.format}; give inputs of one format")
+                raise _input_error(
+                    name, f"is {kind}, while {short_url(first)} is {self.format}; give inputs of one format"
+                )
 
     def _find_local(self, format: str | None) -> str:
         """Find the inputs of this machine, and return their format."""

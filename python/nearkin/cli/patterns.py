@@ -322,7 +322,7 @@ def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> N
     with open_items() as batches:
         for batch in batches:
             matches = model.match_many(batch.values, **batch.match_details)
-            for name, item, row in zip(batch.names, batch.texts(), matches.to_pylist(), strict=True):
+            for name, item, row in zip(batch.names, batch.texts(), to_values(matches), strict=True):
                 rows += 1
                 unmatched += row["id"] is None
                 if options.new and row["id"] is not None:
@@ -347,14 +347,14 @@ def _print_patterns(table: pa.Table, *, as_json: bool) -> None:
             say_json(row)
         return
     columns = ["count", "share", "id", "pattern"]
-    rows = table.select(columns).to_pylist()
+    rows = to_values(table.select(columns))
     cells = ([str(row["count"]), f"{row['share']:.2%}", row["id"], row["pattern"]] for row in rows)
     show_table(columns, cells, header=False, lines=False, right=["count", "share"])
 
 
 def _print_changes(table: pa.Table, *, as_json: bool) -> None:
     """Print what is new, gone or changed; exit code 3 if nothing is."""
-    changes = table.to_pylist()
+    changes = to_values(table)
     if as_json:
         for row in changes:
             say_json(row)
@@ -374,7 +374,7 @@ def _export(model: Any, form: str) -> str:
     if form == "regex":
         return "".join(
             f"{row['id']}\t{row['method'] or '-'}\t{row['host'] or '-'}\t{model.to_regex(row['id'])}\n"
-            for row in model.table().select(["id", "method", "host"]).to_pylist()
+            for row in to_values(model.table().select(["id", "method", "host"]))
         )
     if form == "openapi":
         return json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n"
@@ -401,7 +401,7 @@ def _print_queue(model: PayloadGroups, open_items: OpenItems, *, as_json: bool) 
     """Print each attack once: item, id, count, new or known, the first payload."""
     with open_items() as batches:
         items = [pair for batch in batches for pair in zip(batch.names, batch.texts(), strict=True)]
-    for row in model.queue([text for _, text in items]).to_pylist():
+    for row in to_values(model.queue([text for _, text in items])):
         name, text = items[row["row"]]
         record = {"item": name, "text": text, **{key: row[key] for key in ("id", "pattern", "count", "new")}}
         status = "new" if row["new"] else "known"

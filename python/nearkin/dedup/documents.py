@@ -176,7 +176,7 @@ def _slice_texts(texts: TextBatch) -> Iterator[TextBatch]:
         return
     starts = range(0, len(texts), _MAX_TEXTS)
     kind = str(getattr(texts, "type", getattr(texts, "dtype", "")))
-        # A slice of packed or dictionary-encoded texts would pass all strings each time.
+    # A slice of packed or dictionary-encoded texts would pass all strings each time.
     shared = isinstance(texts, PackedTexts) or kind.lower().startswith(("dictionary", "categor", "enum"))
     if isinstance(texts, (list, tuple)):
         yield from (texts[start : start + _MAX_TEXTS] for start in starts)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from nearkin._core import feature_hashes
 from nearkin.errors import bad_parameter, mismatch, printable
 from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_names, join_numbers, wrap_cells
+from nearkin.io.values import encode
 from nearkin.notebook import short
 from nearkin.recipe import Recipe
 
@@ -300,6 +301,7 @@ def explain_text(text: str, recipe: Recipe) -> SimHashSteps | MinHashSteps:
         raise bad_parameter("recipe", str(recipe), "a recipe of texts, such as char:4|binary|xxh3|simhash:128")
     if not isinstance(text, str):
         raise TypeError(f"a text must be a string, not {type(text).__name__}")
+    encode(text, 0)
     normalised, words = recipe.core.reading(text)
     counts = dict(recipe.core.features(text))
     weights: dict[str, int | float]

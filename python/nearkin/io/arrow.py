@@ -7,8 +7,8 @@ Columns of texts go to the core, which checks them as it reads them.
 
 - *pyarrow*: all buffers are long enough; offsets, views and keys point inside of them. Strings are checked to be UTF-8
   when they become Python values.
-- *Other producers* (PyCapsule interface): the same, but buffers have no sizes there; a column of strings ends at its last
-  offset. Offsets that leave mapped memory are an error on Linux. A last offset that points to other memory of the
+- *Other producers* (PyCapsule interface): the same, but buffers have no sizes there; a column of strings ends at its
+  last offset. Offsets that leave mapped memory are an error on Linux. A last offset that points to other memory of the
   process cannot be recognised.
 - *pandas and polars*: columns that pandas holds in pyarrow are checked as those of pyarrow; others belong to these
   packages.

@@ -27,6 +27,15 @@ Scalar = int | float | str | bool | None
 NULL, INT, BIG_INT, FLOAT, TEXT, BOOL = range(6)
 
 
+def encode(text: str, row: int) -> bytes:
+    """Return a string as UTF-8; raise InputError with its row if it has a lone surrogate, which is no character."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        reason = f"{text[error.start]!a} is a lone surrogate, which is no character; replace or drop it"
+        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
+
+
 class PackedTexts(Sequence[str]):
     """Texts in one byte array.
 
@@ -62,9 +71,14 @@ class PackedTexts(Sequence[str]):
         ----------
         texts : iterable of str or None
             Strings that can be encoded as UTF-8.
+
+        Raises
+        ------
+        InputError
+            A string with a lone surrogate.
         """
         nulls = np.array([i for i, text in enumerate(texts) if text is None], np.int64)
-        return cls.of_bytes([b"" if text is None else text.encode() for text in texts], nulls)
+        return cls.of_bytes([b"" if text is None else encode(text, row) for row, text in enumerate(texts)], nulls)
 
     @classmethod
     def of_bytes(cls, texts: Sequence[bytes], nulls: NDArray[np.int64] | None = None) -> PackedTexts:
@@ -175,6 +189,11 @@ class Column(Sequence[Scalar]):
         ----------
         values : iterable of int, float, str, bool or None
             In row order. Dates and times become ISO 8601 strings.
+
+        Raises
+        ------
+        InputError
+            A string with a lone surrogate.
         """
         kinds = np.zeros(len(values), np.uint8)
         numbers = np.zeros(len(values), np.int64)
@@ -195,7 +214,7 @@ class Column(Sequence[Scalar]):
                     text = value.isoformat() if isinstance(value, date) else str(value)
                     kinds[i], strings[i] = TEXT, text.encode()
             elif value is not None:
-                kinds[i], strings[i] = TEXT, value.encode()
+                kinds[i], strings[i] = TEXT, encode(value, i)
         texts = PackedTexts.of_bytes(strings)
         return cls(kinds, numbers, texts.offsets, texts.data)
 

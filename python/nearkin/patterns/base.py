@@ -34,6 +34,7 @@ from nearkin.errors import (
     mismatch,
     warn_caller,
 )
+from nearkin.io.arrow import to_values
 from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Strings, read_batches
 from nearkin.patterns.tables import compare_tables, join_changes
 
@@ -310,8 +311,8 @@ class Patterns(ABC):
         """
         # The pattern of a pattern is the pattern itself.
         patterns = cls(**parameters).fit(table.column("pattern"))
-        ids = set(patterns.table().column("id").to_pylist())
-        for row in table.select(["id", "pattern"]).to_pylist():
+        ids = set(to_values(patterns.table().column("id")))
+        for row in to_values(table.select(["id", "pattern"])):
             if row["id"] not in ids:
                 reason = f"{row['pattern']!r} is not a pattern of {cls.__name__}; use a table of the same command"
                 raise InputError(reason, place=row["id"], reason=reason)
@@ -346,9 +347,9 @@ class Patterns(ABC):
     def _compare(self, older: Patterns, table: pa.Table) -> pa.Table:
         """Return the changes since an older object with this table."""
         changes = compare_tables(table, self.table())
-        texts = [changes.filter(changes["kind"].to_numpy() == kind)["pattern"].to_pylist() for kind in ("gone", "new")]
-        wider = dict(zip(texts[0], self.match_many(texts[0])["id"].to_pylist(), strict=True))
-        narrower = dict(zip(texts[1], older.match_many(texts[1])["id"].to_pylist(), strict=True))
+        texts = [to_values(changes.filter(changes["kind"].to_numpy() == kind)["pattern"]) for kind in ("gone", "new")]
+        wider = dict(zip(texts[0], to_values(self.match_many(texts[0])["id"]), strict=True))
+        narrower = dict(zip(texts[1], to_values(older.match_many(texts[1])["id"]), strict=True))
         return join_changes(changes, wider, narrower)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -449,7 +450,7 @@ class Patterns(ABC):
         ParameterError
             The pattern does not exist.
         """
-        texts = {row["id"]: row["pattern"] for row in self.table().select(["id", "pattern"]).to_pylist()}
+        texts = {row["id"]: row["pattern"] for row in to_values(self.table().select(["id", "pattern"]))}
         if pattern_id not in texts:
             raise bad_parameter("pattern_id", repr(pattern_id), "the id of a pattern of table()")
         return self._override("split", texts[pattern_id])

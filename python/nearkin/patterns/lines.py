@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import FormTable, LineTemplates, add_lines, compact_lines, line_forms
+from nearkin.io.arrow import to_values
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
 from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches, to_binary
 from nearkin.patterns.tables import (
@@ -182,7 +183,7 @@ class LogTemplates(Patterns):
 
     def _describe_variables(self, left: PatternMatch, right: PatternMatch) -> list[str]:
         """Return the variables in which two lines with one template differ, and the evidence for them."""
-        row = next(row for row in self.table().to_pylist() if row["id"] == left.id)
+        row = next(row for row in to_values(self.table()) if row["id"] == left.id)
         steps = []
         for variable in row["variables"]:
             name = variable["name"]

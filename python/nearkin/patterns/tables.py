@@ -24,6 +24,7 @@ import numpy.typing as npt
 from nearkin._core import kind_names
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import replace_file
+from nearkin.io.arrow import to_values
 from nearkin.patterns.inputs import NO_TIME
 
 if TYPE_CHECKING:
@@ -256,8 +257,7 @@ def compare_tables(old: pa.Table, new: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     before, after = (
-        {row["id"]: row for row in table.select(["id", "pattern", "count", "share"]).to_pylist()}
-        for table in (old, new)
+        {row["id"]: row for row in to_values(table.select(["id", "pattern", "count", "share"]))} for table in (old, new)
     )
     # Patterns that differ only in types of variables, the largest last.
     gone: dict[str, list[dict[str, Any]]] = {}
@@ -294,7 +294,7 @@ def join_changes(changes: pa.Table, wider: Mapping[str, str | None], narrower: M
     """
     import pyarrow as pa
 
-    rows = changes.to_pylist()
+    rows = to_values(changes)
     new, gone = ({row["id"]: row for row in rows if row["kind"] == kind} for kind in ("new", "gone"))
     covered: set[str] = set()
     for row in sorted(gone.values(), key=lambda row: row["before"]):
@@ -365,7 +365,7 @@ def json_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         As returned by `Patterns.table`.
     """
     for batch in table.to_batches(max_chunksize=4096):
-        for row in batch.to_pylist():
+        for row in to_values(batch):
             for name in ("first_seen", "last_seen"):
                 row[name] = None if row[name] is None else row[name].isoformat()
             row["days"] = [{**day, "day": day["day"].isoformat()} for day in row["days"]]

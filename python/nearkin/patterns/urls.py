@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from nearkin._core import FormTable, UrlSites, add_urls, canonical_url, compact_urls, url_reasons
 from nearkin.errors import ParameterError, bad_parameter, check_count
+from nearkin.io.arrow import to_values
 from nearkin.patterns import url_exports
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
 from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Methods, Strings, read_batches
@@ -191,7 +192,7 @@ class UrlPatterns(Patterns):
             ],
         )
         ids = {pattern.text: pattern.id for pattern in built.patterns}
-        return table.set_column(0, "id", pa.array([ids[text] for text in table["pattern"].to_pylist()], pa.string()))
+        return table.set_column(0, "id", pa.array([ids[text] for text in to_values(table["pattern"])], pa.string()))
 
     @property
     def unmatched(self) -> Unmatched:
@@ -210,7 +211,7 @@ class UrlPatterns(Patterns):
             A URL, a path or a request line.
         method : str, optional
         """
-        (row,) = self.match_many([url], None if method is None else [method]).to_pylist()
+        (row,) = to_values(self.match_many([url], None if method is None else [method]))
         if row["id"] is None:
             return None
         values = zip(self._patterns().by_id[row["id"]].names, row["variables"], strict=True)
@@ -268,7 +269,7 @@ class UrlPatterns(Patterns):
                 break
             items = [data[starts[row] : starts[row + 1]].tobytes() for row in rows]
             matches = self.match_many(items, [method] * len(items))
-            valid = np.array(matches["id"].is_valid().to_pylist(), np.bool_)
+            valid = np.array(to_values(matches["id"].is_valid()), np.bool_)
             indices[rows[valid]] = sum(map(len, tables)) + np.flatnonzero(valid)
             tables.append(matches)
             rows = rows[~valid]
@@ -283,7 +284,7 @@ class UrlPatterns(Patterns):
             URLs, paths or request lines.
         """
         texts = [self._canonical_text(url) for url in (a, b)]
-        patterns = [self._patterns().by_id.get(key) for key in self.match_many([a, b])["id"].to_pylist()]
+        patterns = [self._patterns().by_id.get(key) for key in to_values(self.match_many([a, b])["id"])]
         steps = [f"{name} is {text}" for name, text in zip("ab", texts, strict=True)]
         for name, pattern in zip("ab", patterns, strict=True):
             steps.append(f"{name} has {'no pattern' if pattern is None else f'the pattern {pattern.text}'}")
@@ -328,10 +329,10 @@ class UrlPatterns(Patterns):
         import pyarrow as pa
 
         changes = super()._compare(older, table)
-        old_rows = {row["id"]: row for row in table.select(["id", "pattern", "share"]).to_pylist()}
+        old_rows = {row["id"]: row for row in to_values(table.select(["id", "pattern", "share"]))}
         widened = [
             {**row, "kind": "type", "was": old["pattern"], "before": old["share"], "after": row["share"]}
-            for row in self.table().select(["id", "pattern", "share"]).to_pylist()
+            for row in to_values(self.table().select(["id", "pattern", "share"]))
             if (old := old_rows.get(row["id"])) is not None and old["pattern"] != row["pattern"]
         ]
         return pa.concat_tables([changes, pa.Table.from_pylist(widened, changes.schema)])

@@ -22,6 +22,7 @@ from nearkin.errors import (
     bad_parameter,
     mismatch,
 )
+from nearkin.io.arrow import to_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +174,7 @@ class Checkpoint:
         # Sail reads a missing folder as a table without columns.
         if not table.num_rows:
             return {}
-        if set(table.column("digest").to_pylist()) - {self.digest}:
+        if set(to_values(table.column("digest"))) - {self.digest}:
             raise MismatchError(
                 f"checkpoint={self.path!r} has the stages of another job; give that one's arguments and columns again, "
                 "or a new folder",
@@ -181,7 +182,7 @@ class Checkpoint:
                 left=self.path,
                 right=self.digest,
             )
-        return dict(zip(*(table.column(name).to_pylist() for name in ("stage", "rows")), strict=True))
+        return dict(zip(*(to_values(table.column(name)) for name in ("stage", "rows")), strict=True))
 
     def check(self) -> None:
         """Test that all workers can write to the folder and see what others wrote, before the job starts.
@@ -286,7 +287,7 @@ def fetch(frame: DataFrame, column: str) -> pa.Table:
 
 def fetch_rows(frame: DataFrame) -> list[dict[str, Any]]:
     """Fetch a few rows, as dicts."""
-    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    rows: list[dict[str, Any]] = to_values(frame.toArrow())
     return rows
 
 

@@ -46,6 +46,7 @@ from nearkin.dedup.distributed.pairs import (
     choose_tables,
     num_slices,
 )
+from nearkin.io.arrow import to_values
 from nearkin.spark.engine import Checkpoint, DataFrame, functions
 
 UNITS = "kind int, left bigint, right bigint, unit bigint, last bigint"
@@ -112,7 +113,7 @@ class Plans:
 
         def numbers() -> DataFrame:
             keys = documents.select("older", "key", "id")
-            sample = self._sample(keys.select("key"), total).column("key").to_pylist()
+            sample = to_values(self._sample(keys.select("key"), total).column("key"))
             count = num_tasks(total, TASK_ROWS)
             ranges = Ranges.of(sample, count)
             rows = keys.mapInArrow(ranges.rows, f"range bigint, older boolean, key binary, id {id_type}")
@@ -226,7 +227,7 @@ class Plans:
             splits = {int(numbers[len(numbers) * at // slices]) for at in range(1, slices)} if len(numbers) else set()
             return pa.table({"split": pa.array(sorted(splits), pa.int64())})
 
-        splits = self.checkpoint.table("splits", "split bigint", choose_splits).toArrow().column("split").to_pylist()
+        splits = to_values(self.checkpoint.table("splits", "split bigint", choose_splits).toArrow().column("split"))
         self.units = Slices(tuple(sorted(splits)), self.dtype)
 
     @property

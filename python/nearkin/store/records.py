@@ -158,8 +158,8 @@ def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]]
         )
     lists: dict[str, list[Cell]] = {}
     for name, values in columns.items():
-        if not isinstance(name, str):
-            raise bad_parameter("columns", repr(name), "names that are strings")
+        if not _is_text(name):
+            raise bad_parameter("columns", ascii(name), "names that are strings without lone surrogates")
         if isinstance(values, (str, bytes)):
             raise bad_parameter(f"columns[{name!r}]", repr(values)[:40], "a list of values, one per text")
         cells = as_column(values).to_list()
@@ -175,8 +175,8 @@ def _check_rows(columns: Sequence[Mapping[str, Cell]], count: int) -> list[dict[
     if len(columns) != count:
         raise bad_parameter("columns", f"{len(columns)} mappings", f"{count} mappings, one per text")
     for row, cells in enumerate(columns):
-        if not isinstance(cells, Mapping) or not all(isinstance(name, str) for name in cells):
-            raise bad_parameter(f"columns[{row}]", repr(cells)[:40], "a mapping with names that are strings")
+        if not isinstance(cells, Mapping) or not all(map(_is_text, cells)):
+            raise bad_parameter(f"columns[{row}]", ascii(cells)[:40], "a mapping with names that are strings")
         _check_cells(row, cells.values())
     return [dict(cells) for cells in columns]
 
@@ -185,11 +185,20 @@ def _check_cells(key: str | int, cells: Iterable[Cell]) -> None:
     """Raise ParameterError for a value that a column cannot hold."""
     bad = next((cell for cell in cells if not _is_cell(cell)), None)
     if bad is not None:
-        raise bad_parameter(f"columns[{key!r}]", repr(bad)[:40], "finite numbers, strings, booleans or None")
+        raise bad_parameter(
+            f"columns[{key!r}]", ascii(bad)[:40], "finite numbers, strings without lone surrogates, booleans or None"
+        )
 
 
 def _is_cell(value: Any) -> bool:
     """Return True if a column can hold the value. Integers have up to 64 bits, as JSON readers expect."""
     if isinstance(value, int) and not isinstance(value, bool):
         return -(1 << 63) <= value < 1 << 64
-    return value is None or isinstance(value, (str, bool)) or (isinstance(value, float) and math.isfinite(value))
+    if isinstance(value, str):
+        return _is_text(value)
+    return value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_text(value: object) -> bool:
+    """Return True for a string without lone surrogates, which JSON in UTF-8 cannot hold."""
+    return isinstance(value, str) and (value.isascii() or value.encode(errors="replace").decode() == value)

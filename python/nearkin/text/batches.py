@@ -51,7 +51,7 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
     """Split texts into batches; texts that can be read in place form a single batch."""
     if isinstance(texts, np.ndarray):
         return [texts.tolist()]
-    if isinstance(texts, Mapping) and not hasattr(texts, "__arrow_c_stream__"):
+    if isinstance(texts, Mapping) and not is_arrow(texts):
         kind = type(texts).__name__
         raise TypeError(f"one {kind} is not a list of texts; write list(texts.values())")
     if (

@@ -24,6 +24,7 @@ from nearkin._core import content_hashes
 from nearkin.dedup.candidates import CandidateSource, TextCandidateSource, Values
 from nearkin.dedup.keep import KeepKey
 from nearkin.errors import InputError
+from nearkin.io.arrow import check_arrow, to_values
 from nearkin.io.frames import scalar_column, text_column
 from nearkin.io.values import TEXT, Column, seconds_of
 
@@ -92,7 +93,7 @@ def _binary_bytes(chunk: pa.Array) -> NDArray[np.uint8]:
         import pyarrow as pa
 
         chunk, large = chunk.cast(pa.large_binary()), True
-    _, ends, data = chunk.buffers()
+    _, ends, data = check_arrow(chunk).buffers()
     offsets = np.frombuffer(ends, np.int64 if large else np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
     return np.array(np.frombuffer(data, np.uint8)[int(offsets[0]) : int(offsets[-1])])
 
@@ -277,7 +278,7 @@ def _build_keys(parts: list[NDArray[np.uint8]], ids: pa.Array, *, integer: bool,
         if backwards:
             tails = ~tails
         return pack_values(np.concatenate([heads, tails], axis=1)) if n else pa.array([], pa.binary())
-    names = [name.encode() for name in ids.to_pylist()]
+    names = [name.encode() for name in to_values(ids)]
     if backwards:
         # End the complement with a byte that no complement has, so that a prefix sorts after its extensions.
         names = [bytes(255 - byte for byte in name) + b"\xff" for name in names]
@@ -303,7 +304,7 @@ class Ranges:
         import pyarrow as pa
 
         for batch in batches:
-            keys = batch.column("key").to_pylist()
+            keys = to_values(batch.column("key"))
             ranges = np.array([bisect_right(self.splits, key) for key in keys], np.int64)
             ranges += np.where(batch.column("older").to_numpy(zero_copy_only=False), _FIRST_REFERENCE, 0)
             yield pa.RecordBatch.from_arrays([pa.array(ranges), *batch.columns], ["range", *batch.schema.names])
