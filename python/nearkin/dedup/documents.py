@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +141,7 @@ def hash_texts(
         # A stream is read once, and texts are needed again.
         texts = read_column(texts, "texts")
     # Anything but a sequence of strings is one batch that the core reads.
-    batches: list[Any] = [texts] if isinstance(texts, list) else list(iterate_batches(texts))
+    batches: list[Any] = [texts] if isinstance(texts, list) else list(iterate_batches(cast("Texts", texts)))
     sizes: list[Any] = [len(batch) if hasattr(batch, "__len__") else None for batch in batches]
     total: int | None = None if None in sizes else sum(sizes)
     few = total is not None and total <= _MAX_TEXTS

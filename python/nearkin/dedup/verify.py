@@ -14,9 +14,9 @@ Kernel: `crates/nearkin-core/src/dedup/verify.rs`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,5 +162,5 @@ def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
         if column.type == pa.string_view():
             return lambda rows: take_views(column, rows), len(column)
         return lambda rows: column.take(pa.array(rows)), len(column)
-    strings = texts if isinstance(texts, (list, tuple)) else list(texts)
+    strings = texts if isinstance(texts, (list, tuple)) else list(cast("Iterable[str | None]", texts))
     return lambda rows: [strings[row] for row in rows.tolist()], len(strings)

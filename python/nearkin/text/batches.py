@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
     if hasattr(texts, "to_numpy") and hasattr(texts, "tolist"):
         # In a pandas column of objects, missing values are NaN.
         return [[None if isinstance(text, float) else text for text in texts.tolist()]]
-    return _lists(texts)
+    return _lists(cast("Iterable[str | None]", texts))
 
 
 def first_texts(texts: Any, count: int) -> Any:

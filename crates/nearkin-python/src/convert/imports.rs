@@ -168,7 +168,8 @@ fn layout_of(format: &str) -> Option<Layout> {
 fn check_array(schema: &Schema, array: &Array) -> Result<(), String> {
     let end = rows_of(array).map_err(|fault| fault.reason)?.end;
     let format = format_of(schema)?;
-    let layout = layout_of(format).ok_or_else(|| format!("its type (format {format:?}) is not read; cast the column"))?;
+    let layout =
+        layout_of(format).ok_or_else(|| format!("its type (format {format:?}) is not read; cast the column"))?;
     let buffer = |index: usize, bytes: usize| {
         if bytes == 0 {
             return Ok(array.buffer(index));
@@ -211,7 +212,8 @@ fn check_array(schema: &Schema, array: &Array) -> Result<(), String> {
                 let offsets = buffer(1, (end + 1) * width)?;
                 // SAFETY: the offsets from 0 to `end` were checked above.
                 let last = unsafe { read_signed(offsets, end, width) };
-                let last = usize::try_from(last).map_err(|_| format!("its last offset is {last}; offsets are 0 or more"))?;
+                let last =
+                    usize::try_from(last).map_err(|_| format!("its last offset is {last}; offsets are 0 or more"))?;
                 if has_bytes {
                     buffer(2, last)?;
                 }
@@ -224,7 +226,8 @@ fn check_array(schema: &Schema, array: &Array) -> Result<(), String> {
             for index in 0..data {
                 // SAFETY: there is a length for each data buffer, checked above.
                 let length = unsafe { read_signed(lengths, index, 8) };
-                let length = usize::try_from(length).map_err(|_| format!("data buffer {index} has a negative length"))?;
+                let length =
+                    usize::try_from(length).map_err(|_| format!("data buffer {index} has a negative length"))?;
                 buffer(2 + index, length)?;
             }
         }

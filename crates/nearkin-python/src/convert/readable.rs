@@ -34,7 +34,9 @@ pub(super) fn check_readable(start: *const u8, bytes: usize) -> Result<(), Strin
             .map(|page| iovec { iov_base: std::ptr::without_provenance_mut(address(page)), iov_len: 1 })
             .collect();
         // SAFETY: the kernel writes at most `count` bytes into `into`, and checks the addresses that it reads.
-        let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, remote.as_ptr(), count as u64 as _, 0) };
+        let read = unsafe {
+            libc::process_vm_readv(libc::getpid(), &raw const local, 1, remote.as_ptr(), count as u64 as _, 0)
+        };
         if read < 0 && std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
             return Ok(());
         }
