@@ -143,7 +143,7 @@ fn layout_of(format: &str) -> Option<Layout> {
         b"c" | b"C" => return bits(1),
         b"s" | b"S" | b"e" => return bits(2),
         b"i" | b"I" | b"f" | b"tdD" | b"tts" | b"ttm" | b"tiM" => return bits(4),
-        b"l" | b"L" | b"g" | b"tdm" | b"ttu" | b"ttn" | b"tiD" => return bits(8),
+        b"l" | b"L" | b"g" | b"tdm" | b"ttu" | b"ttn" | b"tiD" | [b't', b's' | b'D', ..] => return bits(8),
         b"tin" => return bits(16),
         b"u" | b"z" => Layout::Offsets(4, true),
         b"U" | b"Z" => Layout::Offsets(8, true),
@@ -152,9 +152,7 @@ fn layout_of(format: &str) -> Option<Layout> {
         b"+L" => Layout::Offsets(8, false),
         b"+vl" => Layout::Ranges(4),
         b"+vL" => Layout::Ranges(8),
-        b"+s" => Layout::Validity,
-        [b't', b's' | b'D', ..] => return bits(8),
-        [b'+', b'w', b':', ..] => Layout::Validity,
+        b"+s" | [b'+', b'w', b':', ..] => Layout::Validity,
         [b'w', b':', ..] => return format[2..].parse::<usize>().ok().filter(|&n| n < 1 << 31).and_then(bits),
         [b'd', b':', ..] => {
             let width = format[2..].split(',').nth(2).map_or(Some(128), |width| width.parse().ok());
@@ -253,9 +251,9 @@ unsafe fn read_signed(buffer: *const u8, index: usize, width: usize) -> i64 {
     // SAFETY: the caller guarantees the bytes; they need not be aligned.
     unsafe {
         if width == 4 {
-            i64::from(buffer.cast::<i32>().add(index).read_unaligned())
+            i64::from(i32::from_ne_bytes(buffer.cast::<[u8; 4]>().add(index).read()))
         } else {
-            buffer.cast::<i64>().add(index).read_unaligned()
+            i64::from_ne_bytes(buffer.cast::<[u8; 8]>().add(index).read())
         }
     }
 }
