@@ -119,7 +119,8 @@ class State:
 
     def columns(self) -> tuple[object, ...]:
         """Return the values of the table's columns, with the checksum of the state itself at the end."""
-        fields = astuple(self)
+        # `dataclasses.astuple` would copy every value deeply, which shows in a call with one document.
+        fields = (self.settings, self.generation, self.next_row, self.id_kind, self.pending, self.sums)
         return (*fields, int(store_sums([repr(fields).encode()])[0]))
 
 
@@ -246,9 +247,13 @@ class TextBlock:
         """Return the form that a segment takes; the block has no dictionary."""
         return self.documents, self.texts, self.text_bytes, self.length, self.block, b""
 
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """Return the numbers of the block, in the order of the table's columns."""
+        return self.first, self.documents, self.texts, self.text_bytes, self.length
+
     def checksum_input(self) -> bytes:
         """Return the bytes that the checksum covers."""
-        return b"texts %d %d %d %d %d " % astuple(self)[:-1] + self.block
+        return b"texts %d %d %d %d %d " % self.counts() + self.block
 
 
 _Rows = TypeVar("_Rows", LogBatch, TextBlock)
@@ -505,7 +510,7 @@ class Log:
         text_sums = store_sums([block.checksum_input() for block in blocks]).tolist()
         self._connection.executemany(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(*astuple(block)[:-1], total, block.block) for block, total in zip(blocks, text_sums, strict=True)],
+            [(*block.counts(), total, block.block) for block, total in zip(blocks, text_sums, strict=True)],
         )
         self._record(sums + text_sums)
 

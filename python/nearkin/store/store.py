@@ -473,7 +473,9 @@ class Store(DocumentStore):
                     hashed, keys, self._settings, self._cache, report, report_conflicts=new.conflicts == "report"
                 )
                 decision, last_tombstone = batch.start(), self._snapshot.last_tombstone
-                if new.absorb:
+                # Other writers need not wait while a batch is compared. One document is compared within its transaction:
+                # a second one costs more than the comparison.
+                if new.absorb and len(hashed.counts) > 1:
                     with self._reading() as state:
                         last_tombstone = self._snapshot.last_tombstone
                         batch.compare(self._snapshot, 0, state.next_row, decision)
