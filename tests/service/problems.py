@@ -27,6 +27,7 @@ DOCUMENTED = {
     "too-large": 413,
     "media-type": 415,
     "busy": 429,
+    "rate-limited": 429,
     "internal": 500,
     "not-ready": 503,
     "disk-full": 507,

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import gzip
 import json
+import signal
 import socket
 import ssl
 import subprocess
@@ -20,13 +21,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from asgi import NDJSON, AsgiClient, asgi_client
+from hypothesis import given
+from hypothesis import strategies as st
 from live import SECONDS, serving, start
 from threaded import serve_in_thread
 
 import nearkin as nk
 from command import call, run
-from nearkin.errors import InputError, OutputError, ParameterError
-from nearkin.service.auth import read_tokens
+from nearkin.cli.options import parse_rate
+from nearkin.errors import InputError, OutputError, ParameterError, ServiceError
+from nearkin.service.auth import RELOAD_SECONDS, TokenBucket, TokenFile, read_tokens
 from nearkin.service.errors import PROBLEMS, Problem, problem_from
 from nearkin.service.server import free_port
 from nearkin.service.settings import Limits, ServiceSettings
@@ -110,6 +114,245 @@ def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
             assert "media-type" == (await service.post("/v1/add", {"text": "x"}, type="text/plain")).slug
 
     asyncio.run(main())
+
+
+# Tokens that change, rates
+
+
+def write_tokens(file: Path, text: str) -> None:
+    """Replace a token file as editors do: a new file takes its name."""
+    new = file.with_suffix(".new")
+    new.write_text(text, "utf-8")
+    new.chmod(0o600)
+    new.replace(file)
+
+
+def test_tokens_are_read_again_when_the_file_changes(tmp_path: Path) -> None:
+    """New tokens are valid and removed ones are not, once the file was looked at again; in place or replaced."""
+    now = [0.0]
+    file = tmp_path / "tokens"
+    write_tokens(file, f"read {READ}\n")
+    tokens = TokenFile(file, lambda: now[0])
+    old = tokens.tokens
+    write_tokens(file, f"write {WRITE}\n")
+    tokens.refresh()
+    assert old == tokens.tokens, "the file is not looked at for every request"
+    now[0] += RELOAD_SECONDS
+    tokens.refresh()
+    assert ["write"] == [right for right, _ in tokens.tokens]
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(f"read {READ}\n")
+    now[0] += RELOAD_SECONDS
+    tokens.refresh()
+    assert ["write", "read"] == [right for right, _ in tokens.tokens]
+    assert tokens.error is None
+
+
+@pytest.mark.parametrize("fault", ["invalid", "empty", "missing", "binary", "folder"])
+def test_a_broken_token_file_keeps_the_earlier_tokens(
+    tmp_path: Path, fault: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The error is in the log, once, and in the metrics, until the file is good again."""
+    now = [0.0]
+    file = tmp_path / "tokens"
+    write_tokens(file, f"read {READ}\n")
+    tokens = TokenFile(file, lambda: now[0])
+    old = tokens.tokens
+    if fault in ("invalid", "empty"):
+        write_tokens(file, "read short\n" if fault == "invalid" else "")
+    elif fault == "binary":
+        file.write_bytes(b"read \xff\xfe")
+    else:
+        file.unlink()
+        if fault == "folder":
+            file.mkdir()
+    for _ in range(3):
+        now[0] += RELOAD_SECONDS
+        tokens.refresh()
+    assert old == tokens.tokens
+    assert tokens.error
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert ["error"] == [line["level"] for line in lines if line["event"] == "token-file"]
+    assert READ not in json.dumps(lines)
+    if fault == "folder":
+        file.rmdir()
+    write_tokens(file, f"write {WRITE}\n")
+    now[0] += RELOAD_SECONDS
+    tokens.refresh()
+    assert (None, ["write"]) == (tokens.error, [right for right, _ in tokens.tokens])
+
+
+def test_a_running_service_takes_new_tokens(tmp_path: Path) -> None:
+    """SIGHUP reads the file at once; a broken file shows in the metrics and keeps the tokens."""
+    file = tmp_path / "tokens"
+    write_tokens(file, f"read {READ}\n")
+    with serving(tmp_path / "s", "--token-file", str(file)) as service:
+        assert 401 == service.call("GET", "/v1/info", headers=bearer(WRITE)).status
+        write_tokens(file, f"read {READ}\nwrite {WRITE}\n")
+        service.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + SECONDS
+        while service.call("GET", "/v1/info", headers=bearer(WRITE)).status != 200:
+            assert time.monotonic() < deadline
+        write_tokens(file, "nonsense\n")
+        while b"nearkin_token_file_error 1.0" not in service.call("GET", "/metrics", headers=bearer(READ)).body:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert 200 == service.call("GET", "/v1/info", headers=bearer(WRITE)).status
+        assert ["tokens-reloaded"] == [line["event"] for line in service.log if line["event"].startswith("tokens")]
+
+
+@given(
+    rate=st.floats(0.1, 1000),
+    burst=st.integers(1, 50),
+    waits=st.lists(st.floats(0, 0.5), min_size=1, max_size=200),
+)
+def test_a_bucket_allows_its_burst_and_its_rate(rate: float, burst: int, waits: list[float]) -> None:
+    """In any interval at most burst + rate * seconds requests pass; a refused one passes after the stated time."""
+    now = [0.0]
+    bucket = TokenBucket(rate, burst, lambda: now[0])
+    passed: list[float] = []
+    for wait in waits:
+        now[0] += wait
+        seconds = bucket.take()
+        if seconds > 0:
+            before = now[0]
+            now[0] += seconds * (1 + 1e-9) + 1e-9
+            assert 0 == bucket.take(), "it passes after the time that was stated"
+            assert seconds <= 1 / rate * (1 + 1e-9)
+            assert before < now[0]
+        passed.append(now[0])
+        for number, time_passed in enumerate(passed):
+            allowed = burst + rate * (now[0] - time_passed) * (1 + 1e-6) + 1e-3
+            assert len(passed) - number <= allowed
+
+
+def test_each_token_has_its_own_rate(tmp_path: Path) -> None:
+    """Beyond the burst a token gets 429 with Retry-After, another one does not; health needs no token and no rate."""
+    file = tmp_path / "tokens"
+    write_tokens(file, f"read {READ}\nwrite {WRITE}\n")
+    settings = ServiceSettings(token_file=file, rate=0.01, burst=3)
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "s", settings) as service:
+            for _ in range(3):
+                assert 200 == (await service.get("/v1/info", bearer(READ))).status
+            reply = await service.get("/v1/info", bearer(READ))
+            assert (429, "rate-limited") == (reply.status, reply.slug)
+            assert 99 <= int(reply.headers["retry-after"]) <= 100
+            assert 401 == (await service.get("/v1/info", bearer("x" * 20))).status
+            assert 200 == (await service.get("/v1/info", bearer(WRITE))).status
+            assert 200 == (await service.get("/healthz")).status
+            # A refused change changes nothing.
+            for _ in range(2):
+                assert 200 == (await service.get("/v1/info", bearer(WRITE))).status
+            assert 429 == (await service.post("/v1/add", {"text": "x"}, bearer(WRITE))).status
+            with nk.Store.open(tmp_path / "s", "r") as store:
+                assert 0 == len(store)
+
+    asyncio.run(main())
+
+
+def test_without_tokens_all_clients_share_the_rate(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asgi_client(tmp_path / "s", ServiceSettings(rate=2 / 60)) as service:
+            assert [200, 429] == [(await service.get("/v1/info")).status for _ in range(2)]
+
+    asyncio.run(main())
+
+
+def test_the_client_waits_for_its_rate(tmp_path: Path) -> None:
+    """A client that is refused waits as long as Retry-After says, and completes."""
+    with serving(tmp_path / "s", "--rate", "1/s", "--burst", "2") as service:
+        with nk.Client(service.url, retries=5) as client:
+            client.stats()
+            start = time.monotonic()
+            for number in range(2):
+                assert ["new"] == client.add([f"document {number} of a slow client"], [number]).status
+            assert time.monotonic() - start >= 0.9
+        with nk.Client(service.url, retries=0) as client:
+            with pytest.raises(ServiceError) as refused:
+                _ = [client.stats() for _ in range(20)]
+            assert ("rate-limited", 429) == (refused.value.slug, refused.value.status)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("100/s", 100.0), ("30/min", 0.5), ("36 / h", 0.01), ("0.5/s", 0.5), ("1.5/min", 0.025)]
+)
+def test_rates_are_numbers_with_a_unit(text: str, expected: float) -> None:
+    assert expected == parse_rate(text)
+
+
+@pytest.mark.parametrize("text", ["100", "/s", "-1/s", "nan/s", "1e3/s", "1/day", "1/s/s", ""])
+def test_other_rates_are_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="100/s"):
+        parse_rate(text)
+
+
+def test_rates_have_bounds() -> None:
+    with pytest.raises(ParameterError, match="rate from"):
+        ServiceSettings(rate=0.0)
+    with pytest.raises(ParameterError, match="without a rate"):
+        ServiceSettings(burst=5)
+    with pytest.raises(ParameterError, match="1 or more"):
+        ServiceSettings(rate=1.0, burst=0)
+    assert (1, 3, 7) == tuple(
+        settings.max_burst
+        for settings in (ServiceSettings(rate=0.5), ServiceSettings(rate=2.5), ServiceSettings(rate=0.5, burst=7))
+    )
+
+
+# Metrics
+
+
+def metric(text: bytes, name: str) -> float:
+    """Return the value of a metric without labels."""
+    return float(next(line.split()[1] for line in text.decode().splitlines() if line.startswith(name + " ")))
+
+
+def test_metrics_of_the_process_merges_and_backups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ServiceSettings(backups=tmp_path)
+    began = time.time()
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "s", settings) as service:
+            text = (await service.get("/metrics")).body
+            assert metric(text, "process_resident_memory_bytes") > 1 << 20
+            assert metric(text, "process_cpu_seconds_total") > 0
+            assert metric(text, "process_open_fds") > 3
+            assert 0 < metric(text, "process_start_time_seconds") <= began + 1
+            names = ["merge_seconds_count", "merge_failures_total", "merges_running", "backup_seconds_count"]
+            names += ["backup_failures_total", "backup_last_timestamp_seconds", "lost_segments", "token_file_error"]
+            assert [0.0] * 8 == [metric(text, f"nearkin_{name}") for name in names]
+            await service.post("/v1/add", {"text": "some words"})
+            assert 200 == (await service.call("POST", "/v1/merge")).status
+            assert 201 == (await service.post("/v1/backup", {"name": "monday"})).status
+            assert 409 == (await service.post("/v1/backup", {"name": "monday"})).status
+            text = (await service.get("/metrics")).body
+            assert [1.0, 0.0, 0.0, 1.0, 1.0] == [metric(text, f"nearkin_{name}") for name in names[:5]]
+            assert metric(text, "nearkin_merge_seconds_sum") > 0
+            assert metric(text, "nearkin_backup_last_seconds") == metric(text, "nearkin_backup_seconds_sum") > 0
+            assert began <= metric(text, "nearkin_backup_last_timestamp_seconds") <= time.time()
+
+            def fail(*_: object, **__: object) -> None:
+                raise OSError(errno.EIO, "the disk has failed")
+
+            monkeypatch.setattr("nearkin.store.compaction.merge_all", fail)
+            assert 500 == (await service.call("POST", "/v1/merge")).status
+            text = (await service.get("/metrics")).body
+            assert [2.0, 1.0, 0.0] == [metric(text, f"nearkin_{name}") for name in names[:3]]
+
+    asyncio.run(main())
+
+
+def test_background_merges_are_counted(tmp_path: Path) -> None:
+    with nk.Store.create(tmp_path / "s", max_pending=16) as store:
+        assert (0, 0, 0) == (store.merges.count, store.merges.running, store.merges.failures)
+        for start in range(0, 48, 16):
+            store.add([f"document {start + number}" for number in range(16)])
+        store._compactor.join()  # type: ignore[union-attr]
+        assert store.merges.count >= 1
+        assert (0, 0) == (store.merges.running, store.merges.failures)
+        assert store.merges.seconds > 0
 
 
 def test_readonly(tmp_path: Path) -> None:

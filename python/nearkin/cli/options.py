@@ -111,6 +111,14 @@ def parse_memory(text: str | None) -> float | None:
     return parse_bytes(text) if share is None else float(share[1]) / 100
 
 
+def parse_rate(text: str) -> float:
+    """Return a number of requests per second: a number and /s, /min or /h."""
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?/ ?(s|min|h)", text.strip())
+    if match is None:
+        raise bad_parameter("rate", repr(text), "a number of requests per s, min or h, such as 100/s or 30/min")
+    return float(match[1]) / {"s": 1, "min": 60, "h": 3600}[match[2]]
+
+
 def collect_ids(ids: list[str] | None, ids_from: str | None) -> list[str]:
     """Return the ids of the arguments and of --ids FILE.
 

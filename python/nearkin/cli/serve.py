@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.options import Repeated, StoreMemory, opt, parse_bytes, parse_memory
+from nearkin.cli.options import Repeated, StoreMemory, opt, parse_bytes, parse_memory, parse_rate
 from nearkin.errors import bad_parameter
 
 app = Commands()
@@ -23,6 +23,12 @@ def serve(
     readonly: Annotated[bool, opt("Refuse changes.", "--readonly")] = False,
     token_file: Annotated[
         Path | None, opt("Lines `read TOKEN` and `write TOKEN`.", "--token-file", metavar="FILE")
+    ] = None,
+    rate: Annotated[
+        str | None, opt("Requests of each token, such as 100/s, 600/min or 1000/h; beyond it 429.", metavar="RATE")
+    ] = None,
+    burst: Annotated[
+        int | None, opt("Requests at once after a pause (default: those of a second).", metavar="N")
     ] = None,
     allow_host: Annotated[
         Repeated, opt("Additional host name; may be repeated.", "--allow-host", metavar="NAME")
@@ -52,7 +58,7 @@ def serve(
     --------
     nearkin serve pages.store
     nearkin serve pages.store --create
-    nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --backups backups
+    nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
     from nearkin.service.server import free_port
@@ -79,6 +85,8 @@ def serve(
         key=tls_key,
         memory=parse_memory(memory_limit),
         sync=sync,
+        rate=None if rate is None else parse_rate(rate),
+        burst=burst,
     )
     for path in (token_file, tls_cert, tls_key):
         if path is not None and not path.is_file():

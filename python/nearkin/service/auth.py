@@ -1,23 +1,30 @@
-"""Access to a service: the Host and Origin of a request, and its token.
+"""Access to a service: the Host and Origin of a request, its token, and the rate of its requests.
 
 Without tokens a service listens on loopback only. There any website that a user of the machine visits could send
 requests: those that name another host (DNS rebinding) or come from another origin are refused.
+
+The token file is read again when it changes. Each token has a bucket that holds `burst` requests and gains `rate` per
+second; a request that finds it empty gets status 429 (Turner 1986, New directions in communications; "token bucket" in
+RFC 2697).
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from nearkin.errors import InputError
-from nearkin.service.errors import Problem
+from nearkin.service.errors import Problem, bad_request, retry_after
 from nearkin.service.request import HttpRequest
 from nearkin.service.settings import LOOPBACK, ServiceSettings
 from nearkin.service.telemetry import log
@@ -27,8 +34,96 @@ MIN_TOKEN = 16
 """Minimum number of characters of a token."""
 
 
+RELOAD_SECONDS = 1.0
+"""Seconds after which a request looks whether the token file has changed."""
+Stamp = tuple[int, int, int, int]
+"""Device, inode, modification time and size of a file."""
+
+
+class TokenFile:
+    """The tokens of a file, which is read again when it changes. A broken file keeps the tokens of the last good one.
+
+    Parameters
+    ----------
+    path : Path
+    clock : callable, optional
+        Returns seconds.
+
+    Raises
+    ------
+    InputError
+        The file has an invalid line.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path, self._clock = path, clock
+        self._stamp = _stamp(path)
+        self.tokens = read_tokens(path)
+        self.error: str | None = None
+        """Why the current file can't be used; None if it is in use."""
+        self._next_look = clock() + RELOAD_SECONDS
+
+    def refresh(self) -> None:
+        """Read the file again if it has changed since the last look, which is repeated every `RELOAD_SECONDS`."""
+        if (now := self._clock()) < self._next_look:
+            return
+        self._next_look = now + RELOAD_SECONDS
+        if _stamp(self.path) != self._stamp:
+            self.reload()
+
+    def reload(self) -> None:
+        """Read the file again. An error is logged and leaves the tokens as they are."""
+        # The stamp comes first: a file that changes while it is read is read once more.
+        self._stamp = _stamp(self.path)
+        try:
+            self.tokens = read_tokens(self.path)
+        except (InputError, OSError, UnicodeDecodeError) as error:
+            self.error = str(error)
+            log("error", "token-file", detail=f"{self.error}; the earlier tokens remain valid", file=str(self.path))
+            return
+        self.error = None
+        log("info", "tokens-reloaded", file=str(self.path), tokens=len(self.tokens))
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """Return what changes when a file is written or replaced; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+class TokenBucket:
+    """A rate limit: `burst` requests at once, then `rate` per second.
+
+    Parameters
+    ----------
+    rate : float
+        Requests per second.
+    burst : int
+        Requests that a full bucket allows at once.
+    clock : callable, optional
+        Returns seconds.
+    """
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._level, self._time = float(burst), clock()
+
+    def take(self) -> float:
+        """Count a request and return 0; or count nothing and return the seconds until the next one is allowed."""
+        now = self._clock()
+        self._level = min(self._level + (now - self._time) * self._rate, self._burst)
+        self._time = now
+        if self._level < 1:
+            return (1 - self._level) / self._rate
+        self._level -= 1
+        return 0.0
+
+
 class AccessControl:
-    """Checks of the Host, Origin and Authorization headers.
+    """Checks of the Host, Origin and Authorization headers, and of the rate of requests.
 
     Parameters
     ----------
@@ -41,15 +136,50 @@ class AccessControl:
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
-        self._tokens = [] if settings.token_file is None else read_tokens(settings.token_file)
+        self._settings = settings
+        self._token_file = None if settings.token_file is None else TokenFile(settings.token_file)
         names = {*LOOPBACK, settings.host, *settings.allowed_hosts}
         # With tokens any host name is safe, unless the names are restricted.
-        self._hosts = {name.lower() for name in names} if not self._tokens or settings.allowed_hosts else None
+        is_restricted = self._token_file is None or settings.allowed_hosts
+        self._hosts = {name.lower() for name in names} if is_restricted else None
+        self._buckets: dict[bytes, TokenBucket] = {}
 
     @property
     def needs_tokens(self) -> bool:
         """True if requests need a token."""
-        return bool(self._tokens)
+        return self._token_file is not None
+
+    @property
+    def token_error(self) -> str | None:
+        """Why the token file can't be used since it changed; None if it is in use."""
+        return None if self._token_file is None else self._token_file.error
+
+    def reload(self) -> None:
+        """Read the token file again."""
+        if self._token_file is not None:
+            self._token_file.reload()
+
+    def check_target(self, scope: Any) -> None:
+        """Refuse requests that name another host than their Host header, or none or several.
+
+        A server must take the host from a target in absolute form (`GET http://host/path`) and ignore the Host header
+        (RFC 9112, section 3.2.2). Only proxies need to accept that form, and no client sends it to a service: it is
+        refused, as are requests of HTTP/1.1 that do not have exactly one Host (section 3.2).
+
+        Raises
+        ------
+        Problem
+            bad-request.
+        """
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        version = scope.get("http_version", "")
+        authority: str | None = scope.get("nearkin.authority")
+        if len(hosts) > 1 or (version == "1.1" and not any(hosts)):
+            raise bad_request(f"{len(hosts) if any(hosts) else 'no'} Host headers", "send one, the host of the service")
+        if authority is not None and (version[:1] == "1" or hosts != [authority.encode("latin-1")]):
+            raise bad_request(
+                f"the host {authority[:80]!r} in the request target", "send a path, such as /v1/info, and a Host header"
+            )
 
     def check_source(self, headers: dict[bytes, bytes]) -> None:
         """Refuse requests to another host name, and those of another website's page.
@@ -70,19 +200,22 @@ class AccessControl:
                 raise Problem("not-allowed", f"origin {found!r} is not this service; use its own page", found=found)
 
     def check_right(self, headers: dict[bytes, bytes], right: Right) -> None:
-        """Refuse requests without the token that they need.
+        """Refuse requests without the token that they need, and those beyond its rate.
 
         Raises
         ------
         Problem
-            no-token or not-allowed.
+            no-token, not-allowed or rate-limited.
         """
-        if not self._tokens:
+        if self._token_file is None:
+            self._check_rate(b"")
             return
+        self._token_file.refresh()
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         digest = hashlib.sha256(token.strip()).digest() if scheme.lower() == b"bearer" else b""
         # Every token is compared, each in constant time.
-        rights = {name for name, expected in self._tokens if hmac.compare_digest(expected, digest)}
+        tokens = self._token_file.tokens
+        rights = {name for name, expected in tokens if hmac.compare_digest(expected, digest)}
         if not rights:
             raise Problem(
                 "no-token",
@@ -91,6 +224,20 @@ class AccessControl:
             )
         if right == "write" and "write" not in rights:
             raise Problem("not-allowed", "this is a read token; changes need a write token")
+        self._check_rate(digest)
+
+    def _check_rate(self, digest: bytes) -> None:
+        """Count a request of a token, by its digest; without tokens all requests share a bucket."""
+        settings = self._settings
+        if settings.rate is None:
+            return
+        bucket = self._buckets.get(digest)
+        if bucket is None:
+            bucket = self._buckets[digest] = TokenBucket(settings.rate, settings.max_burst)
+        if (seconds := bucket.take()) > 0:
+            found = f"more than {settings.rate:g} requests per second"
+            headers = retry_after(math.ceil(seconds))
+            raise Problem("rate-limited", f"{found}; try again later, or send batches", headers=headers, found=found)
 
 
 def host_name(host: str) -> str:

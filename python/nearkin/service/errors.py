@@ -29,6 +29,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "too-large": (413, "The request is too large"),
     "media-type": (415, "The media type is not supported"),
     "busy": (429, "The service is overloaded"),
+    "rate-limited": (429, "The token has sent too many requests"),
     "headers-too-large": (431, "The headers are too large"),
     "internal": (500, "The service failed"),
     "corrupt-store": (500, "The store is damaged"),

@@ -26,6 +26,7 @@ BATCH_LINES, BATCH_BYTES = 1000, 1 << 20
 """Lines and bytes of a stream that are processed together."""
 _CHUNK = 1 << 20
 _MAX_KEY = 200
+_CHARSET = re.compile(rb"""(?:^|;)\s*charset\s*=\s*["']?([^\s;"']*)""", re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,100}")
 
 
@@ -55,8 +56,15 @@ class HttpRequest:
 
     @property
     def media_type(self) -> str:
-        """Content type without its parameters, in lower case."""
-        return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
+        """Content type without its parameters, in lower case; a charset other than UTF-8 raises media-type."""
+        name, _, parameters = self.headers.get(b"content-type", b"").partition(b";")
+        if parameters:
+            # JSON is UTF-8 and has no charset (RFC 8259, sections 8.1 and 11). One that says otherwise is no JSON.
+            charset = _CHARSET.search(parameters)
+            if charset is not None and charset[1].lower() not in (b"utf-8", b"utf8", b"us-ascii"):
+                found = charset[1][:40].decode("latin-1")
+                raise Problem("media-type", f"charset {found!r}; send UTF-8", found=found, allowed="utf-8")
+        return name.strip().lower().decode("latin-1")
 
     @property
     def encoding(self) -> str:

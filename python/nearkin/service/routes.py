@@ -18,7 +18,7 @@ from nearkin._core import __version__
 from nearkin.errors import NearkinError
 from nearkin.index.ids import Id
 from nearkin.recipe import Recipe
-from nearkin.service.auth import ReadRequest, WriteRequest, check_parameters
+from nearkin.service.auth import AccessControl, ReadRequest, WriteRequest, check_parameters
 from nearkin.service.bodies import (
     QueryBatch,
     Row,
@@ -339,7 +339,9 @@ async def metrics(request: ReadRequest) -> Response:
     """Return request rates, latencies, commits, results and sizes for Prometheus."""
     state = request.state
     queue = {"queue_bytes": state.admission.bytes, "queue_documents": state.admission.documents}
-    text = state.metrics.render(await state.read(Store.stats), {**queue, "readonly": int(state.is_readonly)})
+    access: AccessControl = request.scope["app"].access
+    flags = {"readonly": int(state.is_readonly), "token_file_error": int(access.token_error is not None)}
+    text = state.metrics.render(await state.read(Store.stats), {**queue, **flags})
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 

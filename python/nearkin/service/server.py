@@ -95,6 +95,8 @@ async def _serve(folder: Path, settings: ServiceSettings) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stopped.set)
+    if app.access.needs_tokens:
+        loop.add_signal_handler(signal.SIGHUP, app.access.reload)
     opening = state.start()
     running = asyncio.ensure_future(server.serve())
     await wait_listening(settings.host, port, running)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,6 +79,10 @@ class ServiceSettings:
         Memory of the store; see `nearkin.Store.open`.
     sync : {"commit", "interval"}
         When the store syncs; see `nearkin.Store.open`.
+    rate : float, optional
+        Requests per second of each token, or of all clients together if there are no tokens.
+    burst : int, optional
+        Requests that a token may send at once after a pause (default: those of a second, at least 1).
     """
 
     host: str = "127.0.0.1"
@@ -92,10 +97,18 @@ class ServiceSettings:
     key: Path | None = None
     memory: float | None = None
     sync: str = "commit"
+    rate: float | None = None
+    burst: int | None = None
 
     def __post_init__(self) -> None:
         if self.sync not in ("commit", "interval"):
             raise bad_parameter("sync", repr(self.sync), '"commit" or "interval"')
+        if self.rate is not None and not 1e-6 <= self.rate <= 1e6:
+            raise bad_parameter("rate", f"{self.rate:g} requests per second", "a rate from 1e-6 to 1e6 per second")
+        if self.burst is not None:
+            check_count("burst", self.burst, 1, 1 << 30, "1 or more requests")
+            if self.rate is None:
+                raise bad_parameter("burst", f"{self.burst} without a rate", "both, such as --rate 100/s --burst 500")
         check_count("port", self.port, 0, 65535, "0 to 65535; 0 selects a free port")
         if (self.certificate is None) != (self.key is None):
             name, missing = ("tls_cert", "tls_key") if self.key is None else ("tls_key", "tls_cert")
@@ -103,6 +116,11 @@ class ServiceSettings:
         if not self.is_local and self.token_file is None:
             allowed = "127.0.0.1, or tokens: --token-file FILE with lines such as `write SECRET`"
             raise bad_parameter("host", f"{self.host} without tokens", allowed)
+
+    @property
+    def max_burst(self) -> int:
+        """Number of requests that a token may send at once."""
+        return self.burst or math.ceil(self.rate or 1)
 
     @property
     def is_local(self) -> bool:

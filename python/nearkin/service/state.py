@@ -16,6 +16,7 @@ from nearkin.service.executor import Admission, ChangeExecutor, Operation, Reque
 from nearkin.service.models import KEY
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.telemetry import Metrics, log
+from nearkin.store.compaction import MergeStats
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.log import Mode
 from nearkin.store.results import CheckResult
@@ -38,7 +39,7 @@ class AppState:
 
     def __init__(self, folder: Path, settings: ServiceSettings) -> None:
         self.folder, self.settings, self.limits = folder, settings, settings.limits
-        self.metrics, self.admission = Metrics(), Admission(settings.limits)
+        self.metrics, self.admission = Metrics(self._merge_stats), Admission(settings.limits)
         self.is_ready = self.is_closing = False
         self.num_requests = 0
         """Number of requests in flight."""
@@ -56,6 +57,11 @@ class AppState:
         half = max(memory // 2, 1 << 20) if isinstance(memory, int) else memory / 2
         sync: Any = self.settings.sync if mode == "w" else "commit"
         return Store.open(self.folder, mode, sync=sync, memory=half)
+
+    def _merge_stats(self) -> MergeStats:
+        """Return the merges of the writer; none before the store is open."""
+        store = None if self._writer is None else self._writer.store
+        return MergeStats() if store is None else store.merges
 
     # Lifecycle
 
@@ -173,7 +179,7 @@ class AppState:
         """Copy the store through a handle of its own, so that no request waits."""
 
         def copy() -> None:
-            with self._backup_lock, Store.open(self.folder, "r") as store:
+            with self._backup_lock, self.metrics.timing_backup(), Store.open(self.folder, "r") as store:
                 store.backup(target, share=BACKUP_SHARE)
 
         await asyncio.to_thread(copy)

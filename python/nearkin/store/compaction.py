@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -325,6 +326,41 @@ def _open_texts(
 # In the background
 
 
+@dataclass
+class MergeStats:
+    """Merges of one handle on a store since it was opened; a run that writes and merges segments counts as one.
+
+    Attributes
+    ----------
+    running, count, failures : int
+        Runs now; runs that ended, failed ones included; runs that failed.
+    seconds : float
+        Time of all runs that ended.
+    """
+
+    running: int = 0
+    count: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Count a run."""
+        start, failed = time.perf_counter(), 1
+        with self._lock:
+            self.running += 1
+        try:
+            yield
+            failed = 0
+        finally:
+            with self._lock:
+                self.running -= 1
+                self.count += 1
+                self.failures += failed
+                self.seconds += time.perf_counter() - start
+
+
 class Compactor:
     """A thread that flushes and merges segments while the store is in use.
 
@@ -333,10 +369,12 @@ class Compactor:
     folder : Path
     settings : StoreSettings
     budget : Budget
+    merges : MergeStats
+        Counts the runs.
     """
 
-    def __init__(self, folder: Path, settings: StoreSettings, budget: Budget) -> None:
-        self._folder, self._settings, self._budget = folder, settings, budget
+    def __init__(self, folder: Path, settings: StoreSettings, budget: Budget, merges: MergeStats) -> None:
+        self._folder, self._settings, self._budget, self._merges = folder, settings, budget, merges
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._error: BaseException | None = None
@@ -362,12 +400,11 @@ class Compactor:
 
     def _run(self) -> None:
         try:
-            flush(self._folder, self._settings, self._budget)
-            while merge_tier(self._folder, self._settings, self._budget):
-                pass
-        except StoreLockedError:
-            # Another process is writing segments.
-            pass
+            # Another process may be writing segments.
+            with self._merges.timing(), suppress(StoreLockedError):
+                flush(self._folder, self._settings, self._budget)
+                while merge_tier(self._folder, self._settings, self._budget):
+                    pass
         except BaseException as error:
             self._error = error
 

@@ -270,6 +270,7 @@ class Store(DocumentStore):
         self._process = os.getpid()
         self._closed = False
         self._compactor: compaction.Compactor | None = None
+        self._merges = compaction.MergeStats()
         self._in_transaction = False
         self._stale = False
         self._on_commit: list[Callable[[], None]] = []
@@ -454,6 +455,11 @@ class Store(DocumentStore):
         """Output folders that an interrupted `nearkin.dedup` left pending, and that opening the store published."""
         return list(self._recovered_outputs)
 
+    @property
+    def merges(self) -> compaction.MergeStats:
+        """Number and time of the merges that this object has run, in the background and by `merge`."""
+        return self._merges
+
     # Adding
 
     def _add(self, new: NewDocuments) -> CheckResult:
@@ -473,8 +479,8 @@ class Store(DocumentStore):
                     hashed, keys, self._settings, self._cache, report, report_conflicts=new.conflicts == "report"
                 )
                 decision, last_tombstone = batch.start(), self._snapshot.last_tombstone
-                # Other writers need not wait while a batch is compared. One document is compared within its transaction:
-                # a second one costs more than the comparison.
+                # Other writers need not wait while a batch is compared. A single document is compared within its
+                # transaction, because another transaction costs more than the comparison.
                 if new.absorb and len(hashed.counts) > 1:
                     with self._reading() as state:
                         last_tombstone = self._snapshot.last_tombstone
@@ -940,7 +946,7 @@ class Store(DocumentStore):
             self._check_open()
             if self._compactor is not None:
                 self._compactor.join()
-        with reporting(progress) as report:
+        with reporting(progress) as report, self._merges.timing():
             last = compaction.merge_all(self._folder, self._settings, self._budget, report)
         # Close the files that the merge has removed.
         with self._reading():
@@ -1219,7 +1225,7 @@ class Store(DocumentStore):
         if pending < self._max_pending:
             return
         if self._compactor is None:
-            self._compactor = compaction.Compactor(self._folder, self._settings, self._budget)
+            self._compactor = compaction.Compactor(self._folder, self._settings, self._budget, self._merges)
         self._compactor.start()
         if pending >= MAX_BACKLOG * self._max_pending:
             self._compactor.join()
