@@ -302,3 +302,48 @@ def test_memory_stays_bounded_under_overload(tmp_path: Path) -> None:
             for thread in threads:
                 thread.join()
     assert {200, 429} == set(statuses)
+
+
+def head_lines(*lines: str) -> bytes:
+    """Return a request without a body."""
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("evil.example", "127.0.0.1"),
+        ("127.0.0.1", "evil.example"),
+        ("evil.example", "evil.example"),
+        (),
+        ("",),
+    ],
+)
+def test_requests_have_one_host(service: Service, hosts: tuple[str, ...]) -> None:
+    """A second Host header, equal or not, is refused, and so is a request of HTTP/1.1 without one (RFC 9112, 3.2)."""
+    lines = head_lines("GET /v1/info HTTP/1.1", *(f"Host: {host}" for host in hosts))
+    (reply,) = send_bytes(service, lines)
+    assert (400, "bad-request") == (reply.status, client_error_slug(reply))
+
+
+def test_old_health_checks_need_no_host(service: Service) -> None:
+    """HTTP/1.0 has no Host header."""
+    (reply,) = send_bytes(service, head_lines("GET /healthz HTTP/1.0"))
+    assert 200 == reply.status
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "UTF-16LE", '"latin1"', "utf-7", "'shift_jis'"])
+@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
+def test_other_charsets_are_refused(service: Service, kind: str, charset: str) -> None:
+    """JSON is UTF-8 (RFC 8259, section 8.1): a charset that says otherwise is refused, even over UTF-8."""
+    for value in (f"{kind}; charset={charset}", f"{kind};x=1;Charset={charset}"):
+        (reply,) = send_bytes(service, request("POST", "/v1/check", {"text": "a"}, type=value))
+        assert (415, "media-type") == (reply.status, client_error_slug(reply))
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf8"', "us-ascii"])
+def test_utf8_may_be_named(service: Service, charset: str) -> None:
+    content = request("POST", "/v1/check", {"text": "a"}, type=f"application/json; charset={charset}")
+    (reply,) = send_bytes(service, content)
+    assert 200 == reply.status

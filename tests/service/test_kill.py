@@ -13,21 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import Service, start
+from document_families import SETTINGS, member
+from forked import ForkedServices
 
 import nearkin as nk
 
 CLIENTS = 4
 DECIDED = ("status", "match", "distance", "similarity")
 NDJSON = "application/x-ndjson"
-
-
-def member(family: int, client: int) -> dict[str, Any]:
-    """Return the document of a family that a client adds; any two of a family match."""
-    choose = random.Random(family)
-    words = [f"{choose.getrandbits(24):x}" for _ in range(40)]
-    words[client] = f"client{client}"
-    return {"id": f"{family}-{client}", "text": " ".join(words), "columns": {"client": client}}
 
 
 @dataclass(frozen=True)
@@ -90,7 +83,7 @@ class Client:
         assert not any("error" in row for row in rows), rows
         return rows
 
-    def run(self, service: Service) -> None:
+    def run(self, service: ForkedServices) -> None:
         """Send requests until all have responses, or the service is gone."""
         connection = service.connect()
         try:
@@ -113,7 +106,7 @@ class Client:
         finally:
             connection.close()
 
-    def ask_again(self, service: Service, count: int) -> list[tuple[Any, Any]]:
+    def ask_again(self, service: ForkedServices, count: int) -> list[tuple[Any, Any]]:
         """Repeat completed requests with their keys, and return pairs of first and second results that differ."""
         connection = service.connect()
         try:
@@ -125,7 +118,7 @@ class Client:
         return [(first, second) for first, second in pairs if first != second]
 
 
-def run_all(clients: list[Client], service: Service) -> list[threading.Thread]:
+def run_all(clients: list[Client], service: ForkedServices) -> list[threading.Thread]:
     """Start a thread per client."""
     threads = [threading.Thread(target=client.run, args=(service,)) for client in clients]
     for thread in threads:
@@ -152,26 +145,24 @@ def check_answers(store: Path, clients: list[Client], families: int) -> None:
 def kill_under_load(path: Path, kills: int, families: int, longest: float) -> None:
     """Kill the service at random times, restart it on the same store, and repeat requests without a response.
 
-    The families outlast the last kill. The radius covers any two members of a family: one word of forty differs, which
-    changes 12 of 128 bits on average.
+    The families outlast the last kill.
     """
     choose = random.Random(kills)
-    nk.Store.create(path, threshold=0.5, radius=40).close()
+    nk.Store.create(path, **SETTINGS).close()
     clients = [Client(number, families) for number in range(CLIENTS)]
     under_load = 0
-    for _ in range(kills):
-        with start(path) as service:
-            service.begin()
+    with ForkedServices(path) as service:
+        for _ in range(kills):
+            service.start()
             threads = run_all(clients, service)
             time.sleep(longest * choose.random())
             under_load += all(client.waiting for client in clients)
             service.kill()
             for thread in threads:
                 thread.join()
-        assert [] == [fault for client in clients for fault in client.faults]
-    assert under_load >= kills - 1
-    with start(path) as service:
-        service.begin()
+            assert [] == [fault for client in clients for fault in client.faults]
+        assert under_load >= kills - 1
+        service.start()
         for thread in run_all(clients, service):
             thread.join()
         assert [] == [fault for client in clients for fault in client.faults]
@@ -185,10 +176,10 @@ def kill_under_load(path: Path, kills: int, families: int, longest: float) -> No
 
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
     """After retries no acknowledged document is lost, and no family has two new documents."""
-    kill_under_load(tmp_path / "pages.store", 3, 600, 0.25)
+    kill_under_load(tmp_path / "pages.store", 10, 100, 0.08)
 
 
 @pytest.mark.slow
-def test_nothing_acknowledged_is_lost_in_a_hundred_kills(tmp_path: Path) -> None:
-    """The same with a hundred kills."""
-    kill_under_load(tmp_path / "pages.store", 100, 12_000, 0.25)
+def test_nothing_acknowledged_is_lost_in_five_hundred_kills(tmp_path: Path) -> None:
+    """The same with five hundred kills."""
+    kill_under_load(tmp_path / "pages.store", 500, 10_000, 0.1)

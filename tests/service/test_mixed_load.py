@@ -1,0 +1,134 @@
+"""All requests at once for a while: no error, the store verifies, and memory does not grow with time."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from document_families import SETTINGS, member
+from live import Service, serving
+
+import nearkin as nk
+
+MEMORY = 64 << 20
+CLIENTS = 6
+SLACK = 64 << 20
+"""Bytes by which memory may differ between two periods: documents wait and segments are merged by turns."""
+
+
+def private_memory(service: Service) -> int:
+    """Return the bytes of memory that are not those of mapped files (Linux)."""
+    lines = Path(f"/proc/{service.pid}/status").read_text("ascii").splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
+
+
+def mix(client: nk.Client, number: int, is_over: Callable[[], bool]) -> int:
+    """Send requests of every kind, and return their number."""
+    choose, count, name = random.Random(number), 0, 0
+    while not is_over():
+        count += 1
+        draw = choose.random()
+        if draw < 0.5:
+            documents = [member(choose.randrange(1 << 40), number) for _ in range(choose.choice([1, 1, 1, 20]))]
+            ids = [f"{number}-{name + position}" for position in range(len(documents))]
+            name += len(documents)
+            result = client.check_and_add([document["text"] for document in documents], ids)
+            assert set(result.status) <= {"new", "near"}
+        elif draw < 0.75:
+            client.check([member(choose.randrange(1 << 40), number)["text"]], k=3)
+        elif draw < 0.95 and name:
+            stored = client.get([f"{number}-{choose.randrange(name)}"], missing_ok=True)
+            assert 1 == len(stored)
+        elif draw < 0.98 and name:
+            client.remove([f"{number}-{choose.randrange(name)}"], missing_ok=True)
+        else:
+            client.stats()
+    return count
+
+
+def run_mixed_load(folder: Path, seconds: float) -> tuple[list[tuple[float, int]], int]:
+    """Run clients, merges and backups; return seconds with bytes of memory, and the number of requests."""
+    path, backups = folder / "pages.store", folder / "backups"
+    nk.Store.create(path, **SETTINGS).close()
+    errors: list[BaseException] = []
+    counts: list[int] = []
+    samples: list[tuple[float, int]] = []
+    with serving(path, "--memory-limit", str(MEMORY), "--backups", str(backups)) as service:
+        begin = time.monotonic()
+
+        def elapsed() -> float:
+            return time.monotonic() - begin
+
+        def work(number: int) -> None:
+            try:
+                with nk.Client(service.url, retries=20) as client:
+                    counts.append(mix(client, number, lambda: elapsed() > seconds or bool(errors)))
+            except BaseException as error:
+                errors.append(error)
+
+        def maintain() -> None:
+            try:
+                with nk.Client(service.url, retries=20) as client:
+                    turn = 0
+                    while elapsed() < seconds and not errors:
+                        time.sleep(min(seconds / 4, 20))
+                        client.merge()
+                        client.backup(f"turn{turn}")
+                        turn += 1
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(CLIENTS)]
+        threads.append(threading.Thread(target=maintain))
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            samples.append((elapsed(), private_memory(service)))
+            time.sleep(min(seconds / 50, 1))
+        for thread in threads:
+            thread.join()
+        assert [] == errors
+        assert [] == [line for line in service.log if line["level"] == "error"]
+    with nk.Store.open(path, "r") as store:
+        store.verify()
+    for copy in backups.iterdir():
+        with nk.Store.open(copy, "r") as store:
+            store.verify()
+    return samples, sum(counts)
+
+
+def plot_memory(samples: list[tuple[float, int]], file: Path) -> None:
+    """Draw memory over time as SVG."""
+    width, height, most = 800, 300, max(size for _, size in samples)
+    end = samples[-1][0]
+    points = " ".join(f"{width * at / end:.1f},{height - height * size / most:.1f}" for at, size in samples)
+    file.write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -20 {width} {height + 40}">'
+        f'<text y="-5">{most / 1e6:.0f} MB</text><text y="{height + 15}">{end:.0f} s</text>'
+        f'<polyline points="{points}" fill="none" stroke="black"/></svg>\n',
+        "utf-8",
+    )
+
+
+def test_mixed_load_without_errors(tmp_path: Path) -> None:
+    """Two seconds of requests of every kind, with merges and backups."""
+    samples, count = run_mixed_load(tmp_path, 2)
+    assert count > CLIENTS
+    plot_memory(samples, tmp_path / "memory.svg")
+    assert (tmp_path / "memory.svg").read_text("utf-8").count("<polyline") == 1
+
+
+@pytest.mark.slow
+def test_memory_stays_level_in_ten_minutes_of_mixed_load(tmp_path: Path) -> None:
+    """The peak of the last third is that of the middle third; `memory.svg` in the folder of the test has the plot."""
+    samples, count = run_mixed_load(tmp_path, 600)
+    plot_memory(samples, tmp_path / "memory.svg")
+    end = samples[-1][0]
+    middle = max(size for at, size in samples if end / 3 <= at < 2 * end / 3)
+    last = max(size for at, size in samples if at >= 2 * end / 3)
+    print(f"{count:,} requests, {middle / 1e6:.0f} MB, then {last / 1e6:.0f} MB: {tmp_path / 'memory.svg'}")
+    assert last < middle + SLACK
