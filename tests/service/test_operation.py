@@ -699,6 +699,12 @@ def test_uvicorn_serves_the_application(tmp_path: Path) -> None:
                     time.sleep(0.05)
             else:
                 pytest.fail(f"uvicorn {uvicorn.__version__} did not answer")
+            # It passes on a target in absolute form, whose host overrides the Host header.
+            with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
+                connection.sendall(
+                    b"GET http://evil.example/v1/info HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+                )
+                assert b"400" == connection.makefile("rb").readline().split()[1]
         finally:
             process.terminate()
             process.wait(SECONDS)

@@ -160,11 +160,11 @@ class AccessControl:
             self._token_file.reload()
 
     def check_target(self, scope: Any) -> None:
-        """Refuse requests that name another host than their Host header, or none or several.
+        """Refuse requests without exactly one Host header, and those whose target is not a path.
 
-        A server must take the host from a target in absolute form (`GET http://host/path`) and ignore the Host header
-        (RFC 9112, section 3.2.2). Only proxies need to accept that form, and no client sends it to a service: it is
-        refused, as are requests of HTTP/1.1 that do not have exactly one Host (section 3.2).
+        A target in absolute form (`GET http://host/path`) names a host that overrides the Host header (RFC 9112,
+        sections 3.2 and 3.2.2). Only proxies need that form, so it is refused. granian passes on only the path of such
+        a target; then the Host header decides, which browsers always send equal to the host of the target.
 
         Raises
         ------
@@ -172,14 +172,12 @@ class AccessControl:
             bad-request.
         """
         hosts = [value for name, value in scope["headers"] if name == b"host"]
-        version = scope.get("http_version", "")
-        authority: str | None = scope.get("nearkin.authority")
-        if len(hosts) > 1 or (version == "1.1" and not any(hosts)):
+        if len(hosts) > 1 or (scope.get("http_version") == "1.1" and not any(hosts)):
             raise bad_request(f"{len(hosts) if any(hosts) else 'no'} Host headers", "send one, the host of the service")
-        if authority is not None and (version[:1] == "1" or hosts != [authority.encode("latin-1")]):
-            raise bad_request(
-                f"the host {authority[:80]!r} in the request target", "send a path, such as /v1/info, and a Host header"
-            )
+        target: bytes = scope.get("raw_path") or scope["path"].encode()
+        if not target.startswith(b"/"):
+            found = f"the request target {target[:80].decode('latin-1')!r}"
+            raise bad_request(found, "send a path, such as /v1/info, and a Host header")
 
     def check_source(self, headers: dict[bytes, bytes]) -> None:
         """Refuse requests to another host name, and those of another website's page.
