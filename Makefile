@@ -167,12 +167,12 @@ docs-check: docs $(VENV)/.chromium
 	.venv-docs/bin/python tools/check_site.py
 
 # Every attack in full: each fault of the file system for every saver, every flipped bit, signals, threads and writers at
-# once for longer; a hundred kills of the service, a million calls of sixteen clients.
+# once for longer; five hundred kills of the service, a million calls of sixteen clients, ten minutes of mixed load.
 faults: setup
 	NEARKIN_EVERY=1 cargo test --quiet -p nearkin-core --test memory
 	$(BIN)/python -m pytest -q tests/faults tests/store/test_damage.py tests/store/test_processes.py \
 		tests/service/test_abuse*.py tests/service/test_kill.py tests/service/test_linearizable.py \
-		tests/service/test_schema.py -m 'slow or not slow'
+		tests/service/test_mixed_load.py tests/service/test_schema.py tests/service/test_writers.py -m 'slow or not slow'
 
 # Coverage-guided fuzzing of whatever reads untrusted bytes, under AddressSanitizer with debug assertions and overflow checks,
 # a minute per target; needs cargo-fuzz (cargo install cargo-fuzz). TARGETS names some. Inputs are files of a temporary folder:

@@ -179,3 +179,22 @@ def test_changes_between_search_and_commit_are_compared(
         assert expected == (answers.status[0], answers.ids[0])
         assert "own" in other
         store.verify()
+
+
+def test_one_document_needs_one_transaction(tmp_path: Path) -> None:
+    """A single document is compared and added in one transaction; a batch is compared before it locks out others."""
+    with nk.Store.create(tmp_path / "s") as store, nk.Store.open(tmp_path / "s") as other:
+        statements: list[str] = []
+        store._log._connection.set_trace_callback(statements.append)
+        assert ["new"] == store.check_and_add(["the first text of a store with two handles"], ["a"]).status
+        assert ["BEGIN IMMEDIATE", "COMMIT"] == [text for text in statements if text.startswith(("BEGIN", "COMMIT"))]
+        # The comparison includes what another handle has added or removed since.
+        assert ["exact"] == other.check_and_add(["the first text of a store with two handles"], ["b"]).status
+        assert ["known"] == store.check_and_add(["the first text of a store with two handles"], ["b"]).status
+        other.remove(["a", "b"])
+        assert ["new"] == store.check_and_add(["the first text of a store with two handles"], ["c"]).status
+        statements.clear()
+        store.check_and_add(["a second text", "and a third one"], ["d", "e"])
+        assert ["BEGIN", "BEGIN IMMEDIATE", "COMMIT"] == [
+            text for text in statements if text.startswith(("BEGIN", "COMMIT"))
+        ]
