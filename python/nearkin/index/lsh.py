@@ -45,7 +45,16 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore, components, deviations_of_recall, instructions
-from nearkin.errors import NotFittedError, bad_parameter, check_choice, check_count, check_regular, damaged
+from nearkin.errors import (
+    InputError,
+    NotFittedError,
+    ParameterError,
+    bad_parameter,
+    check_choice,
+    check_count,
+    check_regular,
+    damaged,
+)
 from nearkin.families.base import Family, deserialize, family_from_description
 from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
 from nearkin.index.base import INT64_MAX, Index, file_stamp
@@ -782,6 +791,32 @@ class LSHIndex(Index[Vectors, float]):
         unique, first = np.unique(np.concatenate(keys), return_index=True)
         left, right = np.divmod(unique, max(len(rows), 1))
         return rows, left, right, np.concatenate(distances)[first]
+
+    def verify(self) -> None:
+        """Read and check the file of an opened index; do nothing for an index in memory.
+
+        Besides checksums, this computes everything again that follows from the vectors: norms, hashes, codes. It takes
+        about as long as adding the vectors.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        CorruptStoreError
+            A checksum or a value in the file is wrong.
+        """
+        core = self._fitted_core()
+        core.verify()
+        # The core computes the codes of estimates from the vectors.
+        file = next(iter(self._stamps()), None)
+        if file is None or self.settings_.rank == "estimate":
+            return
+        for rows, vectors in self._stored_batches():
+            try:
+                hashes = self._hash(hash_input(vectors, self.settings_.max_norm))
+            except (InputError, ParameterError) as error:
+                raise damaged(file, f"its vectors cannot be hashed ({error})") from error
+            core.verify_hashes(rows.astype(np.uint32), hashes)
 
     # -- statistics
 

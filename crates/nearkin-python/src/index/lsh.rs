@@ -266,6 +266,12 @@ impl LshCore {
         self.index.query(py, Index::verify)
     }
 
+    /// Verify that buckets or codes of rows are those of their hashes.
+    fn verify_hashes(&self, py: Python<'_>, rows: Slice<u32>, hashes: HashArray<'_>) -> PyResult<()> {
+        let hashes = hashes.view();
+        self.index.query(py, |index| index.verify_hashes(&rows, hashes))
+    }
+
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.index.len(py)
     }

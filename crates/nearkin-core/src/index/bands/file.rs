@@ -128,21 +128,32 @@ impl<V: Value + Plain> Index<V> {
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
-        let mut runs = true;
+        let mut sound = self.rows.is_sound() && self.chains_are_sound()?;
+        // A signature without features is no item: it would match itself.
+        sound &= self.items.chunks_exact(self.num_perm).all(|item| item.iter().any(|value| *value != V::NONE));
         for run in &self.runs {
-            runs &= run.is_sound(&self.items, self.num_perm, self.bands, self.num_rows)?;
+            sound = sound && run.is_sound(&self.items, self.num_perm, self.bands, self.num_rows)?;
         }
-        let items = self.last.len();
-        let rows = self
-            .of
-            .iter()
-            .zip(&*self.before)
-            .enumerate()
-            .all(|(row, (&item, &before))| before as usize <= row && (item == NO_ITEM || (item as usize) < items));
-        if runs && rows && self.last.iter().all(|&row| (row as usize) < self.rows.total()) {
+        if sound {
             return Ok(());
         }
         Err(segment.corrupt("its rows, items and bands do not hold together"))
+    }
+
+    /// Return true if each item has a row, and is followed from its last row through all of its rows.
+    fn chains_are_sound(&self) -> Result<bool> {
+        let mut last = alloc::try_filled(NO_ITEM, self.last.len())?;
+        for (row, (&item, &before)) in (0..).zip(self.of.iter().zip(&*self.before)) {
+            if item == NO_ITEM {
+                continue;
+            }
+            let Some(last) = last.get_mut(item as usize) else { return Ok(false) };
+            if before != if *last == NO_ITEM { row } else { *last } {
+                return Ok(false);
+            }
+            *last = row;
+        }
+        Ok(*last == *self.last && !last.contains(&NO_ITEM))
     }
 
     /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).

@@ -150,7 +150,8 @@ impl BandRun {
         &self.items[band * self.len + from + first..][..count]
     }
 
-    /// Return true if keys ascend, lead to the values that they are of, and the directory leads to them.
+    /// Return true if each band holds every item once, ascending by key and item; keys are those of the values; and the
+    /// directory leads to them.
     ///
     /// # Errors
     /// Memory runs out to find out.
@@ -165,7 +166,8 @@ impl BandRun {
         for band in 0..bands {
             let keys = self.keys(band);
             let items = &self.items[band * self.len..][..self.len];
-            let sound = keys.is_sorted()
+            // Entries that ascend are distinct, and each item has one key.
+            let sound = keys.iter().zip(items).is_sorted_by(|a, b| a < b)
                 && directory(keys)? == self.starts[band * starts..][..starts]
                 && keys.iter().zip(items).all(|(&expected, &item)| {
                     let at = item as usize * num_perm + band * rows;

@@ -147,8 +147,13 @@ impl Index {
             part.ok_or_else(|| segment.corrupt("a part of a digest has a run, or more than 64 characters"))
         };
         let mut digests = alloc::try_with_capacity(sizes.len())?;
-        for (&block_size, lengths) in sizes.iter().zip(lengths.as_chunks::<2>().0) {
-            digests.push(Digest { block_size, part1: part(lengths[0])?, part2: part(lengths[1])? });
+        for (row, (&block_size, lengths)) in (0..).zip(sizes.iter().zip(lengths.as_chunks::<2>().0)) {
+            let digest = Digest { block_size, part1: part(lengths[0])?, part2: part(lengths[1])? };
+            let parse = if lenient == 1 { Digest::parse_lenient } else { Digest::parse };
+            if rows.is_alive(row) && parse(&digest.to_text()).ok() != Some(digest) {
+                return Err(segment.corrupt(format!("the digest of row {row} is invalid")));
+            }
+            digests.push(digest);
         }
         if !rest.is_empty() {
             return Err(segment.corrupt("its digests have more characters than they say"));
@@ -158,12 +163,14 @@ impl Index {
         Ok((index, Metadata { lenient: lenient == 1, recipe: Some(recipe) }))
     }
 
-    /// Verify the checksums of the file that the index was opened from.
+    /// Verify the checksums and the ids of the file that the index was opened from; opening has checked the digests.
     ///
     /// # Errors
-    /// A checksum does not match. An index that was not opened from a segment is valid.
+    /// The first inconsistency. An index that was not opened from a segment is valid.
     pub fn verify(&self) -> Result<()> {
-        self.segment.as_ref().map_or(Ok(()), Segment::verify)
+        let Some(segment) = &self.segment else { return Ok(()) };
+        segment.verify()?;
+        if self.rows.is_sound() { Ok(()) } else { Err(segment.corrupt("two of its digests have the same id")) }
     }
 
     /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).

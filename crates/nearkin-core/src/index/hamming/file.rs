@@ -13,6 +13,7 @@ use super::search::BATCH;
 use super::{Index, Method};
 use crate::Result;
 use crate::alloc;
+use crate::cpu::popcount::check_fingerprints;
 use crate::index::rows::Rows;
 use crate::segment::numbers::Reader;
 use crate::segment::{Segment, Writer};
@@ -118,15 +119,16 @@ impl Index {
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
-        for run in &self.runs {
-            let sound = run.is_sound(self.words, self.rows.total())
-                && run.copies_are_in_order(|a, b| self.rows.compare(a, b))
-                && run.layout.as_ref().is_none_or(|layout| layout.is_sound(self.words, &run.fps));
-            if !sound {
-                return Err(segment.corrupt("its runs and tables do not hold together"));
-            }
-        }
-        Ok(())
+        let rows = self.runs.iter().flat_map(|run| run.rows.iter()).chain(&self.tail_rows).copied();
+        let sound = self.rows.is_sound()
+            && self.rows.are_each_once(rows)?
+            && self.runs.iter().all(|run| {
+                run.is_sound(self.words)
+                    && check_fingerprints(&run.fps, self.bits).is_ok()
+                    && run.copies_are_in_order(|a, b| self.rows.compare(a, b))
+                    && run.layout.as_ref().is_none_or(|layout| layout.is_sound(self.bits, &run.fps))
+            });
+        if sound { Ok(()) } else { Err(segment.corrupt("its ids, runs and tables do not hold together")) }
     }
 
     /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).

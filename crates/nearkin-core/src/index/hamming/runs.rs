@@ -193,11 +193,11 @@ impl SortedRun {
         &self.starts
     }
 
-    /// Return true if fingerprints ascend, every slot has rows, and every row is one of `total`.
-    pub(crate) fn is_sound(&self, words: usize, total: usize) -> bool {
+    /// Return true if fingerprints ascend and every slot has rows.
+    pub(crate) fn is_sound(&self, words: usize) -> bool {
         let fps = (1..self.len()).all(|slot| numeric(self.fp(words, slot - 1), self.fp(words, slot)).is_lt());
         let starts = self.starts.first().is_none_or(|&first| first == 0) && self.starts.windows(2).all(|w| w[0] < w[1]);
-        fps && starts && self.rows.iter().all(|&row| (row as usize) < total)
+        fps && starts
     }
 
     /// Append rows of `fp`, which is at or above the last fingerprint; there is capacity for both.

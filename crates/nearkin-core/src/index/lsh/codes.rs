@@ -141,6 +141,12 @@ impl Codes {
         self.rows = total;
     }
 
+    /// Return true if the code of a row is `code`.
+    pub(crate) fn is_code_of(&self, row: u32, code: &[u64]) -> bool {
+        let (block, lane) = (row as usize / BLOCK, row as usize % BLOCK);
+        (0..self.words).all(|word| self.values.get((block * self.words + word) * BLOCK + lane) == code.get(word))
+    }
+
     /// Return for each query the `k` nearest rows that are `alive`, in no order; fewer if there are fewer.
     ///
     /// # Errors

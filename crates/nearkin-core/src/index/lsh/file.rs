@@ -8,12 +8,13 @@ use std::path::Path;
 use super::buckets::BucketRun;
 use super::codes::Codes;
 use super::kernels::{Dense, Element};
+use super::keys::mix;
 use super::rabitq::RaBitQIndex;
 use super::vectors::{KINDS, Sparse, match_store};
-use super::{Filter, HashKind, Index, Metric, TableLayout, VectorStore};
+use super::{Filter, HashKind, Hashes, Index, Metric, TableLayout, VectorStore};
 use crate::alloc;
 use crate::index::rows::Rows;
-use crate::segment::{Column, Segment, Writer};
+use crate::segment::{Segment, Writer};
 use crate::{Error, Result};
 
 /// The kind of a segment that holds an LSH index.
@@ -141,15 +142,58 @@ impl Index {
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
-        let sound = match &self.filter {
-            Filter::Buckets { runs, .. } => runs.iter().all(|run| run.is_sound(self.rows.total())),
-            Filter::Codes(_) => true,
-            Filter::RaBitQ(rabitq) => rabitq.is_sound(self.rows.total())?,
-        };
-        if sound && self.store.is_sound() {
+        let sound = self.rows.is_sound()
+            && self.store.is_sound(self.metric)?
+            && match &self.filter {
+                Filter::Buckets { layout, runs } => {
+                    let mut sound = runs.iter().all(BucketRun::is_sound);
+                    for table in 0..layout.tables() {
+                        let rows = runs.iter().flat_map(|run| run.table_rows(table)).copied();
+                        sound = sound && self.rows.are_each_once(rows)?;
+                    }
+                    sound
+                }
+                Filter::Codes(_) => true,
+                Filter::RaBitQ(rabitq) => {
+                    self.rows.are_each_once(rabitq.rows())? && rabitq.is_sound(self.store.view())?
+                }
+            };
+        if sound {
             return Ok(());
         }
         Err(segment.corrupt("its tables or vectors do not hold together"))
+    }
+
+    /// Verify that buckets or codes of live `rows` are those of their hashes, which the caller computes from the vectors;
+    /// nothing if the index was not opened from a file.
+    ///
+    /// # Errors
+    /// Hashes that this index does not use, or others than those in the file.
+    pub fn verify_hashes(&self, rows: &[u32], hashes: Hashes<'_>) -> Result<()> {
+        let Some(segment) = &self.segment else { return Ok(()) };
+        let equal = self.count(hashes).is_ok_and(|count| count == rows.len())
+            && match (&self.filter, hashes) {
+                (Filter::Buckets { layout, runs }, _) => {
+                    let (mut probes, mut spans) = (Vec::new(), Vec::new());
+                    rows.iter().enumerate().all(|(number, &row)| {
+                        let key = |table| (table as u32, mix(layout.key(hashes, number, table)));
+                        probes.clear();
+                        probes.extend((0..layout.tables()).map(key));
+                        let mut buckets = 0;
+                        for run in runs {
+                            run.look_up(&probes, &mut spans, |rows| {
+                                buckets += usize::from(rows.binary_search(&row).is_ok());
+                            });
+                        }
+                        buckets == layout.tables()
+                    })
+                }
+                (Filter::Codes(codes), Hashes::Bits(words)) => {
+                    rows.iter().zip(words.chunks_exact(codes.words)).all(|(&row, code)| codes.is_code_of(row, code))
+                }
+                _ => false,
+            };
+        if equal { Ok(()) } else { Err(segment.corrupt("its tables or codes are not those of its vectors")) }
     }
 
     /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).
@@ -250,17 +294,15 @@ impl<T: Element> Dense<T> {
 }
 
 impl VectorStore {
-    /// Return true if sparse rows are in order; dense ones always are.
-    fn is_sound(&self) -> bool {
-        let Self::Sparse(sparse) = self else { return true };
-        let ends: &Column<u64> = &sparse.ends;
-        ends.first() == Some(&0)
-            && ends.last() == Some(&(sparse.columns.len() as u64))
-            && ends.windows(2).all(|pair| {
-                pair[0] <= pair[1]
-                    && pair[1] as usize <= sparse.columns.len()
-                    && sparse.columns[pair[0] as usize..pair[1] as usize].windows(2).all(|pair| pair[0] < pair[1])
-            })
-            && sparse.columns.iter().all(|&column| (column as usize) < sparse.dim)
+    /// Return true if the vectors could have been added, and their norms are theirs.
+    ///
+    /// # Errors
+    /// The call is cancelled, or memory runs out.
+    fn is_sound(&self, metric: Metric) -> Result<bool> {
+        match self.check(metric, self.view()) {
+            Err(error @ (Error::Cancelled | Error::Memory { .. })) => Err(error),
+            Err(_) => Ok(false),
+            Ok(_) => Ok(match_store!(self, dense => dense.norms_are_sound(), sparse => sparse.norms_are_sound())),
+        }
     }
 }

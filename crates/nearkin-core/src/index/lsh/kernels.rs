@@ -78,6 +78,11 @@ impl<T: Element> Dense<T> {
         Ok(())
     }
 
+    /// Return true if the norms are those of the rows.
+    pub(super) fn norms_are_sound(&self) -> bool {
+        self.norms.iter().enumerate().all(|(row, norm)| *norm == T::norm(self.row(&self.values, row)))
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.values.bytes() + self.norms.bytes()
     }
@@ -128,7 +133,7 @@ pub(super) trait Real:
 /// A coordinate as an index stores it.
 pub trait Element: Plain + Send + Sync {
     /// Stored per row for the cosine: the norm, or its square where that is an integer.
-    type Norm: Plain + Send + Sync;
+    type Norm: Plain + PartialEq + Send + Sync;
     /// Return the norm of a row, or its square.
     fn norm(row: &[Self]) -> Self::Norm;
     /// Return true if a row of this norm has an angle: the norm is neither zero nor infinite.

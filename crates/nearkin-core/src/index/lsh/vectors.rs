@@ -182,6 +182,11 @@ impl Sparse {
         Ok(())
     }
 
+    /// Return true if the norms are those of the rows.
+    pub(super) fn norms_are_sound(&self) -> bool {
+        self.norms.iter().enumerate().all(|(row, &norm)| norm == norm_of(self.row(row).1))
+    }
+
     /// Return the query as a dense array, if that pays for this many rows and there is memory.
     fn scattered(&self, query: SparseRow<'_>, rows: usize) -> Option<Vec<f64>> {
         let mean_row = self.columns.len() / (self.ends.len() - 1).max(1);
@@ -474,7 +479,8 @@ impl VectorStore {
         self.view().kind()
     }
 
-    fn view(&self) -> Vectors<'_> {
+    /// Borrow all vectors.
+    pub(super) fn view(&self) -> Vectors<'_> {
         match self {
             Self::F32(dense) => Vectors::F32(&dense.values),
             Self::F64(dense) => Vectors::F64(&dense.values),

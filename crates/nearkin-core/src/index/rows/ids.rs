@@ -373,6 +373,19 @@ impl Ids {
         Ok(Some(Self::Names { bytes, ends, lookup }))
     }
 
+    /// Return true if each of the rows that are `alive` has an id of its own, and integers without a table ascend.
+    pub(super) fn is_sound(&self, rows: usize, alive: impl Fn(u32) -> bool) -> bool {
+        let mut live = (0..rows as u32).filter(|&row| alive(row));
+        match self {
+            Self::Rows => true,
+            Self::Ints { values, lookup: None } => values.is_sorted_by(|a, b| a < b),
+            Self::Ints { values, lookup: Some(_) } => {
+                live.all(|row| self.row_of_int(values[row as usize], rows) == Some(row))
+            }
+            Self::Names { .. } => live.all(|row| self.string(row).and_then(|id| self.row_of_name(id)) == Some(row)),
+        }
+    }
+
     /// Build the table of these ids once the rows `removed` are forgotten and `new` are appended; None if there is no
     /// table, or if it is changed in place. Copies mapped ids that will be changed.
     ///

@@ -25,6 +25,8 @@ use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
 use crate::segment::{Segment, Writer};
 
+/// Rows that are checked between two cancellation points.
+const CHECKED: usize = 1 << 20;
 const DEAD: u32 = 2;
 const INTS: u32 = 3;
 const NAMES: u32 = 4;
@@ -258,6 +260,33 @@ impl Rows {
         self.num_dead += rows.len();
     }
 
+    /// Return true if no two live rows have the same id, and ids that are said to grow do.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.ids.is_sound(self.total, |row| self.is_alive(row))
+    }
+
+    /// Return true if `rows` holds every live row and no row twice.
+    ///
+    /// # Errors
+    /// The call is cancelled, or memory runs out.
+    pub(crate) fn are_each_once(&self, rows: impl Iterator<Item = u32>) -> Result<bool> {
+        let cancel = CancelToken::current();
+        let mut seen = alloc::try_zeroed::<u64>(self.total.div_ceil(64))?;
+        let mut num_live = 0;
+        for (position, row) in rows.enumerate() {
+            if position.is_multiple_of(CHECKED) {
+                cancel.check()?;
+            }
+            let (word, bit) = (row as usize / 64, 1 << (row % 64));
+            if row as usize >= self.total || seen[word] & bit != 0 {
+                return Ok(false);
+            }
+            seen[word] |= bit;
+            num_live += usize::from(self.is_alive(row));
+        }
+        Ok(num_live == self.len())
+    }
+
     /// Return the description of the rows in a file: rows ever added, kind of ids, 1 if integers only grow.
     pub(crate) fn about(&self) -> [u64; 3] {
         let kind = match &self.ids {
@@ -294,6 +323,9 @@ impl Rows {
         if total >= u64::from(u32::MAX) || kind > 2 || growing > 1 {
             return Err(segment.corrupt("what it says of its rows is out of range"));
         }
+        if segment.has(INTS, 0) != (kind == 1) || segment.has(NAMES, 0) != (kind == 2) {
+            return Err(segment.corrupt("its ids are not of the kind that it says"));
+        }
         segment.verify_one(DEAD, 0)?;
         let total = total as usize;
         let dead = alloc::try_copy(&segment.column::<u64>(DEAD, 0)?)?;
@@ -325,5 +357,30 @@ impl Rows {
             }
         };
         Ok(Self { ids, total, dead, num_dead })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_rows_occur_once_and_dead_ones_at_most_once() {
+        let mut rows = Rows::default();
+        let batch = rows.prepare(NewIds::Ints(&[9, 4, 7]), 3, "values", Existing::Error).expect("new ids");
+        rows.commit(batch);
+        rows.remove(Keys::Ints(&[4]), false).expect("an id of it");
+        for (listed, expected) in [
+            (&[0, 2][..], true),
+            (&[2, 1, 0], true),
+            (&[0], false),
+            (&[0, 1], false),
+            (&[0, 2, 2], false),
+            (&[0, 1, 1, 2], false),
+            (&[0, 2, 3], false),
+        ] {
+            assert_eq!(expected, rows.are_each_once(listed.iter().copied()).expect("memory"), "{listed:?}");
+        }
+        assert!(rows.is_sound());
     }
 }

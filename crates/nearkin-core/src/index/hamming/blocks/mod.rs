@@ -54,7 +54,7 @@ mod table;
 use super::scan::tile::Sink;
 use crate::Result;
 use crate::cancel::CancelToken;
-use crate::cpu::popcount::Kernel;
+use crate::cpu::popcount::{Kernel, words_of};
 use crate::segment::numbers::Reader;
 use crate::segment::{Segment, Writer};
 use probe::ProbeJob;
@@ -191,8 +191,10 @@ impl Layout {
         Ok(Some(Self { spec, tables }))
     }
 
-    /// Return true if every table holds every slot of a run in the bucket of its key.
-    pub(crate) fn is_sound(&self, words: usize, fps: &[u64]) -> bool {
+    /// Return true if the keys find every distance, and every table holds every slot of a run once, in the bucket of
+    /// its key.
+    pub(crate) fn is_sound(&self, bits: usize, fps: &[u64]) -> bool {
+        let words = words_of(bits);
         let slots = fps.len() / words;
         let sketch = self.spec.sketch;
         let bounds = |table: &Table| {
@@ -200,25 +202,30 @@ impl Layout {
                 && table.starts.last() == Some(&(slots as u32))
                 && table.starts.windows(2).all(|pair| pair[0] <= pair[1])
         };
+        let slot_of = |table: &Table, entry: usize| match table.slots.get(entry) {
+            Some(&slot) => slot as usize,
+            None if table.own => entry,
+            None => self.locate(words, fps, &table.fps[entry * words..(entry + 1) * words]) as usize,
+        };
         let entry_is_sound = |table: &Table, bucket: usize, entry: usize| {
-            let slot = match table.slots.get(entry) {
-                Some(&slot) => slot as usize,
-                None if table.own => entry,
-                None => self.locate(words, fps, &table.fps[entry * words..(entry + 1) * words]) as usize,
-            };
+            let slot = slot_of(table, entry);
             fps.get(slot * words..(slot + 1) * words).is_some_and(|fp| {
                 let words = || (0..sketch).map(|word| sketch_word(&table.key, fp, sketch, word));
                 table.key.of(fp) as usize == bucket
                     && (table.own || words().eq(table.fps[entry * sketch..(entry + 1) * sketch].iter().copied()))
             })
         };
-        // The run's own table first, because the others are compared with it.
-        self.tables.iter().rev().all(|table| {
-            bounds(table)
-                && table.starts.windows(2).enumerate().all(|(bucket, range)| {
-                    (range[0] as usize..range[1] as usize).all(|entry| entry_is_sound(table, bucket, entry))
-                })
-        })
+        // A bucket holds its slots in ascending order, so none twice. The run's own table comes first, because the
+        // others are compared with it.
+        self.spec.is_complete(bits)
+            && self.tables.iter().rev().all(|table| {
+                bounds(table)
+                    && table.starts.windows(2).enumerate().all(|(bucket, range)| {
+                        let entries = range[0] as usize..range[1] as usize;
+                        entries.clone().all(|entry| entry_is_sound(table, bucket, entry))
+                            && entries.map(|entry| slot_of(table, entry)).is_sorted_by(|a, b| a < b)
+                    })
+            })
     }
 
     /// Return the slot of a fingerprint in the run, by a binary search in its bucket.

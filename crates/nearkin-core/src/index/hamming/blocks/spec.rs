@@ -218,6 +218,29 @@ impl Spec {
         self.combined.is_some()
     }
 
+    /// Return true if fingerprints of `bits` bits within the radius of a plan meet in a table: no two keys of disjoint
+    /// blocks share a bit, and those of combinations read the bits of their blocks only.
+    pub(super) fn is_complete(&self, bits: usize) -> bool {
+        let bits_of = |key: &Key| {
+            let pieces = key.pieces;
+            pieces.into_iter().take(key.count).flat_map(|piece| piece.start..piece.start + piece.len)
+        };
+        let Some(radius) = self.combined else {
+            let mut seen = vec![false; bits];
+            return self.keys.iter().flat_map(bits_of).all(|bit| !std::mem::replace(&mut seen[bit as usize], true));
+        };
+        (1..=MAX_PIECES).any(|chosen| {
+            let blocks = radius as usize + chosen;
+            let block_of = |bit: u32| (0..blocks).find(|block| (bit as usize) < (block + 1) * bits / blocks);
+            blocks <= bits
+                && binomial(blocks, chosen) == self.keys.len()
+                && self.keys.len() <= MAX_COMBINED
+                && choices(blocks, chosen).iter().zip(&self.keys).all(|(choice, key)| {
+                    bits_of(key).all(|bit| block_of(bit).is_some_and(|block| choice >> block & 1 == 1))
+                })
+        })
+    }
+
     /// Append the numbers by which a file describes the tables.
     pub(crate) fn describe(&self, about: &mut Vec<u64>) {
         about.push(self.keys.len() as u64);

@@ -1,11 +1,16 @@
 //! RaBitQ codes as sections of an index file; `docs/format-lsh.md` documents each section.
 
+use rayon::prelude::*;
+
 use super::centroids::Centroids;
 use super::ivf::{Ivf, NONE, max_blocks, no_appended_rows};
 use super::kernels::BLOCK;
 use super::quantizer::{CodeTable, VectorTransform};
 use super::{Layout, RaBitQIndex, RotationSeed};
+use crate::cancel::CancelToken;
+use crate::cpu::features::Instructions;
 use crate::index::lsh::kernels::Metric;
+use crate::index::lsh::vectors::Vectors;
 use crate::segment::{Column, Segment, Writer};
 use crate::vectors::hadamard::size_of_rotation;
 use crate::vectors::rotation::Rotation;
@@ -140,25 +145,66 @@ impl RaBitQIndex {
         Ok(Self { seed, transform, layout, scratch_pool: std::sync::Mutex::default() })
     }
 
-    /// True if corrections are valid, and each position has a row that no other has.
-    pub(in super::super) fn is_sound(&self, total: usize) -> Result<bool> {
-        Ok(match &self.layout {
-            Layout::Flat(codes) => codes.is_sound(),
-            Layout::Ivf(ivf) => {
-                let mut seen = alloc::try_zeroed::<u64>(total.div_ceil(64))?;
-                let mut count = 0;
-                let each = ivf.rows.iter().zip(ivf.codes.offsets.iter()).all(|(&row, offset)| {
-                    if row == NONE {
-                        return *offset == f32::INFINITY;
-                    }
-                    let Some(word) = seen.get_mut(row as usize / 64) else { return false };
-                    let first = (row as usize) < total && *word >> (row % 64) & 1 == 0;
-                    *word |= 1 << (row % 64);
-                    count += 1;
-                    first && offset.is_finite()
-                });
-                each && count == ivf.num_rows && ivf.codes.is_sound() && ivf.rows.len().is_multiple_of(BLOCK)
+    /// Iterate over the rows that have codes.
+    pub(in super::super) fn rows(&self) -> impl Iterator<Item = u32> {
+        let (flat, ivf) = match &self.layout {
+            Layout::Flat(codes) => (0..codes.used as u32, None),
+            Layout::Ivf(ivf) => (0..0, Some(ivf)),
+        };
+        let appended = ivf.into_iter().flat_map(|ivf| ivf.appended.iter().flat_map(|appended| &appended.rows));
+        let rows = ivf.into_iter().flat_map(|ivf| ivf.rows.iter()).chain(appended);
+        flat.chain(rows.copied().filter(|&row| row != NONE))
+    }
+
+    /// True if each code of the file is that of its vector, and positions without a row are never found.
+    ///
+    /// # Errors
+    /// The call is cancelled, or memory runs out.
+    pub(in super::super) fn is_sound(&self, vectors: Vectors<'_>) -> Result<bool> {
+        let (codes, num_rows) = match &self.layout {
+            Layout::Flat(codes) => (codes, codes.used),
+            Layout::Ivf(ivf) => (&ivf.codes, ivf.num_rows),
+        };
+        let row_at = |position: usize| match &self.layout {
+            Layout::Flat(codes) => {
+                if position < codes.used {
+                    position as u32
+                } else {
+                    NONE
+                }
             }
-        })
+            Layout::Ivf(ivf) => ivf.rows[position],
+        };
+        let (instructions, cancel) = (Instructions::best(), &CancelToken::current());
+        let counts = alloc::try_map_parallel((0..codes.blocks()).into_par_iter().map(|block| {
+            cancel.check()?;
+            let partition = match &self.layout {
+                Layout::Flat(_) => 0,
+                Layout::Ivf(ivf) => ivf.starts.partition_point(|&start| start as usize <= block) as u32 - 1,
+            };
+            let (mut point, mut signs) = (Vec::new(), alloc::try_zeroed::<u64>(self.size() / 64)?);
+            let mut stored = alloc::try_zeroed::<u64>(self.size() / 64)?;
+            let mut count = 0;
+            for position in block * BLOCK..(block + 1) * BLOCK {
+                let correction = codes.get(position, &mut stored);
+                let row = row_at(position);
+                if row == NONE {
+                    if correction.offset != f32::INFINITY || !correction.factor.is_finite() {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                let Ok(transformed) = self.transform.apply(instructions, vectors, row as usize, &mut point) else {
+                    return Ok(None);
+                };
+                let expected = self.encode_in(partition, transformed, &mut point, instructions, &mut signs);
+                if stored != signs || correction != expected {
+                    return Ok(None);
+                }
+                count += 1;
+            }
+            Ok(Some(count))
+        }))?;
+        Ok(counts.into_iter().sum::<Option<usize>>() == Some(num_rows))
     }
 }

@@ -54,7 +54,7 @@ use centroids::Centroids;
 pub(super) use estimate::EstimateParams;
 use ivf::{BatchScratch, Ivf, LARGE};
 use kernels::{BLOCK, Kernel};
-use quantizer::{CodeTable, EncodedRows, Transformed, VectorTransform, encode_flat};
+use quantizer::{CodeTable, Correction, EncodedRows, Transformed, VectorTransform, encode_flat};
 pub(super) use rerank::QueryContext;
 use rerank::{FIRST_ROUND, Probe, Rerank, Scratch, num_first_ranked};
 
@@ -222,16 +222,16 @@ impl RaBitQIndex {
             let mut scratch = Scratch::default();
             for (row, signs) in rows.zip(encoded.signs.chunks_exact_mut(words)) {
                 let transformed = self.transform.apply(instructions, vectors, row, &mut scratch.point)?;
-                encoded.corrections.push(match &self.layout {
-                    Layout::Flat(_) => {
-                        encode_flat(self.transform.metric, transformed, &scratch.point, instructions, signs)
-                    }
+                let partition = match &self.layout {
+                    Layout::Flat(_) => 0,
                     Layout::Ivf(ivf) => {
                         let partition = ivf.centroids.nearest(transformed.square, &mut scratch)?;
                         encoded.partitions.push(partition);
-                        ivf.encode(&self.transform, partition, transformed, &mut scratch.point, instructions, signs)
+                        partition
                     }
-                });
+                };
+                let point = &mut scratch.point;
+                encoded.corrections.push(self.encode_in(partition, transformed, point, instructions, signs));
             }
             Ok(encoded)
         }))?;
@@ -247,6 +247,21 @@ impl RaBitQIndex {
             all.partitions.extend(part.partitions);
         }
         Ok(all)
+    }
+
+    /// Encode a rotated residual in a partition, 0 for a flat index; it becomes the residual from the centroid.
+    fn encode_in(
+        &self,
+        partition: u32,
+        transformed: Transformed,
+        point: &mut [f32],
+        instructions: Instructions,
+        signs: &mut [u64],
+    ) -> Correction {
+        match &self.layout {
+            Layout::Flat(_) => encode_flat(self.transform.metric, transformed, point, instructions, signs),
+            Layout::Ivf(ivf) => ivf.encode(&self.transform, partition, transformed, point, instructions, signs),
+        }
     }
 
     /// Answer all queries of a batch.
