@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: faults notices sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: audit faults notices sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -89,6 +89,15 @@ lint-workflows: $(VENV)/.tools
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	if command -v actionlint >/dev/null; then actionlint; fi
 
+# Licences, sources and known vulnerabilities of dependencies: crates by cargo-deny (cargo install cargo-deny), which reads
+# deny.toml, and packages of the environment by pip-audit (pip install pip-audit). Both ask the network for advisories, so
+# this is no part of `check`.
+audit: setup
+	@if command -v cargo-deny >/dev/null; then cargo deny --all-features check; \
+	else echo "audit: cargo-deny is not installed (cargo install cargo-deny); crates were NOT checked"; fi
+	@if command -v pip-audit >/dev/null; then pip-audit --strict --skip-editable --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
+	else echo "audit: pip-audit is not installed (pip install pip-audit); packages were NOT checked"; fi
+
 # The source archive, in dist.
 sdist: $(VENV)/.tools
 	$(BIN)/python tools/make_notices.py --check
@@ -170,7 +179,7 @@ docs-check: docs $(VENV)/.chromium
 # once for longer; five hundred kills of the service, a million calls of sixteen clients, ten minutes of mixed load.
 faults: setup
 	NEARKIN_EVERY=1 cargo test --quiet -p nearkin-core --test memory
-	$(BIN)/python -m pytest -q tests/faults tests/store/test_damage.py tests/store/test_processes.py \
+	$(BIN)/python -m pytest -q tests/faults tests/index/test_verify.py tests/store/test_damage.py tests/store/test_processes.py \
 		tests/service/test_abuse*.py tests/service/test_kill.py tests/service/test_linearizable.py \
 		tests/service/test_mixed_load.py tests/service/test_schema.py tests/service/test_writers.py -m 'slow or not slow'
 

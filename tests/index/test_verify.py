@@ -1,4 +1,4 @@
-"""Files whose sections were altered and whose checksums were computed again: `verify` refuses them, or answers are right.
+"""Files with altered sections and recomputed checksums: `verify` refuses them, or their answers are right.
 
 Checksums protect against damage and not against a faulty or hostile writer. `verify` reads everything and promises that
 the redundant parts of a file (tables, directories, codes, norms) follow from its data (ids and values). So whatever it
@@ -11,6 +11,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def ids_of(sections: Sections, total: int) -> list[Id]:
         return [int(i) for i in sections[3, 0]]
     if (5, 0) in sections:
         text, ends = sections[4, 0].tobytes(), [0, *sections[5, 0].tolist()]
-        return [text[a:b].decode() for a, b in zip(ends, ends[1:], strict=False)]
+        return [text[a:b].decode() for a, b in pairwise(ends)]
     return list(range(total))
 
 
@@ -308,8 +309,8 @@ def vector_files() -> Iterator[File]:
     for ids in (integers, STRINGS):
         yield vectors("float32", "buckets", ids, family=f.PStable(width=12.0, seed=1), num_tables=3, hashes_per_table=2)
     yield vectors(
-        "float32", "bits", integers, family=f.Hyperplane(12, seed=1), num_tables=3, hashes_per_table=4, filter="buckets",
-        metric="cosine",
+        "float32", "bits", integers, family=f.Hyperplane(12, seed=1), num_tables=3, hashes_per_table=4,
+        filter="buckets", metric="cosine",
     )  # fmt: skip
     yield vectors("float64", "codes", integers, family=f.Hyperplane(70, seed=1), metric="cosine", **codes)
     for metric in ("l2", "cosine"):

@@ -18,7 +18,7 @@ always written:
 The JSON form contains every slot of the family and the version of each part. `fold`, `numbers` and `min_n` are omitted
 at their defaults. A user's dictionary and a fitted IDF table appear as digests and are passed separately. The digest of
 a recipe is the first 16 hexadecimal digits of the SHA-256 of the JSON form with sorted keys and without white space.
-Values of different recipes cannot be compared (`MismatchError`).
+Only values of equal recipes can be compared. Index files and stores contain their recipe and refuse another one.
 
 Guarantee: a recipe of this version always returns the same bits, on every platform and from every entry point. The
 exception are unassigned code points, to which a later version of Unicode may assign a meaning.
