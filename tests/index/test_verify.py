@@ -301,8 +301,8 @@ def vectors(dtype: str, filtered: str, ids: list[Id], **params: Any) -> File:
 
 def vector_files() -> Iterator[File]:
     """Yield files of vectors of every filter, and of every type."""
-    f = nk.families
-    integers = [(7 * i) % 41 for i in range(40)]
+    f: Any = nk.families
+    integers: list[Id] = [(7 * i) % 41 for i in range(40)]
     codes: Any = {"filter": "codes", "num_candidates": 10}
     estimate: Any = {"rank": "estimate", "recall": 0.999999}
     partitions: Any = {**estimate, "filter": "partitions", "num_partitions": 4, "num_probes": 4}
