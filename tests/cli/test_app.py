@@ -53,6 +53,7 @@ COMMANDS = {
     "store merge": "nearkin store merge pages.store",
     "store backup": "nearkin store backup pages.store",
     "store export": "nearkin store export pages.store",
+    "store expire": "nearkin store expire pages.store --column published",
     "evaluate": "nearkin evaluate clean",
     "tune": "nearkin tune corpus.jsonl",
     "ssdeep hash": "nearkin ssdeep hash --recursive",

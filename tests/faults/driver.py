@@ -248,6 +248,11 @@ def _store_remove(path: Path) -> None:
         store.remove(["d0", "d35"], missing_ok=True)
 
 
+def _store_expire(path: Path) -> None:
+    with nk.Store.open(path / "store") as store:
+        store.expire(before="2100-01-01")
+
+
 def _store_removed(path: Path) -> None:
     _store_old(path)
     _store_remove(path)
@@ -365,6 +370,7 @@ SAVERS: dict[str, Saver] = {
     "store create": Saver(lambda path: None, _store_create, _store_state),
     "store add": Saver(_store_old, _store_add, _store_state),
     "store remove": Saver(_store_old, _store_remove, _store_state),
+    "store expire": Saver(_store_old, _store_expire, _store_state),
     "store merge": Saver(_store_old, _store_merge, _store_state),
     "store erase": Saver(_store_removed, _store_merge, _store_state),
     "store backup": Saver(_store_old, _store_backup, _store_state),

@@ -18,6 +18,7 @@ STORES = (
     "store create",
     "store add",
     "store remove",
+    "store expire",
     "store merge",
     "store erase",
     "store backup",

@@ -30,6 +30,7 @@ from nearkin.cli import (
     serve,
     ssdeep,
     store,
+    store_lifecycle,
 )
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
 from nearkin.cli.errors import format_failure, format_usage_error
@@ -63,7 +64,7 @@ def _global_options(
         raise typer.BadParameter("it goes with --version alone", param_hint="--verbose")
 
 
-for _module in (dedup, contains, patterns, fingerprints, index, serve, quality, report):
+for _module in (dedup, contains, store_lifecycle, patterns, fingerprints, index, serve, quality, report):
     app.add_typer(_module.app)
 for _group in (fingerprints.idf, index.group, store.group, ssdeep.group):
     app.add_typer(_group)

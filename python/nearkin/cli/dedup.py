@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -23,6 +24,7 @@ from nearkin.cli.console import (
     Failures,
     binary_stdout,
     console,
+    display,
     escape_surrogates,
     progress_bars,
     report_summary,
@@ -271,9 +273,10 @@ def _run(
 
 @contextmanager
 def _open_store(job: Job) -> Iterator[Store | None]:
-    """Open the store of --store, or return None.
+    """Open the store of --store, or create it; return None without one.
 
-    The store is opened before any input is read, which completes the output of an interrupted run.
+    The store is opened before any input is read, which completes the output of an interrupted run. A new store is
+    removed again if the run fails before anything was added.
 
     Raises
     ------
@@ -294,11 +297,47 @@ def _open_store(job: Job) -> Iterator[Store | None]:
     if against or out == "-":
         name, value = ("against", ", ".join(against)) if against else ("out", out)
         raise bad_parameter(name, short_url(value), "a folder as --out, and no --against, with --store")
+    if not path.exists() and not path.is_symlink():
+        with _create_store(path, job) as store:
+            yield store
+        return
     with Store.open(path) as store:
         if Path(os.path.realpath(out)) in store.recovered_outputs:
             message = f"{out}: the output of an interrupted run has just been put in its place; use it, then run again"
             raise OutputError(message, place=out, in_place="new")
         yield store
+
+
+@contextmanager
+def _create_store(path: Path, job: Job) -> Iterator[Store]:
+    """Create the store of --store with the options of the job.
+
+    Raises
+    ------
+    ParameterError
+        An option that a store does not have.
+    """
+    from nearkin.store.store import Store
+
+    if "bands" in job.matching:
+        raise bad_parameter("bands", job.matching["bands"], "--recall with a new store, whose bands follow from it")
+    names = ("threshold", "radius", "recall", "verify", "differ", "featureless")
+    options = {name: job.matching[name] for name in names if name in job.matching}
+    of_files = job.family == "ssdeep"
+    if not of_files and "measure" in job.matching:
+        options.setdefault("verify", job.matching["measure"])
+    recipe = job.recipe or "ssdeep" if of_files else job.parse_recipe()
+    with Store.create(path, recipe, **options) as store:
+        if not job.quiet:
+            warn(f"created store {display(path)}: {store.recipe}, threshold {store.settings.threshold}")
+        try:
+            yield store
+        except BaseException:
+            is_empty = not store.next_row
+            store.close()
+            if is_empty:
+                shutil.rmtree(path, ignore_errors=True)
+            raise
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def create(
     from nearkin.store.kinds import is_digest_recipe
     from nearkin.store.store import Store
 
-    folder = _require_folder(path, "create")
+    folder = require_folder(path, "create")
     of_files = is_digest_recipe(recipe)
     if of_files and bits is not None:
         raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
@@ -271,7 +271,7 @@ def verify(
     """
     from nearkin.store.store import Store
 
-    folder = _require_folder(path, "verify")
+    folder = require_folder(path, "verify")
     if repair:
         with progress_bars(quiet=quiet) as progress:
             findings = Store.repair(folder, progress=progress)
@@ -349,7 +349,7 @@ def export(
     """
     from nearkin.store.store import Store
 
-    with Store.open(_require_folder(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
+    with Store.open(require_folder(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
         count = store.export(out, include_duplicates=every, overwrite=overwrite, progress=progress)
     if not quiet:
         say(f"{count:,} documents in {display(out)}")
@@ -362,7 +362,7 @@ def _is_url(path: str) -> bool:
     return re.match(r"https?://", path, re.IGNORECASE) is not None
 
 
-def _require_folder(path: str, command: str) -> Path:
+def require_folder(path: str, command: str) -> Path:
     """Return STORE as a folder, for a command that a service does not have.
 
     Raises

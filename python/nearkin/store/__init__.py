@@ -12,6 +12,7 @@
 | `records` | layout of a stored document |
 | `log` | the mutable state in SQLite: pending documents, tombstones, the segment list, settings |
 | `compaction` | flushing, merging, erasing, backups |
+| `expiry` | time to live: documents older than a time |
 | `check` | verification and repair |
 | `outbox` | outputs that are committed together with a store |
 | `memory` | the memory budget |

@@ -10,6 +10,7 @@ commit and never block. Writers queue.
 | `texts` | the texts of consecutive documents as one compressed block, which a segment copies: first row, checksum |
 | `removed` | a tombstone: the row of a removed document, in the order of removal |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
+| `added` | when documents from a row on were added, up to `ADDITION_SECONDS` early: first row, Unix seconds |
 | `outputs` | a folder of output that was committed and is not published yet (`nearkin.io.atomic_write`) |
 | `erased` | the number of a tombstone: its document and all removed before it are in no file, nor in the log |
 | `state` | settings and counters, with the exclusive or of all checksums |
@@ -61,6 +62,8 @@ _COMPRESSION_LEVEL = 1
 """Level of zstd for new texts, without a dictionary: 4 microseconds per KB; English text shrinks to 47%."""
 _WAL_PAGES = 4096
 """Pages of 4 KB after which SQLite copies its write-ahead log into the file."""
+ADDITION_SECONDS = 600
+"""Seconds of additions that share one row of the table `added`: 53,000 rows for a year without a pause."""
 _MAX_PAUSE, _MIN_PAUSE = 0.01, 0.0005
 """Seconds between two attempts to get a lock: at first, and after a long wait."""
 
@@ -78,6 +81,8 @@ CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), settings TEXT, gene
 
 _ERASED_TABLE = "CREATE TABLE IF NOT EXISTS erased (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER)"
 """Stores of earlier versions get this table with their first erasure."""
+_ADDED_TABLE = "CREATE TABLE IF NOT EXISTS added (first INTEGER PRIMARY KEY, time INTEGER)"
+"""Stores of earlier versions get this table with their next addition."""
 
 
 def _tombstone_bytes(rows: Iterable[int]) -> list[bytes]:
@@ -343,7 +348,7 @@ class Log:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            connection.executescript(_TABLES + _ERASED_TABLE)
+            connection.executescript(f"{_TABLES}{_ERASED_TABLE};{_ADDED_TABLE};")
             state = State(settings, 0, 0, "", 0, 0)
             connection.execute("INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?)", state.columns())
 
@@ -487,7 +492,7 @@ class Log:
         """Return the exclusive or of the checksums of all rows; for documents and texts, of the stored ones."""
         rows = self._rows("SELECT sum FROM batches UNION ALL SELECT sum FROM texts", (int,))
         parts = _tombstone_bytes(row for _, row in self.tombstones()) + _row_bytes("output", self.outputs())
-        parts += _row_bytes("segment", map(astuple, self.segments()))
+        parts += _row_bytes("segment", map(astuple, self.segments())) + _row_bytes("added", self.additions())
         return reduce(xor, (total for (total,) in rows), 0) ^ reduce(xor, store_sums(parts).tolist(), 0)
 
     def _record(self, sums: Iterable[int]) -> None:
@@ -513,6 +518,25 @@ class Log:
             [(*block.counts(), total, block.block) for block, total in zip(blocks, text_sums, strict=True)],
         )
         self._record(sums + text_sums)
+        if batches:
+            self._record_addition(batches[0].first, int(time.time()))
+
+    def _record_addition(self, first: int, now: int) -> None:
+        """Record when documents from a row on are added, unless the last record is recent."""
+        last = self.additions(last_only=True)
+        # The clock may have been set back. Times ascend with rows, so that no document seems older than it is.
+        if last and now < last[0][1] + ADDITION_SECONDS:
+            return
+        self._connection.execute(_ADDED_TABLE)
+        self._record(store_sums(_row_bytes("added", [(first, now)])).tolist())
+        self._connection.execute("INSERT INTO added VALUES (?, ?)", (first, now))
+
+    def additions(self, *, last_only: bool = False) -> list[tuple[int, int]]:
+        """Return the first row and the time of each record of additions, in Unix seconds, in order; or the last one."""
+        if self._value("SELECT 1 FROM sqlite_master WHERE name = 'added'") is None:
+            return []
+        order = "DESC LIMIT 1" if last_only else "ASC"
+        return self._rows(f"SELECT first, time FROM added ORDER BY first {order}", (int, int))  # noqa: S608 - ours
 
     def batches(self, first: int = 0) -> Iterator[LogBatch]:
         """Yield pending documents from row `first` on, which must be the first of a batch, in order.

@@ -1,9 +1,10 @@
-"""Results of a store's calls: `CheckResult`, `StoredMatch`, `StoredDocument`, `StoreStats`."""
+"""Results of a store's calls: `CheckResult`, `StoredMatch`, `StoredDocument`, `StoreStats`, `Expired`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -192,3 +193,25 @@ class StoreStats:
         counts = [(name, f"{getattr(self, name):,}") for name in ("documents", "waiting", "segments", "removed")]
         sizes = [(f"bytes, {name}", f"{size:,}") for name, size in self.bytes.items()]
         return html_facts([*counts, *sizes, *self.settings.items()])
+
+
+@dataclass(frozen=True)
+class Expired:
+    """Result of `Store.expire`.
+
+    Attributes
+    ----------
+    documents : int
+        Expired documents: removed, unless it was a dry run.
+    undated : int
+        Documents without a time, which are kept.
+    before : datetime
+        Documents of an earlier time have expired.
+    dry_run : bool
+        True if nothing was removed.
+    """
+
+    documents: int
+    undated: int
+    before: datetime
+    dry_run: bool

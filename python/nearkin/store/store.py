@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -60,6 +61,7 @@ from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
 from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache
+from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
 from nearkin.store.filesystem import check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
 from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule, corrupt_file
@@ -76,7 +78,7 @@ from nearkin.store.log import (
 )
 from nearkin.store.memory import MAX_BACKLOG, Budget
 from nearkin.store.records import KNOWN, MAX_COUNT, Cell, Columns, columns_by_row
-from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
+from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats
 from nearkin.store.snapshot import Snapshot, SnapshotRange
 from nearkin.text.batches import Texts
 from nearkin.vectors.arrays import Vectors
@@ -912,9 +914,13 @@ class Store(DocumentStore):
         """
         self._check_writable()
         keys = check_ids(ids)
+        return self._remove(lambda: self._find_rows(keys, missing_ok), erase=erase)
+
+    def _remove(self, find_rows: Callable[[], Ordinals], *, erase: bool) -> int:
+        """Remove the rows that a function returns in the transaction, -1 for none, and return their number."""
         with self._lock:
             with self._writing() as state:
-                rows = np.unique(self._find_rows(keys, missing_ok))
+                rows = np.unique(find_rows())
                 rows = rows[rows >= 0]
                 if len(rows):
                     self._log.add_tombstones(rows.tolist())
@@ -924,6 +930,74 @@ class Store(DocumentStore):
         if erase and len(rows):
             self.merge()
         return len(rows)
+
+    def expire(
+        self,
+        *,
+        before: datetime | date | str | None = None,
+        older_than: timedelta | str | None = None,
+        column: str | None = None,
+        dry_run: bool = False,
+        erase: bool = False,
+        progress: ShowProgress = None,
+    ) -> Expired:
+        """Remove documents older than a time, as `remove` does: durably, all of them or none.
+
+        Parameters
+        ----------
+        before : datetime, date or str, optional
+            Documents of an earlier time expire; as a string in ISO 8601. Without a time zone it is UTC.
+        older_than : timedelta or str, optional
+            Instead of `before` an age: a number with a unit, such as "90d" (s, m for minutes, h, d, w).
+        column : str, optional
+            The column that holds the time of a document, as a string in ISO 8601 or as Unix seconds. Documents without
+            a time are kept. None stands for the time of addition, by which a document may expire ten minutes late, and
+            never early.
+        dry_run : bool, default False
+            Remove nothing; count only.
+        erase : bool, default False
+            As for `remove`.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+
+        Returns
+        -------
+        Expired
+            Number of expired documents, and of those without a time.
+
+        Raises
+        ------
+        ParameterError
+            Not one of `before` and `older_than`; not a time or an age; a column that no document has.
+        StoreLockedError
+            As for `remove`.
+        """
+        time = cutoff(before, older_than, datetime.now(timezone.utc))
+        self._check_open() if dry_run else self._check_writable()
+        expired, undated, seen, has_column = [np.zeros(0, np.int64)], 0, 0, False
+        with reporting(progress) as report:
+            start, total = 0, len(self)
+            while True:
+                with self._reading():
+                    rows = self._snapshot.live_rows(start, _CHUNK_DOCUMENTS)
+                    if not len(rows):
+                        break
+                    if column is None:
+                        old, without = find_by_addition(self._snapshot, rows, time)
+                    else:
+                        old, present, without = find_by_column(self._snapshot, rows, column, time)
+                        has_column |= bool(present.any())
+                expired.append(old)
+                start, undated, seen = int(rows[-1]) + 1, undated + without, seen + len(rows)
+                report("expire", seen, max(total, seen))
+        if column is not None and seen and not has_column:
+            raise bad_parameter("column", repr(column), "a column that documents of the store have")
+        found = np.concatenate(expired)
+        count = len(found)
+        if count and not dry_run:
+            # Others may have removed some of the documents since.
+            count = self._remove(lambda: found[self._snapshot.present(found)], erase=erase)
+        return Expired(count, undated, time, dry_run)
 
     def merge(self, *, progress: ShowProgress = None) -> StoreStats:
         """Merge pending documents and all segments into one segment without removed documents.

@@ -1,0 +1,62 @@
+"""`nearkin store expire`: documents leave a store by age."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from nearkin.cli.commands import Commands
+from nearkin.cli.console import display, progress_bars, say, say_json
+from nearkin.cli.options import WRITING, Json, Quiet, StoreMemory, opt, parse_memory
+from nearkin.cli.store import StorePath, group, require_folder
+
+app = Commands()
+
+DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-run", group=WRITING)]
+
+
+@group.add()
+def expire(
+    path: StorePath,
+    older_than: Annotated[
+        str | None, opt("Age from which documents expire: 90d, 12h, 30m, 4w.", "--older-than", metavar="AGE")
+    ] = None,
+    before: Annotated[
+        str | None, opt("Time before which documents expire: 2026-01-31 or 2026-01-31T12:00Z.", metavar="TIME")
+    ] = None,
+    column: Annotated[
+        str | None, opt("Column with the time of a document (default: the time of addition).", "--column")
+    ] = None,
+    dry_run: DryRun = False,
+    erase: Annotated[
+        bool, opt("Erase text, fingerprint and columns from every file now, by a merge.", "--erase")
+    ] = False,
+    memory_limit: StoreMemory = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Remove documents older than a time, all of them or none, and print their number.
+
+    A column holds times in ISO 8601 (UTC without a time zone) or Unix seconds; documents without a time are kept. By
+    the time of addition a document may expire ten minutes late, and never early.
+
+    Examples
+    --------
+    nearkin store expire pages.store --column published --older-than 90d --dry-run
+    nearkin store expire pages.store --before 2026-01-01
+    """
+    from nearkin.store.store import Store
+
+    folder, mode = require_folder(path, "expire"), "r" if dry_run else "w"
+    with Store.open(folder, mode, memory=parse_memory(memory_limit)) as store:  # type: ignore[arg-type]  # "r" or "w".
+        with progress_bars(quiet=quiet) as progress:
+            result = store.expire(
+                before=before, older_than=older_than, column=column, dry_run=dry_run, erase=erase, progress=progress
+            )
+        left = len(store)
+    if as_json:
+        counts = {"expired": result.documents, "undated": result.undated, "before": result.before.isoformat()}
+        say_json({**counts, "dry_run": dry_run, "documents": left})
+    elif not quiet:
+        verb = "would expire" if dry_run else "expired"
+        undated = f", {result.undated:,} without a time kept" if result.undated else ""
+        say(f"{display(path)}: {result.documents:,} documents {verb}{undated}; {left:,} documents")

@@ -1,0 +1,95 @@
+"""Tests of the commands for the life cycle of a store: expire, copy, restore, ship, and several stores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from command import call as run
+
+FOX = "The quick brown fox jumps over the lazy dog, and runs away."
+CATS = "Something else, about cats that sleep all day."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Return a store of four documents with dates."""
+    with nk.Store.create(tmp_path / "pages.store", threshold=0.6) as store:
+        store.check_and_add(
+            [FOX, FOX.replace("quick", "quicker"), CATS, "No date here at all."],
+            ["a", "b", "c", "d"],
+            columns={"published": ["2026-01-01", "2026-02-01", "2026-03-01", None]},
+        )
+    return tmp_path / "pages.store"
+
+
+def test_expire_says_how_many(store: Path) -> None:
+    """A dry run counts and changes nothing; the command prints the number and what remains."""
+    arguments = ["store", "expire", str(store), "--column", "published", "--before", "2026-02-15"]
+    planned = run(*arguments, "--dry-run")
+    assert f"{store}: 2 documents would expire, 1 without a time kept; 4 documents" in planned.out
+    result = json.loads(run(*arguments, "--json").out)
+    assert (2, 1, 2, False) == tuple(result[name] for name in ("expired", "undated", "documents", "dry_run"))
+    assert "0 documents expired; 2 documents" in run("store", "expire", str(store), "--older-than", "1d").out
+    for options in ([], ["--older-than", "90"], ["--before", "soon"], ["--column", "x", "--older-than", "1d"]):
+        refused = run("store", "expire", str(store), *options)
+        assert 2 == refused.code
+        assert "is not allowed; use" in refused.err
+    assert 2 == run("store", "expire", "http://host/", "--older-than", "1d").code
+
+
+def corpus(path: Path, texts: list[str]) -> Path:
+    """Write texts with the ids 0, 1, …"""
+    path.write_text("".join(json.dumps({"url": f"u{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
+    return path
+
+
+def test_dedup_creates_a_store_that_does_not_exist(tmp_path: Path) -> None:
+    """The new store has the options of the run, and the command says so; a second run finds every document."""
+    path, new = tmp_path / "new.store", corpus(tmp_path / "new.jsonl", [FOX, FOX.replace("quick", "quicker"), CATS])
+    arguments = ["dedup", str(new), "--id-column", "url", "--store", str(path), "--threshold", "0.6", "--recall", "0.9"]
+    result = run(*arguments, "--out", str(tmp_path / "out"))
+    assert 0 == result.code, result.err
+    assert f"created store {path}: char:4|binary|xxh3|minhash:128:fast, threshold 0.6" in result.err
+    with nk.Store.open(path, "r") as store:
+        assert (["u0", "u2"], 0.6) == (
+            [doc.id for batch in store.iter_documents() for doc in batch],
+            store.settings.threshold,
+        )
+        assert 0.9 <= store.stats().settings["expected_recall"] < 0.98
+    again = run(*arguments, "--out", str(tmp_path / "again"), "--json")
+    assert "created" not in again.err
+    assert 0 == json.loads(again.out)["kept"]
+
+
+def test_dedup_creates_a_store_of_files(tmp_path: Path) -> None:
+    """With --family ssdeep the new store keeps digests."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_bytes(b"".join(b"line %d of a file\n" % n for n in range(400)))
+    arguments = ["dedup", "--family", "ssdeep", str(tmp_path / "in"), "--store", str(tmp_path / "files.store")]
+    result = run(*arguments, "--threshold", "60", "--out", str(tmp_path / "out"))
+    assert 0 == result.code, result.err
+    with nk.Store.open(tmp_path / "files.store", "r") as store:
+        assert (1, 60, "file") == (len(store), store.settings.threshold, store.settings.noun)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bands", "10x4"], "--recall with a new store"),
+        (["--column", "nowhere"], "nowhere"),
+        (["--threshold", "7"], "threshold"),
+        (["--measure", "containment"], "containment"),
+    ],
+)
+def test_a_failed_run_leaves_no_new_store(tmp_path: Path, options: list[str], message: str) -> None:
+    """A run that fails before it has added anything removes the store that it created."""
+    new = corpus(tmp_path / "new.jsonl", [FOX])
+    arguments = ["dedup", str(new), "--id-column", "url", "--store", str(tmp_path / "s"), "--out", str(tmp_path / "o")]
+    result = run(*arguments, *options)
+    assert 0 != result.code
+    assert message in result.err
+    assert ["new.jsonl"] == sorted(path.name for path in tmp_path.iterdir())
