@@ -34,7 +34,7 @@ GROUPS: dict[str, list[str]] = {
         *("explain", "words", "keywords", "Idf"),
     ],
     "Search": ["HammingIndex", "BandIndex", "DigestIndex", "LSHIndex", "SearchResult", "Pairs"],
-    "Store": ["Store", "CheckResult", "Client"],
+    "Store": ["Store", "StoreGroup", "CheckResult", "Client"],
     "Measure and tune": ["evaluate", "Evaluation", "ClusterLabels", "tune", "Tuning", "tune_bands", "BandTuning"],
     "Patterns": ["UrlPatterns", "LogTemplates", "PayloadGroups"],
     "Families of vectors": [

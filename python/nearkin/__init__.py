@@ -39,6 +39,7 @@ if _TYPE_CHECKING:
     from nearkin.quality.judgements import ClusterLabels
     from nearkin.quality.tuning import Tuning, tune
     from nearkin.service.client import Client
+    from nearkin.store.group import StoreGroup
     from nearkin.store.results import CheckResult
     from nearkin.store.store import Store
     from nearkin.text.idf import Idf
@@ -69,6 +70,7 @@ _LAZY = {
     "PairLabels": "dedup.labels",
     "PayloadGroups": "patterns.payloads",
     "Store": "store.store",
+    "StoreGroup": "store.group",
     "Tuning": "quality.tuning",
     "UrlPatterns": "patterns.urls",
     "contains": "dedup.contains",
@@ -123,6 +125,7 @@ __all__ = [
     "SearchResult",
     "SimHash",
     "Store",
+    "StoreGroup",
     "Tuning",
     "UrlPatterns",
     "__version__",

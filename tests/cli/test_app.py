@@ -28,6 +28,7 @@ COMMANDS = {
     "pairs": "nearkin pairs corpus.jsonl",
     "report": "nearkin report clean",
     "contains": "nearkin contains pages.jsonl --known articles.jsonl",
+    "check": "nearkin check new.jsonl --store pages.store",
     "urls": "nearkin urls access.log --out patterns.jsonl",
     "lines": "nearkin lines app.log --out templates.jsonl",
     "payloads": "nearkin payloads waf.jsonl --text-column payload",
@@ -78,6 +79,7 @@ DIFFERENT = {
     "--source-column": "of dedup, whose removals are counted; of payloads, who sent them",
     "--truth": "of evaluate, also the folder of a run; of tune, may be left out",
     "--against": "of dedup, an older corpus; of report, labels",
+    "--store": "of dedup, the store that is added to; of check, stores that are queried",
     "--report": "of dedup, whether its folder has one; of others, the file of one",
     "--verify": "of dedup and pairs, a measure; of index info, whether the file is read",
 }

@@ -42,7 +42,7 @@ def test_expire_says_how_many(store: Path) -> None:
 
 
 def corpus(path: Path, texts: list[str]) -> Path:
-    """Write texts with the ids 0, 1, …"""
+    """Write texts with the ids u0, u1 and so on."""
     path.write_text("".join(json.dumps({"url": f"u{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
     return path
 
@@ -93,3 +93,30 @@ def test_a_failed_run_leaves_no_new_store(tmp_path: Path, options: list[str], me
     assert 0 != result.code
     assert message in result.err
     assert ["new.jsonl"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_check_asks_several_stores(store: Path, tmp_path: Path) -> None:
+    """Each line names the store of the match; stores of different recipes are refused."""
+    with nk.Store.create(tmp_path / "other.store", threshold=0.6) as other:
+        other.add([FOX, "A page that only the other store has."], ["x", "y"])
+    new = corpus(tmp_path / "new.jsonl", [FOX, "A page that only the other store has.", "Entirely new words here."])
+    arguments = [
+        "check",
+        str(new),
+        "--id-column",
+        "url",
+        "--store",
+        str(store),
+        "--store",
+        str(tmp_path / "other.store"),
+    ]
+    lines = [line.split("\t") for line in run(*arguments).out.splitlines()]
+    assert [["u0", "exact", "a"], ["u1", "exact", "y"], ["u2", "new", "-"]] == [line[:3] for line in lines]
+    assert [str(store), str(tmp_path / "other.store"), "-"] == [line[5] for line in lines]
+    rows = [json.loads(line) for line in run(*arguments, "--json").out.splitlines()]
+    assert [str(store), str(tmp_path / "other.store"), None] == [row["store"] for row in rows]
+    nk.Store.create(tmp_path / "third", "default").close()
+    refused = run(*arguments, "--store", str(tmp_path / "third"))
+    assert 2 == refused.code
+    assert "family differs" in refused.err
+    assert 2 == run("check", str(new), "--store", "http://host/").code

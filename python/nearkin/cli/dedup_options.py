@@ -66,8 +66,8 @@ class ReferenceOptions:
     )
     store: Path | None = option(
         None,
-        help="Like --against with a store, and add kept documents to it, in one step with the output. A store that does "
-        "not exist is created with the options of this run.",
+        help="Like --against with a store, and add kept documents to it, in one step with the output. A store that "
+        "does not exist is created with the options of this run.",
         group=REFERENCE,
     )
     columns: list[str] | None = option(

@@ -155,7 +155,7 @@ def add(
         failures = Failures(strict=reading.strict)
         counts = dict.fromkeys(STATUSES, 0)
         call = store.add if keep_all else store.check_and_add
-        with closing(_batches(store, reading, inputs, columns or [], failures, progress, adding=True)) as batches:
+        with closing(read_batches(store, reading, inputs, columns or [], failures, progress, adding=True)) as batches:
             for batch in batches:
                 results = call(batch.values, batch.ids, columns=batch.columns, kind=batch.kind)
                 for status in results.status:
@@ -163,7 +163,7 @@ def add(
                 progress("add", sum(counts.values()), None)
                 if as_json or not quiet:
                     names = batch.names if results.own_ids is None else results.own_ids
-                    _print_results(names, results, as_json=as_json)
+                    print_results(names, results, as_json=as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)
         failures.exit()
 
@@ -189,10 +189,10 @@ def check(
     with (
         _open(path, "r", token_file=token_file, memory_limit=memory_limit) as store,
         progress_bars(quiet=sys.stdout.isatty()) as progress,
-        closing(_batches(store, reading, inputs, [], failures, progress, adding=False)) as batches,
+        closing(read_batches(store, reading, inputs, [], failures, progress, adding=False)) as batches,
     ):
         for batch in batches:
-            _print_results(batch.names, store.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
+            print_results(batch.names, store.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
     failures.exit()
 
 
@@ -464,7 +464,7 @@ class _Documents(NamedTuple):
     kind: Kind | None = None
 
 
-def _batches(
+def read_batches(
     store: AnyStore,
     reading: CorpusOptions,
     inputs: Sequence[str],
@@ -473,9 +473,10 @@ def _batches(
     progress: Progress,
     *,
     adding: bool,
+    exclude: Sequence[Path] = (),
 ) -> Generator[_Documents]:
-    """Read the inputs in batches; files of the store itself are skipped."""
-    own = [store.path] if _is_local(store) else []
+    """Read the inputs in batches; files of the store itself, and in folders to exclude, are skipped."""
+    own = [*([store.path] if _is_local(store) else []), *exclude]
     if not _stores_files(store):
         yield from _text_batches(reading, inputs, columns, own, progress)
         return
@@ -558,7 +559,7 @@ def _ids(store: AnyStore, ids: list[str] | None, ids_from: str | None) -> list[s
 # Output
 
 
-def _print_results(names: Sequence[Id], results: CheckResult, *, as_json: bool) -> None:
+def print_results(names: Sequence[Id], results: CheckResult, *, as_json: bool) -> None:
     """Print the status and the match of each document."""
     for number, (name, row) in enumerate(zip(names, results.rows(), strict=True)):
         matches = None if results.matches is None else results.matches[number]
@@ -574,7 +575,10 @@ def _print_results(names: Sequence[Id], results: CheckResult, *, as_json: bool) 
             continue
         other = "-" if row["match"] is None else display(row["match"])
         distance = "-" if row["distance"] < 0 else row["distance"]
-        say(f"{display(name)}\t{row['status']}\t{other}\t{distance}\t{_format_similarity(row['similarity'])}")
+        cells = [display(name), row["status"], other, str(distance), _format_similarity(row["similarity"])]
+        if "store" in row:
+            cells.append("-" if row["store"] is None else display(row["store"]))
+        say("\t".join(cells))
         for match in matches or ():
             say(f"\tmatch\t{display(match.id)}\t{match.distance}\t{_format_similarity(match.similarity)}")
 

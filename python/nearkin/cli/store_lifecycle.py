@@ -1,17 +1,56 @@
-"""`nearkin store expire`: documents leave a store by age."""
+"""`nearkin check` over several stores, and commands for the life of a store: `nearkin store expire`."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import closing
 from typing import Annotated
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import display, progress_bars, say, say_json
-from nearkin.cli.options import WRITING, Json, Quiet, StoreMemory, opt, parse_memory
-from nearkin.cli.store import StorePath, group, require_folder
+from nearkin.cli.console import Failures, display, progress_bars, say, say_json
+from nearkin.cli.corpus import CorpusOptions
+from nearkin.cli.options import WRITING, Inputs, Json, Quiet, StoreMemory, opt, parse_memory
+from nearkin.cli.store import Best, StorePath, group, print_results, read_batches, require_folder
 
 app = Commands()
 
 DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-run", group=WRITING)]
+
+
+@app.add(threads=True)
+def check(
+    inputs: Inputs,
+    stores: Annotated[
+        list[str], opt("Folder of a store; may be repeated. The first store that matches wins.", "--store")
+    ],
+    reading: CorpusOptions,
+    best: Best = None,
+    memory_limit: StoreMemory = None,
+    as_json: Json = False,
+) -> None:
+    """Check whether documents are new to several stores, in the order given, without adding them.
+
+    Prints a line per document: id, status (new, exact, near), id of the match, distance, similarity, folder of the
+    store that has the match, separated by tabs. The stores must have the same recipe, threshold and verification.
+
+    Examples
+    --------
+    nearkin check new.jsonl --store pages.store --store archive.store --id-column url
+    """
+    from nearkin.store.group import StoreGroup
+
+    folders = [require_folder(path, "check") for path in stores]
+    failures = Failures(strict=reading.strict)
+    with (
+        StoreGroup.open(folders, memory=parse_memory(memory_limit)) as opened,
+        progress_bars(quiet=sys.stdout.isatty()) as progress,
+        closing(
+            read_batches(opened.stores[0], reading, inputs, [], failures, progress, adding=False, exclude=folders)
+        ) as batches,
+    ):
+        for batch in batches:
+            print_results(batch.names, opened.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
+    failures.exit()
 
 
 @group.add()

@@ -3,6 +3,7 @@
 | file | holds |
 |---|---|
 | `store` | `Store`: the public class |
+| `group` | `StoreGroup`: several stores that are queried as one |
 | `kinds/` | settings, hashing and indexes of stores of texts, files and vectors |
 | `results` | the results of calls: `CheckResult`, `StoredMatch`, `StoredDocument`, `StoreStats` |
 | `dedup` | deduplication of a batch: the stages of `nearkin.dedup` over stored documents |

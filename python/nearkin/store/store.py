@@ -1304,6 +1304,11 @@ class Store(DocumentStore):
         if pending >= MAX_BACKLOG * self._max_pending:
             self._compactor.join()
 
+    def hash_items(self, items: Items, kind: Kind | None = None, progress: ShowProgress = None) -> HashedDocuments:
+        """Hash the items of a call as the store does; `check` takes the result instead of the items."""
+        with _open_report(progress) as report:
+            return self._hash(items, None, kind, report)
+
     def _hash(self, items: Items, keys: IdKeys | None, kind: Kind | None, report: Progress) -> HashedDocuments:
         self._check_open()
         # Files may come hashed, by a reader that skips those that cannot be read.
