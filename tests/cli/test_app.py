@@ -54,6 +54,7 @@ COMMANDS = {
     "store merge": "nearkin store merge pages.store",
     "store backup": "nearkin store backup pages.store",
     "store export": "nearkin store export pages.store",
+    "store copy": "nearkin store copy pages.store fingerprints.store",
     "store expire": "nearkin store expire pages.store --column published",
     "evaluate": "nearkin evaluate clean",
     "tune": "nearkin tune corpus.jsonl",

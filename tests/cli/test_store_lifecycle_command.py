@@ -120,3 +120,17 @@ def test_check_asks_several_stores(store: Path, tmp_path: Path) -> None:
     assert 2 == refused.code
     assert "family differs" in refused.err
     assert 2 == run("check", str(new), "--store", "http://host/").code
+
+
+def test_copy_changes_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
+    """The copy has the new settings and the same documents; another kind of recipe is refused."""
+    result = run("store", "copy", str(store), str(tmp_path / "n"), "--recipe", "default", "--bits", "64", "--json")
+    assert 0 == result.code, result.err
+    about = json.loads(result.out)
+    assert (4, "char:4|binary|xxh3|simhash:64", 0.6) == (about["documents"], about["recipe"], about["threshold"])
+    with nk.Store.open(tmp_path / "n", "r") as copied:
+        assert ["a", "b", "c", "d"] == [doc.id for batch in copied.iter_documents() for doc in batch]
+    refused = run("store", "copy", str(store), str(tmp_path / "m"), "--recipe", "ssdeep")
+    assert 2 == refused.code
+    assert "kind of documents differs" in refused.err
+    assert not (tmp_path / "m").exists()

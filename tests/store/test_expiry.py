@@ -114,7 +114,7 @@ def test_documents_of_a_store_without_records_are_undated(tmp_path: Path) -> Non
         with log.writing():
             log._connection.execute("DROP TABLE added")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Log, "_record_addition", lambda *_: None)
+            patch.setattr(Log, "_record_additions", lambda *_: None)
             store.add(texts(2), ["a", "b"])
     with nk.Store.open(tmp_path / "store") as store:
         store.add(texts(3)[2:], ["c"])

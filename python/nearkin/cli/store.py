@@ -124,7 +124,7 @@ def create(
     is_default = recipe is None and bits is None
     parsed = recipe if of_files or is_default else parse_recipe(recipe, bits)
     with Store.create(folder, parsed, text=text, **matching) as store:  # type: ignore[arg-type]  # The call checks it.
-        _report(store, {}, as_json=as_json, quiet=quiet)
+        report_store(store, {}, as_json=as_json, quiet=quiet)
 
 
 @group.add(threads=True)
@@ -164,7 +164,7 @@ def add(
                 if as_json or not quiet:
                     names = batch.names if results.own_ids is None else results.own_ids
                     print_results(names, results, as_json=as_json)
-        _report(store, counts, as_json=False, quiet=quiet, err=True)
+        report_store(store, counts, as_json=False, quiet=quiet, err=True)
         failures.exit()
 
 
@@ -217,7 +217,7 @@ def remove(
     """
     with _open(path, token_file=token_file) as store:
         removed = store.remove(_ids(store, ids, ids_from), missing_ok=missing_ok, erase=erase)
-        _report(store, {"removed": removed}, as_json=as_json, quiet=quiet)
+        report_store(store, {"removed": removed}, as_json=as_json, quiet=quiet)
 
 
 @group.add()
@@ -254,7 +254,7 @@ def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -
     nearkin store info pages.store --json
     """
     with _open(path, "r", token_file=token_file) as store:
-        _report(store, {}, as_json=as_json, quiet=False)
+        report_store(store, {}, as_json=as_json, quiet=False)
 
 
 @group.add()
@@ -301,7 +301,7 @@ def merge(
     with _open(path, token_file=token_file, memory_limit=memory_limit) as store:
         with progress_bars(quiet=quiet) as progress:
             store.merge(progress=progress)
-        _report(store, {}, as_json=as_json, quiet=quiet)
+        report_store(store, {}, as_json=as_json, quiet=quiet)
 
 
 @group.add()
@@ -605,7 +605,7 @@ def _describe(document: StoredDocument) -> dict[str, Any]:
     }
 
 
-def _report(store: AnyStore, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
+def report_store(store: AnyStore, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
     """Print counts of a command, and the content of the store."""
     stats = store.stats()
     about: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`nearkin check` over several stores, and commands for the life of a store: `nearkin store expire`."""
+"""`nearkin check` over several stores, and commands for the life of a store."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ import sys
 from contextlib import closing
 from typing import Annotated
 
-from nearkin.cli.commands import Commands
+import typer
+
+from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import Failures, display, progress_bars, say, say_json
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import WRITING, Inputs, Json, Quiet, StoreMemory, opt, parse_memory
-from nearkin.cli.store import Best, StorePath, group, print_results, read_batches, require_folder
+from nearkin.cli.options import (
+    WRITING,
+    Bits,
+    Inputs,
+    Json,
+    Quiet,
+    RecipeOption,
+    StoreMemory,
+    opt,
+    parse_memory,
+    parse_recipe,
+)
+from nearkin.cli.store import Best, StorePath, group, print_results, read_batches, report_store, require_folder
+from nearkin.dedup.config import DedupConfig
+from nearkin.errors import bad_parameter
 
 app = Commands()
 
@@ -99,3 +114,50 @@ def expire(
         verb = "would expire" if dry_run else "expired"
         undated = f", {result.undated:,} without a time kept" if result.undated else ""
         say(f"{display(path)}: {result.documents:,} documents {verb}{undated}; {left:,} documents")
+
+
+@group.add(threads=True)
+def copy(
+    path: StorePath,
+    target: Annotated[str, typer.Argument(help="New folder for the copy.", metavar="NEW", show_default=False)],
+    matching: Annotated[
+        Options,
+        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "featureless", show_defaults=False),
+    ],
+    recipe: RecipeOption = None,
+    bits: Bits = None,
+    text: Annotated[
+        str | None,
+        opt(
+            "What to store of the texts of new documents: keep (all), features (hashes) or none.",
+            choices=("keep", "features", "none"),
+            show_default="as in the store",
+        ),
+    ] = None,
+    memory_limit: StoreMemory = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Copy a store into a new one with another recipe, threshold or verification; the old one does not change.
+
+    Documents are deduplicated again in the order of addition, and keep ids, columns and times of addition. A store
+    keeps no text of a near-duplicate: it stays near the same document, or near the one that this document matches now.
+
+    Examples
+    --------
+    nearkin store copy pages.store fingerprints.store --recipe default --threshold 0.7
+    """
+    from nearkin.store.kinds import is_digest_recipe
+    from nearkin.store.store import Store
+
+    of_files = is_digest_recipe(recipe)
+    if of_files and bits is not None:
+        raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
+    is_same = recipe is None and bits is None
+    parsed = recipe if of_files or is_same else parse_recipe(recipe, bits)
+    with Store.open(require_folder(path, "copy"), "r", memory=parse_memory(memory_limit)) as store:
+        with progress_bars(quiet=quiet) as progress:
+            options = {**matching, "text": text, "memory": parse_memory(memory_limit)}
+            copied = store.copy(target, parsed, progress=progress, **options)
+        with copied:
+            report_store(copied, {}, as_json=as_json, quiet=quiet)

@@ -14,6 +14,7 @@
 | `log` | the mutable state in SQLite: pending documents, tombstones, the segment list, settings |
 | `compaction` | flushing, merging, erasing, backups |
 | `expiry` | time to live: documents older than a time |
+| `copy` | copies with other settings |
 | `check` | verification and repair |
 | `outbox` | outputs that are committed together with a store |
 | `memory` | the memory budget |

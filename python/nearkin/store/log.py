@@ -501,8 +501,13 @@ class Log:
 
     # Documents
 
-    def append(self, batches: Sequence[LogBatch], blocks: Sequence[TextBlock]) -> None:
-        """Add documents and their texts."""
+    def append(
+        self,
+        batches: Sequence[LogBatch],
+        blocks: Sequence[TextBlock],
+        additions: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """Add documents and their texts; `additions` are records of when they were added, None for now."""
         ids = [batch.encoded_ids() for batch in batches]
         sums = store_sums(list(map(LogBatch.checksum_input, batches, ids))).tolist()
         self._connection.executemany(
@@ -518,18 +523,18 @@ class Log:
             [(*block.counts(), total, block.block) for block, total in zip(blocks, text_sums, strict=True)],
         )
         self._record(sums + text_sums)
-        if batches:
-            self._record_addition(batches[0].first, int(time.time()))
+        self._record_additions(batches[0].first if batches else 0, additions)
 
-    def _record_addition(self, first: int, now: int) -> None:
-        """Record when documents from a row on are added, unless the last record is recent."""
-        last = self.additions(last_only=True)
-        # The clock may have been set back. Times ascend with rows, so that no document seems older than it is.
-        if last and now < last[0][1] + ADDITION_SECONDS:
-            return
-        self._connection.execute(_ADDED_TABLE)
-        self._record(store_sums(_row_bytes("added", [(first, now)])).tolist())
-        self._connection.execute("INSERT INTO added VALUES (?, ?)", (first, now))
+    def _record_additions(self, first: int, additions: Sequence[tuple[int, int]] | None) -> None:
+        """Record when documents are added: those from row `first` on now, unless the last record is recent."""
+        if additions is None:
+            now, last = int(time.time()), self.additions(last_only=True)
+            # The clock may have been set back. Times ascend with rows, so that no document seems older than it is.
+            additions = [] if last and now < last[0][1] + ADDITION_SECONDS else [(first, now)]
+        if additions:
+            self._connection.execute(_ADDED_TABLE)
+            self._record(store_sums(_row_bytes("added", additions)).tolist())
+            self._connection.executemany("INSERT INTO added VALUES (?, ?)", additions)
 
     def additions(self, *, last_only: bool = False) -> list[tuple[int, int]]:
         """Return the first row and the time of each record of additions, in Unix seconds, in order; or the last one."""

@@ -60,6 +60,7 @@ from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
 from nearkin.store.check import Finding, check_store, repair_store
+from nearkin.store.copy import StoreCopy, copied_settings
 from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache
 from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
 from nearkin.store.filesystem import check_local_fs, new_store_folder
@@ -535,31 +536,46 @@ class Store(DocumentStore):
         result = batch.result(decision, snapshot, distances, new_ids, own_ids=own_ids)
         if not ids:
             return result, state
+        texts = batch.new_texts(decision, added) if self._settings.text == "keep" else None
+        return result, self._append_rows(ids, hashed.contents[added].tobytes(), records, extras, texts, state)
+
+    def _append_rows(
+        self,
+        ids: list[Id],
+        contents: bytes,
+        records: NDArray[np.void],
+        extras: list[bytes] | None,
+        texts: list[str | None] | None,
+        state: State,
+        additions: list[tuple[int, int]] | None = None,
+    ) -> State:
+        """Append rows to the log, and to the memtable after the commit; return the new counters."""
+        first = state.next_row
         if first + len(ids) > 1 << 31:
             raise ParameterError("a store holds at most 2**31 documents, removed ones included; begin another one")
-        contents = hashed.contents[added].tobytes()
         batches = split_batches(first, ids, contents, records.tobytes(), extras)
         blocks: list[TextBlock] = []
-        if self._settings.text == "keep":
-            texts, start = batch.new_texts(decision, added), 0
+        if texts is not None:
+            start = 0
             for log_batch in batches:
                 blocks += compress_texts(log_batch.first, texts[start : start + len(log_batch)])
                 start += len(log_batch)
-        self._log.append(batches, blocks)
+        self._log.append(batches, blocks, additions)
         state = self._log.set_state(
             state,
             next_row=first + len(ids),
             pending=state.pending + len(ids),
             id_kind=state.id_kind or ("str" if isinstance(ids[0], str) else "int"),
         )
+        rows = np.arange(first, first + len(ids))
 
         def commit() -> None:
             hashes = [contents[at : at + 16] for at in range(0, len(contents), 16)]
-            snapshot.memtable.add(rows, ids, hashes, records)
-            snapshot.commit(state)
+            self._snapshot.memtable.add(rows, ids, hashes, records)
+            self._snapshot.commit(state)
 
         self._on_commit.append(commit)
-        return result, state
+        return state
 
     def _feature_hashes(self, hashed: HashedDocuments) -> list[bytes] | None:
         """Return the hashes of the features of documents, if the store keeps them."""
@@ -1101,6 +1117,69 @@ class Store(DocumentStore):
         with self._lock, reporting(progress) as report:
             self._check_open()
             compaction.backup(self._folder, Path(path).absolute(), report, share)
+
+    def copy(
+        self,
+        path: str | os.PathLike[str],
+        recipe: Recipe | DigestRecipe | Family | str | None = None,
+        *,
+        threshold: float | None = None,
+        radius: float | None = None,
+        recall: float | None = None,
+        text: TextRule | None = None,
+        texts: LoadTexts | None = None,
+        verify: StoreVerify | None = None,
+        differ: str | Iterable[str] | None = None,
+        featureless: Featureless | None = None,
+        memory: float | None = None,
+        progress: ShowProgress = None,
+    ) -> Store:
+        """Copy the documents into a new store with other settings, and open it.
+
+        Documents are deduplicated again in the order of addition, and keep ids, columns and times of addition. A
+        document near another one, whose text the store does not have, stays near the same document, or near the one
+        that this document matches now; its distance is -1, and its values are zeros.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The new folder, which must not exist. It appears when the copy is complete.
+        recipe, threshold, radius, recall, verify, differ, featureless
+            As for `create`; None stands for the value of this store. With a recipe, radius, recall and verification
+            have their defaults if this store's do not apply.
+        text : {"keep", "features", "none"}, optional
+            As for `create`; None stands for the rule of this store.
+        texts : function, optional
+            Returns the texts of a list of ids, as they were added, near-duplicates included: then every document is
+            compared again. Required for a store of texts that keeps none.
+        memory : int or float, optional
+            As for `open`, of the copy.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+
+        Raises
+        ------
+        FileExistsError
+            The path exists.
+        MismatchError
+            The store keeps no texts, and none are given; or the recipe is for another kind of documents.
+        ParameterError
+            Values out of range, or that exclude one another.
+        """
+        self._check_open()
+        rule: TextRule = self._settings.text if text is None else text
+        load = texts or self._load_texts
+        # The copy calls the function later as well, if it keeps no texts itself and texts verify.
+        config = StoreConfig(recipe, threshold, radius, recall, rule, verify, differ, featureless, load is not None)
+        settings = copied_settings(self._settings, config)
+        later = load if settings.needs_texts else None
+        with new_store_folder(Path(path).absolute()) as folder, reporting(progress) as report:
+            Log.create(folder, settings.to_json())
+            settings.save_files(folder)
+            with Store.open(folder, texts=later, sync="interval", memory=memory) as new:
+                StoreCopy(self, new, load).run(report)
+                new.merge()
+        return Store.open(path, texts=later, memory=memory)
 
     # Deduplication of a corpus: `nearkin.dedup(against=store)` and `nearkin.dedup(store=store)`
 
