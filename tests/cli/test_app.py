@@ -55,6 +55,7 @@ COMMANDS = {
     "store backup": "nearkin store backup pages.store",
     "store export": "nearkin store export pages.store",
     "store copy": "nearkin store copy pages.store fingerprints.store",
+    "store restore": "nearkin store restore backups",
     "store expire": "nearkin store expire pages.store --column published",
     "evaluate": "nearkin evaluate clean",
     "tune": "nearkin tune corpus.jsonl",
@@ -66,7 +67,7 @@ COMMANDS = {
 
 # Options of one name that do different things in different commands, each declared where it is used.
 DIFFERENT = {
-    "--out": "a folder, an index, a table",
+    "--out": "a folder, an index, a table, a store",
     "--radius": "of candidates; of matches",
     "--recipe": "of texts, of digests; of tune, what is tried",
     "--bits": "of tune, what is tried",

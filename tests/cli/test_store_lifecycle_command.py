@@ -134,3 +134,18 @@ def test_copy_changes_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
     assert 2 == refused.code
     assert "kind of documents differs" in refused.err
     assert not (tmp_path / "m").exists()
+
+
+def test_restore_lists_backups_and_restores_one(store: Path, tmp_path: Path) -> None:
+    """Backups are listed; the last one that is not later is copied; if none is, the error lists them."""
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    assert 0 == run("store", "backup", str(store), str(folder / "one"), "-q").code
+    lines = [line.split("\t") for line in run("store", "restore", str(folder)).out.splitlines()]
+    assert [["one", "4"]] == [[line[0], line[2]] for line in lines]
+    result = run("store", "restore", str(folder), "--at", "2999-01-01", "--out", str(tmp_path / "new"))
+    assert f"{tmp_path / 'new'}: 4 documents of one" in result.out
+    assert "sound, 4 documents" in run("store", "verify", str(tmp_path / "new")).out
+    refused = run("store", "restore", str(folder), "--at", "2020-01-01", "--out", str(tmp_path / "other"))
+    assert 2 == refused.code
+    assert f"one of {lines[0][1]}" in refused.err

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.console import Failures, display, progress_bars, say, say_json
+from nearkin.cli.console import Failures, display, progress_bars, say, say_json, say_row
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import (
     WRITING,
@@ -161,3 +162,48 @@ def copy(
             copied = store.copy(target, parsed, progress=progress, **options)
         with copied:
             report_store(copied, {}, as_json=as_json, quiet=quiet)
+
+
+@group.add()
+def restore(
+    backups: Annotated[
+        Path, typer.Argument(help="Folder with backups of a store.", metavar="BACKUPS", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, opt("New folder for the store; without it the backups are listed.", "--out", "-o", group=WRITING)
+    ] = None,
+    at: Annotated[
+        str | None,
+        opt("Restore the last backup that is not later (default: the last one).", "--at", metavar="TIME"),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Copy a backup to a new folder: the last one, or the last one that is not later than a time.
+
+    The backup is verified first. Without --out the backups are listed: name, time, documents, separated by tabs.
+
+    Examples
+    --------
+    nearkin store restore backups --at 2026-01-31T12:00Z --out pages.store
+    """
+    from nearkin.store.backups import list_backups
+    from nearkin.store.store import Store
+
+    if out is None:
+        for backup in list_backups(backups):
+            row = {"backup": backup.path.name, "time": backup.time.isoformat(), "documents": backup.documents}
+            say_row(row, (display(backup.path.name), row["time"], row["documents"]), as_json=as_json)
+        return
+    with progress_bars(quiet=quiet) as progress:
+        backup = Store.restore(backups, out, at=at, progress=progress)
+    about = {
+        "backup": backup.path.name,
+        "time": backup.time.isoformat(),
+        "documents": backup.documents,
+        "store": str(out),
+    }
+    if as_json:
+        say_json(about)
+    elif not quiet:
+        say(f"{display(out)}: {backup.documents:,} documents of {display(backup.path.name)}, {about['time']}")

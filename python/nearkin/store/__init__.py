@@ -15,6 +15,7 @@
 | `compaction` | flushing, merging, erasing, backups |
 | `expiry` | time to live: documents older than a time |
 | `copy` | copies with other settings |
+| `backups` | backups in one folder: shared files, restoration by time |
 | `check` | verification and repair |
 | `outbox` | outputs that are committed together with a store |
 | `memory` | the memory budget |

@@ -28,6 +28,7 @@ from nearkin.dedup.candidates import Ordinals
 from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io import locks
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
+from nearkin.store.backups import BackupRecord, SharedFiles, identity_of
 from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.vectors import FAMILY_FILE
@@ -412,8 +413,13 @@ class Compactor:
 # Backups
 
 
-def backup(folder: Path, target: Path, report: Progress = ignore_progress, share: float = 1.0) -> None:
-    """Copy the last commit to a new folder, atomically; copying takes `share` of the time."""
+def backup(
+    folder: Path, target: Path, report: Progress = ignore_progress, share: float = 1.0, *, recorded: bool = True
+) -> None:
+    """Copy the last commit to a new folder, atomically; copying takes `share` of the time.
+
+    A backup that is `recorded` has a `BackupRecord`, and shares segments with earlier ones next to it.
+    """
     with new_store_folder(target) as new, exclusive(folder) as log:
         log.copy_to(new)
         with closing(Log(new)) as copied, copied.writing():
@@ -421,12 +427,18 @@ def backup(folder: Path, target: Path, report: Progress = ignore_progress, share
             # Pending outputs belong to the store and not to its copies.
             copied.drop_outputs([name for name, _ in copied.outputs()])
             copied.set_state(copied.state())
+        record, shared = BackupRecord.begin(new), SharedFiles(target.parent) if recorded else None
         if (folder / FAMILY_FILE).exists():
             _copy_file(folder / FAMILY_FILE, new / FAMILY_FILE)
         tick = megabyte_ticker(report, "copy", sum(entry.bytes for entry in entries))
         for entry in entries:
             for path in segment_paths(folder, entry.name):
-                _copy_file(path, new / SEGMENT_FOLDER / path.name, tick, share)
+                copy = new / SEGMENT_FOLDER / path.name
+                record.files[f"{SEGMENT_FOLDER}/{path.name}"] = identity_of(path.stat())
+                if shared is None or not shared.link(path.stat(), copy):
+                    _copy_file(path, copy, tick, share)
+        if recorded:
+            record.save(new)
 
 
 def _copy_file(source: Path, target: Path, tick: Callable[[int], None] = lambda size: None, share: float = 1.0) -> None:

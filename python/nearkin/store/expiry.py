@@ -48,7 +48,7 @@ def cutoff(before: datetime | date | str | None, older_than: timedelta | str | N
         given = "neither" if before is None else "both"
         raise bad_parameter("before, older_than", given, "one of them: a time, or an age such as 90d")
     if before is not None:
-        time = _parse_time(before) if isinstance(before, str) else _as_utc(before)
+        time = as_time(before)
         if time is None:
             allowed = "a time such as 2026-01-31 or 2026-01-31T12:00:00+01:00, or a datetime"
             raise bad_parameter("before", repr(before), allowed)
@@ -72,7 +72,10 @@ def _parse_age(text: str) -> timedelta | None:
         return None
 
 
-def _as_utc(value: object) -> datetime | None:
+def as_time(value: object) -> datetime | None:
+    """Return a datetime, a date or a string in ISO 8601 as a time in UTC; None for anything else."""
+    if isinstance(value, str):
+        return _parse_time(value)
     if isinstance(value, datetime):
         return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
     if isinstance(value, date):

@@ -59,6 +59,7 @@ from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
+from nearkin.store.backups import Backup, find_backup
 from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.copy import StoreCopy, copied_settings
 from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache
@@ -1096,6 +1097,9 @@ class Store(DocumentStore):
     def backup(self, path: str | os.PathLike[str], *, share: float = 1.0, progress: ShowProgress = None) -> None:
         """Copy the last commit to a new folder, while others read and write.
 
+        Segments that an earlier backup in the same parent folder has are hard links to its files, if the file system
+        has them, so that a backup takes the space of what is new.
+
         Parameters
         ----------
         path : str or os.PathLike
@@ -1117,6 +1121,47 @@ class Store(DocumentStore):
         with self._lock, reporting(progress) as report:
             self._check_open()
             compaction.backup(self._folder, Path(path).absolute(), report, share)
+
+    @staticmethod
+    def restore(
+        backups: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        at: datetime | date | str | None = None,
+        progress: ShowProgress = None,
+    ) -> Backup:
+        """Copy the last backup that is not later than a time to a new folder, and return the backup.
+
+        Parameters
+        ----------
+        backups : str or os.PathLike
+            The folder in which `backup` made backups. The one that is restored is verified first.
+        path : str or os.PathLike
+            The new folder, which must not exist. It appears when the copy is complete.
+        at : datetime, date or str, optional
+            The time, as a string in ISO 8601, inclusive; without a time zone it is UTC. None is the last backup.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+
+        Raises
+        ------
+        InputError
+            The folder has no backups.
+        ParameterError
+            All backups are later; the message lists them.
+        CorruptStoreError
+            The backup is damaged, or was changed after it was made.
+        FileExistsError
+            The path exists.
+        """
+        source = find_backup(Path(backups).absolute(), at)
+        target = Path(path).absolute()
+        with reporting(progress) as report:
+            # Verify first: a damaged backup must not become a store.
+            with Store.open(source.path, "r") as store:
+                check_store(source.path, store.settings, report)
+            compaction.backup(source.path, target, report, recorded=False)
+        return source
 
     def copy(
         self,

@@ -1,0 +1,148 @@
+"""Backups in one folder share their segments, and one is restored by time."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from test_store import texts_of
+
+import nearkin as nk
+from nearkin.errors import CorruptStoreError, InputError, ParameterError
+from nearkin.store.backups import RECORD_NAME, list_backups
+
+
+@pytest.fixture
+def backups(tmp_path: Path) -> Path:
+    """Return a folder with three backups of a growing store; the second one shares the segment of the first."""
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    texts = texts_of(90, 1)
+    with nk.Store.create(tmp_path / "store") as store:
+        store.add(texts[:40], [f"d{n}" for n in range(40)])
+        store.merge()
+        store.backup(folder / "one")
+        store.add(texts[40:60], [f"d{n}" for n in range(40, 60)])
+        store.remove(["d0"])
+        store.backup(folder / "two")
+        store.add(texts[60:], [f"d{n}" for n in range(60, 90)])
+        store.merge()
+        store.backup(folder / "three")
+    return folder
+
+
+def segments(backup: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_ino for path in (backup / "segments").iterdir()}
+
+
+def test_backups_share_segments(backups: Path, tmp_path: Path) -> None:
+    """Equal segments are one file, and a merge in one backup, or in the store, changes no other."""
+    assert segments(backups / "one") == segments(backups / "two")
+    assert not set(segments(backups / "three").values()) & set(segments(backups / "one").values())
+    assert not set(segments(tmp_path / "store").values()) & set(segments(backups / "three").values())
+    with nk.Store.open(backups / "two") as store:
+        store.merge()
+    for name, count in (("one", 40), ("two", 59), ("three", 89)):
+        with nk.Store.open(backups / name, "r") as store:
+            store.verify()
+            assert count == len(store)
+
+
+def test_backups_are_complete_where_nothing_can_be_linked(
+    backups: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without hard links, and with a shared file that is gone, the backup copies."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    with nk.Store.open(tmp_path / "store") as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "link", refuse)
+            store.backup(backups / "four")
+        assert not set(segments(backups / "three").values()) & set(segments(backups / "four").values())
+        for name in ("three", "four"):
+            for path in (backups / name / "segments").iterdir():
+                path.unlink()
+        store.backup(backups / "five")
+    with nk.Store.open(backups / "five", "r") as store:
+        store.verify()
+
+
+def test_a_store_in_the_same_folder_shares_nothing(tmp_path: Path) -> None:
+    """Segments of two stores have the same names; their identity tells them apart."""
+    for name in ("a", "b"):
+        with nk.Store.create(tmp_path / name) as store:
+            store.add(texts_of(20, ord(name)), [f"{name}{n}" for n in range(20)])
+            store.merge()
+            store.backup(tmp_path / "backups" / name) if (tmp_path / "backups").mkdir(exist_ok=True) is None else None
+    with nk.Store.open(tmp_path / "backups" / "b", "r") as store:
+        assert "b3" in store
+        store.verify()
+
+
+def test_the_last_backup_not_later_is_restored(backups: Path, tmp_path: Path) -> None:
+    """At, before and after the time of each backup."""
+    found = list_backups(backups)
+    assert [("one", 40), ("two", 59), ("three", 89)] == [(backup.path.name, backup.documents) for backup in found]
+    tick = timedelta(microseconds=1)
+    cases = [
+        (found[0].time, "one"),
+        (found[1].time - tick, "one"),
+        (found[1].time, "two"),
+        (found[2].time.isoformat(), "three"),
+    ]
+    for number, (at, name) in enumerate([*cases, (None, "three"), ("2999-01-01", "three")]):
+        target = tmp_path / f"restored{number}"
+        assert name == nk.Store.restore(backups, target, at=at).path.name
+        with nk.Store.open(target) as store, nk.Store.open(backups / name, "r") as backup:
+            assert list(map(repr, backup.iter_documents())) == list(map(repr, store.iter_documents()))
+            store.check_and_add(["A new text after the restoration."], ["new"])
+            store.verify()
+        assert not (target / RECORD_NAME).exists()
+        assert not set(segments(target).values()) & set(segments(backups / name).values())
+
+
+def test_what_is_there_is_listed_if_nothing_fits(backups: Path, tmp_path: Path) -> None:
+    """All backups later, none at all, no time, an existing target."""
+    with pytest.raises(ParameterError) as raised:
+        nk.Store.restore(backups, tmp_path / "r", at="2020-01-01")
+    for backup in list_backups(backups):
+        assert f"{backup.path.name} of {backup.time.isoformat()}" in str(raised.value)
+    with pytest.raises(ParameterError, match="at="):
+        nk.Store.restore(backups, tmp_path / "r", at="soon")
+    with pytest.raises(InputError, match="has no backups"):
+        nk.Store.restore(tmp_path / "store", tmp_path / "r")
+    with pytest.raises(FileExistsError):
+        nk.Store.restore(backups, tmp_path / "store")
+    assert not (tmp_path / "r").exists()
+
+
+def test_changed_and_damaged_backups_are_not_restored(backups: Path, tmp_path: Path) -> None:
+    """A backup that was written to is none of its time; damage is found before anything appears."""
+    with nk.Store.open(backups / "three") as store:
+        store.add(["Another text, added to the backup itself."], ["x"])
+    with pytest.raises(CorruptStoreError, match="was changed after it was made"):
+        nk.Store.restore(backups, tmp_path / "r")
+    path = next((backups / "two" / "segments").glob("*.documents.nks"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CorruptStoreError):
+        nk.Store.restore(backups, tmp_path / "r", at=list_backups(backups)[1].time)
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"time": "x"}', b'{"time": 1, "documents": 1, "counters": [], "files": {"a": 7}}']
+)
+def test_a_damaged_record_prevents_no_backup(backups: Path, tmp_path: Path, content: bytes) -> None:
+    """A backup with a damaged record is not listed; the next backup does not need it."""
+    (backups / "two" / RECORD_NAME).write_bytes(content)
+    assert ["one", "three"] == [backup.path.name for backup in list_backups(backups)]
+    with nk.Store.open(tmp_path / "store") as store:
+        store.backup(backups / "four")
+    assert 4 == len(json.loads((backups / "four" / RECORD_NAME).read_text()))
