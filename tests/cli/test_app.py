@@ -56,6 +56,7 @@ COMMANDS = {
     "store export": "nearkin store export pages.store",
     "store copy": "nearkin store copy pages.store fingerprints.store",
     "store restore": "nearkin store restore backups",
+    "store ship": "nearkin store ship pages.store",
     "store expire": "nearkin store expire pages.store --column published",
     "evaluate": "nearkin evaluate clean",
     "tune": "nearkin tune corpus.jsonl",

@@ -149,3 +149,12 @@ def test_restore_lists_backups_and_restores_one(store: Path, tmp_path: Path) -> 
     refused = run("store", "restore", str(folder), "--at", "2020-01-01", "--out", str(tmp_path / "other"))
     assert 2 == refused.code
     assert f"one of {lines[0][1]}" in refused.err
+
+
+def test_ship_says_what_is_shipped_and_pending(store: Path, tmp_path: Path) -> None:
+    """Pending documents are counted, and shipped once they are sealed."""
+    assert "0 documents, 4 pending ones not shipped" in run("store", "ship", str(store), str(tmp_path / "place")).out
+    run("store", "merge", str(store), "-q")
+    result = json.loads(run("store", "ship", str(store), str(tmp_path / "place"), "--json").out)
+    assert (4, 0) == (result["documents"], result["pending"])
+    assert 2 == run("store", "ship", "http://host/", str(tmp_path / "place")).code

@@ -207,3 +207,32 @@ def restore(
         say_json(about)
     elif not quiet:
         say(f"{display(out)}: {backup.documents:,} documents of {display(backup.path.name)}, {about['time']}")
+
+
+@group.add()
+def ship(
+    path: StorePath,
+    target: Annotated[
+        str, typer.Argument(help="Folder or URL (s3://, gs://) for this store.", metavar="DEST", show_default=False)
+    ],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Copy the sealed segments of a store to a place from which followers read; only what is missing there.
+
+    Pending documents are not copied; `nearkin store merge` seals them. Whatever ends the command, the place holds a
+    complete shipment: the last one, or the one before.
+
+    Examples
+    --------
+    nearkin store ship pages.store s3://bucket/pages
+    """
+    from nearkin.io.remote import short_url
+    from nearkin.store.follower import ship as ship_store
+
+    with progress_bars(quiet=quiet) as progress:
+        manifest = ship_store(require_folder(path, "ship"), target, progress=progress)
+    if as_json:
+        say_json({"place": short_url(target), "documents": manifest.documents, "pending": manifest.pending})
+    elif not quiet:
+        say(f"{display(short_url(target))}: {manifest.documents:,} documents, {manifest.pending:,} pending ones not shipped")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -198,3 +199,59 @@ def _wrap_errors(url: str) -> Iterator[None]:
     except Exception as error:
         # Each protocol raises errors of its own library, which may contain the URL with its secrets.
         raise _read_error(url, f"can't be read: {type(error).__name__}: {error}") from None
+
+
+def upload(path: Path, url: str) -> None:
+    """Copy a local file to a URL.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    system, target = _open_filesystem(url)
+    try:
+        if getattr(system, "auto_mkdir", True) is False:
+            system.makedirs(system._parent(target), exist_ok=True)
+        system.put_file(str(path), target)
+    except Exception as error:
+        # Each protocol raises errors of its own library, which may contain the URL with its secrets.
+        name, reason = short_url(url), short_url(f"can't be written: {type(error).__name__}: {error}")
+        raise OutputError(f"{name}: {reason}", place=name, in_place="other") from None
+
+
+def download(url: str, path: Path) -> None:
+    """Copy the file at a URL to a local file.
+
+    Raises
+    ------
+    FileNotFoundError
+        It does not exist.
+    InputError
+        It cannot be read.
+    """
+    system, source = _open_filesystem(url)
+    with _wrap_errors(url):
+        try:
+            # Earlier listings are cached and may be out of date.
+            system.invalidate_cache()
+            system.get_file(source, str(path))
+        except FileNotFoundError as error:
+            missing = error
+        else:
+            return
+    raise FileNotFoundError(missing.errno, "no such file", short_url(url))
+
+
+def delete(url: str) -> None:
+    """Delete the file at a URL, if it exists.
+
+    Raises
+    ------
+    InputError
+        Access is denied.
+    """
+    system, path = _open_filesystem(url)
+    with _wrap_errors(url):
+        if system.exists(path):
+            system.rm_file(path)

@@ -16,6 +16,7 @@
 | `expiry` | time to live: documents older than a time |
 | `copy` | copies with other settings |
 | `backups` | backups in one folder: shared files, restoration by time |
+| `follower` | sealed segments shipped to another place, and queried there |
 | `check` | verification and repair |
 | `outbox` | outputs that are committed together with a store |
 | `memory` | the memory budget |

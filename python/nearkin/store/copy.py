@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,8 @@ from nearkin.store.kinds.vectors import VectorSettings
 from nearkin.store.records import EXACT, MAX_COUNT, NEW, RecordedMatch, pack_extra, scatter
 from nearkin.store.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from nearkin.store.store import Store
-
+Store: TypeAlias = Any
+"""`nearkin.store.Store`, whose module imports this one."""
 BATCH_DOCUMENTS = 4096
 """Documents that are copied in one transaction."""
 

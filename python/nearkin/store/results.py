@@ -179,6 +179,8 @@ class StoreStats:
         On disk: "log", "documents", "index", and their "total".
     settings : dict
         Recipe, threshold, radius or bands, the rule for texts, how matches are verified.
+    lag : dict of str to float
+        Of a follower: "seconds" since the shipment, and "documents" that were pending in the store then.
     """
 
     documents: int
@@ -187,6 +189,7 @@ class StoreStats:
     removed: int
     bytes: dict[str, int]
     settings: dict[str, Any]
+    lag: dict[str, float] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         """Return counts, sizes and settings as HTML, for a notebook."""
