@@ -235,4 +235,5 @@ def ship(
     if as_json:
         say_json({"place": short_url(target), "documents": manifest.documents, "pending": manifest.pending})
     elif not quiet:
-        say(f"{display(short_url(target))}: {manifest.documents:,} documents, {manifest.pending:,} pending ones not shipped")
+        counts = f"{manifest.documents:,} documents, {manifest.pending:,} pending ones not shipped"
+        say(f"{display(short_url(target))}: {counts}")
