@@ -11,7 +11,8 @@ NearkinError
 ├── StoreError
 │   ├── FormatVersionError           a newer nearkin wrote the file
 │   ├── CorruptStoreError            a file is damaged
-│   └── StoreLockedError             another process is using the store
+│   ├── StoreLockedError             another process is using the store
+│   └── StoreReplacedError           the folder of an open store was replaced, moved or removed
 ├── EngineError (RuntimeError)       a cluster cannot run the job
 ├── ServiceError (OSError)           a service cannot be reached, or refuses the request
 └── MissingExtraError (ImportError)  an optional package is not installed
@@ -129,6 +130,13 @@ class CorruptStoreError(StoreError):
 
 class StoreLockedError(StoreError):
     """Error of a store that another process writes, or reads while a merge must erase data. Attributes: place."""
+
+
+class StoreReplacedError(StoreError):
+    """Error of an open store whose folder or log was replaced, moved or removed; it refuses changes from then on.
+
+    Attributes: place, the path that names something else now; reason.
+    """
 
 
 class ServiceError(NearkinError, OSError):

@@ -53,6 +53,8 @@ COMMANDS = {
     "store verify": "nearkin store verify pages.store",
     "store merge": "nearkin store merge pages.store",
     "store backup": "nearkin store backup pages.store",
+    "store adopt": "nearkin store adopt pages.store",
+    "store salvage": "nearkin store salvage pages.store",
     "store export": "nearkin store export pages.store",
     "store copy": "nearkin store copy pages.store fingerprints.store",
     "store restore": "nearkin store restore backups",

@@ -490,3 +490,22 @@ def test_files_of_the_store_are_no_documents(tmp_path: Path, recipe: str | None)
     done = run("dedup", folder, *family, "--store", store, "-o", tmp_path / "out", "--json")
     assert 0 == done.code, done.err
     assert (3, True) == (done.json()["documents"], "a.store (" in done.message)
+
+
+def test_a_store_without_its_log_is_salvaged(tmp_path: Path) -> None:
+    """The command says what is missing, and its exit code is 1 if something is."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.add(["some words of a document", "other words of another one"], ["a", "b"])
+        store.merge()
+        store.add(["a document that waits"], ["c"])
+    done = run("store", "salvage", path, "--out", tmp_path / "whole")
+    assert 0 == done.code, done.err
+    assert "3 documents, 1 of them from the log" in done.message + str(done.out)
+    (path / "log.sqlite").unlink()
+    done = run("store", "salvage", path, "--out", tmp_path / "new")
+    assert 1 == done.code
+    assert "missing: rows 2 to 2, 1 documents" in done.err
+    with nk.Store.open(tmp_path / "new") as store:
+        assert ["some words of a document"] == store.texts(["a"])
+    assert 0 == run("store", "adopt", tmp_path / "new").code

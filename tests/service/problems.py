@@ -30,6 +30,7 @@ DOCUMENTED = {
     "rate-limited": 429,
     "internal": 500,
     "not-ready": 503,
+    "store-replaced": 503,
     "disk-full": 507,
 }
 """Status of each problem, by slug."""

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import gzip
 import json
+import shutil
 import signal
 import socket
 import ssl
@@ -822,3 +823,41 @@ def test_requests_of_a_failed_group_are_executed_alone(tmp_path: Path, monkeypat
             assert ["new", 400, "new"] == [item.get("status") or item["error"]["status"] for item in again]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("attack", ["removed", "moved", "replaced", "log replaced"])
+def test_a_service_whose_store_is_replaced_is_not_ready(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], attack: str
+) -> None:
+    """Every request gets 503, `/readyz` too, and the log has one line: nothing is acknowledged into nowhere."""
+    path, copy = tmp_path / "store", tmp_path / "copy"
+    with nk.Store.create(path) as store:
+        store.add(["a text"], ["a"])
+        store.backup(copy)
+
+    def replace() -> None:
+        if attack == "removed":
+            shutil.rmtree(path)
+        elif attack == "log replaced":
+            (copy / "log.sqlite").replace(path / "log.sqlite")
+        else:
+            path.rename(tmp_path / "elsewhere")
+            if attack == "replaced":
+                copy.rename(path)
+
+    async def main() -> None:
+        async with asgi_client(path) as service:
+            assert 200 == (await service.get("/readyz")).status
+            assert 200 == (await service.post("/v1/add", {"id": "x", "text": "x y z"})).status
+            replace()
+            for _ in range(2):
+                for reply in (
+                    await service.get("/readyz"),
+                    await service.post("/v1/check-and-add", {"id": "n", "text": "n o p"}),
+                    await service.post("/v1/merge", {}),
+                ):
+                    assert (503, "store-replaced") == (reply.status, reply.slug)
+            assert 200 == (await service.get("/healthz")).status
+
+    asyncio.run(main())
+    assert 1 == sum("store-replaced" == line["event"] for line in read_log(capfdbinary))

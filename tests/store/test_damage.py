@@ -280,7 +280,7 @@ def test_a_changed_row_of_the_log_is_detected(tmp_path: Path) -> None:
 
 
 def test_orphaned_files_are_removed(tmp_path: Path) -> None:
-    """Opening a store for writing removes orphaned segment files, and no others."""
+    """Opening a store for writing removes temporary files, moves unknown segments to `lost/`, and touches no others."""
     store = make(tmp_path / "store")
     orphan = store / "segments" / "00000000000000ff.documents.nks"
     mine = store / "segments" / "notes.txt"
@@ -288,16 +288,31 @@ def test_orphaned_files_are_removed(tmp_path: Path) -> None:
     mine.write_text("mine")
     nk.Store.open(store, "r").close()
     assert orphan.exists()
-    nk.Store.open(store).close()
+    hidden = store / "segments" / ".half"
+    hidden.write_bytes(b"half")
+    with pytest.warns(RuntimeWarning, match="00000000000000ff is on no list and cannot be read"):
+        nk.Store.open(store).close()
     assert not orphan.exists()
+    assert not hidden.exists()
+    assert b"half" == (store / "lost" / orphan.name).read_bytes()
     assert mine.exists()
+
+
+def test_an_older_store_is_refused(tmp_path: Path) -> None:
+    """The error says which version this nearkin reads."""
+    store = make(tmp_path / "store")
+    connection = sqlite3.connect(store / "log.sqlite")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with pytest.raises(FormatVersionError, match="version 1 of a store; this nearkin reads version 2"):
+        nk.Store.open(store)
 
 
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     """The version of the log decides."""
     store = make(tmp_path / "store")
     connection = sqlite3.connect(store / "log.sqlite")
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("PRAGMA user_version = 3")
     connection.close()
     with pytest.raises(FormatVersionError):
         nk.Store.open(store)

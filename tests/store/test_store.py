@@ -20,7 +20,7 @@ from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
 from nearkin.dedup.cluster import Clusterer
-from nearkin.errors import MismatchError, ParameterError
+from nearkin.errors import FormatVersionError, MismatchError, ParameterError
 from nearkin.store.results import StoredDocument
 from store_model import HANDLES, StoreMachine, TextModel, case_of, features, same
 
@@ -338,9 +338,17 @@ def test_skipped_comparisons_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         store.verify()
 
 
-def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["store-v1", "store-files-v1", "store-vectors-v1"])
+def test_a_store_of_version_1_is_refused(tmp_path: Path, name: str) -> None:
+    """Segments of version 1 do not describe themselves."""
+    shutil.copytree(Path(__file__).resolve().parents[1] / "fixtures" / name, tmp_path / "store")
+    with pytest.raises(FormatVersionError, match="version 1 of a store; this nearkin reads version 2"):
+        nk.Store.open(tmp_path / "store")
+
+
+def test_a_store_of_version_2_opens(tmp_path: Path) -> None:
     """A committed store answers as when it was written, and accepts new documents."""
-    fixture = Path(__file__).resolve().parents[1] / "fixtures" / "store-v1"
+    fixture = Path(__file__).resolve().parents[1] / "fixtures" / "store-v2"
     shutil.copytree(fixture, tmp_path / "store")
     with nk.Store.open(tmp_path / "store") as store:
         store.verify()

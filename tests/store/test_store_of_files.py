@@ -21,7 +21,7 @@ from nearkin.store.results import StoredDocument
 from store_model import HANDLES, NEW, Answer, Model, ModelDocument, StoreMachine, case_of, same
 
 THRESHOLD = 60
-FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-files-v1"
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-files-v2"
 Kind = Literal["digests", "bytes", "paths"]
 
 

@@ -21,7 +21,7 @@ from nearkin.store.kinds.vectors import VectorSettings, VectorSource, choose_rad
 from nearkin.store.results import StoredDocument
 from store_model import HANDLES, NEW, Answer, Model, ModelDocument, StoreMachine, case_of
 
-FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-vectors-v1"
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-vectors-v2"
 DIMENSION = 6
 
 

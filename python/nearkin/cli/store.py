@@ -285,6 +285,65 @@ def verify(
 
 
 @group.add()
+def adopt(path: StorePath, quiet: Quiet = False) -> None:
+    """Take back the documents of segments that the store has lost sight of, from its folder lost/.
+
+    Exit code 1 if other documents have some of their ids now.
+
+    Examples
+    --------
+    nearkin store adopt pages.store
+    """
+    from nearkin.store.store import Store
+
+    with Store.open(_require_folder(path, "adopt")) as store:
+        result = store.adopt_lost()
+    for name in result.conflicts:
+        warn(f"{display(name)}: another document has this id now; the lost one remains in lost/")
+    if not quiet:
+        say(f"{display(path)}: {result.adopted:,} documents adopted")
+    if result.conflicts:
+        raise typer.Exit(1)
+
+
+@group.add()
+def salvage(
+    path: StorePath,
+    out: Annotated[Path, opt("New folder for the store.", "--out", "-o", group=WRITING)],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a new store with everything that can be read of a damaged one, and say what is missing.
+
+    The damaged folder is not changed. Exit code 1 if something is missing.
+
+    Examples
+    --------
+    nearkin store salvage pages.store --out salvaged.store
+    """
+    from nearkin.store.store import Store
+
+    with progress_bars(quiet=quiet) as progress:
+        result = Store.salvage(_require_folder(path, "salvage"), out, progress=progress)
+    if as_json:
+        say_json(vars(result))
+    elif not quiet:
+        say(f"{display(str(out))}: {result.documents:,} documents, {result.waiting:,} of them from the log")
+    for place, reason in result.damaged:
+        warn(f"{place}: {reason}")
+    for first, last in result.missing_rows:
+        warn(f"missing: rows {first} to {last}, {last - first + 1:,} documents; some may have been removed")
+    if result.missing_ids:
+        warn(f"missing: {', '.join(map(display, result.missing_ids))}")
+    if result.missing_removals:
+        warn(f"missing: {result.missing_removals:,} removals; so many removed documents may be there again")
+    if result.missing_commits:
+        warn(f"missing: the last {result.missing_commits:,} commits")
+    if not result.is_complete:
+        raise typer.Exit(1)
+
+
+@group.add()
 def merge(
     path: StorePath,
     token_file: TokenFile = None,

@@ -208,7 +208,7 @@ async def healthz() -> Response:
 
 @public_router.get("/readyz", response_class=PlainTextResponse)
 async def readyz(connection: HTTPConnection) -> Response:
-    """Return 200 if the store is open, 503 before that and during shutdown."""
+    """Return 200 if the store is open, 503 before that, during shutdown, and if its folder was replaced or removed."""
     get_request(connection).state.check_ready()
     return PlainTextResponse("ready\n")
 

@@ -882,7 +882,8 @@ def _stored_document(document: StoredOutput) -> StoredDocument:
 
 
 def _stats(info: InfoOutput) -> StoreStats:
-    return StoreStats(info.documents, info.waiting, info.segments, info.removed, info.bytes, info.settings)
+    counts = info.documents, info.waiting, info.segments, info.removed
+    return StoreStats(*counts, info.bytes, info.settings, info.lost)
 
 
 # Documents and queries

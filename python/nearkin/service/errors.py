@@ -6,7 +6,15 @@ import errno
 from collections.abc import Mapping
 from typing import Any
 
-from nearkin.errors import CorruptStoreError, InputError, MismatchError, NearkinError, ParameterError, StoreLockedError
+from nearkin.errors import (
+    CorruptStoreError,
+    InputError,
+    MismatchError,
+    NearkinError,
+    ParameterError,
+    StoreLockedError,
+    StoreReplacedError,
+)
 
 TYPE = "urn:nearkin:problem:"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -34,6 +42,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "internal": (500, "The service failed"),
     "corrupt-store": (500, "The store is damaged"),
     "not-ready": (503, "The service is starting or shutting down"),
+    "store-replaced": (503, "The folder of the store was replaced"),
     "no-memory": (503, "There is not enough memory"),
     "disk-full": (507, "The disk is full"),
 }
@@ -100,6 +109,8 @@ def problem_from(error: BaseException) -> Problem:
             return _translate("other-recipe" if "recipe" in str(error.context.get("what")) else "other-kind", error)
         case StoreLockedError():
             return Problem("locked", error.message, headers=retry_after(1))
+        case StoreReplacedError():
+            return Problem("store-replaced", f"{error.reason}; restart the service")
         case CorruptStoreError():
             return Problem("corrupt-store", error.message)
         case FileExistsError():

@@ -245,7 +245,8 @@ class StoreWorker:
             results = self._execute(store, group)
         except BaseException as error:
             problem = problem_from(error)
-            if problem.status >= 500 and problem.slug != "disk-full":
+            # The readiness check logs that the store was replaced, once.
+            if problem.status >= 500 and problem.slug not in ("disk-full", "store-replaced"):
                 log("error", "store", thread=self.name, error=f"{type(error).__name__}: {error}")
             results = [problem] * len(group)
         documents = sum(len(request.documents) for request in group if request.call is None)

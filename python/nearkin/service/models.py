@@ -163,6 +163,7 @@ class InfoOutput(Struct, kw_only=True):
     kind: str
     id_kind: str
     version: str = ""
+    lost: int = 0
     readonly: bool = False
     reason_readonly: str | None = None
     limits: LimitsOutput

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nearkin.errors import StoreReplacedError
 from nearkin.service.bodies import DocumentBatch
-from nearkin.service.errors import Problem, bad_request, retry_after
+from nearkin.service.errors import Problem, bad_request, problem_from, retry_after
 from nearkin.service.executor import Admission, ChangeExecutor, Operation, Request, StoreWorker, execute_checks
 from nearkin.service.models import KEY
 from nearkin.service.settings import ServiceSettings
@@ -40,7 +41,7 @@ class AppState:
     def __init__(self, folder: Path, settings: ServiceSettings) -> None:
         self.folder, self.settings, self.limits = folder, settings, settings.limits
         self.metrics, self.admission = Metrics(self._merge_stats), Admission(settings.limits)
-        self.is_ready = self.is_closing = False
+        self.is_ready = self.is_closing = self._is_replaced = False
         self.num_requests = 0
         """Number of requests in flight."""
         self._changes = ChangeExecutor(folder)
@@ -79,6 +80,8 @@ class AppState:
                 await worker.start()
         if self._reader.store is not None:
             self._store_settings = self._reader.store.settings
+        if self._reader.store is not None and (lost := self._reader.store.stats().lost):
+            log("error", "lost", store=str(self.folder), records=lost, detail="run `nearkin store verify`")
         self.is_ready = True
         log("info", "ready", store=str(self.folder), seconds=round(time.perf_counter() - start, 3))
 
@@ -98,10 +101,20 @@ class AppState:
         log("info", "closed")
 
     def check_ready(self) -> None:
-        """Raise not-ready before the store is open, and during shutdown."""
+        """Raise not-ready before the store is open, and during shutdown; store-replaced if its folder is another."""
         if not self.is_ready:
             state = "shutting down" if self.is_closing else "opening its store"
             raise Problem("not-ready", f"the service is {state}; try again later", headers=retry_after(1))
+        for worker in (self._writer, self._reader):
+            if worker is None or worker.store is None:
+                continue
+            try:
+                worker.store.check_place()
+            except StoreReplacedError as error:
+                if not self._is_replaced:
+                    self._is_replaced = True
+                    log("error", "store-replaced", store=str(self.folder), detail=error.message)
+                raise problem_from(error) from None
 
     @property
     def store_settings(self) -> StoreSettings:

@@ -12,6 +12,9 @@
 | `segment` | documents and their index in immutable files |
 | `records` | layout of a stored document |
 | `log` | the mutable state in SQLite: pending documents, tombstones, the segment list, settings |
+| `commits` | the number of the last commit, outside of SQLite |
+| `lost` | segments that no list names, and missing commits |
+| `salvage` | adoption of lost segments, salvage of a store with a damaged log |
 | `compaction` | flushing, merging, erasing, backups |
 | `expiry` | time to live: documents older than a time |
 | `copy` | copies with other settings |

@@ -12,10 +12,13 @@ import numpy as np
 from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
+from nearkin.store.commits import COMMITS_NAME, CommitFile, read_marks
 from nearkin.store.compaction import exclusive
+from nearkin.store.filesystem import LOST_FOLDER
 from nearkin.store.kinds import StoreSettings, read_settings
 from nearkin.store.kinds.base import corrupt_file
 from nearkin.store.log import LOG_NAME, Log, SegmentEntry
+from nearkin.store.lost import list_segments, missing_commits, read_losses, unlisted_segments
 from nearkin.store.records import indexed_positions, record_type
 from nearkin.store.segment import Segment, build_index, segment_paths
 from nearkin.store.snapshot import Snapshot
@@ -39,8 +42,12 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
         The first damage, with file and section.
     """
     last_generation: int | None = None
+    for loss in read_losses(folder):
+        raise corrupt_file(folder / LOST_FOLDER, f"{loss}; adopt or salvage it, or delete its record")
     with closing(Log(folder, "r")) as log:
         while True:
+            # Read before the transaction begins, so that what others write meanwhile is not missing from it.
+            (mark, marks_damaged), names = read_marks(folder), list_segments(folder)
             with log.reading():
                 for reason in log.integrity_errors():
                     raise log.corrupt(reason)
@@ -54,6 +61,10 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
                         raise corrupt_file(error.filename or folder, str(error)) from None
                     last_generation = generation
                 else:
+                    for loss in [*filter(None, [missing_commits(log, mark)]), *unlisted_segments(folder, log, names)]:
+                        raise corrupt_file(folder, f"{loss}; open the store for writing, which records the loss")
+                    if marks_damaged:
+                        raise corrupt_file(folder / COMMITS_NAME, "it is missing or damaged; repair the store")
                     return
 
 
@@ -106,6 +117,10 @@ def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignor
         Another process is writing segments.
     """
     repaired: list[Finding] = []
+    mark, damaged = read_marks(folder)
+    if damaged:
+        CommitFile.create(folder, mark)
+        repaired.append(Finding(str(folder / COMMITS_NAME), "it was missing or damaged"))
     with exclusive(folder) as log:
         with log.reading():
             entries = log.segments()

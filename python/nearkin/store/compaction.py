@@ -12,11 +12,9 @@ next. Each document is thus written log(n) times, and n documents need O(log n) 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,9 +31,10 @@ from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.vectors import FAMILY_FILE
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry
+from nearkin.store.lost import remove_unlisted
 from nearkin.store.memory import Budget, spill_texts
 from nearkin.store.records import record_type
-from nearkin.store.segment import CompressedTexts, Segment, segment_paths, write_segment
+from nearkin.store.segment import CompressedTexts, Segment, SegmentHeader, segment_paths, write_segment
 from nearkin.text.batches import Texts
 
 MERGE_FACTOR = 4
@@ -43,48 +42,50 @@ MERGE_FACTOR = 4
 MAX_SEGMENT_DOCS = 1 << 24
 """Only `Store.merge` makes a segment of more documents."""
 _LOCK_NAME = ".segments.lock"
-_SEGMENT_FILE = re.compile(r"[0-9a-f]{16}\.(documents|index)\.nks")
 
 
 @contextmanager
-def exclusive(folder: Path) -> Iterator[Log]:
+def exclusive(folder: Path, like: Log | None = None) -> Iterator[Log]:
     """Exclude other processes that write segments, and open a log for the work.
+
+    Parameters
+    ----------
+    folder : Path
+    like : Log, optional
+        The caller's log, which must be that of the folder.
 
     Raises
     ------
     StoreLockedError
         Another process is writing segments.
+    StoreReplacedError
+        The folder is not that of the caller's log any more.
     """
+    if like is not None:
+        like.check_place()
     lock = locks.acquire_or_none(folder / _LOCK_NAME)
     if lock is None:
         message = f"{folder}: another process is merging the store; run again when it has ended"
         raise StoreLockedError(message, place=str(folder))
     try:
         with closing(Log(folder)) as log:
+            if like is not None:
+                like.check_same(log)
             yield log
     finally:
         lock.release()
 
 
 def remove_orphans(folder: Path) -> None:
-    """Remove segment files that are not on the segment list, unless another process is writing segments."""
+    """Remove segment files that are on no list, or move them to `lost/`, unless another process writes segments."""
     with suppress(StoreLockedError), exclusive(folder) as log:
-        _remove_orphans(folder, log)
-
-
-def _remove_orphans(folder: Path, log: Log) -> None:
-    with log.reading():
-        listed = {path.name for entry in log.segments() for path in segment_paths(folder, entry.name)}
-    for path in (folder / SEGMENT_FOLDER).iterdir():
-        # Hidden files are temporary files of a killed process.
-        if path.name not in listed and (_SEGMENT_FILE.fullmatch(path.name) or path.name.startswith(".")):
-            path.unlink(missing_ok=True) if not path.is_dir() else shutil.rmtree(path, ignore_errors=True)
+        remove_unlisted(folder, log)
 
 
 # Flushing
 
 
-def flush(folder: Path, settings: StoreSettings, budget: Budget) -> None:
+def flush(folder: Path, settings: StoreSettings, budget: Budget, like: Log | None = None) -> None:
     """Write the pending documents into a segment, or into several if their texts exceed the budget.
 
     Raises
@@ -92,11 +93,14 @@ def flush(folder: Path, settings: StoreSettings, budget: Budget) -> None:
     StoreLockedError
         Another process is writing segments.
     """
-    with exclusive(folder) as log:
-        _flush_all(folder, log, settings, budget, ignore_progress)
+    with exclusive(folder, like) as log:
+        flush_pending(folder, log, settings, budget)
 
 
-def _flush_all(folder: Path, log: Log, settings: StoreSettings, budget: Budget, report: Progress) -> None:
+def flush_pending(
+    folder: Path, log: Log, settings: StoreSettings, budget: Budget, report: Progress = ignore_progress
+) -> None:
+    """Write the documents that are pending now into segments; the caller excludes others that write segments."""
     with log.reading():
         first = log.state()
     report("write", 0, first.pending)
@@ -124,13 +128,13 @@ def _first_batches(log: Log, max_bytes: int) -> list[LogBatch]:
 def _flush_segment(folder: Path, log: Log, settings: StoreSettings, budget: Budget) -> int:
     """Write the first pending documents into a segment; return their last row, or a number above all rows."""
     with log.reading():
-        name = _next_name(log)
         batches = _first_batches(log, budget.texts)
         removed = [row for _, row in log.tombstones()]
         if not batches:
             return 1 << 62
         rows = np.concatenate([batch.rows for batch in batches])
         last = int(rows[-1])
+        header = _next_header(folder, log, int(rows[0]), last)
         is_kept = ~np.isin(rows, removed)
         texts, compressed = _pending_texts(log, last, is_kept) if settings.text == "keep" else (None, None)
     kept, dropped = np.flatnonzero(is_kept), rows[~is_kept].tolist()
@@ -141,7 +145,7 @@ def _flush_segment(folder: Path, log: Log, settings: StoreSettings, budget: Budg
         contents = np.frombuffer(b"".join(batch.contents for batch in batches), "<u8").reshape(-1, 2)
         records = np.frombuffer(b"".join(batch.records for batch in batches), record_type(settings))
         entry = write_segment(
-            folder, name, settings, ignore_progress, rows=rows[kept], contents=contents[kept], records=records[kept],
+            folder, header, settings, ignore_progress, rows=rows[kept], contents=contents[kept], records=records[kept],
             ids=[ids[position] for position in kept.tolist()], texts=texts, compressed=compressed,
             extras=[extras[position] for position in kept.tolist()] if any(batch.extras for batch in batches) else None,
         )  # fmt: skip
@@ -161,15 +165,19 @@ def _pending_texts(
     return [text for text, is_kept in zip(texts, kept.tolist(), strict=True) if is_kept], None
 
 
-def _next_name(log: Log) -> str:
-    """Return the name of the next segment, from the next generation. It overwrites what a crash left behind."""
-    return f"{log.state().generation + 1:016x}"
+def _next_header(folder: Path, log: Log, first: int, last: int, replaced: Collection[str] = ()) -> SegmentHeader:
+    """Return the header of the next segment, which is named after its generation, in the open transaction."""
+    header = SegmentHeader.of(log, first, last, replaced)
+    if segment_paths(folder, header.name)[0].exists():
+        # A file of that name is not on the list: it may be all that is left of lost commits.
+        remove_unlisted(folder, log)
+    return header
 
 
 # Merging
 
 
-def merge_tier(folder: Path, settings: StoreSettings, budget: Budget) -> bool:
+def merge_tier(folder: Path, settings: StoreSettings, budget: Budget, like: Log | None = None) -> bool:
     """Merge adjacent segments if a tier is full; return True if one was.
 
     Raises
@@ -177,7 +185,7 @@ def merge_tier(folder: Path, settings: StoreSettings, budget: Budget) -> bool:
     StoreLockedError
         Another process is writing segments.
     """
-    with exclusive(folder) as log:
+    with exclusive(folder, like) as log:
         with log.reading():
             entries = log.segments()
         max_documents = budget.max_documents(record_type(settings).itemsize)
@@ -199,7 +207,9 @@ def full_tier(entries: list[SegmentEntry], max_documents: int = MAX_SEGMENT_DOCS
     return []
 
 
-def merge_all(folder: Path, settings: StoreSettings, budget: Budget, report: Progress = ignore_progress) -> int:
+def merge_all(
+    folder: Path, settings: StoreSettings, budget: Budget, report: Progress = ignore_progress, like: Log | None = None
+) -> int:
     """Write everything into one segment without removed documents.
 
     Returns
@@ -213,17 +223,17 @@ def merge_all(folder: Path, settings: StoreSettings, budget: Budget, report: Pro
     StoreLockedError
         Another process is writing segments.
     """
-    with exclusive(folder) as log:
+    with exclusive(folder, like) as log:
         with log.reading():
             last = log.last_tombstone()
-        _flush_all(folder, log, settings, budget, report)
+        flush_pending(folder, log, settings, budget, report)
         with log.reading():
             entries = log.segments()
             removed = bool(log.tombstones())
         if len(entries) > 1 or (entries and removed):
             _merge(folder, log, settings, entries, budget, report, recompress=True)
         # A killed merge may have left files of documents that this one no longer saw.
-        _remove_orphans(folder, log)
+        remove_unlisted(folder, log)
     return last
 
 
@@ -269,36 +279,56 @@ def _merge(
     Texts are copied in their blocks. With `recompress`, or if documents were removed, they are compressed again,
     because a dictionary contains parts of texts.
     """
-    with log.reading():
-        name = _next_name(log)
-        removed = np.array(sorted(row for _, row in log.tombstones()), np.int64)
     segments = [Segment(folder, entry, settings) for entry in entries]
+    covered = min(s.header.first for s in segments), max(s.header.last for s in segments)
+    with log.reading():
+        header = _next_header(folder, log, *covered, replaced=[entry.name for entry in entries])
+        removed = np.array(sorted(row for _, row in log.tombstones()), np.int64)
     all_rows = [segment.all_rows() for segment in segments]
     live = [np.flatnonzero(~np.isin(rows, removed)) for rows in all_rows]
-    rows = np.concatenate([rows[positions] for rows, positions in zip(all_rows, live, strict=True)])
     dropped = np.intersect1d(np.concatenate(all_rows), removed)
-    entry = None
-    report("merge", 0, len(rows))
-    if len(rows):
-        pairs = list(zip(segments, live, strict=True))
-        records = np.concatenate([segment.all_records()[positions] for segment, positions in pairs])
-        ids = [name for segment, positions in pairs for name in segment.documents.ids(positions).tolist()]
-        extras = [extra for segment, positions in pairs for extra in segment.documents.extras(positions)]
-        contents = np.concatenate([segment.documents.contents(positions) for segment, positions in pairs])
-        recompress = recompress or bool(len(dropped))
-        compressed = (segments[0].documents.dictionary(), [segment.documents for segment in segments])
-        with _open_texts(pairs, settings, budget, folder) if recompress else nullcontext() as texts:
-            entry = write_segment(
-                folder, name, settings, report, rows=rows, ids=ids, contents=contents, records=records,
-                extras=extras, texts=texts,
-                compressed=compressed if settings.text == "keep" and not recompress else None,
-            )  # fmt: skip
+    recompress = recompress or bool(len(dropped))
+    pairs = list(zip(segments, live, strict=True))
+    entry = write_documents(folder, header, settings, pairs, budget, report, recompress=recompress)
     with log.writing():
         log.replace_segments(entries, entry, dropped.tolist())
     for old in entries:
         for path in segment_paths(folder, old.name):
             path.unlink(missing_ok=True)
+
+
+def write_documents(
+    folder: Path,
+    header: SegmentHeader,
+    settings: StoreSettings,
+    pairs: list[tuple[Segment, Ordinals]],
+    budget: Budget,
+    report: Progress = ignore_progress,
+    *,
+    recompress: bool = True,
+) -> SegmentEntry | None:
+    """Write the documents at positions of segments, ascending by row, into a new segment; None without documents.
+
+    `pairs` may have a segment several times. Without `recompress` it has whole segments.
+    """
+    rows = np.concatenate([segment.all_rows()[positions] for segment, positions in pairs])
+    entry = None
+    report("merge", 0, len(rows))
+    if len(rows):
+        segments = [segment for segment, _ in pairs]
+        records = np.concatenate([segment.all_records()[positions] for segment, positions in pairs])
+        ids = [name for segment, positions in pairs for name in segment.documents.ids(positions).tolist()]
+        extras = [extra for segment, positions in pairs for extra in segment.documents.extras(positions)]
+        contents = np.concatenate([segment.documents.contents(positions) for segment, positions in pairs])
+        compressed = (segments[0].documents.dictionary(), [segment.documents for segment in segments])
+        with _open_texts(pairs, settings, budget, folder) if recompress else nullcontext() as texts:
+            entry = write_segment(
+                folder, header, settings, report, rows=rows, ids=ids, contents=contents, records=records,
+                extras=extras, texts=texts,
+                compressed=compressed if settings.text == "keep" and not recompress else None,
+            )  # fmt: skip
     report("merge", len(rows), len(rows))
+    return entry
 
 
 @contextmanager
@@ -367,15 +397,17 @@ class Compactor:
 
     Parameters
     ----------
-    folder : Path
+    log : Log
+        Of the store; the thread opens its own.
     settings : StoreSettings
     budget : Budget
     merges : MergeStats
         Counts the runs.
     """
 
-    def __init__(self, folder: Path, settings: StoreSettings, budget: Budget, merges: MergeStats) -> None:
-        self._folder, self._settings, self._budget, self._merges = folder, settings, budget, merges
+    def __init__(self, log: Log, settings: StoreSettings, budget: Budget, merges: MergeStats) -> None:
+        self._log, self._folder, self._settings, self._budget = log, log.folder, settings, budget
+        self._merges = merges
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._error: BaseException | None = None
@@ -403,8 +435,8 @@ class Compactor:
         try:
             # Another process may be writing segments.
             with self._merges.timing(), suppress(StoreLockedError):
-                flush(self._folder, self._settings, self._budget)
-                while merge_tier(self._folder, self._settings, self._budget):
+                flush(self._folder, self._settings, self._budget, self._log)
+                while merge_tier(self._folder, self._settings, self._budget, self._log):
                     pass
         except BaseException as error:
             self._error = error

@@ -11,6 +11,8 @@ from nearkin.io.atomic_write import StagedOutput, recover, sync_folder
 
 SEGMENT_FOLDER = "segments"
 """The folder of segments in a store."""
+LOST_FOLDER = "lost"
+"""The folder of segments that no list names, and of records of missing commits."""
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre"})
 _NETWORK_FUSE = frozenset({"fuse.sshfs", "fuse.s3fs"})
 _MOUNTS = Path("/proc/self/mounts")

@@ -23,9 +23,11 @@ several times as long to write.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -41,8 +43,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import store_pack, store_sums, store_unpack
-from nearkin.errors import CorruptStoreError, FormatVersionError, OutputError, ParameterError, StoreLockedError
+from nearkin.errors import (
+    CorruptStoreError,
+    FormatVersionError,
+    OutputError,
+    ParameterError,
+    StoreLockedError,
+    StoreReplacedError,
+)
 from nearkin.index.ids import Id
+from nearkin.store.commits import CommitFile, CommitMark
 from nearkin.store.kinds.base import corrupt_file
 
 Mode = Literal["w", "r"]
@@ -52,7 +62,7 @@ Sync = Literal["commit", "interval"]
 LOG_NAME = "log.sqlite"
 APPLICATION_ID = 0x4E4B5354
 """SQLite's application id of the file: "NKST"."""
-SCHEMA = 1
+SCHEMA = 2
 """SQLite's user version of the file."""
 _FETCH_ROWS = 16
 """Rows of documents fetched at a time."""
@@ -76,7 +86,8 @@ CREATE TABLE removed (number INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER UNIQ
 CREATE TABLE segments (name TEXT PRIMARY KEY, first INTEGER, last INTEGER, documents INTEGER, bytes INTEGER);
 CREATE TABLE outputs (target TEXT PRIMARY KEY, prepared TEXT);
 CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), settings TEXT, generation INTEGER, next_row INTEGER,
-                    id_kind TEXT, waiting INTEGER, sums INTEGER, sum INTEGER);
+                    id_kind TEXT, waiting INTEGER, sums INTEGER, store TEXT, sequence INTEGER, removals INTEGER,
+                    sum INTEGER);
 """
 
 _ERASED_TABLE = "CREATE TABLE IF NOT EXISTS erased (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER)"
@@ -113,6 +124,12 @@ class State:
         Number of documents in the log.
     sums : int
         Exclusive or of the checksums of all rows.
+    store : str
+        Random id of the store, which its copies and all its segments have.
+    sequence : int
+        Number of changes of the state: it grows with each commit.
+    removals : int
+        Number of documents ever removed.
     """
 
     settings: str
@@ -121,6 +138,9 @@ class State:
     id_kind: str
     pending: int
     sums: int
+    store: str
+    sequence: int = 0
+    removals: int = 0
 
     def columns(self) -> tuple[object, ...]:
         """Return the values of the table's columns, with the checksum of the state itself at the end."""
@@ -294,6 +314,22 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
         raise corrupt_file(folder / LOG_NAME, f"{error}; run verify, and restore it from a backup") from error
 
 
+def file_identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return device and inode of what a path names, or None if nothing is there."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  # Called around each commit; Path.stat costs twice as much.
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _keep_open(connection: sqlite3.Connection) -> None:
+    """Roll back, and leave a connection open until the process ends, so that SQLite does not tidy up after it."""
+    with suppress(sqlite3.Error):
+        connection.rollback()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
 def _is_busy(error: sqlite3.OperationalError) -> bool:
     """Return True if another connection has the lock."""
     return "locked" in str(error) or "busy" in str(error)
@@ -315,10 +351,15 @@ class Log:
     def __init__(self, folder: Path, mode: Mode = "w", sync: Sync = "commit", wait: float = 60.0) -> None:
         self.folder, self.wait, self._place = folder, wait, str(folder / LOG_NAME)
         # What the open transaction has changed in the exclusive or of all checksums.
-        self._sums = 0
+        self._sums = self._num_removed = 0
+        self._mark: CommitMark | None = None
+        self._commits: CommitFile | None = None
         path = folder / LOG_NAME
         if not path.is_file():
             raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}; no store is here", str(folder))
+        # Device and inode of what the paths name. SQLite writes to the files that it has opened, wherever they are now.
+        self._identities = {place: file_identity(place) for place in (str(folder), self._place)}
+        self._replaced = ""
         uri = f"{path.absolute().as_uri()}?mode={'rw' if mode == 'w' else 'ro'}"
         with sqlite_errors(self.folder):
             self._connection = sqlite3.connect(
@@ -329,8 +370,9 @@ class Log:
             if self._value("PRAGMA application_id") != APPLICATION_ID:
                 raise self.corrupt("it is not the log of a store; restore it from a backup")
             version = int(str(self._value("PRAGMA user_version")))
-            if version > SCHEMA:
-                message = f"{self._place}: version {version} of a store; this nearkin reads up to {SCHEMA}, update it"
+            if version != SCHEMA:
+                remedy = "update it" if version > SCHEMA else "export the store with the nearkin that wrote it"
+                message = f"{self._place}: version {version} of a store; this nearkin reads version {SCHEMA}, {remedy}"
                 raise FormatVersionError(message, found=version, newest=SCHEMA)
             if mode == "w":
                 # A segment has the documents that are deleted here, so overwriting them would hide nothing.
@@ -338,10 +380,16 @@ class Log:
                 self._connection.execute("PRAGMA secure_delete = OFF")
                 self._connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync == 'commit' else 'NORMAL'}")
+                # The write-ahead log remains as long as a connection is open.
+                wal = f"{self._place}-wal"
+                if (identity := file_identity(wal)) is not None:
+                    self._identities[wal] = identity
+                self._commits = CommitFile(folder)
+            self.check_place()
 
     @staticmethod
-    def create(folder: Path, settings: str) -> None:
-        """Create the log of a new store, and sync it."""
+    def create(folder: Path, settings: str, store: str = "") -> None:
+        """Create the log of a new store, and sync it; `store` is its id if it continues another one."""
         path = folder / LOG_NAME
         with sqlite_errors(folder), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -349,12 +397,51 @@ class Log:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
             connection.executescript(f"{_TABLES}{_ERASED_TABLE};{_ADDED_TABLE};")
-            state = State(settings, 0, 0, "", 0, 0)
-            connection.execute("INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?)", state.columns())
+            state = State(settings, 0, 0, "", 0, 0, store or secrets.token_hex(16))
+            connection.execute("INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", state.columns())
+        CommitFile.create(folder)
 
     def close(self) -> None:
         """Close the connection; the last one copies the write-ahead log into the file and removes it."""
-        self._connection.close()
+        if self._commits is not None:
+            self._commits.close()
+        with suppress(StoreReplacedError, OSError):
+            self.check_place()
+        if self._replaced:
+            # SQLite would remove the write-ahead log by its path, which may belong to another store now.
+            _keep_open(self._connection)
+        else:
+            self._connection.close()
+
+    def check_same(self, other: Log) -> None:
+        """Check that another log, opened by the same path, has the same files open.
+
+        Raises
+        ------
+        StoreReplacedError
+            It has others.
+        """
+        self._replaced = self._replaced or next(
+            (place for place in (str(self.folder), self._place) if self._identities[place] != other._identities[place]),
+            "",
+        )
+        self.check_place()
+
+    def check_place(self) -> None:
+        """Check that the paths still name the files that this log has open.
+
+        Raises
+        ------
+        StoreReplacedError
+            They do not, or did not at an earlier check.
+        """
+        if not self._replaced:
+            changed = (place for place, known in self._identities.items() if file_identity(place) != known)
+            self._replaced = next(changed, "")
+        if self._replaced:
+            reason = "it was replaced, moved or removed after the store was opened, which accepts no changes any more"
+            message = f"{self._replaced}: {reason}; open the store again"
+            raise StoreReplacedError(message, place=self._replaced, reason=reason)
 
     def corrupt(self, reason: str) -> CorruptStoreError:
         """Return the error for a damaged log."""
@@ -403,11 +490,21 @@ class Log:
             try:
                 self._rollback()
                 self._begin_writing()
-                self._sums = 0
+                self.check_place()
+                self._sums = self._num_removed = 0
+                self._mark = None
                 yield
                 self._connection.execute("COMMIT")
+                # A commit counts only if it is in the folder that the path names.
+                self.check_place()
+                self._write_mark()
             finally:
                 self._rollback()
+
+    def _write_mark(self) -> None:
+        """Write the number of the commit outside of SQLite."""
+        if self._commits is not None and self._mark is not None:
+            self._commits.write(self._mark)
 
     def _begin_writing(self) -> None:
         """Begin a transaction as soon as no other writer has one."""
@@ -468,8 +565,8 @@ class Log:
             They differ from their checksum.
         """
         rows = self._rows(
-            "SELECT settings, generation, next_row, id_kind, waiting, sums, sum FROM state",
-            (str, int, int, str, int, int, int),
+            "SELECT settings, generation, next_row, id_kind, waiting, sums, store, sequence, removals, sum FROM state",
+            (str, int, int, str, int, int, str, int, int, int),
         )
         if not rows:
             raise self.corrupt("it has no state; restore it from a backup")
@@ -480,12 +577,20 @@ class Log:
 
     def set_state(self, state: State, **changes: Any) -> State:
         """Write the counters, with changes and with the checksums of rows added and deleted; return the new ones."""
-        state = replace(state, sums=state.sums ^ self._sums, **changes)
-        self._sums = 0
+        state = replace(state, **changes)
+        state = replace(
+            state,
+            sums=state.sums ^ self._sums,
+            sequence=state.sequence + 1,
+            removals=state.removals + self._num_removed,
+        )
+        self._sums = self._num_removed = 0
         self._connection.execute(
-            "UPDATE state SET settings = ?, generation = ?, next_row = ?, id_kind = ?, waiting = ?, sums = ?, sum = ?",
+            "UPDATE state SET settings = ?, generation = ?, next_row = ?, id_kind = ?, waiting = ?, sums = ?, "
+            "store = ?, sequence = ?, removals = ?, sum = ?",
             state.columns(),
         )
+        self._mark = CommitMark(state.sequence, state.next_row, state.removals)
         return state
 
     def checksum(self) -> int:
@@ -675,6 +780,7 @@ class Log:
     def add_tombstones(self, rows: Sequence[int]) -> None:
         """Mark documents as removed."""
         self._record(store_sums(_tombstone_bytes(rows)).tolist())
+        self._num_removed += len(rows)
         self._connection.executemany("INSERT OR IGNORE INTO removed (row) VALUES (?)", [(row,) for row in rows])
 
     def drop_tombstones(self, rows: Sequence[int]) -> None:

@@ -181,6 +181,8 @@ class StoreStats:
         Recipe, threshold, radius or bands, the rule for texts, how matches are verified.
     lag : dict of str to float
         Of a follower: "seconds" since the shipment, and "documents" that were pending in the store then.
+    lost : int
+        Records of segments and commits that are missing; `verify` and the warning of `open` describe them.
     """
 
     documents: int
@@ -190,6 +192,7 @@ class StoreStats:
     bytes: dict[str, int]
     settings: dict[str, Any]
     lag: dict[str, float] = field(default_factory=dict)
+    lost: int = 0
 
     def _repr_html_(self) -> str:
         """Return counts, sizes and settings as HTML, for a notebook."""

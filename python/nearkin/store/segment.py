@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +18,8 @@ from nearkin.index.ids import Id
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.filesystem import SEGMENT_FOLDER
 from nearkin.store.kinds import StoreSettings
-from nearkin.store.kinds.base import StoreIndex
-from nearkin.store.log import SegmentEntry
+from nearkin.store.kinds.base import StoreIndex, corrupt_file
+from nearkin.store.log import Log, SegmentEntry
 from nearkin.store.records import indexed_positions, record_type
 from nearkin.text.batches import Texts
 
@@ -25,6 +28,78 @@ _COMPRESSION_LEVEL = 3
 """Level of zstd for texts, measured in docs/store.md."""
 CompressedTexts = tuple[bytes, Sequence["StoreSegment | tuple[int, int, int, int, bytes, bytes]"]]
 """Texts compressed before: their dictionary, and files or blocks with the texts (`TextBlock.segment_block`)."""
+
+
+@dataclass(frozen=True)
+class SegmentHeader:
+    """What the file of documents of a segment says about itself and its store, so that the log can be rebuilt.
+
+    Attributes
+    ----------
+    settings : str
+        Of the store, as the log has them.
+    store : str
+        Id of the store.
+    generation : int
+        Of the segment list that has the segment.
+    sequence, next_row, removals : int
+        Counters of the store when the segment was written.
+    id_kind : str
+    first, last : int
+        Rows that the segment covers: documents between them that it lacks were removed.
+    segments : list of SegmentEntry
+        The other segments of the list.
+    removed : list of int
+        Rows of removed documents that files may still have.
+    """
+
+    settings: str
+    store: str
+    generation: int
+    sequence: int
+    next_row: int
+    removals: int
+    id_kind: str
+    first: int
+    last: int
+    segments: list[SegmentEntry]
+    removed: list[int]
+
+    @classmethod
+    def of(cls, log: Log, first: int, last: int, replaced: Collection[str] = ()) -> SegmentHeader:
+        """Return the header of the next segment, in the open transaction; `replaced` are segments that it replaces."""
+        state = log.state()
+        segments = [entry for entry in log.segments() if entry.name not in replaced]
+        counters = state.generation + 1, state.sequence, state.next_row, state.removals
+        removed = [row for _, row in log.tombstones()]
+        return cls(state.settings, state.store, *counters, state.id_kind, first, last, segments, removed)
+
+    @classmethod
+    def read(cls, documents: StoreSegment, place: Path) -> SegmentHeader:
+        """Read the header of a file.
+
+        Raises
+        ------
+        CorruptStoreError
+            The file has no such header.
+        """
+        with suppress(ValueError, TypeError):
+            fields = json.loads(documents.note())
+            fields["segments"] = [SegmentEntry(*entry) for entry in fields["segments"]]
+            header = cls(**fields)
+            if all(isinstance(value, (int, str, list)) for value in vars(header).values()):
+                return header
+        raise corrupt_file(place, "it does not describe itself as a segment of a store; restore it from a backup")
+
+    @property
+    def name(self) -> str:
+        """Name of the files of the segment."""
+        return f"{self.generation:016x}"
+
+    def encode(self) -> bytes:
+        """Return the header as JSON."""
+        fields = {**vars(self), "segments": list(map(astuple, self.segments))}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def segment_paths(folder: Path, name: str) -> tuple[Path, Path]:
@@ -41,10 +116,13 @@ class Segment:
         The store.
     entry : SegmentEntry
     settings : StoreSettings
+    documents : (Path, StoreSegment), optional
+        Documents that are open already; the index is then not opened.
 
     Attributes
     ----------
     documents : StoreSegment
+    header : SegmentHeader
     index : StoreIndex
         Of the new documents.
 
@@ -58,16 +136,28 @@ class Segment:
         A file is missing.
     """
 
-    def __init__(self, folder: Path, entry: SegmentEntry, settings: StoreSettings) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        entry: SegmentEntry,
+        settings: StoreSettings,
+        *,
+        documents: tuple[Path, StoreSegment] | None = None,
+    ) -> None:
         self.entry = entry
         self.documents_path, self.index_path = segment_paths(folder, entry.name)
         self._record_type = record_type(settings)
-        self.documents = StoreSegment.open(str(self.documents_path))
-        if self.documents.note().decode() != settings.to_json():
+        if documents is None:
+            self.documents = StoreSegment.open(str(self.documents_path))
+        else:
+            self.documents_path, self.documents = documents
+        self.header = SegmentHeader.read(self.documents, self.documents_path)
+        if self.header.settings != settings.to_json():
             raise mismatch("settings of the store", f"those of {self.documents_path}", "those of the log")
         if len(self.documents) != entry.documents:
             raise self.corrupt(f"it holds {len(self.documents)} documents of {entry.documents}")
-        self.index: StoreIndex = settings.open_index(self.index_path)
+        if documents is None:
+            self.index: StoreIndex = settings.open_index(self.index_path)
 
     def corrupt(self, reason: str) -> CorruptStoreError:
         """Return the error for a segment that differs from its entry in the segment list."""
@@ -131,7 +221,7 @@ def build_index(
 
 def write_segment(
     folder: Path,
-    name: str,
+    header: SegmentHeader,
     settings: StoreSettings,
     report: Progress,
     *,
@@ -148,7 +238,7 @@ def write_segment(
     `compressed` texts are copied; `texts` are compressed.
     """
     index = build_index(settings, rows, records, report)
-    documents_path, index_path = segment_paths(folder, name)
+    documents_path, index_path = segment_paths(folder, header.name)
     StoreSegment.write(
         str(documents_path),
         rows=rows,
@@ -158,10 +248,10 @@ def write_segment(
         width=records.dtype.itemsize,
         extras=extras,
         texts=texts,
-        note=settings.to_json().encode(),
+        note=header.encode(),
         level=_COMPRESSION_LEVEL,
         packed=compressed,
     )
     index.save(index_path)
     size = documents_path.stat().st_size + index_path.stat().st_size
-    return SegmentEntry(name, int(rows[0]), int(rows[-1]), len(rows), size)
+    return SegmentEntry(header.name, int(rows[0]), int(rows[-1]), len(rows), size)

@@ -20,6 +20,7 @@ from nearkin.dedup.candidates import CandidateLists, CandidateSource, Ordinals, 
 from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.verify import FeatureSets
 from nearkin.index.ids import Id, IdKeys
+from nearkin.store.filesystem import LOST_FOLDER
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import CandidateRows, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets
@@ -116,7 +117,11 @@ class Snapshot:
         self._last_rows = [entry.last for entry in entries]
 
     def _open_segment(self, entry: SegmentEntry) -> Segment:
-        return Segment(self.folder, entry, self.settings)
+        segment = Segment(self.folder, entry, self.settings)
+        state = self.log.state()
+        if segment.header.store != state.store or segment.header.sequence > state.sequence:
+            raise segment.corrupt("it is of another store, or newer than the log")
+        return segment
 
     def _load(self, state: State) -> None:
         """Read the log from its beginning, and check that nothing is missing."""
@@ -378,6 +383,7 @@ class Snapshot:
             removed=len(self.removed_rows),
             bytes=sizes,
             settings=self.settings.to_dict(),
+            lost=len([*(self.folder / LOST_FOLDER).glob("*.json")]),
         )
 
 

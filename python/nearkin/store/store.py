@@ -43,10 +43,12 @@ from nearkin.errors import (
     OutputError,
     ParameterError,
     StoreLockedError,
+    StoreReplacedError,
     bad_parameter,
     check_count,
     check_share,
     mismatch,
+    warn_caller,
 )
 from nearkin.families.base import Family
 from nearkin.index.ids import Id, IdKeys, Ids, check_ids
@@ -61,10 +63,11 @@ from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
 from nearkin.store.backups import Backup, find_backup
 from nearkin.store.check import Finding, check_store, repair_store
+from nearkin.store.commits import read_marks
 from nearkin.store.copy import StoreCopy, copied_settings
 from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache
 from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
-from nearkin.store.filesystem import check_local_fs, new_store_folder
+from nearkin.store.filesystem import LOST_FOLDER, check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
 from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, feature_hashes, read_queries
@@ -78,9 +81,11 @@ from nearkin.store.log import (
     compress_texts,
     split_batches,
 )
+from nearkin.store.lost import Loss, missing_commits, read_losses, record_missing_commits
 from nearkin.store.memory import MAX_BACKLOG, Budget
 from nearkin.store.records import KNOWN, MAX_COUNT, Cell, Columns, columns_by_row
 from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats
+from nearkin.store.salvage import Adoption, Salvage, adopt_lost, salvage
 from nearkin.store.snapshot import Snapshot, SnapshotRange
 from nearkin.text.batches import Texts
 from nearkin.vectors.arrays import Vectors
@@ -178,6 +183,8 @@ class DocumentStore(ABC):
             `unknown` is True if the response was lost and the call had no ids with which it can be repeated.
         StoreLockedError
             Other writers did not end within `wait` seconds.
+        StoreReplacedError
+            The folder of the store was replaced, moved or removed. Nothing is added; open the store again.
         """
         return self._add(NewDocuments(texts, ids, columns, kind, conflicts, progress, absorb=True))
 
@@ -418,11 +425,32 @@ class Store(DocumentStore):
             with store._reading():
                 pass
             if mode == "w":
+                record_missing_commits(folder, log)
                 compaction.remove_orphans(folder)
+                with store._reading():
+                    pass
+            store._warn_of_losses()
         except BaseException:
             log.close()
             raise
         return store
+
+    def _warn_of_losses(self) -> None:
+        """Issue a RuntimeWarning if documents or commits are missing."""
+        losses = self._losses()
+        if losses:
+            message = (
+                f"{self._folder}: {'; '.join(map(str, losses))}. Take back what is there by Store.adopt_lost, or "
+                f"nearkin store adopt; remove from {LOST_FOLDER}/ what you do without"
+            )
+            warn_caller(message)
+
+    def _losses(self) -> list[Loss]:
+        """Return what is missing: the records in `lost/`, and commits of which none was written yet."""
+        mark, _ = read_marks(self._folder)
+        with self._log.reading():
+            loss = missing_commits(self._log, mark)
+        return read_losses(self._folder) + ([] if loss is None else [loss])
 
     def close(self) -> None:
         """Close the store. Acknowledged changes are on the disk already. A closed store refuses every call."""
@@ -1038,7 +1066,7 @@ class Store(DocumentStore):
             if self._compactor is not None:
                 self._compactor.join()
         with reporting(progress) as report, self._merges.timing():
-            last = compaction.merge_all(self._folder, self._settings, self._budget, report)
+            last = compaction.merge_all(self._folder, self._settings, self._budget, report, self._log)
         # Close the files that the merge has removed.
         with self._reading():
             pass
@@ -1093,6 +1121,57 @@ class Store(DocumentStore):
         findings = [] if damage is None else [Finding(damage.place, damage.reason)]
         with reporting(progress) as report:
             return findings + repair_store(folder, settings, report)
+
+    @staticmethod
+    def salvage(path: str | os.PathLike[str], out: str | os.PathLike[str], *, progress: ShowProgress = None) -> Salvage:
+        """Write a new store with everything that can be read of a damaged one.
+
+        Settings, list and documents are rebuilt from intact segments, those in `lost/` included, and pending documents
+        from what the log still has. The damaged folder is not changed.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The folder of the damaged store, which nobody has open.
+        out : str or os.PathLike
+            The new folder, which must not exist.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+
+        Returns
+        -------
+        Salvage
+            What the new store has, and exactly what is missing.
+
+        Raises
+        ------
+        CorruptStoreError
+            No segment, and no settings in the log, can be read.
+        FileExistsError
+            `out` exists.
+        """
+        with reporting(progress) as report:
+            return salvage(Path(path).absolute(), Path(out).absolute(), report)
+
+    def adopt_lost(self) -> Adoption:
+        """Take back the documents of the segments in `lost/`, with their ids, rows, texts and columns.
+
+        Documents whose id another document has now are not taken, and their segment remains. A record of missing
+        commits remains until you delete its file from `lost/`.
+
+        Raises
+        ------
+        CorruptStoreError
+            A segment in `lost/` is damaged, or of another store.
+        StoreLockedError
+            Another process is merging.
+        """
+        self._check_writable()
+        with self._lock:
+            self._check_open()
+            if self._compactor is not None:
+                self._compactor.join()
+            return adopt_lost(self._folder, self._settings, self._budget, self._log)
 
     def backup(self, path: str | os.PathLike[str], *, share: float = 1.0, progress: ShowProgress = None) -> None:
         """Copy the last commit to a new folder, while others read and write.
@@ -1385,6 +1464,9 @@ class Store(DocumentStore):
             for action in self._on_commit:
                 action()
             self._stale = False
+        except StoreReplacedError:
+            # What a commit into the old folder has changed is read again from its log.
+            raise
         except FileNotFoundError as error:
             # Nobody merges during a write, so the segment list is current.
             raise self._missing_segment(error) from None
@@ -1413,7 +1495,21 @@ class Store(DocumentStore):
         self._snapshot = Snapshot(self._log, self._settings, self._load_texts)
         self._cache.clear()
 
+    def check_place(self) -> None:
+        """Check that the path of the store still names its folder and its log, which takes microseconds.
+
+        Every change does so. A service calls it for its readiness.
+
+        Raises
+        ------
+        StoreReplacedError
+            The folder or the log was replaced, moved or removed. The store accepts no changes any more.
+        """
+        self._check_open()
+        self._log.check_place()
+
     def _missing_segment(self, error: FileNotFoundError) -> CorruptStoreError:
+        self._log.check_place()
         reason = "a segment on the list is not there; restore the store from a backup"
         return corrupt_file(error.filename or self._folder, reason)
 
@@ -1423,7 +1519,7 @@ class Store(DocumentStore):
         if pending < self._max_pending:
             return
         if self._compactor is None:
-            self._compactor = compaction.Compactor(self._folder, self._settings, self._budget, self._merges)
+            self._compactor = compaction.Compactor(self._log, self._settings, self._budget, self._merges)
         self._compactor.start()
         if pending >= MAX_BACKLOG * self._max_pending:
             self._compactor.join()

@@ -1,0 +1,106 @@
+"""The number of the last commit, outside of SQLite, so that commits which SQLite drops are noticed.
+
+SQLite ends its write-ahead log at the first frame that does not match its checksum: after a flipped bit, or without the
+file, it drops the commits behind it in silence. The file `commits` has 64 slots of 32 bytes. Commit n writes its
+sequence number, the next row, the number of removals and their XXH3-64 into slot n mod 64, after SQLite has synced it.
+Writers that finish in another order thus never hide a later number. The file is synced when it is closed and not with
+each commit: after a power cut it may be older than the log, and never newer, unless commits are synced at intervals and
+were lost.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from nearkin._core import store_sums
+
+COMMITS_NAME = "commits"
+_SLOTS = 64
+_FIELDS = struct.Struct("<QQQ")
+_SUM = struct.Struct("<q")
+_SIZE = _FIELDS.size + _SUM.size
+
+
+class CommitMark(NamedTuple):
+    """Sequence number of a commit, next row, and number of documents ever removed."""
+
+    sequence: int
+    next_row: int
+    removals: int
+
+
+NO_COMMIT = CommitMark(0, 0, 0)
+
+
+def _encode(mark: CommitMark) -> bytes:
+    fields = _FIELDS.pack(*mark)
+    return fields + _SUM.pack(int(store_sums([fields])[0]))
+
+
+def read_marks(folder: Path) -> tuple[CommitMark, bool]:
+    """Return the mark of the last commit, and True if the file is missing or damaged."""
+    try:
+        content = (folder / COMMITS_NAME).read_bytes()
+    except FileNotFoundError:
+        content = b""
+    last, damaged = NO_COMMIT, len(content) != _SLOTS * _SIZE
+    for at in range(0, len(content) - _SIZE + 1, _SIZE):
+        slot = content[at : at + _SIZE]
+        mark = CommitMark(*_FIELDS.unpack_from(slot))
+        if _encode(mark) == slot:
+            last = max(last, mark)
+        elif any(slot):
+            damaged = True
+    return last, damaged
+
+
+class CommitFile:
+    """The file `commits` of a store, open for writing.
+
+    Parameters
+    ----------
+    folder : Path
+        The store.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / COMMITS_NAME
+        self._file: BinaryIO | None = None
+        with suppress(OSError):
+            self._file = self._path.open("r+b", buffering=0)
+
+    @staticmethod
+    def create(folder: Path, mark: CommitMark = NO_COMMIT) -> None:
+        """Write a file with one mark, and sync it."""
+        slots = bytearray(_SLOTS * _SIZE)
+        at = mark.sequence % _SLOTS * _SIZE
+        slots[at : at + _SIZE] = _encode(mark)
+        with (folder / COMMITS_NAME).open("wb") as file:
+            file.write(slots)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, mark: CommitMark) -> None:
+        """Write the mark of a commit that SQLite has synced.
+
+        An error of the disk is ignored, because the commit is complete: without its mark, only its loss would go
+        unnoticed.
+        """
+        with suppress(OSError):
+            if self._file is None:
+                self.create(self._path.parent, mark)
+                self._file = self._path.open("r+b", buffering=0)
+                return
+            self._file.seek(mark.sequence % _SLOTS * _SIZE)
+            self._file.write(_encode(mark))
+
+    def close(self) -> None:
+        """Sync and close the file."""
+        file, self._file = self._file, None
+        if file is not None:
+            with file, suppress(OSError):
+                os.fsync(file.fileno())

@@ -1,0 +1,120 @@
+"""A store whose folder or log was replaced, moved or removed refuses changes: nothing is acknowledged into nowhere."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from nearkin.errors import StoreReplacedError
+from nearkin.store.log import LOG_NAME
+
+TEXTS = [f"document {i} about subject {i % 7} and {i * 31}" for i in range(40)]
+
+
+def restore_backup(path: Path) -> None:
+    """Replace the folder by a backup, as a restore does."""
+    path.rename(path.with_name("broken"))
+    path.with_name("backup").rename(path)
+
+
+def remove(path: Path) -> None:
+    shutil.rmtree(path)
+
+
+def move(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def replace_log(path: Path) -> None:
+    """Copy the log of the backup over that of the store, by renaming."""
+    shutil.copy(path.with_name("backup") / LOG_NAME, path / "new")
+    (path / "new").replace(path / LOG_NAME)
+
+
+def remove_wal(path: Path) -> None:
+    (path / f"{LOG_NAME}-wal").unlink()
+
+
+def replace_while_hot(path: Path) -> None:
+    """Replace the folder by a copy of a store in use, which has a write-ahead log of its own."""
+    shutil.copytree(path, path.with_name("hot"))
+    path.rename(path.with_name("broken"))
+    path.with_name("hot").rename(path)
+
+
+def contents(path: Path) -> dict[Path, bytes]:
+    """Return all files of a store, except the shared memory of SQLite, which readers change."""
+    return {file: file.read_bytes() for file in path.rglob("*") if file.is_file() and not file.name.endswith("-shm")}
+
+
+ATTACKS = [restore_backup, remove, move, replace_log, remove_wal, replace_while_hot]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_replaced_store_refuses_changes(tmp_path: Path, attack: Callable[[Path], None]) -> None:
+    """Every change is refused for good, and nothing reaches what the path names now."""
+    path = tmp_path / "store"
+    with nk.Store.create(path, "char:3|binary|xxh3|simhash:64", threshold=0.8, max_pending=16) as store:
+        store.add(TEXTS[:10], list(range(10)))
+        store.backup(tmp_path / "backup")
+        store.add(TEXTS[10:12], [10, 11])
+        attack(path)
+        before = contents(path)
+        for change in (
+            lambda: store.check_and_add(TEXTS[20:30], list(range(20, 30))),
+            lambda: store.add(TEXTS[20:30], list(range(20, 30))),
+            lambda: store.remove([1]),
+            store.merge,
+            store.check_place,
+        ):
+            with pytest.raises(StoreReplacedError, match="open the store again") as caught:
+                change()
+            assert caught.value.place.startswith(str(path))
+        if attack is move:
+            path.with_name("elsewhere").rename(path)
+            before = contents(path)
+            with pytest.raises(StoreReplacedError):
+                store.add(["one more"], [99])
+    # Closing the old handle leaves alone what the path names now.
+    assert before == contents(path)
+    if attack in (restore_backup, move, replace_while_hot):
+        with nk.Store.open(path) as store:
+            assert 12 - 2 * (attack is restore_backup) == len(store)
+            store.add(["one more"], [99])
+            assert 99 in store
+
+
+def test_a_store_that_is_replaced_during_a_commit_acknowledges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The identity is compared after the commit, too."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        append = store._log.append
+
+        def replaced_meanwhile(*arguments: object) -> None:
+            append(*arguments)  # type: ignore[arg-type]
+            shutil.rmtree(path)
+
+        monkeypatch.setattr(store._log, "append", replaced_meanwhile)
+        with pytest.raises(StoreReplacedError):
+            store.add(["a text"], [1])
+
+
+def test_background_merges_leave_another_store_alone(tmp_path: Path) -> None:
+    """The compactor works only in the folder of its store."""
+    path = tmp_path / "store"
+    nk.Store.create(tmp_path / "backup", "char:3|binary|xxh3|simhash:128", radius=9).close()
+    with nk.Store.create(path, max_pending=16) as store:
+        store.add(TEXTS, list(range(40)))
+        assert store._compactor is not None
+        store._compactor.join()
+        restore_backup(path)
+        store._compactor.start()
+        store._compactor.join()
+        assert isinstance(store._compactor._error, StoreReplacedError)
+    assert not list((path / "segments").iterdir())
