@@ -145,7 +145,8 @@ class State:
     def columns(self) -> tuple[object, ...]:
         """Return the values of the table's columns, with the checksum of the state itself at the end."""
         # `dataclasses.astuple` would copy every value deeply, which shows in a call with one document.
-        fields = (self.settings, self.generation, self.next_row, self.id_kind, self.pending, self.sums)
+        counters = self.next_row, self.id_kind, self.pending, self.sums
+        fields = (self.settings, self.generation, *counters, self.store, self.sequence, self.removals)
         return (*fields, int(store_sums([repr(fields).encode()])[0]))
 
 
