@@ -14,7 +14,7 @@ import os
 import struct
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from nearkin._core import store_sums
 
@@ -69,9 +69,16 @@ class CommitFile:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / COMMITS_NAME
-        self._file: BinaryIO | None = None
+        self._descriptor = -1
         with suppress(OSError):
-            self._file = self._path.open("r+b", buffering=0)
+            self._open()
+
+    def _open(self) -> None:
+        self._descriptor = os.open(self._path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+
+    def __del__(self) -> None:
+        # A store need not be closed.
+        self.close()
 
     @staticmethod
     def create(folder: Path, mark: CommitMark = NO_COMMIT) -> None:
@@ -91,16 +98,17 @@ class CommitFile:
         unnoticed.
         """
         with suppress(OSError):
-            if self._file is None:
+            if self._descriptor < 0:
                 self.create(self._path.parent, mark)
-                self._file = self._path.open("r+b", buffering=0)
+                self._open()
                 return
-            self._file.seek(mark.sequence % _SLOTS * _SIZE)
-            self._file.write(_encode(mark))
+            os.lseek(self._descriptor, mark.sequence % _SLOTS * _SIZE, os.SEEK_SET)
+            os.write(self._descriptor, _encode(mark))
 
     def close(self) -> None:
         """Sync and close the file."""
-        file, self._file = self._file, None
-        if file is not None:
-            with file, suppress(OSError):
-                os.fsync(file.fileno())
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            with suppress(OSError):
+                os.fsync(descriptor)
+            os.close(descriptor)
