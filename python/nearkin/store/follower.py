@@ -25,6 +25,7 @@ from nearkin.index.ids import Ids
 from nearkin.io import remote
 from nearkin.io.output import replace_file
 from nearkin.progress import ShowProgress, megabyte_ticker, reporting
+from nearkin.store.commits import CommitFile, CommitMark
 from nearkin.store.filesystem import SEGMENT_FOLDER
 from nearkin.store.kinds.base import Kind
 from nearkin.store.kinds.vectors import FAMILY_FILE
@@ -263,6 +264,9 @@ class Follower:
                 else:
                     self._place.get(name, folder / name)
             self._place.get(manifest.log, folder / LOG_NAME)
+            with closing(Log(folder, "r")) as log, log.reading():
+                state = log.state()
+            CommitFile.create(folder, CommitMark(state.sequence, state.next_row, state.removals))
             return Store.open(folder, "r", memory=self._memory)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
