@@ -296,7 +296,7 @@ def adopt(path: StorePath, quiet: Quiet = False) -> None:
     """
     from nearkin.store.store import Store
 
-    with Store.open(_require_folder(path, "adopt")) as store:
+    with Store.open(require_folder(path, "adopt")) as store:
         result = store.adopt_lost()
     for name in result.conflicts:
         warn(f"{display(name)}: another document has this id now; the lost one remains in lost/")
@@ -324,7 +324,7 @@ def salvage(
     from nearkin.store.store import Store
 
     with progress_bars(quiet=quiet) as progress:
-        result = Store.salvage(_require_folder(path, "salvage"), out, progress=progress)
+        result = Store.salvage(require_folder(path, "salvage"), out, progress=progress)
     if as_json:
         say_json(vars(result))
     elif not quiet:

@@ -132,7 +132,7 @@ def hash_texts(
     timer: StageTimer | None = None,
     log: HashLog | None = None,
 ) -> HashedDocuments:
-    """Hash texts in memory, or a corpus, whose reading is a stage of the timer; with `log` only those that it does not have."""
+    """Hash texts in memory, or a corpus, whose reading is a stage of the timer; with `log` only what is new."""
     if isinstance(texts, Corpus):
         if ids is not None:
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
