@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,17 +193,22 @@ class Service:
                 raise
 
 
-def start(store: Path, *options: str) -> Service:
-    """Start a service, which may not listen yet."""
+def start(store: Path, *options: str, before: Callable[[], None] | None = None) -> Service:
+    """Start a service, which may not listen yet; its process calls `before` first."""
     command = [sys.executable, "-m", "nearkin", "serve", str(store), "--port", "0", *options]
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    return Service(subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe, text=True, encoding="utf-8"))
+    process = subprocess.Popen(
+        command, stdin=null, stdout=null, stderr=pipe, text=True, encoding="utf-8", preexec_fn=before
+    )
+    return Service(process)
 
 
 @contextmanager
-def serving(store: Path, *options: str, create: bool = True) -> Iterator[Service]:
+def serving(
+    store: Path, *options: str, create: bool = True, before: Callable[[], None] | None = None
+) -> Iterator[Service]:
     """Start a service, create its store if it does not exist, wait until it is ready, and stop it afterwards."""
     arguments = options if not create or store.exists() or "--create" in options else ("--create", *options)
-    with start(store, *arguments) as service:
+    with start(store, *arguments, before=before) as service:
         service.begin()
         yield service

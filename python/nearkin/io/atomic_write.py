@@ -38,7 +38,7 @@ import secrets
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -325,19 +325,7 @@ def recover(target: Path) -> None:
     OutputError
         Both the target and either its predecessor or a committed output exist. Only the user can tell which to keep.
     """
-    if not target.parent.is_dir():
-        return
-    pattern = re.compile(re.escape(_prefix(target)) + f"[0-9a-f]{{{2 * _RANDOM_BYTES}}}")
-    with os.scandir(target.parent) as entries:
-        folders = [Path(entry.path) for entry in entries if pattern.fullmatch(entry.name) and _is_own_folder(entry)]
-    for folder in folders:
-        try:
-            lock = locks.acquire_or_none(folder / LOCK)
-        except OSError:
-            # Not created by nearkin, or not ours to remove.
-            continue
-        if lock is None:
-            continue
+    for folder, lock in _interrupted(target.parent, re.escape(_prefix(target))):
         try:
             _restore_old(folder, target)
             prepared = PreparedOutput.read(folder)
@@ -349,6 +337,32 @@ def recover(target: Path) -> None:
             lock.release()
             raise
         _remove_hidden(folder, lock)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove what killed processes left in a folder, for any target, unless something must be moved or published."""
+    for folder, lock in _interrupted(parent, r"\..+\.nearkin-"):
+        if (folder / OLD).exists() or (folder / PREPARED).exists():
+            lock.release()
+        else:
+            _remove_hidden(folder, lock)
+
+
+def _interrupted(parent: Path, prefix: str) -> Iterator[tuple[Path, BaseFileLock]]:
+    """Yield the hidden folders of processes that are gone, with their locks; the prefix of names is a pattern."""
+    if not parent.is_dir():
+        return
+    pattern = re.compile(prefix + f"[0-9a-f]{{{2 * _RANDOM_BYTES}}}")
+    with os.scandir(parent) as entries:
+        folders = [Path(entry.path) for entry in entries if pattern.fullmatch(entry.name) and _is_own_folder(entry)]
+    for folder in folders:
+        try:
+            lock = locks.acquire_or_none(folder / LOCK)
+        except OSError:
+            # Not created by nearkin, or not ours to remove.
+            continue
+        if lock is not None:
+            yield folder, lock
 
 
 def is_pending(folder: Path, target: Path) -> bool:

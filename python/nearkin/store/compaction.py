@@ -2,8 +2,11 @@
 
 A segment is written and synced first, and then added to the segment list, in the transaction that also deletes its
 documents from the log. A crash therefore leaves at worst files that are not on the list, which `remove_orphans`
-deletes. Readers keep the files that they have open. One process at a time writes segments; it holds the lock of the
-operating system on `.segments.lock`.
+deletes. Readers keep the files that they have open, and so does a backup.
+
+**Locks** of the operating system: one process at a time flushes and holds `.flush.lock`; one at a time merges and holds
+`.segments.lock`. A flush goes on during a merge, so that the number of pending documents stays bounded. A merge that
+flushes takes `.segments.lock` first.
 
 **Tiers.** Flushing makes a segment of level 0, and `MERGE_FACTOR` adjacent segments of one level become one of the
 next. Each document is thus written log(n) times, and n documents need O(log n) segments.
@@ -15,9 +18,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +31,10 @@ from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io import locks
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
 from nearkin.store.backups import BackupRecord, SharedFiles, identity_of
+from nearkin.store.commits import COMMITS_NAME
 from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.base import corrupt_file
 from nearkin.store.kinds.vectors import FAMILY_FILE
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry
 from nearkin.store.lost import remove_unlisted
@@ -41,12 +47,16 @@ MERGE_FACTOR = 4
 """Adjacent segments of one level that become one."""
 MAX_SEGMENT_DOCS = 1 << 24
 """Only `Store.merge` makes a segment of more documents."""
-_LOCK_NAME = ".segments.lock"
+_LOCK_NAME, _FLUSH_LOCK_NAME = ".segments.lock", ".flush.lock"
+_FLUSH = "writing a segment of the store"
+_LOCK_PAUSE = 0.01
+"""Seconds between two attempts to get a lock."""
+_MAX_RETRIES = 100
+"""Times a backup begins again because a merge has removed its files."""
 
 
-@contextmanager
-def exclusive(folder: Path, like: Log | None = None) -> Iterator[Log]:
-    """Exclude other processes that write segments, and open a log for the work.
+def exclusive(folder: Path, like: Log | None = None) -> AbstractContextManager[Log]:
+    """Exclude other processes that merge segments, and open a log for the work.
 
     Parameters
     ----------
@@ -57,28 +67,47 @@ def exclusive(folder: Path, like: Log | None = None) -> Iterator[Log]:
     Raises
     ------
     StoreLockedError
-        Another process is writing segments.
+        Another process is merging segments.
     StoreReplacedError
         The folder is not that of the caller's log any more.
     """
+    return _locked(folder / _LOCK_NAME, "merging the store", like)
+
+
+@contextmanager
+def _locked(path: Path, action: str, like: Log | None) -> Iterator[Log]:
+    """Hold a lock in the folder of a store, and open its log, which must be `like` that of the caller."""
     if like is not None:
         like.check_place()
-    lock = locks.acquire_or_none(folder / _LOCK_NAME)
-    if lock is None:
-        message = f"{folder}: another process is merging the store; run again when it has ended"
-        raise StoreLockedError(message, place=str(folder))
+    with _hold(path, action, 0.0), closing(Log(path.parent)) as log:
+        if like is not None:
+            like.check_same(log)
+        yield log
+
+
+@contextmanager
+def _hold(path: Path, action: str, wait: float) -> Iterator[None]:
+    """Hold a lock, which another process must release within `wait` seconds."""
+    deadline = time.monotonic() + wait
+    while (lock := locks.acquire_or_none(path)) is None:
+        if time.monotonic() >= deadline:
+            message = f"{path.parent}: another process is {action}; run again when it has ended"
+            raise StoreLockedError(message, place=str(path.parent))
+        time.sleep(_LOCK_PAUSE)
     try:
-        with closing(Log(folder)) as log:
-            if like is not None:
-                like.check_same(log)
-            yield log
+        yield
     finally:
         lock.release()
 
 
+def flushing(folder: Path, wait: float = 0.0) -> AbstractContextManager[None]:
+    """Exclude other processes that flush; one that does must end within `wait` seconds."""
+    return _hold(folder / _FLUSH_LOCK_NAME, _FLUSH, wait)
+
+
 def remove_orphans(folder: Path) -> None:
     """Remove segment files that are on no list, or move them to `lost/`, unless another process writes segments."""
-    with suppress(StoreLockedError), exclusive(folder) as log:
+    with suppress(StoreLockedError), exclusive(folder) as log, flushing(folder):
         remove_unlisted(folder, log)
 
 
@@ -91,9 +120,9 @@ def flush(folder: Path, settings: StoreSettings, budget: Budget, like: Log | Non
     Raises
     ------
     StoreLockedError
-        Another process is writing segments.
+        Another process is flushing.
     """
-    with exclusive(folder, like) as log:
+    with _locked(folder / _FLUSH_LOCK_NAME, _FLUSH, like) as log:
         flush_pending(folder, log, settings, budget)
 
 
@@ -150,6 +179,8 @@ def _flush_segment(folder: Path, log: Log, settings: StoreSettings, budget: Budg
             extras=[extras[position] for position in kept.tolist()] if any(batch.extras for batch in batches) else None,
         )  # fmt: skip
     with log.writing():
+        if log.first_row() != int(rows[0]):
+            raise log.corrupt(f"another process has flushed row {int(rows[0])} without the lock; run verify")
         log.delete_documents(last)
         log.replace_segments([], entry, dropped, flushed=len(rows))
     return last
@@ -165,12 +196,14 @@ def _pending_texts(
     return [text for text, is_kept in zip(texts, kept.tolist(), strict=True) if is_kept], None
 
 
-def _next_header(folder: Path, log: Log, first: int, last: int, replaced: Collection[str] = ()) -> SegmentHeader:
+def _next_header(
+    folder: Path, log: Log, first: int, last: int, replaced: Collection[str] = (), *, merged: bool = False
+) -> SegmentHeader:
     """Return the header of the next segment, which is named after its generation, in the open transaction."""
-    header = SegmentHeader.of(log, first, last, replaced)
+    header = SegmentHeader.of(log, first, last, replaced, merged=merged)
     if segment_paths(folder, header.name)[0].exists():
-        # A file of that name is not on the list: it may be all that is left of lost commits.
-        remove_unlisted(folder, log)
+        # A file of that name is not on the list: it may be all that is left of lost commits. Others may be in progress.
+        remove_unlisted(folder, log, header.name)
     return header
 
 
@@ -226,14 +259,16 @@ def merge_all(
     with exclusive(folder, like) as log:
         with log.reading():
             last = log.last_tombstone()
-        flush_pending(folder, log, settings, budget, report)
+        with flushing(folder, log.wait):
+            flush_pending(folder, log, settings, budget, report)
         with log.reading():
             entries = log.segments()
             removed = bool(log.tombstones())
         if len(entries) > 1 or (entries and removed):
             _merge(folder, log, settings, entries, budget, report, recompress=True)
         # A killed merge may have left files of documents that this one no longer saw.
-        remove_unlisted(folder, log)
+        with flushing(folder, log.wait):
+            remove_unlisted(folder, log)
     return last
 
 
@@ -282,7 +317,7 @@ def _merge(
     segments = [Segment(folder, entry, settings) for entry in entries]
     covered = min(s.header.first for s in segments), max(s.header.last for s in segments)
     with log.reading():
-        header = _next_header(folder, log, *covered, replaced=[entry.name for entry in entries])
+        header = _next_header(folder, log, *covered, replaced=[entry.name for entry in entries], merged=True)
         removed = np.array(sorted(row for _, row in log.tombstones()), np.int64)
     all_rows = [segment.all_rows() for segment in segments]
     live = [np.flatnonzero(~np.isin(rows, removed)) for rows in all_rows]
@@ -393,7 +428,9 @@ class MergeStats:
 
 
 class Compactor:
-    """A thread that flushes and merges segments while the store is in use.
+    """Threads that flush and merge segments while the store is in use.
+
+    A flush has a thread of its own, because a merge takes much longer.
 
     Parameters
     ----------
@@ -408,38 +445,55 @@ class Compactor:
     def __init__(self, log: Log, settings: StoreSettings, budget: Budget, merges: MergeStats) -> None:
         self._log, self._folder, self._settings, self._budget = log, log.folder, settings, budget
         self._merges = merges
-        self._thread: threading.Thread | None = None
+        self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None
+        """Error of the last run."""
 
     def start(self) -> None:
-        """Start unless running. An error of the last run is a RuntimeWarning, because it loses nothing."""
+        """Start to flush unless running. An error of the last run is a RuntimeWarning, because it loses nothing."""
         with self._lock:
-            if self._thread is not None and self._thread.is_alive():
+            if self._is_running("flush"):
                 return
-            error, self._error = self._error, None
+            error, self.error = self.error, None
             if error is not None:
                 message = f"{self._folder}: no segment could be written: {error}; the documents remain in the log"
                 warn_caller(message)
-            self._thread = threading.Thread(target=self._run, name="nearkin-store", daemon=True)
-            self._thread.start()
+            self._start("flush", self._flush)
 
-    def join(self) -> None:
-        """Wait until the thread ends."""
-        thread = self._thread
-        # An interrupt during `Thread.start` may leave a thread that was never started.
-        if thread is not None and thread.ident is not None:
-            thread.join()
+    def _is_running(self, name: str) -> bool:
+        return name in self._threads and self._threads[name].is_alive()
 
-    def _run(self) -> None:
+    def _start(self, name: str, work: Callable[[], None]) -> None:
+        self._threads[name] = threading.Thread(target=self._run, args=(work,), name=f"nearkin-{name}", daemon=True)
+        self._threads[name].start()
+
+    def join(self, *names: str) -> None:
+        """Wait until these threads end, all by default."""
+        # A flush starts a merge.
+        for name in names or ("flush", "merge"):
+            thread = self._threads.get(name)
+            # An interrupt during `Thread.start` may leave a thread that was never started.
+            if thread is not None and thread.ident is not None:
+                thread.join()
+
+    def _run(self, work: Callable[[], None]) -> None:
         try:
-            # Another process may be writing segments.
+            # Another process may do this work.
             with self._merges.timing(), suppress(StoreLockedError):
-                flush(self._folder, self._settings, self._budget, self._log)
-                while merge_tier(self._folder, self._settings, self._budget, self._log):
-                    pass
+                work()
         except BaseException as error:
-            self._error = error
+            self.error = error
+
+    def _flush(self) -> None:
+        flush(self._folder, self._settings, self._budget, self._log)
+        with self._lock:
+            if not self._is_running("merge"):
+                self._start("merge", self._merge)
+
+    def _merge(self) -> None:
+        while merge_tier(self._folder, self._settings, self._budget, self._log):
+            pass
 
 
 # Backups
@@ -450,31 +504,52 @@ def backup(
 ) -> None:
     """Copy the last commit to a new folder, atomically; copying takes `share` of the time.
 
-    A backup that is `recorded` has a `BackupRecord`, and shares segments with earlier ones next to it.
+    Files are copied from open handles, so that segments can be written and merged meanwhile. A backup that is
+    `recorded` has a `BackupRecord`, and shares segments with earlier ones next to it.
     """
-    with new_store_folder(target) as new, exclusive(folder) as log:
-        log.copy_to(new)
-        with closing(Log(new)) as copied, copied.writing():
-            entries = copied.segments()
-            # Pending outputs belong to the store and not to its copies.
-            copied.drop_outputs([name for name, _ in copied.outputs()])
-            copied.set_state(copied.state())
+    with new_store_folder(target) as new, ExitStack() as handles:
+        files = _begin_backup(folder, new, handles)
         record, shared = BackupRecord.begin(new), SharedFiles(target.parent) if recorded else None
-        if (folder / FAMILY_FILE).exists():
-            _copy_file(folder / FAMILY_FILE, new / FAMILY_FILE)
-        tick = megabyte_ticker(report, "copy", sum(entry.bytes for entry in entries))
-        for entry in entries:
-            for path in segment_paths(folder, entry.name):
-                copy = new / SEGMENT_FOLDER / path.name
-                record.files[f"{SEGMENT_FOLDER}/{path.name}"] = identity_of(path.stat())
-                if shared is None or not shared.link(path.stat(), copy):
-                    _copy_file(path, copy, tick, share)
+        tick = megabyte_ticker(report, "copy", sum(os.fstat(file.fileno()).st_size for file in files.values()))
+        for name, file in files.items():
+            status = os.fstat(file.fileno())
+            if name != FAMILY_FILE:
+                record.files[name] = identity_of(status)
+            if name == FAMILY_FILE or shared is None or not shared.link(status, new / name):
+                _copy_file(file, new / name, tick, share)
         if recorded:
             record.save(new)
 
 
-def _copy_file(source: Path, target: Path, tick: Callable[[int], None] = lambda size: None, share: float = 1.0) -> None:
-    with source.open("rb") as old, target.open("xb") as new:
+def _begin_backup(folder: Path, new: Path, handles: ExitStack) -> dict[str, BinaryIO]:
+    """Copy the log, and open the files that it names; return them by their names in the folder."""
+    for _ in range(_MAX_RETRIES):
+        with closing(Log(folder, "r")) as log, log.reading():
+            log.copy_to(new)
+        with closing(Log(new)) as copied, copied.writing():
+            names = [path for entry in copied.segments() for path in segment_paths(folder, entry.name)]
+            # Pending outputs belong to the store and not to its copies.
+            copied.drop_outputs([name for name, _ in copied.outputs()])
+            copied.set_state(copied.state())
+        if (folder / FAMILY_FILE).exists():
+            names.append(folder / FAMILY_FILE)
+        with ExitStack() as opened:
+            try:
+                files: dict[str, BinaryIO] = {}
+                files |= {path.relative_to(folder).as_posix(): opened.enter_context(path.open("rb")) for path in names}
+            except FileNotFoundError as error:
+                # A merge has removed it since the log was copied.
+                missing = error
+                for name in (LOG_NAME, COMMITS_NAME):
+                    (new / name).unlink(missing_ok=True)
+                continue
+            handles.push(opened.pop_all())
+            return files
+    raise corrupt_file(missing.filename, "a segment on the list is not there; restore the store from a backup")
+
+
+def _copy_file(old: BinaryIO, target: Path, tick: Callable[[int], None], share: float) -> None:
+    with target.open("xb") as new:
         began = time.perf_counter()
         while chunk := old.read(1 << 20):
             new.write(chunk)

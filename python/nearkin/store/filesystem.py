@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nearkin.errors import bad_parameter, check_name
-from nearkin.io.atomic_write import StagedOutput, recover, sync_folder
+from nearkin.io.atomic_write import StagedOutput, recover, remove_abandoned, sync_folder
 
 SEGMENT_FOLDER = "segments"
 """The folder of segments in a store."""
@@ -69,6 +69,7 @@ def new_store_folder(target: Path) -> Iterator[Path]:
     """
     check_local_fs(target)
     recover(target)
+    remove_abandoned(target.parent)
     if target.exists() or target.is_symlink():
         raise FileExistsError(f"{target}: something is there; open it, or give another path")
     staged = StagedOutput(target)

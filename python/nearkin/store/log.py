@@ -31,7 +31,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -304,8 +304,8 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
         if _is_busy(error):
             message = f"{folder}: another process is changing the store; run again, or wait longer"
             raise StoreLockedError(message, place=str(folder)) from None
-        if "readonly" in text:
-            message = f"{folder}: the store is open for reading, or its files are not writable"
+        if "readonly" in text or ("unable to open" in text and not os.access(folder, os.W_OK)):
+            message = f'{folder}: the store is open for reading, or its files are not writable; open it with mode="r"'
             raise OutputError(message, place=str(folder), in_place="old", errno=errno.EACCES) from None
         place, number = str(folder / LOG_NAME), errno.ENOSPC if "full" in text else errno.EIO
         message = f"{place}: {text}; committed documents are safe, open the store again"
@@ -329,6 +329,22 @@ def _keep_open(connection: sqlite3.Connection) -> None:
     with suppress(sqlite3.Error):
         connection.rollback()
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+_FileState = tuple[tuple[int, int, int] | None, ...]
+"""Bytes, time of change and inode of the log and of its write-ahead log; None for a file that does not exist."""
+
+
+def _file_state(folder: Path) -> _FileState:
+    states: list[tuple[int, int, int] | None] = []
+    for name in (LOG_NAME, f"{LOG_NAME}-wal"):
+        try:
+            status = (folder / name).stat()
+        except FileNotFoundError:
+            states.append(None)
+        else:
+            states.append((status.st_size, status.st_mtime_ns, status.st_ino))
+    return tuple(states)
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
@@ -361,13 +377,11 @@ class Log:
         # Device and inode of what the paths name. SQLite writes to the files that it has opened, wherever they are now.
         self._identities = {place: file_identity(place) for place in (str(folder), self._place)}
         self._replaced = ""
-        uri = f"{path.absolute().as_uri()}?mode={'rw' if mode == 'w' else 'ro'}"
+        # An immutable connection has no locks: the sizes and times of the files that it read, None for others.
+        self._immutable: _FileState | None = None
+        self._num_connections = 0
         with sqlite_errors(self.folder):
-            self._connection = sqlite3.connect(
-                uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=64
-            )
-            # Checksums detect damaged text, as they detect all damage. Decoding must not.
-            self._connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            self._connection = self._connect_writable() if mode == "w" else self._connect_readonly()
             if self._value("PRAGMA application_id") != APPLICATION_ID:
                 raise self.corrupt("it is not the log of a store; restore it from a backup")
             version = int(str(self._value("PRAGMA user_version")))
@@ -387,6 +401,58 @@ class Log:
                     self._identities[wal] = identity
                 self._commits = CommitFile(folder)
             self.check_place()
+
+    def _connect(self, options: str) -> sqlite3.Connection:
+        uri = f"{(self.folder / LOG_NAME).absolute().as_uri()}?{options}"
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        # Checksums detect damaged text, as they detect all damage. Decoding must not.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        self._num_connections += 1
+        return connection
+
+    def _connect_writable(self) -> sqlite3.Connection:
+        return self._connect("mode=rw")
+
+    def _connect_readonly(self) -> sqlite3.Connection:
+        """Connect for reading, without locks if the folder does not allow them and no write-ahead log exists.
+
+        SQLite needs the files of its write-ahead log even to read, and creates them. Where it cannot, the log of a
+        closed store is complete without them.
+
+        Raises
+        ------
+        OutputError
+            The folder is not writable, and the write-ahead log has commits that must be recovered first.
+        PermissionError
+            The log cannot be read.
+        """
+        self._immutable = None
+        with ExitStack() as failed:
+            try:
+                connection = self._connect("mode=ro")
+                failed.callback(connection.close)
+                connection.execute("PRAGMA user_version").fetchone()
+            except sqlite3.OperationalError as error:
+                if "readonly" not in str(error) and "unable to open" not in str(error):
+                    raise
+            else:
+                failed.pop_all()
+                return connection
+        path = self.folder / LOG_NAME
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        state = _file_state(self.folder)
+        if state[1] is not None and state[1][0]:
+            message = (
+                f"{self.folder}: the store was not closed, so {LOG_NAME}-wal has commits to recover, which needs write "
+                "access; open and close it where it can be written, or copy it there"
+            )
+            raise OutputError(message, place=str(self.folder), in_place="old", errno=errno.EACCES)
+        connection = self._connect("mode=ro&immutable=1")
+        self._immutable = state
+        return connection
 
     @staticmethod
     def create(folder: Path, settings: str, store: str = "") -> None:
@@ -479,10 +545,29 @@ class Log:
         with sqlite_errors(self.folder):
             try:
                 self._rollback()
+                if self._is_changed():
+                    self._connection.close()
+                    self._connection = self._connect_readonly()
                 self._connection.execute("BEGIN")
-                yield
+                try:
+                    yield
+                except CorruptStoreError:
+                    # Without locks, what was read while another user wrote may be of two commits.
+                    self._check_unchanged()
+                    raise
+                self._check_unchanged()
             finally:
                 self._rollback()
+
+    def _is_changed(self) -> bool:
+        """Return True if another user wrote after an immutable connection was opened."""
+        return self._immutable is not None and self._immutable != _file_state(self.folder)
+
+    def _check_unchanged(self) -> None:
+        """Raise StoreLockedError if another user wrote while this connection read without locks."""
+        if self._is_changed():
+            message = f"{self.folder}: another user opened and changed the store during this call; run it again"
+            raise StoreLockedError(message, place=str(self.folder))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -555,7 +640,7 @@ class Log:
 
     def version(self) -> int:
         """Return a number that changes with every commit of another connection."""
-        return int(str(self._value("PRAGMA data_version")))
+        return (self._num_connections << 32) + int(str(self._value("PRAGMA data_version")))
 
     def state(self) -> State:
         """Return the counters.

@@ -170,9 +170,12 @@ def same_documents(
     return same
 
 
-def remove_unlisted(folder: Path, log: Log) -> list[Loss]:
-    """Remove files that are on no list, or move them to `lost/`; the caller excludes others that write segments."""
-    names = list_segments(folder)
+def remove_unlisted(folder: Path, log: Log, name: str | None = None) -> list[Loss]:
+    """Remove files that are on no list, or move them to `lost/`: of the segment of a name, or of all.
+
+    The caller excludes others that write that segment, or any.
+    """
+    names = list_segments(folder) if name is None else [name]
     with log.reading():
         listed = {entry.name for entry in log.segments()}
         losses = unlisted_segments(folder, log, names)
@@ -186,6 +189,8 @@ def remove_unlisted(folder: Path, log: Log) -> list[Loss]:
     lost = {loss.name: loss for loss in losses}
     for path in (folder / SEGMENT_FOLDER).iterdir():
         match = _SEGMENT_FILE.fullmatch(path.name)
+        if name is not None and (match is None or match[1] != name):
+            continue
         if match is not None and match[1] in lost:
             path.replace(folder / LOST_FOLDER / path.name)
         elif (match is not None and match[1] not in listed) or path.name.startswith("."):

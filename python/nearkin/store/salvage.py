@@ -22,7 +22,7 @@ from nearkin.errors import NearkinError
 from nearkin.index.ids import Id, IdKeys
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
 from nearkin.store.commits import read_marks
-from nearkin.store.compaction import exclusive, flush_pending, write_documents
+from nearkin.store.compaction import exclusive, flush_pending, flushing, write_documents
 from nearkin.store.filesystem import LOST_FOLDER, SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings, read_settings, repair_files
 from nearkin.store.kinds.base import corrupt_file
@@ -103,7 +103,7 @@ def adopt_lost(folder: Path, settings: StoreSettings, budget: Budget, like: Log)
         Another process is writing segments.
     """
     result = Adoption()
-    with exclusive(folder, like) as log:
+    with exclusive(folder, like) as log, flushing(folder, log.wait):
         # Pending documents have higher rows than those of segments.
         flush_pending(folder, log, settings, budget)
         for path in sorted((folder / LOST_FOLDER).glob("*.documents.nks")):

@@ -51,6 +51,8 @@ class SegmentHeader:
         The other segments of the list.
     removed : list of int
         Rows of removed documents that files may still have.
+    merged : bool
+        True if it replaced other segments while pending documents could be written into another one.
     """
 
     settings: str
@@ -64,15 +66,18 @@ class SegmentHeader:
     last: int
     segments: list[SegmentEntry]
     removed: list[int]
+    merged: bool = False
 
     @classmethod
-    def of(cls, log: Log, first: int, last: int, replaced: Collection[str] = ()) -> SegmentHeader:
+    def of(
+        cls, log: Log, first: int, last: int, replaced: Collection[str] = (), *, merged: bool = False
+    ) -> SegmentHeader:
         """Return the header of the next segment, in the open transaction; `replaced` are segments that it replaces."""
         state = log.state()
         segments = [entry for entry in log.segments() if entry.name not in replaced]
         counters = state.generation + 1, state.sequence, state.next_row, state.removals
         removed = [row for _, row in log.tombstones()]
-        return cls(state.settings, state.store, *counters, state.id_kind, first, last, segments, removed)
+        return cls(state.settings, state.store, *counters, state.id_kind, first, last, segments, removed, merged)
 
     @classmethod
     def read(cls, documents: StoreSegment, place: Path) -> SegmentHeader:
@@ -93,8 +98,8 @@ class SegmentHeader:
 
     @property
     def name(self) -> str:
-        """Name of the files of the segment."""
-        return f"{self.generation:016x}"
+        """Name of the files of the segment: a flush and a merge may begin in the same generation."""
+        return f"{self.generation | self.merged << 63:016x}"
 
     def encode(self) -> bytes:
         """Return the header as JSON."""

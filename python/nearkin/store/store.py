@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
@@ -53,7 +54,7 @@ from nearkin.errors import (
 from nearkin.families.base import Family
 from nearkin.index.ids import Id, IdKeys, Ids, check_ids
 from nearkin.io import Column, OutputDir
-from nearkin.io.atomic_write import sync_folder
+from nearkin.io.atomic_write import remove_abandoned, sync_folder
 from nearkin.io.decompress import compressing
 from nearkin.io.inputs import Compression
 from nearkin.io.output import replace_file
@@ -104,6 +105,8 @@ MAX_PENDING = 1 << 16
 """Default number of pending documents after which they are written into a segment."""
 _MAX_RETRIES = 100
 """Times the segment list is read again because a merge has removed its files."""
+_FLUSH_PAUSE = 0.02
+"""Seconds between two attempts to flush if another process prevents it."""
 _CHUNK_DOCUMENTS, _CHUNK_CHARACTERS = 4096, 1 << 24
 """Documents, and characters of their texts, that a deduplication adds at a time."""
 _EXPORT_SUFFIXES: dict[str, Compression] = {".jsonl.zst": "zst", ".jsonl.gz": "gz", ".jsonl": ""}
@@ -429,6 +432,8 @@ class Store(DocumentStore):
                 compaction.remove_orphans(folder)
                 with store._reading():
                     pass
+                with suppress(OSError):
+                    remove_abandoned(folder.parent)
             store._warn_of_losses()
         except BaseException:
             log.close()
@@ -506,6 +511,7 @@ class Store(DocumentStore):
             if new.absorb:
                 self._check_texts()
             features = self._feature_hashes(hashed)
+            self._wait_for_flush()
             with self._lock:
                 batch = BatchDeduplicator(
                     hashed, keys, self._settings, self._cache, report, report_conflicts=new.conflicts == "report"
@@ -1197,7 +1203,7 @@ class Store(DocumentStore):
             A share out of its range.
         """
         share = check_share("share", share, "0.01 to 1, of the time", lambda part: 0.01 <= part <= 1)
-        with self._lock, reporting(progress) as report:
+        with reporting(progress) as report:
             self._check_open()
             compaction.backup(self._folder, Path(path).absolute(), report, share)
 
@@ -1351,6 +1357,7 @@ class Store(DocumentStore):
         no other process writes.
         """
         self._check_writable()
+        self._wait_for_flush()
         keys = None if numbered else check_ids(new.ids.to_list())  # type: ignore[arg-type]  # Others are refused.
         with self._reading() as state:
             _check_id_kind(keys, state)
@@ -1514,15 +1521,47 @@ class Store(DocumentStore):
         return corrupt_file(error.filename or self._folder, reason)
 
     def _after_commit(self) -> None:
-        """Start the compactor if enough documents are pending; wait for it if it falls behind."""
-        pending = len(self._snapshot.memtable)
-        if pending < self._max_pending:
-            return
-        if self._compactor is None:
-            self._compactor = compaction.Compactor(self._log, self._settings, self._budget, self._merges)
-        self._compactor.start()
-        if pending >= MAX_BACKLOG * self._max_pending:
-            self._compactor.join()
+        """Start the compactor if enough documents are pending."""
+        if len(self._snapshot.memtable) >= self._max_pending:
+            self._start_compactor()
+
+    def _start_compactor(self) -> compaction.Compactor:
+        with self._lock:
+            if self._compactor is None:
+                self._compactor = compaction.Compactor(self._log, self._settings, self._budget, self._merges)
+            self._compactor.start()
+            return self._compactor
+
+    def _wait_for_flush(self) -> None:
+        """Before documents are added, wait until fewer than `MAX_BACKLOG * max_pending` are pending.
+
+        The lock of the handle is free meanwhile, so that other threads can read.
+
+        Raises
+        ------
+        StoreLockedError
+            Another process prevented the flush for `wait` seconds.
+        OSError, NearkinError
+            Segments cannot be written.
+        """
+        limit, deadline = MAX_BACKLOG * self._max_pending, time.monotonic() + self._log.wait
+        while (pending := len(self._snapshot.memtable)) >= limit:
+            compactor = self._start_compactor()
+            compactor.join("flush")
+            with self._reading():
+                pending = len(self._snapshot.memtable)
+            if pending < limit:
+                return
+            error, compactor.error = compactor.error, None
+            if error is not None:
+                raise error
+            if time.monotonic() >= deadline:
+                message = (
+                    f"{self._folder}: {pending:,} documents are pending, and another process keeps this one from "
+                    "writing them into a segment; run again when it has ended, or wait longer"
+                )
+                raise StoreLockedError(message, place=str(self._folder))
+            time.sleep(_FLUSH_PAUSE)
 
     def hash_items(self, items: Items, kind: Kind | None = None, progress: ShowProgress = None) -> HashedDocuments:
         """Hash the items of a call as the store does; `check` takes the result instead of the items."""
