@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 group = Commands("store", "A collection on disk: is this document new?")
 
-STATUSES = ("new", "exact", "near", "known")
+STATUSES = ("new", "exact", "same-letters", "near", "known")
 _FILE_BATCH = 256
 """Number of files that are hashed and added in one call."""
 _REQUEST_BYTES = 8 << 20

@@ -83,7 +83,7 @@ class DocumentOutput(Struct, kw_only=True):
     """The result of a document."""
 
     id: AnyId | UnsetType = UNSET
-    status: Literal["new", "exact", "near", "known"]
+    status: Literal["new", "exact", "same-letters", "near", "known"]
     match: AnyId | None
     distance: Annotated[int | float, Meta(description="Distance to the match; -1 for a new document.")]
     similarity: Annotated[float | None, Meta(description="Verified similarity; null for a new document.")]
@@ -114,7 +114,7 @@ class StoredOutput(Struct):
 
     id: AnyId
     row: int
-    status: Literal["new", "exact", "near"]
+    status: Literal["new", "exact", "same-letters", "near"]
     match: AnyId | None
     distance: int | float
     similarity: float | None

@@ -487,9 +487,9 @@ class Compactor:
 
     def _flush(self) -> None:
         flush(self._folder, self._settings, self._budget, self._log)
-        with self._lock:
-            if not self._is_running("merge"):
-                self._start("merge", self._merge)
+        # One thread flushes at a time, so this needs no lock.
+        if not self._is_running("merge"):
+            self._start("merge", self._merge)
 
     def _merge(self) -> None:
         while merge_tier(self._folder, self._settings, self._budget, self._log):
@@ -534,9 +534,10 @@ def _begin_backup(folder: Path, new: Path, handles: ExitStack) -> dict[str, Bina
         if (folder / FAMILY_FILE).exists():
             names.append(folder / FAMILY_FILE)
         with ExitStack() as opened:
+            files: dict[str, BinaryIO] = {}
             try:
-                files: dict[str, BinaryIO] = {}
-                files |= {path.relative_to(folder).as_posix(): opened.enter_context(path.open("rb")) for path in names}
+                for path in names:
+                    files[path.relative_to(folder).as_posix()] = opened.enter_context(path.open("rb"))
             except FileNotFoundError as error:
                 # A merge has removed it since the log was copied.
                 missing = error

@@ -33,7 +33,18 @@ from nearkin.io.arrow import is_arrow, to_values
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.memory import CACHE_BYTES
-from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW, STATUSES, Cell, RecordedMatch, pack_extra, scatter
+from nearkin.store.records import (
+    CONFLICT,
+    EXACT,
+    KNOWN,
+    NEAR,
+    NEW,
+    Cell,
+    RecordedMatch,
+    pack_extra,
+    scatter,
+    status_names,
+)
 from nearkin.store.results import CheckResult, StoredMatch
 from nearkin.store.snapshot import Snapshot, SnapshotRange
 
@@ -372,7 +383,7 @@ class BatchDeduplicator:
                 first = int(decision.other[number])
                 ids[number], distances[number], similarities[number] = ids[first], distances[first], similarities[first]
         return CheckResult(
-            status=[STATUSES[code] for code in statuses],
+            status=status_names(self._settings, statuses, decision.similarity.tolist()),
             ids=ids,
             distances=distances,
             similarities=similarities,

@@ -24,11 +24,13 @@ from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.files import FileSettings
 
 T = TypeVar("T")
-Status = Literal["new", "exact", "near", "known", "conflict"]
-"""Result of a document; "conflict": its id belongs to another content, and the caller asked for a report."""
-STATUSES: tuple[Status, ...] = ("new", "exact", "near", "known", "conflict")
+Status = Literal["new", "exact", "same-letters", "near", "known", "conflict"]
+"""Result of a document, with the words of `nearkin.dedup.summary.REASONS`; "conflict": its id belongs to another
+content, and the caller asked for a report."""
+STATUSES: tuple[Status, ...] = ("new", "exact", "same-letters", "near", "known", "conflict")
 NEW, EXACT, NEAR, KNOWN, CONFLICT = range(5)
-"""Documents from KNOWN on are not added."""
+"""Codes of records and decisions. Documents from KNOWN on are not added. NEAR includes "same-letters"."""
+_NAMES: tuple[Status, ...] = ("new", "exact", "near", "known", "conflict")
 
 Cell = str | int | float | bool | None
 """A value of a column."""
@@ -49,6 +51,18 @@ def scatter(values: Iterable[T], positions: NDArray[np.int64], count: int) -> li
     for position, value in zip(positions.tolist(), values, strict=True):
         items[position] = value
     return items
+
+
+def status_names(settings: StoreSettings, codes: Iterable[int], similarities: Iterable[float]) -> list[Status]:
+    """Return the status of each code; a near-duplicate with the same features has the "same-letters".
+
+    Without a comparison of features, equal features are not detected.
+    """
+    compared = settings.comparison is not None
+    return [
+        "same-letters" if code == NEAR and compared and similarity == 1.0 else _NAMES[code]
+        for code, similarity in zip(codes, similarities, strict=True)
+    ]
 
 
 def record_type(settings: StoreSettings) -> np.dtype[np.void]:

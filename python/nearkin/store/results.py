@@ -34,8 +34,8 @@ class CheckResult(Tabular):
     Attributes
     ----------
     status : list of str
-        "new"; "exact", a copy of a kept document; "near", a near-duplicate of one; "known", the same id with the same
-        content, for which the other columns repeat the first result; "conflict", the same id with another content,
+        "new"; "exact", a copy of a kept document; "same-letters", the features of one in another text; "near", a
+        near-duplicate of one; "known", the same id with the same content, for which the other columns repeat the first result; "conflict", the same id with another content,
         which was not added (with `conflicts="report"`).
     ids : list
         Id of the matching document, None for a new one. Of several kept documents that match, the one added first.
@@ -76,7 +76,9 @@ class CheckResult(Tabular):
 
     def __repr__(self) -> str:
         counts = ", ".join(
-            f"{self.status.count(name)} {name}" for name in STATUSES if name != "conflict" or name in self.status
+            f"{self.status.count(name)} {name}"
+            for name in STATUSES
+            if name not in ("conflict", "same-letters") or name in self.status
         )
         return f"CheckResult({len(self)} documents: {counts})"
 
@@ -136,7 +138,7 @@ class StoredDocument:
     id : int or str
     row : int
         Its number in the order of addition.
-    status : {"new", "exact", "near"}
+    status : {"new", "exact", "same-letters", "near"}
         Its status when it was added. New documents are kept.
     match : int or str, optional
         Id of the document it matched; None for a new one, and if that document was removed.

@@ -29,11 +29,11 @@ from nearkin.store.log import LOG_NAME, Log, SegmentEntry, State
 from nearkin.store.memtable import Memtable
 from nearkin.store.records import (
     NEW,
-    STATUSES,
     Cell,
     RecordedMatch,
     record_type,
     scatter,
+    status_names,
     unpack_extra,
     unpack_features,
 )
@@ -336,17 +336,18 @@ class Snapshot:
         records, ids = self.records(rows), self.ids(rows)
         extras = [self.unpack_extra(extra) for extra in self.extras(rows)]
         matches = [match or RecordedMatch(-1, -1, float("nan")) for match, _ in extras]
+        statuses = status_names(self.settings, records["status"].tolist(), [match.similarity for match in matches])
         matched = np.array([match.row for match in matches], np.int64)
         present = np.flatnonzero(matched >= 0)
         present = present[self.present(matched[present])]
         match_ids = scatter(self.ids(matched[present]), present, len(rows))
         return [
             StoredDocument(
-                *(name, row, STATUSES[int(record["status"])], match_id, match.distance, match.similarity),
+                *(name, row, status, match_id, match.distance, match.similarity),
                 *(int(record["features"]), int(record["length"]), columns),
             )
-            for name, row, record, match_id, match, (_, columns) in zip(
-                ids, rows.tolist(), records, match_ids, matches, extras, strict=True
+            for name, row, record, status, match_id, match, (_, columns) in zip(
+                ids, rows.tolist(), records, statuses, match_ids, matches, extras, strict=True
             )
         ]
 

@@ -648,7 +648,7 @@ class Store(DocumentStore):
         Returns
         -------
         CheckResult
-            Status "new", "exact" or "near".
+            Status "new", "exact", "same-letters" or "near".
 
         Raises
         ------

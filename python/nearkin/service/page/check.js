@@ -38,6 +38,7 @@ const SIGNS = {
   near: "M4 9c3-4 5 3 8 0s5-3 8-1M4 16c3-4 5 3 8 0s5-3 8-1",
   known: "M5 12l5 5 9-11",
 };
+SIGNS["same-letters"] = SIGNS.near;
 
 // What is asked for: `sent` is the last question that was answered, and `file` one that is held beside the field.
 const asked = { file: null, sent: null, stop: null, timer: 0, idTimer: 0, comparing: 0, key: "" };
@@ -275,6 +276,7 @@ function reason({ status, match, similarity, distance }, added) {
   const least = limit === undefined || limit === null ? "." : `; the threshold is ${inWords(limit)}.`;
   if (status === "new") return [added ? "Like nothing that was there. It stays." : "Like nothing in the store. Added, it would stay."];
   if (status === "exact") return other ? ["A copy of ", other, "."] : ["A copy of a document that stays."];
+  if (status === "same-letters") return ["The same letters as ", other, ", with other characters around them."];
   if (status === "near") return how === "–" ? ["Its distance to ", other, ` is ${number(distance)}.`] : ["Its similarity to ", other, ` is ${how}${least}`];
   if (status === "known") return ["Its id is in the store with the same content. Nothing is added."];
   return [`The service answers “${status}”.`];

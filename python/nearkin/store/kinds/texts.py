@@ -159,6 +159,13 @@ class TextSettings(KindSettings):
         if text == "none" and verify not in ("signature", "none") and not config.has_texts:
             allowed = 'none, or signature with minhash, for a store with text="none"; or pass texts=, a function of ids'
             raise bad_parameter("verify", verify, allowed)
+        if verify == "containment" and config.radius is None:
+            # The hashes of the store have no recall for containment; `nearkin.dedup` has sketches for it.
+            allowed = (
+                "jaccard or indel; or containment with radius=, which chooses candidates as nearkin.dedup does with "
+                "the same radius; nearkin.dedup(measure='containment') finds contained texts without a store"
+            )
+            raise bad_parameter("verify", verify, allowed)
         if config.has_texts and (text != "none" or verify in ("signature", "none")):
             raise bad_parameter("texts", "a function", 'None, unless text="none" and texts verify')
         settings = cls(

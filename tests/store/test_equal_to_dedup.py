@@ -1,0 +1,63 @@
+"""A store and `nearkin.dedup` give equal answers in equal words, or the store refuses the settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from nearkin.errors import ParameterError
+
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog.",
+    "The quick brown fox jumps over the lazy dog.",
+    "THE QUICK BROWN FOX, jumps over: the lazy dog!",
+    "The quick brown fox jumped over the lazy dog.",
+    "THE QUICK BROWN FOX, jumps over: the lazy dog!",
+    "A page about something else.",
+    "",
+    "...",
+]
+
+
+@pytest.mark.parametrize("verify", ["jaccard", "indel", "signature", "none"])
+@pytest.mark.parametrize("batches", [[8], [1] * 8, [3, 5]])
+def test_statuses_are_the_reasons_of_a_deduplication(tmp_path: Path, verify: str, batches: list[int]) -> None:
+    """Each document has the status that is its reason there; a kept one is "new"."""
+    options = {"threshold": 0.7, "verify": verify}
+    ids = [f"d{number}" for number in range(len(TEXTS))]
+    reasons = dict.fromkeys(ids, "new")
+    for row in nk.dedup(TEXTS, ids, recipe="minhash", **options).clusters.rows():
+        reasons[row["id"]] = {"kept": "new"}.get(row["reason"], row["reason"])
+    status: list[str] = []
+    with nk.Store.create(tmp_path / "s", "minhash", **options) as store:
+        for size in batches:
+            start = len(status)
+            status += store.check_and_add(TEXTS[start : start + size], ids[start : start + size]).status
+        assert reasons == dict(zip(ids, status, strict=True))
+        store.merge()
+        assert reasons == {document.id: document.status for batch in store.iter_documents() for document in batch}
+    assert ("same-letters" in status) == (verify == "jaccard")
+
+
+@pytest.mark.parametrize("recipe", [None, "minhash", "default"])
+@pytest.mark.parametrize("text", ["keep", "features"])
+def test_containment_without_a_radius_is_refused(tmp_path: Path, recipe: str | None, text: str) -> None:
+    """The hashes of a store have no recall for containment; the message says what is allowed."""
+    with pytest.raises(ParameterError, match="jaccard or indel; or containment with radius=") as caught:
+        nk.Store.create(tmp_path / "s", recipe, verify="containment", text=text)
+    assert "verify" == caught.value.name
+    assert not (tmp_path / "s").exists()
+
+
+def test_containment_with_a_radius_equals_a_deduplication(tmp_path: Path) -> None:
+    """With a radius both have the same candidates."""
+    words = [f"word{number}" for number in range(120)]
+    texts = [" ".join(words[start : start + size]) for start in range(0, 60, 7) for size in (20, 26, 40, 60)]
+    options = {"threshold": 0.9, "verify": "containment", "radius": 40}
+    kept = nk.dedup(texts, recipe="default", **options).kept
+    with nk.Store.create(tmp_path / "s", "default", **options) as store:
+        result = store.check_and_add(texts)
+    assert list(kept) == [number for number, is_new in enumerate(result.is_new) if is_new]
+    assert len(kept) < len(texts)
