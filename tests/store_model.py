@@ -92,12 +92,20 @@ class Model(ABC):
         )
         return answer
 
-    def remove(self, name: int | str) -> ModelDocument:
-        """Remove a document."""
-        stored = self.find(name)
-        assert stored is not None
-        self.documents.remove(stored)
-        return stored
+    def remove(self, names: list[int | str]) -> list[ModelDocument]:
+        """Remove documents, decide anew about those that matched them, and return those that are gone."""
+        removed = [doc for doc in self.documents if doc.id in names]
+        members = [doc for doc in self.documents if doc.match in removed and doc not in removed]
+        before = list(self.documents)
+        self.documents = [doc for doc in self.documents if doc not in removed and doc not in members]
+        self.restore(members)
+        there = {doc.id for doc in self.documents}
+        return [doc for doc in before if doc.id not in there]
+
+    def restore(self, members: list[ModelDocument]) -> None:
+        """Decide anew about documents whose values are known."""
+        for doc in members:
+            self.add(doc.id, doc.content, absorb=True)
 
 
 class TextModel(Model):
@@ -107,6 +115,27 @@ class TextModel(Model):
         super().__init__()
         assert isinstance(settings, TextSettings)
         self.settings = settings
+
+    def restore(self, members: list[ModelDocument]) -> None:
+        """Let the first copy of a removed text take its place; forget the others if there is none."""
+        if self.settings.text == "none" and self.settings.comparison is None:
+            super().restore(members)
+            return
+        heirs: dict[int, ModelDocument] = {}
+        for doc in members:
+            assert doc.match is not None
+            if doc.content == doc.match.content:
+                heirs.setdefault(id(doc.match), doc)
+        for doc in members:
+            heir = heirs.get(id(doc.match))
+            if heir is doc:
+                doc.status, doc.distance, doc.similarity = NEW[0], *NEW[2:]
+                self.documents.append(doc)
+            elif heir is not None:
+                self.documents.append(doc)
+        for doc in members:
+            heir = heirs.get(id(doc.match))
+            doc.match = None if heir is doc else heir
 
     def decide(self, content: str) -> Answer:
         """Return the result of a new text."""
@@ -124,7 +153,7 @@ class TextModel(Model):
             if features(doc.content, self.settings.recipe) and self.is_candidate(content, doc.content):
                 similarity = self.similarity(content, doc.content)
                 if similarity >= self.settings.threshold:
-                    return ("near", doc.id, distance, similarity)
+                    return ("same-letters" if similarity == 1 else "near", doc.id, distance, similarity)
         return NEW
 
     def distance(self, text: str, other: str) -> int:
@@ -249,9 +278,9 @@ class StoreMachine(RuleBasedStateMachine):
             return
         chosen = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4))
         self.finish_merges()
-        assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
-        for name in chosen:
-            self.gone.append(self.model.remove(name))
+        gone = self.model.remove(chosen)
+        assert len(gone) == self.handles[which].remove(chosen, erase=erase)
+        self.gone += gone
 
     @precondition(lambda self: self.gone)
     @rule(data=st.data(), which=HANDLES, absorb=st.booleans())

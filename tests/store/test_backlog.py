@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import nearkin as nk
-from nearkin.errors import OutputError, StoreLockedError
+from nearkin.errors import StoreLockedError
 from nearkin.store import compaction
 from nearkin.store.memory import MAX_BACKLOG
 
@@ -118,10 +118,14 @@ def test_a_flush_that_fails_stops_writers_at_the_bound(tmp_path: Path, monkeypat
         def fail(*arguments: Any, **options: Any) -> None:
             raise OSError(28, "No space left on device")
 
-        with monkeypatch.context() as context, pytest.warns(RuntimeWarning, match="no segment could be written"):
-            context.setattr(compaction, "write_segment", fail)
+        def fill_until_it_fails() -> None:
             with pytest.raises(OSError, match="No space left"):
                 fill(store, 0, 20 * PENDING)
+
+        with monkeypatch.context() as context:
+            context.setattr(compaction, "write_segment", fail)
+            with pytest.warns(RuntimeWarning, match="no segment could be written"):
+                fill_until_it_fails()
         assert MAX_BACKLOG * PENDING == len(store) == store.stats().waiting
         fill(store, 20 * PENDING, 21 * PENDING)
         assert (MAX_BACKLOG + 1) * PENDING == len(store)

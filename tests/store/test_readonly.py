@@ -175,9 +175,9 @@ def test_a_reader_without_locks_sees_later_commits(mounted: Path) -> None:
 def test_a_change_during_a_lookup_without_locks_is_an_error(mounted: Path) -> None:
     path = mounted.parents[1] / "disk" / mounted.name
     with nk.Store.open(mounted, "r") as reader:
-        with pytest.raises(StoreLockedError, match="during this call"), reader._reading():
-            with nk.Store.open(path) as writer:
-                writer.check_and_add(["Something new about tigers."], ["e"])
+        message = "during this call"
+        with pytest.raises(StoreLockedError, match=message), reader._reading(), nk.Store.open(path) as writer:
+            writer.check_and_add(["Something new about tigers."], ["e"])
         assert 4 == len(reader)
 
 

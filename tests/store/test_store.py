@@ -255,17 +255,17 @@ def test_errors_of_a_call_change_nothing(tmp_path: Path) -> None:
         nk.Store.open(tmp_path / "other")
 
 
-def test_a_match_that_was_merged_away_is_none(tmp_path: Path) -> None:
-    """Duplicates of an erased document remain, without a match."""
+def test_an_erased_document_leaves_its_place_to_a_copy(tmp_path: Path) -> None:
+    """The copy keeps its own id and the text, and the family remains."""
     fox = "The quick brown fox jumps over the lazy dog"
     with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
         store.check_and_add([fox, fox + "!", "another text about cats", fox], ["a", "b", "c", "d"])
         store.merge()
         store.remove(["a"], erase=True)
-        assert [("b", None), ("c", None), ("d", None)] == [
+        assert [("c", None), ("b", "d"), ("d", None)] == [
             (doc.id, doc.match) for batch in store.iter_documents() for doc in batch
         ]
-        assert 0 == len(store.pairs())
+        assert 1 == len(store.pairs())
         assert ["known"] == store.check_and_add([fox], ["d"]).status
         store.verify()
 

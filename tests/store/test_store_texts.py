@@ -146,7 +146,7 @@ def test_calls_that_need_texts_require_the_function(tmp_path: Path) -> None:
         assert 1 == store.export(tmp_path / "out.jsonl")
     with nk.Store.open(tmp_path / "store") as store:
         store.verify()
-        assert "near" == [doc.status for batch in store.iter_documents() for doc in batch][1]
+        assert "same-letters" == [doc.status for batch in store.iter_documents() for doc in batch][1]
         wrong: list[Callable[[], object]] = [
             lambda: store.check([fox]),
             lambda: store.check_and_add([fox], ["c"]),

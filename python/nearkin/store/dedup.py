@@ -28,7 +28,8 @@ from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.verify import FeatureSets
 from nearkin.errors import InputError, warn_caller
-from nearkin.index.ids import Id, IdKeys
+from nearkin.index.ids import Id, IdKeys, check_ids
+from nearkin.io import Column
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.kinds import StoreSettings
@@ -458,3 +459,70 @@ class BatchDeduplicator:
         for number, row in zip(rest[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
             matches[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))
         return matches
+
+
+def restore_members(
+    snapshot: Snapshot, settings: StoreSettings, cache: FeatureCache, members: Ordinals, matched: Ordinals
+) -> tuple[BatchDeduplicator, BatchDecision | None, IdKeys, list[dict[str, Cell]], list[bytes] | None] | None:
+    """Return the documents that stay after the documents that they matched are removed, to be added again.
+
+    The decision is None if their values suffice to decide anew. Otherwise the first copy of a removed document takes
+    its place, and documents of families without a copy are left out.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Before the removal.
+    settings : StoreSettings
+    cache : FeatureCache
+    members, matched : (n,) int64
+        Rows of documents, ascending, and of the removed documents that they matched.
+    """
+    by_values = settings.comparison is None and settings.text == "none"
+    if not len(members):
+        return None
+    contents = np.frombuffer(b"".join(snapshot.contents(members)), "<u8").reshape(-1, 2)
+    first_copies: dict[int, int] = {}
+    if not by_values:
+        removed = np.frombuffer(b"".join(snapshot.contents(matched)), "<u8").reshape(-1, 2)
+        for number in np.flatnonzero((contents == removed).all(axis=1)).tolist():
+            first_copies.setdefault(int(matched[number]), number)
+        chosen = np.isin(matched, [*first_copies])
+        if not chosen.any():
+            return None
+        first_copies = {row: int(chosen[:number].sum()) for row, number in first_copies.items()}
+        members, matched, contents = members[chosen], matched[chosen], contents[chosen]
+    records = snapshot.records(members)
+    extras = [snapshot.unpack_extra(extra) for extra in snapshot.extras(members)]
+    keys = check_ids(snapshot.ids(members))
+    # Only the document that takes the place of another one needs its text.
+    texts: list[str | None] = [None] * len(members)
+    features: list[bytes] | None = None
+    promoted = np.array([*first_copies.values()], np.int64)
+    replaced = np.array([*first_copies], np.int64)
+    if settings.text == "keep":
+        for number, text in zip(promoted.tolist(), snapshot.texts(replaced), strict=True):
+            texts[number] = text
+    elif settings.text == "features":
+        features = [b""] * len(members)
+        for number, hashes in zip(promoted.tolist(), snapshot.features(replaced), strict=True):
+            features[number] = b"" if hashes is None else hashes.astype("<u8").tobytes()
+    hashed = HashedDocuments(
+        snapshot.values(members),
+        records["features"].astype(np.uint64),
+        contents,
+        records["length"].astype(np.uint64),
+        Column.of([]),
+        {},
+        lambda rows: [texts[row] for row in rows.tolist()],
+    )
+    batch = BatchDeduplicator(hashed, keys, settings, cache)
+    columns = [cells for _, cells in extras]
+    if by_values:
+        return batch, None, keys, columns, features
+    decision = batch.start()
+    decision.other[:] = [first_copies[row] for row in matched.tolist()]
+    decision.status[:] = np.where((contents == contents[decision.other]).all(axis=1), EXACT, NEAR)
+    decision.similarity[:] = [float("nan") if match is None else match.similarity for match, _ in extras]
+    decision.status[promoted], decision.other[promoted], decision.similarity[promoted] = NEW, -1, np.nan
+    return batch, decision, keys, columns, features

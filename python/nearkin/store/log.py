@@ -336,15 +336,15 @@ _FileState = tuple[tuple[int, int, int] | None, ...]
 
 
 def _file_state(folder: Path) -> _FileState:
-    states: list[tuple[int, int, int] | None] = []
-    for name in (LOG_NAME, f"{LOG_NAME}-wal"):
-        try:
-            status = (folder / name).stat()
-        except FileNotFoundError:
-            states.append(None)
-        else:
-            states.append((status.st_size, status.st_mtime_ns, status.st_ino))
-    return tuple(states)
+    return tuple(_facts(folder / name) for name in (LOG_NAME, f"{LOG_NAME}-wal"))
+
+
+def _facts(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
@@ -381,7 +381,7 @@ class Log:
         self._immutable: _FileState | None = None
         self._num_connections = 0
         with sqlite_errors(self.folder):
-            self._connection = self._connect_writable() if mode == "w" else self._connect_readonly()
+            self._connection = self._connect("mode=rw") if mode == "w" else self._connect_readonly()
             if self._value("PRAGMA application_id") != APPLICATION_ID:
                 raise self.corrupt("it is not the log of a store; restore it from a backup")
             version = int(str(self._value("PRAGMA user_version")))
@@ -411,9 +411,6 @@ class Log:
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         self._num_connections += 1
         return connection
-
-    def _connect_writable(self) -> sqlite3.Connection:
-        return self._connect("mode=rw")
 
     def _connect_readonly(self) -> sqlite3.Connection:
         """Connect for reading, without locks if the folder does not allow them and no write-ahead log exists.

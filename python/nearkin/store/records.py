@@ -118,6 +118,18 @@ def unpack_extra(extra: bytes) -> tuple[RecordedMatch | None, dict[str, Cell]]:
     return match, json.loads(columns) if columns else {}
 
 
+def match_rows(extras: Iterable[bytes]) -> NDArray[np.int64]:
+    """Return the row that each document matched, or -1.
+
+    Raises
+    ------
+    ValueError
+        The bytes are not an extra.
+    """
+    matches = (_split_extra(extra)[0] for extra in extras)
+    return np.array([-1 if match is None else match.row for match in matches], np.int64)
+
+
 def unpack_features(extra: bytes) -> NDArray[np.uint64] | None:
     """Return the hashes of the features of a document, or None if the extra has none.
 

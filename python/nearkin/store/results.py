@@ -35,8 +35,8 @@ class CheckResult(Tabular):
     ----------
     status : list of str
         "new"; "exact", a copy of a kept document; "same-letters", the features of one in another text; "near", a
-        near-duplicate of one; "known", the same id with the same content, for which the other columns repeat the first result; "conflict", the same id with another content,
-        which was not added (with `conflicts="report"`).
+        near-duplicate of one; "known", the same id with the same content, for which the other columns repeat the first
+        result; "conflict", the same id with another content, which was not added (with `conflicts="report"`).
     ids : list
         Id of the matching document, None for a new one. Of several kept documents that match, the one added first.
     distances : (n,) int64, float64 for vectors

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,12 @@ from nearkin.store.filesystem import SEGMENT_FOLDER
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import StoreIndex, corrupt_file
 from nearkin.store.log import Log, SegmentEntry
-from nearkin.store.records import indexed_positions, record_type
+from nearkin.store.records import NEW, indexed_positions, match_rows, record_type
 from nearkin.text.batches import Texts
 
 _INDEX_BATCH = 1 << 16
+_LINK_BATCH = 1 << 14
+"""Documents whose records are read at a time to find those that were not new."""
 _COMPRESSION_LEVEL = 3
 """Level of zstd for texts, measured in docs/store.md."""
 CompressedTexts = tuple[bytes, Sequence["StoreSegment | tuple[int, int, int, int, bytes, bytes]"]]
@@ -190,6 +193,17 @@ class Segment:
     def all_records(self) -> NDArray[np.void]:
         """Return the records of all documents."""
         return self.documents.records(np.arange(len(self))).view(self._record_type)
+
+    @cached_property
+    def links(self) -> tuple[Ordinals, Ordinals]:
+        """Rows of the documents that were not new, ascending, and the rows that they matched.
+
+        The first use reads all records.
+        """
+        chunks = [np.arange(start, min(start + _LINK_BATCH, len(self))) for start in range(0, len(self), _LINK_BATCH)]
+        members = [chunk[self.documents.records(chunk).view(self._record_type)["status"] != NEW] for chunk in chunks]
+        positions = np.concatenate(members)
+        return self.all_rows()[positions], match_rows(self.documents.extras(positions))
 
     def contents(self, rows: Ordinals) -> list[bytes]:
         """Return the content hashes of rows."""

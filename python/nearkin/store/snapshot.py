@@ -31,6 +31,7 @@ from nearkin.store.records import (
     NEW,
     Cell,
     RecordedMatch,
+    match_rows,
     record_type,
     scatter,
     status_names,
@@ -147,10 +148,9 @@ class Snapshot:
         """Set the state after a commit of this connection, whose documents are in the memtable already."""
         self.state = state
 
-    def commit_tombstones(self, state: State) -> None:
-        """Add the tombstones of a commit of this connection."""
+    def add_tombstones(self) -> None:
+        """Add the tombstones of the open transaction."""
         self._add_tombstones(self.log.tombstones(self.last_tombstone))
-        self.state = state
 
     def _add_tombstones(self, tombstones: list[tuple[int, int]]) -> None:
         if tombstones:
@@ -184,6 +184,29 @@ class Snapshot:
             chunk = rows[positions]
             present[positions] &= self.memtable.has(chunk) if segment is None else segment.documents.places(chunk) >= 0
         return present
+
+    def members(self, rows: Ordinals) -> tuple[Ordinals, Ordinals]:
+        """Return the documents that matched one of these rows: their rows, ascending, and the rows that they matched.
+
+        Raises
+        ------
+        CorruptStoreError
+            An extra is damaged.
+        """
+        kept = rows[self.records(rows)["status"] == NEW]
+        if not len(kept):
+            return kept, kept
+        pending = self.memtable.rows[self.memtable.rows > kept[0]]
+        pending = pending[self.memtable.records(pending)["status"] != NEW]
+        try:
+            links = [segment.links for segment in self.segments if segment.entry.last > kept[0]]
+            links.append((pending, match_rows(self.log.extras(pending.tolist()))))
+        except ValueError as error:
+            raise self.log.corrupt(f"the match of a document can't be read ({error}); run verify") from None
+        members, matched = (np.concatenate(column) for column in zip(*links, strict=True))
+        chosen = np.isin(matched, kept) & ~np.isin(members, rows)
+        chosen[chosen] = self.alive(members[chosen])
+        return members[chosen], matched[chosen]
 
     def _split(self, rows: Ordinals) -> list[tuple[Segment | None, NDArray[np.int64]]]:
         """Return the positions in `rows` by segment; None stands for the memtable."""

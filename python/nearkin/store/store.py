@@ -66,7 +66,7 @@ from nearkin.store.backups import Backup, find_backup
 from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.commits import read_marks
 from nearkin.store.copy import StoreCopy, copied_settings
-from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache
+from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, restore_members
 from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
 from nearkin.store.filesystem import LOST_FOLDER, check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
@@ -942,9 +942,13 @@ class Store(DocumentStore):
     # Maintenance
 
     def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
-        """Remove documents from all results, durably, and return their number.
+        """Remove documents from all results, durably, and return the number of documents that the store has no more.
 
-        Duplicates of a removed document are not restored. Similar documents added later are new.
+        If other documents matched a removed one, the store decides anew about them, in the same step. Files, vectors
+        and texts that are compared by their signatures or fingerprints are compared again, in the order of addition,
+        as if the removed document had never been added. Of texts, the first exact copy takes the place of the removed
+        document, with its text, and the others match that copy. Without a copy, the text of no member is known: the
+        store forgets the members, and they can be added again. This counts them as removed.
 
         Parameters
         ----------
@@ -968,19 +972,44 @@ class Store(DocumentStore):
         return self._remove(lambda: self._find_rows(keys, missing_ok), erase=erase)
 
     def _remove(self, find_rows: Callable[[], Ordinals], *, erase: bool) -> int:
-        """Remove the rows that a function returns in the transaction, -1 for none, and return their number."""
+        """Remove the rows that a function returns in the transaction, -1 for none; return how many documents are gone."""
         with self._lock:
             with self._writing() as state:
                 rows = np.unique(find_rows())
                 rows = rows[rows >= 0]
-                if len(rows):
-                    self._log.add_tombstones(rows.tolist())
-                    changed = self._log.set_state(state)
-                    self._on_commit.append(lambda: self._snapshot.commit_tombstones(changed))
+                count = self._remove_rows(rows, state) if len(rows) else 0
             self._after_commit()
-        if erase and len(rows):
+        if erase and count:
             self.merge()
-        return len(rows)
+        return count
+
+    def _remove_rows(self, rows: Ordinals, state: State) -> int:
+        """Remove documents in the open transaction, and decide anew about the documents that matched them.
+
+        Returns
+        -------
+        int
+            Number of documents that the store has no more.
+        """
+        try:
+            members, matched = self._snapshot.members(rows)
+            restored = restore_members(self._snapshot, self._settings, self._cache, members, matched)
+            self._log.add_tombstones(np.concatenate([rows, members]).tolist())
+            self._snapshot.add_tombstones()
+            if restored is None:
+                self._set_state(state)
+                return len(rows) + len(members)
+            batch, decision, keys, columns, features = restored
+            if decision is None:
+                decision = batch.start()
+                batch.compare(self._snapshot, 0, state.next_row, decision)
+                batch.finish(decision)
+            self._append(batch, decision, keys, columns, features, state)
+            return len(rows) + len(members) - len(batch.hashed)
+        except BaseException:
+            # The snapshot has tombstones that are not committed.
+            self._reset_snapshot()
+            raise
 
     def expire(
         self,
@@ -1003,7 +1032,7 @@ class Store(DocumentStore):
         column : str, optional
             The column that holds the time of a document, as a string in ISO 8601 or as Unix seconds. Documents without
             a time are kept. None stands for the time of addition, by which a document may expire ten minutes late, and
-            never early.
+            never early. A document that took the place of a removed one counts as added then.
         dry_run : bool, default False
             Remove nothing; count only.
         erase : bool, default False
@@ -1014,7 +1043,8 @@ class Store(DocumentStore):
         Returns
         -------
         Expired
-            Number of expired documents, and of those without a time.
+            Number of documents that the store has no more, those that `remove` forgets included, and of those without a
+            time.
 
         Raises
         ------
@@ -1044,10 +1074,17 @@ class Store(DocumentStore):
         if column is not None and seen and not has_column:
             raise bad_parameter("column", repr(column), "a column that documents of the store have")
         found = np.concatenate(expired)
-        count = len(found)
-        if count and not dry_run:
-            # Others may have removed some of the documents since.
-            count = self._remove(lambda: found[self._snapshot.present(found)], erase=erase)
+        if not len(found):
+            return Expired(0, undated, time, dry_run)
+        if dry_run:
+            with self._reading():
+                rows = found[self._snapshot.present(found)]
+                members, matched = self._snapshot.members(rows)
+                restored = restore_members(self._snapshot, self._settings, self._cache, members, matched)
+                stay = 0 if restored is None else len(restored[0].hashed)
+                return Expired(len(rows) + len(members) - stay, undated, time, dry_run)
+        # Others may have removed some of the documents since.
+        count = self._remove(lambda: found[self._snapshot.present(found)], erase=erase)
         return Expired(count, undated, time, dry_run)
 
     def merge(self, *, progress: ShowProgress = None) -> StoreStats:
