@@ -211,6 +211,9 @@ def remove(
 ) -> None:
     """Remove documents, with immediate effect on all results.
 
+    A copy takes the place of a removed document. Without one, documents that matched it are removed as well if no text
+    represents them.
+
     Examples
     --------
     nearkin store remove pages.store http://site/1 http://site/2
