@@ -18,6 +18,8 @@ import nearkin as nk
 from nearkin.errors import StoreLockedError
 from nearkin.store import compaction
 from nearkin.store.memory import MAX_BACKLOG
+from nearkin.store.results import StoreStats
+from nearkin.store.snapshot import Snapshot
 
 PENDING, BATCH = 50, 25
 LIMIT = MAX_BACKLOG * PENDING + BATCH
@@ -81,6 +83,8 @@ def test_pending_documents_are_bounded_during_a_merge(tmp_path: Path, monkeypatc
     """Segments are written while a merge runs, and the merge loses none of them."""
     with nk.Store.create(tmp_path / "s", max_pending=PENDING) as store:
         fill(store, 0, 4 * PENDING)
+        # A merge has something to do if a segment has a removed document.
+        store.merge()
         store.remove([3])
         with paused(monkeypatch, "_open_texts", store.merge):
             assert fill(store, 4 * PENDING, 20 * PENDING) <= LIMIT
@@ -188,3 +192,23 @@ def test_a_killed_backup_leaves_no_hidden_folder(tmp_path: Path, by: str) -> Non
             store.backup(backups / ("monday" if by == "same name" else "tuesday"))
     nk.Store.open(tmp_path / "s").close()
     assert not hidden[0].exists()
+
+
+def test_counts_are_those_of_one_commit_while_a_merge_removes_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`stats` begins again if a merge removes a segment whose size it asks for."""
+    with nk.Store.create(tmp_path / "s") as store, nk.Store.open(tmp_path / "s") as other:
+        fill(store, 0, PENDING)
+        other.merge()
+        fill(store, PENDING, 2 * PENDING)
+        original = Snapshot.stats
+
+        def merge_first(snapshot: Snapshot) -> StoreStats:
+            monkeypatch.setattr(Snapshot, "stats", original)
+            other.merge()
+            return original(snapshot)
+
+        monkeypatch.setattr(Snapshot, "stats", merge_first)
+        stats = store.stats()
+        assert (2 * PENDING, 1, 0) == (stats.documents, stats.segments, stats.waiting)

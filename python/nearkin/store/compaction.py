@@ -394,7 +394,8 @@ def _open_texts(
 
 @dataclass
 class MergeStats:
-    """Merges of one handle on a store since it was opened; a run that writes and merges segments counts as one.
+    """Merges of one handle on a store since it was opened; writing pending documents into segments counts as one run,
+    and merging segments afterwards as another.
 
     Attributes
     ----------

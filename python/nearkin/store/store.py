@@ -862,8 +862,14 @@ class Store(DocumentStore):
 
     def stats(self) -> StoreStats:
         """Return counts, sizes and settings."""
-        with self._reading():
-            return self._snapshot.stats()
+        for _ in range(_MAX_RETRIES):
+            try:
+                with self._reading():
+                    return self._snapshot.stats()
+            except FileNotFoundError as error:
+                # A merge has removed a file, or another process the write-ahead log, since the transaction began.
+                missing = error
+        raise self._missing_segment(missing)
 
     def export(
         self,
