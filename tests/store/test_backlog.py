@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -152,6 +153,28 @@ def test_two_flushes_of_the_same_documents_are_refused(tmp_path: Path, monkeypat
             compaction.flush(tmp_path / "s", store.settings, store._budget)
         assert PENDING == len(store)
         store.verify()
+
+
+def test_a_flush_leaves_the_files_of_a_running_merge_alone(tmp_path: Path) -> None:
+    """A flush whose name is taken by the leftover of a killed one clears that name, and nothing else."""
+    with nk.Store.create(tmp_path / "s") as store:
+        fill(store, 0, PENDING)
+        store.merge()
+        folder = tmp_path / "s" / "segments"
+        listed = next(folder.glob("*.documents.nks"))
+        with store._log.reading():
+            generation = store._log.state().generation
+        leftover, merging = (folder / f"{name:016x}.documents.nks" for name in (generation + 1, 1 << 63 | generation))
+        shutil.copy(listed, leftover)
+        shutil.copy(listed, merging)
+        fill(store, PENDING, 2 * PENDING)
+        compaction.flush(tmp_path / "s", store.settings, store._budget)
+        assert merging.exists()
+        assert {listed.name, leftover.name} == {path.name for path in folder.glob("*.documents.nks")} - {merging.name}
+        store.verify()
+        assert 2 * PENDING == len(store)
+    nk.Store.open(tmp_path / "s").close()
+    assert not merging.exists()
 
 
 BACKUP = """

@@ -31,7 +31,7 @@ def ids(store: nk.Store) -> list[object]:
 def test_a_follower_answers_as_the_store_did(tmp_path: Path, place: str) -> None:
     """Sealed documents and removals are there after `refresh`; pending ones are the lag."""
     with nk.Store.create(tmp_path / "store") as store:
-        store.check_and_add(TEXTS[:50], NAMES[:50])
+        store.add(TEXTS[:50], NAMES[:50])
         store.merge()
         store.remove(["d0"])
         expected = store.check(TEXTS[:60])

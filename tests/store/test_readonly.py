@@ -185,4 +185,4 @@ def test_a_service_reads_a_store_that_it_cannot_write(closed: Path) -> None:
     with serving(closed, "--readonly", before=drop_rights) as service:
         assert "exact" == service.post("/v1/check", {"documents": [{"text": TEXTS[0]}]}).json()["answers"][0]["status"]
         assert 403 == service.post("/v1/add", {"documents": [{"text": TEXTS[0]}]}).status
-    assert ["log.sqlite", "segments"] == sorted(path.name for path in closed.glob("[!.]*"))
+    assert ["commits", "log.sqlite", "segments"] == sorted(path.name for path in closed.glob("[!.]*"))

@@ -138,3 +138,15 @@ def test_another_handle_follows_a_removal(tmp_path: Path) -> None:
         store.remove(["a"])
         assert ["c"] == other.check([NEAR]).ids
         assert list(map(repr, facts(store))) == list(map(repr, facts(other)))
+
+
+@pytest.mark.parametrize("texts", [[FOX, NEAR, "A page."], [FOX, FOX, "A page."]])
+def test_expiry_counts_what_a_removal_forgets(tmp_path: Path, texts: list[str]) -> None:
+    """A dry run gives the number of documents that the store has no more afterwards."""
+    with nk.Store.create(tmp_path / "s", threshold=0.7) as store:
+        store.check_and_add(texts, ["a", "b", "c"], columns={"day": ["2026-01-01", "2026-02-01", "2026-02-01"]})
+        options = {"before": "2026-01-15", "column": "day"}
+        planned = store.expire(**options, dry_run=True).documents
+        assert 3 == len(store)
+        assert planned == store.expire(**options).documents == 3 - len(store)
+        assert (texts[0] == texts[1]) == ("b" in store)

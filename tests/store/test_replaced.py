@@ -116,5 +116,5 @@ def test_background_merges_leave_another_store_alone(tmp_path: Path) -> None:
         restore_backup(path)
         store._compactor.start()
         store._compactor.join()
-        assert isinstance(store._compactor._error, StoreReplacedError)
+        assert isinstance(store._compactor.error, StoreReplacedError)
     assert not list((path / "segments").iterdir())

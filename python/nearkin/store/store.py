@@ -866,8 +866,7 @@ class Store(DocumentStore):
             try:
                 with self._reading():
                     return self._snapshot.stats()
-            except FileNotFoundError as error:
-                # A merge has removed a file, or another process the write-ahead log, since the transaction began.
+            except FileNotFoundError as error:  # noqa: PERF203  # A merge has removed a file meanwhile: begin again.
                 missing = error
         raise self._missing_segment(missing)
 
@@ -978,7 +977,7 @@ class Store(DocumentStore):
         return self._remove(lambda: self._find_rows(keys, missing_ok), erase=erase)
 
     def _remove(self, find_rows: Callable[[], Ordinals], *, erase: bool) -> int:
-        """Remove the rows that a function returns in the transaction, -1 for none; return how many documents are gone."""
+        """Remove the rows that a function returns in the transaction, -1 for none; return how many are gone."""
         with self._lock:
             with self._writing() as state:
                 rows = np.unique(find_rows())
