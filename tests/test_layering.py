@@ -7,8 +7,9 @@ holds.
 from __future__ import annotations
 
 import ast
-import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -108,20 +109,18 @@ def test_no_package_reexports_the_name_of_its_module() -> None:
     assert [] == faults
 
 
-def test_root_functions_named_like_a_package_are_imported_first() -> None:
-    """`nk.dedup` and `nk.explain` are functions, whatever is imported later.
+def test_root_functions_named_like_a_package_stay_functions() -> None:
+    """`nk.dedup` and `nk.explain` are functions, whatever is imported before or later.
 
-    Importing a package binds its name in the root once, when it is first imported. The root imports these functions
-    eagerly and so rebinds the name for good; a lazy import could be overtaken by that of a submodule. `import
-    nearkin.dedup.x` would then start from the function, so nothing imports in that form.
+    `import nearkin.dedup.x` would start from the function, so nothing imports in that form.
     """
-    tops = {name.split(".")[0] for name, _ in modules()} - {""}
-    tree = parse(PACKAGE / "__init__.py")
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    eager = {alias.asname or alias.name for node in imports for alias in node.names if node.module != "nearkin"}
-    assert {"dedup", "explain"} == eager & tops
-    for name in ("dedup", "explain"):
-        assert callable(getattr(importlib.import_module("nearkin"), name))
+    code = (
+        "import importlib, sys; [importlib.import_module(f'nearkin.{name}') for name in sys.argv[1].split()]; "
+        "import nearkin as nk; print(callable(nk.dedup), callable(nk.explain), callable(nk.dedup), nk.dedup.__name__)"
+    )
+    for names in ("", "dedup explain", "dedup.texts", "explain.texts dedup.config"):
+        run = subprocess.run([sys.executable, "-c", code, names], capture_output=True, text=True, check=True)
+        assert "True True True dedup" == run.stdout.strip(), names
     faults = [
         f"{path.name}:{node.lineno}"
         for _, path in modules()

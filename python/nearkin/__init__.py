@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+import sys as _sys
 import warnings as _warnings
 from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from nearkin import errors
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin._core import content_hashes as _content_hashes
-from nearkin.dedup.result import DedupResult
-from nearkin.dedup.texts import dedup
-from nearkin.dedup.verify import similarity
-from nearkin.explain import explain
-from nearkin.families.minhash import MinHash, minhash_similarity, signature
-from nearkin.families.simhash import SimHash, fingerprint
-from nearkin.index.bands import BandIndex
-from nearkin.index.fingerprints import hamming
-from nearkin.index.hamming import HammingIndex
-from nearkin.index.results import Pairs, SearchResult
-from nearkin.recipe import Recipe
 
 if _TYPE_CHECKING:
     from nearkin import families, theory
@@ -28,9 +19,19 @@ if _TYPE_CHECKING:
     from nearkin.dedup.files import dedup_files
     from nearkin.dedup.labels import PairLabels
     from nearkin.dedup.passages import passages, repeats
+    from nearkin.dedup.result import DedupResult
+    from nearkin.dedup.texts import dedup
+    from nearkin.dedup.verify import similarity
     from nearkin.digests import ssdeep
+    from nearkin.explain import explain
+    from nearkin.families.minhash import MinHash, minhash_similarity, signature
+    from nearkin.families.simhash import SimHash, fingerprint
+    from nearkin.index.bands import BandIndex
     from nearkin.index.digests import DigestIndex
+    from nearkin.index.fingerprints import hamming
+    from nearkin.index.hamming import HammingIndex
     from nearkin.index.lsh import LSHIndex
+    from nearkin.index.results import Pairs, SearchResult
     from nearkin.patterns.lines import LogTemplates
     from nearkin.patterns.payloads import PayloadGroups
     from nearkin.patterns.urls import UrlPatterns
@@ -38,6 +39,7 @@ if _TYPE_CHECKING:
     from nearkin.quality.evaluation import Evaluation, evaluate
     from nearkin.quality.judgements import ClusterLabels
     from nearkin.quality.tuning import Tuning, tune
+    from nearkin.recipe import Recipe
     from nearkin.service.client import Client
     from nearkin.store.group import StoreGroup
     from nearkin.store.results import CheckResult
@@ -57,29 +59,44 @@ if _DEBUG_BUILD:
     )
 
 _LAZY = {
+    "BandIndex": "index.bands",
     "BandTuning": "quality.band_tuning",
     "CheckResult": "store.results",
     "Client": "service.client",
     "ClusterLabels": "quality.judgements",
+    "DedupResult": "dedup.result",
     "DigestIndex": "index.digests",
     "Evaluation": "quality.evaluation",
+    "HammingIndex": "index.hamming",
     "Idf": "text.idf",
     "KnownTexts": "dedup.contains",
     "LSHIndex": "index.lsh",
     "LogTemplates": "patterns.lines",
+    "MinHash": "families.minhash",
     "PairLabels": "dedup.labels",
+    "Pairs": "index.results",
     "PayloadGroups": "patterns.payloads",
+    "Recipe": "recipe",
+    "SearchResult": "index.results",
+    "SimHash": "families.simhash",
     "Store": "store.store",
     "StoreGroup": "store.group",
     "Tuning": "quality.tuning",
     "UrlPatterns": "patterns.urls",
     "contains": "dedup.contains",
+    "dedup": "dedup.texts",
     "dedup_files": "dedup.files",
     "evaluate": "quality.evaluation",
+    "explain": "explain",
     "families": "",
+    "fingerprint": "families.simhash",
+    "hamming": "index.fingerprints",
     "keywords": "text.words",
+    "minhash_similarity": "families.minhash",
     "passages": "dedup.passages",
     "repeats": "dedup.passages",
+    "signature": "families.minhash",
+    "similarity": "dedup.verify",
     "ssdeep": "digests",
     "theory": "",
     "tune": "quality.tuning",
@@ -87,6 +104,19 @@ _LAZY = {
     "words": "text.words",
 }
 """Modules of the names that are imported on first use; empty for packages."""
+
+
+class _Package(_ModuleType):
+    """The package, whose names `dedup` and `explain` are functions although it has packages of these names."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The import system makes an imported package an attribute of its parent; it must not replace the function.
+        if name in ("dedup", "explain") and isinstance(value, _ModuleType):
+            return
+        super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:

@@ -228,12 +228,12 @@ def hostile(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "command",
     [
-        ["pairs", "--threshold", "0.5"],
-        ["pairs", "--threshold", "0.5", "--json"],
+        ["text", "pairs", "--threshold", "0.5"],
+        ["text", "pairs", "--threshold", "0.5", "--json"],
         ["hash"],
-        ["hash", "--json"],
-        ["keywords", "--recipe", "word:1|count|xxh3|simhash:64"],
-        ["keywords", "--recipe", "word:1|count|xxh3|simhash:64", "--json"],
+        ["text", "hash", "--json"],
+        ["text", "keywords", "--recipe", "word:1|count|xxh3|simhash:64"],
+        ["text", "keywords", "--recipe", "word:1|count|xxh3|simhash:64", "--json"],
         ["dedup", "--threshold", "0.5", "-o", "-"],
         ["dedup", "--threshold", "0.5", "-o", "out"],
     ],

@@ -1,4 +1,4 @@
-"""Tests of `nearkin contains`."""
+"""Tests of `nearkin text contains`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rows_name_input_known_text_similarity_and_span(tmp_path: Path, sources:
     inputs = tmp_path / "files.jsonl"
     text = (sources[0] / "a.py").read_text(encoding="utf-8")
     inputs.write_text(json.dumps({"id": "a.py", "text": text}) + "\n", encoding="utf-8")
-    done = call("contains", inputs, "--known", sources[1], "--id-column", "id")
+    done = call("text", "contains", inputs, "--known", sources[1], "--id-column", "id")
     assert 0 == done.code
     query, known, similarity, start, end = done.out.strip().split("\t")
     assert ("a.py", "MIT", "1.0000") == (query, known, similarity)
@@ -42,7 +42,7 @@ def test_files_are_found_in_files(sources: tuple[Path, Path], tmp_path: Path) ->
     known = tmp_path / "licences"
     known.mkdir()
     (known / "MIT.txt").write_text(LICENCE, encoding="utf-8")
-    done = call("contains", sources[0], "--known", known, "--format", "files", "--json")
+    done = call("text", "contains", sources[0], "--known", known, "--format", "files", "--json")
     assert 0 == done.code
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert [1.0] == [row["similarity"] for row in rows]
@@ -59,11 +59,11 @@ def test_files_are_found_in_files(sources: tuple[Path, Path], tmp_path: Path) ->
 )
 def test_options_out_of_range_are_refused(sources: tuple[Path, Path], options: list[str], reported: str) -> None:
     """The message names the option and the allowed values."""
-    done = call("contains", sources[1], "--known", sources[1], *options)
+    done = call("text", "contains", sources[1], "--known", sources[1], *options)
     assert 2 == done.code
     assert reported in done.err or reported.replace("'", "") in done.err
 
 
 def test_known_texts_are_needed(sources: tuple[Path, Path]) -> None:
     """--known is required."""
-    assert 2 == call("contains", sources[1]).code
+    assert 2 == call("text", "contains", sources[1]).code

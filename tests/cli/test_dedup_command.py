@@ -1,4 +1,4 @@
-"""Tests of `nearkin dedup` and `nearkin pairs`."""
+"""Tests of `nearkin dedup` and `nearkin text pairs`."""
 
 from __future__ import annotations
 
@@ -213,10 +213,10 @@ def test_containment_has_candidates_of_its_own(tmp_path: Path) -> None:
     assert (0, ["whole", "other"]) == (done.code, kept(out))
     assert (0.95, 32) == (summary(out)["expected_recall"], summary(out)["sketch_size"])
     assert "by sketches of 32 features, recall 95.0% at the threshold" in done.message
-    done = call("pairs", corpus, "--measure", "containment", "--id-column", "id", "--recall", 0.99)
+    done = call("text", "pairs", corpus, "--measure", "containment", "--id-column", "id", "--recall", 0.99)
     assert (0, ["part", "whole"]) == (done.code, done.out.split("\t")[:2])
     assert 2 == call("dedup", corpus, "-o", out, "--measure", "containment", "--radius", 3, "--overwrite").code
-    assert 2 == call("pairs", corpus, "--measure", "overlap").code
+    assert 2 == call("text", "pairs", corpus, "--measure", "overlap").code
 
 
 def test_signatures_verify_with_minhash(corpus: Path, tmp_path: Path) -> None:
@@ -404,11 +404,11 @@ def test_the_folder_of_the_output_is_made(corpus: Path, tmp_path: Path) -> None:
 
 def test_pairs_prints_every_verified_pair(corpus: Path) -> None:
     """Each pair, including exact copies, is printed once: left, right, distance, similarity."""
-    done = call("pairs", corpus, "--id-column", "id")
+    done = call("text", "pairs", corpus, "--id-column", "id")
     rows = [line.split("\t") for line in done.lines]
     assert [("a", "c"), ("a", "d"), ("c", "d")] == sorted((left, right) for left, right, _, _ in rows)
     assert {("0", "1.0000")} == {(far, alike) for _, _, far, alike in rows}
-    printed = call("pairs", corpus, "--id-column", "id", "--json").objects()
+    printed = call("text", "pairs", corpus, "--id-column", "id", "--json").objects()
     assert [["a", "c", 0, 1.0]] == [list(row.values()) for row in printed if (row["left"], row["right"]) == ("a", "c")]
     assert {"left", "right", "distance", "similarity"} == set(printed[0])
 
@@ -416,9 +416,9 @@ def test_pairs_prints_every_verified_pair(corpus: Path) -> None:
 def test_pairs_that_are_not_verified_have_no_similarity(corpus: Path) -> None:
     """Unverified pairs have - in lines and null in JSON; exact copies have similarity 1."""
     options = ("--id-column", "id", "--verify", "none", "--radius", "0")
-    rows = [line.split("\t") for line in call("pairs", corpus, *options).lines]
+    rows = [line.split("\t") for line in call("text", "pairs", corpus, *options).lines]
     assert {("c", "-"), ("d", "-"), ("d", "1.0000")} == {(right, alike) for _, right, _, alike in rows}
-    printed = call("pairs", corpus, *options, "--json").objects()
+    printed = call("text", "pairs", corpus, *options, "--json").objects()
     assert {("c", None), ("d", None), ("d", 1.0)} == {(row["right"], row["similarity"]) for row in printed}
 
 
@@ -438,10 +438,10 @@ def test_pairs_reads_what_it_can(corpus: Path) -> None:
     """Unreadable records are reported, or are an error."""
     corpus.write_text(corpus.read_text() + "{\n")
     options = ("--id-column", "id", "--threads", "1", "--format", "jsonl", "-q")
-    assert 1 == call("pairs", corpus, *options).code
-    done = call("pairs", corpus, *options, "--max-malformed", "20%")
+    assert 1 == call("text", "pairs", corpus, *options).code
+    done = call("text", "pairs", corpus, *options, "--max-malformed", "20%")
     assert (0, 3, True) == (done.code, len(done.lines), "line 6" in done.err)
-    assert (1, []) == ((strict := call("pairs", corpus, "--strict")).code, strict.lines)
+    assert (1, []) == ((strict := call("text", "pairs", corpus, "--strict")).code, strict.lines)
 
 
 def test_an_index_is_no_older_corpus(corpus: Path, tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ def test_shards_in_shards_out(corpus: Path, tmp_path: Path) -> None:
     about = summary(out)
     assert ["kept-a.jsonl", "kept-b.jsonl.gz"] == about["kept_files"]
     assert {"kept-a.jsonl", "kept-b.jsonl.gz"} <= set(about["files"])  # type: ignore[call-overload]
-    assert 0 == call("evaluate", out, "--truth", tmp_path / "one").code
+    assert 0 == call("recipe", "evaluate", out, "--truth", tmp_path / "one").code
     again = call("dedup", shards, "-o", out, "--id-column", "id", "--overwrite", "-q")
     assert (0, False) == (again.code, (out / "kept-a.jsonl").exists())
     refused = call("dedup", "-", "-o", tmp_path / "x", "--out-layout", "input")
@@ -490,10 +490,10 @@ def test_texts_that_differ_are_kept_and_counted(tmp_path: Path) -> None:
     assert 2 == wrong.code
     assert "numbers, days, signs, symbols" in " ".join(wrong.err.split())
     assert not (tmp_path / "c").exists()
-    assert "numbers      differ: 1.5 → 15" in call("compare", "--text", WIRE.format("1.5"), WIRE.format("15")).lines
+    assert "numbers      differ: 1.5 → 15" in call("text", "compare", "--text", WIRE.format("1.5"), WIRE.format("15")).lines
     assert (0, "") == (
-        call("pairs", corpus, "--differ", "numbers").code,
-        call("pairs", corpus, "--differ", "numbers").out,
+        call("text", "pairs", corpus, "--differ", "numbers").code,
+        call("text", "pairs", corpus, "--differ", "numbers").out,
     )
     made = call("store", "create", tmp_path / "a.store", "--differ", "numbers", "--json")
     assert ["numbers"] == json.loads(made.out)["differ"]

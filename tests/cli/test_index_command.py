@@ -123,10 +123,10 @@ def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> 
 
 
 def test_hash_and_build_work_together(many: Path, tmp_path: Path) -> None:
-    """The output of `nearkin hash` builds the same index as the texts."""
+    """The output of `nearkin text hash` builds the same index as the texts."""
     index, other = tmp_path / "c.nks", tmp_path / "d.nks"
     assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
-    printed = run("hash", many, "--id-column", "id")[1]
+    printed = run("text", "hash", many, "--id-column", "id")[1]
     listed = tmp_path / "hashed.txt"
     listed.write_text(printed)
     build = ("index", "build", listed, "-o", other, "--fingerprints", "hex", "--recipe", "default")

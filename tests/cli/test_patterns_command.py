@@ -1,4 +1,4 @@
-"""Tests of `nearkin lines`, `urls` and `payloads`."""
+"""Tests of `nearkin patterns lines`, `urls` and `payloads`."""
 
 from __future__ import annotations
 
@@ -73,26 +73,26 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 def test_patterns_are_printed(app_log: Path, access_log: Path, payloads: Path) -> None:
     """Count, share, id and pattern are printed, the most frequent first."""
-    done = call("lines", app_log)
+    done = call("patterns", "lines", app_log)
     cells = [line.split("\t") for line in done.lines]
     assert ["20", "71.43%", "user {word} app_log in from {ip} after {int} ms"] == [cells[0][n] for n in (0, 1, 3)]
     assert ["disk {int} is full", "shutting down"] == [row[3] for row in cells[1:]]
     assert "28 lines, 3 patterns" in done.err
-    assert "nearkin: 1 line, 1 pattern\n" == run("lines", "-", "--format", "txt", stdin=b"one line\n").stderr.decode()
-    result = {line.split("\t")[3] for line in call("urls", access_log).lines}
+    assert "nearkin: 1 line, 1 pattern\n" == run("patterns", "lines", "-", "--format", "txt", stdin=b"one line\n").stderr.decode()
+    result = {line.split("\t")[3] for line in call("patterns", "urls", access_log).lines}
     assert {"GET /api/v1/users/{int}", "GET /api/v1/users/me", "GET /api/v1/users/{int}/orders?page={int}"} == result
-    groups = [line.split("\t") for line in call("payloads", payloads, "--text-column", "payload").lines]
+    groups = [line.split("\t") for line in call("patterns", "payloads", payloads, "--text-column", "payload").lines]
     assert ["9", "6"] == [row[0] for row in groups]
-    assert "" == call("lines", app_log, "--quiet").err
+    assert "" == call("patterns", "lines", app_log, "--quiet").err
 
 
 def test_rows_are_those_of_the_table(app_log: Path, tmp_path: Path) -> None:
     """JSON output, a JSON Lines file and a Parquet file have the same rows."""
     expected = nk.LogTemplates().fit(LINES).table()
-    printed = [json.loads(line) for line in call("lines", app_log, "--json").lines]
+    printed = [json.loads(line) for line in call("patterns", "lines", app_log, "--json").lines]
     assert [row["pattern"] for row in printed] == expected.column("pattern").to_pylist()
     for name in ("out.jsonl", "out.parquet"):
-        done = call("lines", app_log, "--out", tmp_path / name)
+        done = call("patterns", "lines", app_log, "--out", tmp_path / name)
         assert (0, "") == (done.code, done.out)
     assert printed == rows_of(tmp_path / "out.jsonl")
     assert pq.read_table(tmp_path / "out.parquet").equals(expected)
@@ -102,33 +102,33 @@ def test_rows_are_those_of_the_table(app_log: Path, tmp_path: Path) -> None:
 def test_what_is_new(app_log: Path, tmp_path: Path, name: str) -> None:
     """A table and a state of an earlier run find the same new items."""
     option = "--state" if name == "state" else "--out"
-    assert 0 == call("lines", app_log, option, tmp_path / name).code
+    assert 0 == call("patterns", "lines", app_log, option, tmp_path / name).code
     today = written(tmp_path / "today.log", ["disk 99 is full", "panic: no memory left", "shutting down"])
-    result = [line.split("\t") for line in call("lines", today, "--match", tmp_path / name).lines]
+    result = [line.split("\t") for line in call("patterns", "lines", today, "--match", tmp_path / name).lines]
     assert ["disk {int} is full", "-", "shutting down"] == [row[2] for row in result]
     assert nk.LogTemplates().fit(LINES).match("disk 1 is full").id == result[0][1]  # type: ignore[union-attr]
-    done = call("lines", today, "--match", tmp_path / name, "--new")
+    done = call("patterns", "lines", today, "--match", tmp_path / name, "--new")
     assert (0, ["1\tpanic: no memory left"]) == (done.code, done.lines)
     assert "3 lines, 1 that none of 3 patterns explains" in done.err
-    same = call("lines", app_log, "--match", tmp_path / name, "--new")
+    same = call("patterns", "lines", app_log, "--match", tmp_path / name, "--new")
     assert (3, "") == (same.code, same.out)
-    rows = [json.loads(line) for line in call("lines", today, "--match", tmp_path / name, "--json").lines]
+    rows = [json.loads(line) for line in call("patterns", "lines", today, "--match", tmp_path / name, "--json").lines]
     assert ["99"] == rows[0]["variables"]
     assert (None, None, "panic: no memory left") == (rows[1]["id"], rows[1]["pattern"], rows[1]["text"])
 
 
 def test_urls_are_matched_by_a_table(access_log: Path, tmp_path: Path) -> None:
-    assert 0 == call("urls", access_log, "--out", tmp_path / "p.jsonl").code
+    assert 0 == call("patterns", "urls", access_log, "--out", tmp_path / "p.jsonl").code
     today = written(tmp_path / "today.log", as_log(["/api/v1/users/777", "/phpmyadmin/index.php"]))
-    result = [line.split("\t")[2] for line in call("urls", today, "--match", tmp_path / "p.jsonl").lines]
+    result = [line.split("\t")[2] for line in call("patterns", "urls", today, "--match", tmp_path / "p.jsonl").lines]
     assert ["GET /api/v1/users/{int}", "-"] == result
 
 
 def test_payloads_are_matched_by_a_table(payloads: Path, tmp_path: Path) -> None:
     options = ("--text-column", "payload")
-    assert 0 == call("payloads", payloads, *options, "--out", tmp_path / "p.jsonl", "--source-column", "ip").code
+    assert 0 == call("patterns", "payloads", payloads, *options, "--out", tmp_path / "p.jsonl", "--source-column", "ip").code
     assert {4} == {row["sources"] for row in rows_of(tmp_path / "p.jsonl")}
-    result = call("payloads", payloads, *options, "--match", tmp_path / "p.jsonl").lines
+    result = call("patterns", "payloads", payloads, *options, "--match", tmp_path / "p.jsonl").lines
     assert {row["id"] for row in rows_of(tmp_path / "p.jsonl")} == {line.split("\t")[1] for line in result}
 
 
@@ -136,16 +136,16 @@ def test_batches_add_up_in_a_state(tmp_path: Path) -> None:
     """Two runs with a state equal one run over both days."""
     halves = [written(tmp_path / f"{n}.log", LINES[n::2]) for n in range(2)]
     for half in halves:
-        assert 0 == call("lines", half, "--state", tmp_path / "state", "--quiet", "--out", tmp_path / "p.jsonl").code
-    both = call("lines", *halves, "--json").lines
+        assert 0 == call("patterns", "lines", half, "--state", tmp_path / "state", "--quiet", "--out", tmp_path / "p.jsonl").code
+    both = call("patterns", "lines", *halves, "--json").lines
     assert [json.loads(line) for line in both] == rows_of(tmp_path / "p.jsonl")
 
 
 def test_times_make_days(payloads: Path, access_log: Path) -> None:
-    first, *_ = call("payloads", payloads, "--text-column", "payload", "--time-column", "at", "--json").lines
+    first, *_ = call("patterns", "payloads", payloads, "--text-column", "payload", "--time-column", "at", "--json").lines
     assert {"day": "2026-05-10", "count": 1} == json.loads(first)["days"][0]
     assert json.loads(first)["first_seen"].startswith("2026-05-10")
-    urls = [json.loads(line) for line in call("urls", access_log, "--json").lines]
+    urls = [json.loads(line) for line in call("patterns", "urls", access_log, "--json").lines]
     assert ["2026-05-17", "2026-05-18", "2026-05-19"] == [day["day"] for day in urls[0]["days"]]
 
 
@@ -153,27 +153,27 @@ def test_what_changed_since(tmp_path: Path) -> None:
     """New and missing patterns are printed; without changes the exit code is 3."""
     old = written(tmp_path / "old.log", LINES)
     new = written(tmp_path / "new.log", [*LINES[:27], "starting up"])
-    call("lines", old, "--out", tmp_path / "old.jsonl")
-    done = call("lines", new, "--since", tmp_path / "old.jsonl")
+    call("patterns", "lines", old, "--out", tmp_path / "old.jsonl")
+    done = call("patterns", "lines", new, "--since", tmp_path / "old.jsonl")
     assert [["new", "starting up"], ["gone", "shutting down"]] == [
         [line.split("\t")[0], line.split("\t")[3]] for line in done.lines
     ]
-    assert (3, "") == (lambda same: (same.code, same.out))(call("lines", old, "--since", tmp_path / "old.jsonl"))
-    rows = [json.loads(line) for line in call("lines", new, "--since", tmp_path / "old.jsonl", "--json").lines]
+    assert (3, "") == (lambda same: (same.code, same.out))(call("patterns", "lines", old, "--since", tmp_path / "old.jsonl"))
+    rows = [json.loads(line) for line in call("patterns", "lines", new, "--since", tmp_path / "old.jsonl", "--json").lines]
     assert ["new", "gone"] == [row["kind"] for row in rows]
 
 
 def test_exports(access_log: Path, tmp_path: Path) -> None:
     """All export formats can be printed or written to a file."""
-    assert 0 == call("urls", access_log, "--export", "openapi", "--out", tmp_path / "api.json").code
+    assert 0 == call("patterns", "urls", access_log, "--export", "openapi", "--out", tmp_path / "api.json").code
     document = json.loads((tmp_path / "api.json").read_text())
     assert document["openapi"].startswith("3.")
     assert any("users" in path for path in document["paths"])
-    rows = [line.split("\t") for line in call("urls", access_log, "--export", "regex").lines]
+    rows = [line.split("\t") for line in call("patterns", "urls", access_log, "--export", "regex").lines]
     assert {("GET", "-")} == {(method, host) for _, method, host, _ in rows}
     patterns = [re.compile(row[3]) for row in rows]
     assert all(any(pattern.fullmatch(url) for pattern in patterns) for url in [*URLS, "/api/v1/users/me/"])
-    assert "SecRule" in call("urls", access_log, "--export", "modsecurity").out
+    assert "SecRule" in call("patterns", "urls", access_log, "--export", "modsecurity").out
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_what_is_wrong_is_said(
 ) -> None:
     """Usage errors are reported before anything is read or written."""
     monkeypatch.chdir(tmp_path)
-    done = call("lines", app_log, *options)
+    done = call("patterns", "lines", app_log, *options)
     assert done.code in (1, 2)
     assert message in done.err
     assert ["app.log"] == sorted(path.name for path in tmp_path.iterdir())
@@ -210,14 +210,14 @@ def test_what_is_wrong_is_said(
 )
 def test_what_is_no_table_is_said(app_log: Path, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "p.jsonl").write_text(content + "\n")
-    done = call("lines", app_log, "--match", tmp_path / "p.jsonl")
+    done = call("patterns", "lines", app_log, "--match", tmp_path / "p.jsonl")
     assert 1 == done.code
     assert message in done.err
 
 
 def test_a_state_of_another_kind_is_said(app_log: Path, access_log: Path, tmp_path: Path) -> None:
-    call("lines", app_log, "--state", tmp_path / "state")
-    done = call("urls", access_log, "--state", tmp_path / "state")
+    call("patterns", "lines", app_log, "--state", tmp_path / "state")
+    done = call("patterns", "urls", access_log, "--state", tmp_path / "state")
     assert 2 == done.code
     assert "lines" in done.err
     assert "urls" in done.err
@@ -226,15 +226,15 @@ def test_a_state_of_another_kind_is_said(app_log: Path, access_log: Path, tmp_pa
 def test_lines_that_are_no_request_are_told(tmp_path: Path) -> None:
     """More than a tenth of invalid lines is an error, unless --max-malformed allows it."""
     path = written(tmp_path / "access.log", [*as_log(["/a"] * 19), "broken"])
-    done = call("urls", path)
+    done = call("patterns", "urls", path)
     assert 0 == done.code
     assert "access.log:20" in done.err
     written(path, [*as_log(["/a"] * 2), "broken"])
-    assert 1 == call("urls", path, "--out", tmp_path / "p.jsonl").code
+    assert 1 == call("patterns", "urls", path, "--out", tmp_path / "p.jsonl").code
     assert not (tmp_path / "p.jsonl").exists()
-    assert "1 of 3 lines are no requests" in call("urls", path).err
-    assert 0 == call("urls", path, "--max-malformed", "50%").code
-    nothing = call("urls", written(tmp_path / "none.log", ["broken"] * 3), "--format", "log")
+    assert "1 of 3 lines are no requests" in call("patterns", "urls", path).err
+    assert 0 == call("patterns", "urls", path, "--max-malformed", "50%").code
+    nothing = call("patterns", "urls", written(tmp_path / "none.log", ["broken"] * 3), "--format", "log")
     assert 1 == nothing.code
     assert "3 of 3 lines are no requests, the first" in nothing.err
 
@@ -243,12 +243,12 @@ def test_an_item_is_one_row_whatever_it_holds(tmp_path: Path) -> None:
     """Line ends, tabs and escape characters in a payload are escaped."""
     path = tmp_path / "alerts.jsonl"
     path.write_text(json.dumps({"text": "<a>\n2\tbbbb\t1\tknown\tx\x1b[2J"}) + "\n")
-    done = call("payloads", path, "--queue")
+    done = call("patterns", "payloads", path, "--queue")
     assert 1 == len(done.lines)
     assert 5 == len(done.lines[0].split("\t"))
     assert "\x1b" not in done.out
-    call("payloads", written(tmp_path / "other.txt", ["1 union select 2"]), "--out", tmp_path / "p.jsonl")
-    assert 1 == len(call("payloads", path, "--match", tmp_path / "p.jsonl").lines)
+    call("patterns", "payloads", written(tmp_path / "other.txt", ["1 union select 2"]), "--out", tmp_path / "p.jsonl")
+    assert 1 == len(call("patterns", "payloads", path, "--match", tmp_path / "p.jsonl").lines)
 
 
 def test_globs_and_folders_of_requests(tmp_path: Path) -> None:
@@ -256,83 +256,83 @@ def test_globs_and_folders_of_requests(tmp_path: Path) -> None:
     (tmp_path / "logs" / "old").mkdir(parents=True)
     for number, folder in enumerate((tmp_path / "logs", tmp_path / "logs" / "old")):
         written(folder / f"{number}.log", as_log([f"/a/{n}" for n in range(9)]))
-    assert ["18"] == [line.split("\t")[0] for line in call("urls", tmp_path / "logs").lines]
-    assert ["9"] == [line.split("\t")[0] for line in call("urls", tmp_path / "logs" / "*.log").lines]
+    assert ["18"] == [line.split("\t")[0] for line in call("patterns", "urls", tmp_path / "logs").lines]
+    assert ["9"] == [line.split("\t")[0] for line in call("patterns", "urls", tmp_path / "logs" / "*.log").lines]
     (tmp_path / "empty").mkdir()
-    assert "empty: the folder has no files" in call("urls", tmp_path / "empty").err
-    assert "*.gz: no file matches" in call("urls", tmp_path / "*.gz").err
+    assert "empty: the folder has no files" in call("patterns", "urls", tmp_path / "empty").err
+    assert "*.gz: no file matches" in call("patterns", "urls", tmp_path / "*.gz").err
 
 
 def test_fields_that_no_record_has_are_said(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
     path.write_text("".join(json.dumps({"url": f"/a/{n}", "verb": "GET"}) + "\n" for n in range(9)))
-    assert "GET /a/{int}" in call("urls", path, "--method-column", "verb").out
+    assert "GET /a/{int}" in call("patterns", "urls", path, "--method-column", "verb").out
     for option in ("--time-column", "--client-column", "--method-column"):
-        done = call("urls", path, option, "nope")
+        done = call("patterns", "urls", path, option, "nope")
         assert 2 == done.code
         assert f"{option} nope is not allowed; use a field of the records; none of them has it" in done.err
 
 
 def test_a_state_is_changed_by_one_at_a_time(app_log: Path, tmp_path: Path) -> None:
-    call("lines", app_log, "--state", tmp_path / "state")
+    call("patterns", "lines", app_log, "--state", tmp_path / "state")
     with lock_file(tmp_path / "state"):
-        done = call("lines", app_log, "--state", tmp_path / "state")
+        done = call("patterns", "lines", app_log, "--state", tmp_path / "state")
     assert 1 == done.code
     assert "another process is changing the state" in done.err
 
 
 def test_options_that_would_be_ignored_are_refused(access_log: Path, tmp_path: Path) -> None:
-    call("urls", access_log, "--out", tmp_path / "p.jsonl")
+    call("patterns", "urls", access_log, "--out", tmp_path / "p.jsonl")
     for options in (("--since", tmp_path / "p.jsonl"), ("--json",)):
-        assert 2 == call("urls", access_log, "--export", "openapi", *options).code
+        assert 2 == call("patterns", "urls", access_log, "--export", "openapi", *options).code
 
 
 def test_a_state_changes_only_with_its_output(app_log: Path, tmp_path: Path) -> None:
     """A run that cannot write its output does not change the state."""
-    call("lines", app_log, "--state", tmp_path / "state")
+    call("patterns", "lines", app_log, "--state", tmp_path / "state")
     before = (tmp_path / "state").read_bytes()
-    assert 1 == call("lines", app_log, "--state", tmp_path / "state", "--out", tmp_path / "none" / "p.jsonl").code
+    assert 1 == call("patterns", "lines", app_log, "--state", tmp_path / "state", "--out", tmp_path / "none" / "p.jsonl").code
     assert before == (tmp_path / "state").read_bytes()
 
 
 def test_a_column_of_a_log_is_refused(access_log: Path, payloads: Path) -> None:
-    done = call("urls", access_log, "--time-column", "at")
+    done = call("patterns", "urls", access_log, "--time-column", "at")
     assert 2 == done.code
     assert "--time-column at is not allowed; use JSON Lines with it" in done.err
-    assert 2 == call("payloads", payloads, "--text-column", "payload", "--queue", "--source-column", "ip").code
+    assert 2 == call("patterns", "payloads", payloads, "--text-column", "payload", "--queue", "--source-column", "ip").code
 
 
 def test_an_export_of_nothing_is_told(tmp_path: Path) -> None:
-    done = call("urls", written(tmp_path / "urls", []), "--export", "modsecurity")
+    done = call("patterns", "urls", written(tmp_path / "urls", []), "--export", "modsecurity")
     assert "there are no patterns" in done.err
 
 
 def test_a_table_without_patterns_is_told(app_log: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
-    assert "has no patterns" in call("lines", app_log, "--match", tmp_path / "empty.jsonl").err
+    assert "has no patterns" in call("patterns", "lines", app_log, "--match", tmp_path / "empty.jsonl").err
 
 
 def test_an_unknown_export_is_said(access_log: Path) -> None:
-    done = call("urls", access_log, "--export", "swagger")
+    done = call("patterns", "urls", access_log, "--export", "swagger")
     assert 2 == done.code
     assert "openapi, regex, modsecurity" in done.err
 
 
 def test_standard_input_is_read() -> None:
-    done = call("lines", "-", "--format", "txt", stdin="\n".join(LINES).encode())
+    done = call("patterns", "lines", "-", "--format", "txt", stdin="\n".join(LINES).encode())
     assert (0, True) == (done.code, "disk {int} is full" in done.out)
-    assert "GET /a" in call("urls", "-", stdin=b"GET /a HTTP/1.1\n" * 9).out
+    assert "GET /a" in call("patterns", "urls", "-", stdin=b"GET /a HTTP/1.1\n" * 9).out
 
 
 def test_a_queue_of_alerts_has_each_attack_once(payloads: Path, tmp_path: Path) -> None:
     """The queue has the first payload, the size and the novelty of each group."""
     options = ("--text-column", "payload")
-    cells = [line.split("\t") for line in call("payloads", payloads, *options, "--queue").lines]
+    cells = [line.split("\t") for line in call("patterns", "payloads", payloads, *options, "--queue").lines]
     assert [["0", "9", "new", PAYLOADS[0]], ["9", "6", "new", PAYLOADS[9]]] == [[row[0], *row[2:]] for row in cells]
-    call("payloads", payloads, *options, "--out", tmp_path / "p.jsonl")
+    call("patterns", "payloads", payloads, *options, "--out", tmp_path / "p.jsonl")
     known = [
         json.loads(line)
-        for line in call("payloads", payloads, *options, "--queue", "--match", tmp_path / "p.jsonl", "--json").lines
+        for line in call("patterns", "payloads", payloads, *options, "--queue", "--match", tmp_path / "p.jsonl", "--json").lines
     ]
     assert [(False, 9), (False, 6)] == [(row["new"], row["count"]) for row in known]
-    assert 2 == call("payloads", payloads, *options, "--queue", "--out", tmp_path / "x.jsonl").code
+    assert 2 == call("patterns", "payloads", payloads, *options, "--queue", "--out", tmp_path / "x.jsonl").code

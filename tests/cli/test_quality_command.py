@@ -1,4 +1,4 @@
-"""Tests of `nearkin evaluate` and `nearkin tune`."""
+"""Tests of `nearkin recipe evaluate` and `nearkin recipe tune`."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_a_runs_folder_is_scored_in_every_format(tmp_path: Path, truth: Path, fo
     else:
         corpus.write_bytes(gzip.compress(text.encode()) if form.endswith("gz") else text.encode())
     assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
-    done = call("evaluate", out, "--truth", truth, "--json")
+    done = call("recipe", "evaluate", out, "--truth", truth, "--json")
     assert 0 == done.code, done.err
     result = json.loads(done.data)
     expected = ("true_positives", "false_positives", "false_negatives", "true_negatives")
     assert [2, 0, 1, 1] == [result["pairwise"][name] for name in expected]
     assert (2, 2) == (result["links"]["hits"], result["links"]["of"])
     assert (0, 0) == (result["counts"]["unknown"], result["counts"]["missing"])
-    shown = call("evaluate", out, "--truth", truth)
+    shown = call("recipe", "evaluate", out, "--truth", truth)
     assert "recall    0.667" in shown.out
 
 
@@ -63,28 +63,28 @@ def test_documents_without_ids_are_known_by_their_rows(tmp_path: Path) -> None:
         truth = tmp_path / f"{name}.csv"
         truth.write_text("id,cluster\n" + "".join(f"{each},{at // 2}\n" for at, each in enumerate(ids)))
         assert 0 == call("dedup", tmp_path / name, "-o", tmp_path / f"{name}-out", "-q").code
-        done = call("evaluate", tmp_path / f"{name}-out", "--truth", truth, "--json")
+        done = call("recipe", "evaluate", tmp_path / f"{name}-out", "--truth", truth, "--json")
         result = json.loads(done.data)
         assert (0, 0, 3) == (result["counts"]["unknown"], result["counts"]["missing"], result["bcubed"]["documents"])
         assert 1.0 == result["bcubed"]["f1"]
 
 
 def test_pairs_that_were_printed_are_scored(tmp_path: Path, truth: Path) -> None:
-    """The output of `nearkin pairs --json` is a table of pairs."""
+    """The output of `nearkin text pairs --json` is a table of pairs."""
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in TEXTS.items()))
     pairs = tmp_path / "pairs.jsonl"
-    pairs.write_bytes(call("pairs", corpus, "--id-column", "id", "--json").data)
-    result = json.loads(call("evaluate", pairs, "--truth", truth, "--json").data)
+    pairs.write_bytes(call("text", "pairs", corpus, "--id-column", "id", "--json").data)
+    result = json.loads(call("recipe", "evaluate", pairs, "--truth", truth, "--json").data)
     assert 2 == result["pairs"]["true_positives"]
 
 
 def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
     """A wrong option returns 2, a missing file 1."""
-    assert 2 == call("evaluate", truth, "--truth", truth, "--unlisted", "maybe").code
-    assert 2 == call("evaluate", truth, "--truth", truth, "--pair-columns", "left").code
-    assert 2 == call("evaluate", truth, "--truth", truth, "--min-similarity", "0.5").code
-    done = call("evaluate", tmp_path, "--truth", truth)
+    assert 2 == call("recipe", "evaluate", truth, "--truth", truth, "--unlisted", "maybe").code
+    assert 2 == call("recipe", "evaluate", truth, "--truth", truth, "--pair-columns", "left").code
+    assert 2 == call("recipe", "evaluate", truth, "--truth", truth, "--min-similarity", "0.5").code
+    done = call("recipe", "evaluate", tmp_path, "--truth", truth)
     assert (1, True) == (done.code, "not a folder that nearkin dedup wrote" in done.message)
 
 
@@ -93,10 +93,10 @@ def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> No
     import shlex
 
     corpus = similar
-    done = call("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
+    done = call("recipe", "tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
     assert 0 == done.code, done.err
     command = shlex.split(done.out.splitlines()[-1])
-    result = json.loads(call("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data)
+    result = json.loads(call("recipe", "tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data)
     assert str(result["chosen"]["radius"]) == command[command.index("--radius") + 1]
     assert result["chosen"]["recipe"] == command[command.index("--recipe") + 1]
     assert 0 == run(*command[1:], "--overwrite", "-q", cwd=tmp_path).returncode
@@ -115,7 +115,7 @@ def test_tune_advises_what_reads_the_same_and_overwrites_nothing(similar: Path, 
     (tmp_path / "clean-2").write_text("")
     options = ("--id-column", "no", "--text-column", "body", "--delimiter", ";", "--html", "--threshold", "0.6")
     page = tmp_path / "page.html"
-    done = run("tune", *inputs, *options, "--bits", "64", "--report", page, cwd=tmp_path)
+    done = run("recipe", "tune", *inputs, *options, "--bits", "64", "--report", page, cwd=tmp_path)
     assert 0 == done.returncode, done.stderr
     line = done.stdout.decode().splitlines()[-1]
     command = shlex.split(line)
@@ -132,29 +132,29 @@ def test_tune_measures_bands(similar: Path, tmp_path: Path) -> None:
 
     corpus = similar
     options = ("--recipe", "word:1|binary|xxh3|minhash:64:fast", "--num-perm", "64", "--threshold", "0.6")
-    done = call("tune", corpus, *options)
+    done = call("recipe", "tune", corpus, *options)
     command = shlex.split(done.out.splitlines()[-1])
-    result = json.loads(call("tune", corpus, *options, "--json").data)
+    result = json.loads(call("recipe", "tune", corpus, *options, "--json").data)
     assert command == shlex.split(result["command"].replace("CORPUS", str(corpus)))
     command[command.index("--out") + 1] = str(tmp_path / "clean")
     assert 0 == call(*command[1:]).code
     assert {64} == {row["num_perm"] for row in result["curve"]}
-    assert 2 == call("tune", corpus, *options, "--truth", corpus).code
+    assert 2 == call("recipe", "tune", corpus, *options, "--truth", corpus).code
 
 
 def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     """Labels are pairs by id; the folder of a run is an error."""
     corpus, labels = similar, tmp_path / "labels.csv"
     labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
-    done = call("tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json")
+    done = call("recipe", "tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json")
     result = json.loads(done.data)
     assert ("f1", 2) == (result["goal"], result["truth"]["pairs"])
     assert {"features", "threshold", "precision", "recall", "f1"} == set(result["thresholds"][0])
-    shown = call("tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64")
+    shown = call("recipe", "tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64")
     assert "F1" in shown.out
-    assert 2 == call("tune", corpus, "--recall", "0").code
+    assert 2 == call("recipe", "tune", corpus, "--recall", "0").code
     assert 0 == call("dedup", corpus, "-o", tmp_path / "out", "-q").code
-    done = call("tune", corpus, "--truth", tmp_path / "out")
+    done = call("recipe", "tune", corpus, "--truth", tmp_path / "out")
     assert (1, True) == (done.code, "which is not the truth" in done.message)
 
 
@@ -175,11 +175,11 @@ def test_columns_of_the_truth_have_names(cleaned: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("one,two,alike\na,c,0.9\na,d,1.0\na,b,0.1\n")
     options = ("--pair-columns", "one,two", "--label-column", "alike", "--min-similarity", "0.8")
-    assert [2, 0, 0, 1] == counts(call("evaluate", cleaned, "--truth", pairs, *options, "--json").json())
+    assert [2, 0, 0, 1] == counts(call("recipe", "evaluate", cleaned, "--truth", pairs, *options, "--json").json())
     clusters = tmp_path / "clusters.csv"
     clusters.write_text("key,work\na,1\nb,2\nc,1\nd,1\ne,3\n")
     named = ("--id-column", "key", "--cluster-column", "work")
-    assert 1.0 == call("evaluate", cleaned, "--truth", clusters, *named, "--json").json()["bcubed"]["f1"]
+    assert 1.0 == call("recipe", "evaluate", cleaned, "--truth", clusters, *named, "--json").json()["bcubed"]["f1"]
 
 
 def test_what_the_truth_does_not_list_is_judged_or_not(cleaned: Path, tmp_path: Path) -> None:
@@ -188,22 +188,22 @@ def test_what_the_truth_does_not_list_is_judged_or_not(cleaned: Path, tmp_path: 
     truth.write_text("left,right\na,c\n")
     positives = {}
     for unlisted in ("false", "unjudged", "auto"):
-        result = call("evaluate", cleaned, "--truth", truth, "--unlisted", unlisted, "--json").json()
+        result = call("recipe", "evaluate", cleaned, "--truth", truth, "--unlisted", unlisted, "--json").json()
         positives[unlisted] = result["pairwise"]["false_positives"]
     assert positives["false"] == positives["auto"] > positives["unjudged"] == 0
 
 
 def test_evaluation_in_words_names_the_measures(cleaned: Path, truth: Path) -> None:
     """Precision, recall and F1 are printed with intervals."""
-    shown = call("evaluate", cleaned, "--truth", truth).out
+    shown = call("recipe", "evaluate", cleaned, "--truth", truth).out
     assert all(word in shown for word in ("precision", "recall", "F1"))
-    assert call("evaluate", cleaned, "--truth", cleaned, "--json").json()["bcubed"]["f1"] == 1.0
+    assert call("recipe", "evaluate", cleaned, "--truth", cleaned, "--json").json()["bcubed"]["f1"] == 1.0
 
 
 @pytest.mark.parametrize("columns", ["left", "left,", ",right", "a,b,c", ""])
 def test_two_columns_are_two_names(cleaned: Path, truth: Path, columns: str) -> None:
     """--pair-columns takes two names separated by a comma."""
-    done = call("evaluate", cleaned, "--truth", truth, "--pair-columns", columns)
+    done = call("recipe", "evaluate", cleaned, "--truth", truth, "--pair-columns", columns)
     assert (2, True) == (done.code, "two names separated by a comma, such as left,right" in done.err)
 
 
@@ -227,7 +227,7 @@ def test_tune_gives_the_same_for_a_seed(similar: Path) -> None:
 
     def measured(seed: int) -> Any:
         options = ("--sample", "12", "--bits", "64", "-t", "0.6", "--seed", seed, "--threads", "1", "--json")
-        result = call("tune", similar, *options).json()
+        result = call("recipe", "tune", similar, *options).json()
         return [(row["radius"], row["recall"], row["recall_low"]) for row in result["settings"]]
 
     assert measured(1) == measured(1)
@@ -235,12 +235,12 @@ def test_tune_gives_the_same_for_a_seed(similar: Path) -> None:
 
 def test_tune_says_what_it_measured(similar: Path) -> None:
     """The output has the sample size, a table with units, and the command."""
-    done = call("tune", similar, "-t", "0.6", "--bits", "64", "--id-column", "id", "--format", "jsonl")
+    done = call("recipe", "tune", similar, "-t", "0.6", "--bits", "64", "--id-column", "id", "--format", "jsonl")
     assert done.lines[0].startswith("17 of 17 documents measured, 136 true pairs: ")
     assert ["recipe", "bytes", "threshold", "radius"] == done.lines[1].split()[:4]
     assert "candidates: per document; hash, verify: CPU seconds per million documents" in done.lines
     assert done.lines[-1].startswith(f"nearkin dedup {similar}")
-    bands = call("tune", similar, "-t", "0.6", "--recipe", "word:1|binary|xxh3|minhash:64")
+    bands = call("recipe", "tune", similar, "-t", "0.6", "--recipe", "word:1|binary|xxh3|minhash:64")
     assert ["values", "bands", "rows"] == bands.lines[1].split()[:3]
     assert "candidates: per document; nominal: the recall to request of a deduplication" in bands.lines
 
@@ -254,13 +254,13 @@ def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -
         ("--num-perm", "64", "--truth", labels),
         ("--recipe", "minhash", "--recipe", "default"),
     ):
-        done = call("tune", similar, *options)
+        done = call("recipe", "tune", similar, *options)
         assert (2, True) == (done.code, "one with minhash, without --truth and --bits" in done.err)
     for option in (("--recall", "1.5"), ("--threshold", "0"), ("--sample", "0"), ("--bits", "0")):
-        assert 2 == call("tune", similar, *option).code, option
-    assert 2 == call("tune", similar, "--truth", labels, "--pair-columns", "left").code
-    assert 1 == call("tune", similar, "--truth", tmp_path / "none.csv").code
-    assert 1 == call("tune", similar, "--text-column", "missing").code
+        assert 2 == call("recipe", "tune", similar, *option).code, option
+    assert 2 == call("recipe", "tune", similar, "--truth", labels, "--pair-columns", "left").code
+    assert 1 == call("recipe", "tune", similar, "--truth", tmp_path / "none.csv").code
+    assert 1 == call("recipe", "tune", similar, "--text-column", "missing").code
 
 
 def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
@@ -271,15 +271,15 @@ def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
         header + "t1\tt2\t1\t0.9\thigh\t4\t1\nt3\tt4\t1\t0.7\tlow\t20\t0\nt5\tt9\tunsure\t0.7\tlow\t20\t0\n"
     )
     options = ("--id-column", "id", "--bits", "64", "--recipe", "word:1")
-    done = call("tune", similar, *options, "--truth", labels, "--json")
+    done = call("recipe", "tune", similar, *options, "--truth", labels, "--json")
     assert any("weighted: 2 labels stand for 24 pairs" in note for note in done.json()["notes"])
     assert 0 == call("dedup", similar, "-o", tmp_path / "clean", "--id-column", "id", "-q").code
-    scores = call("evaluate", tmp_path / "clean", "--truth", labels, "--json").json()
+    scores = call("recipe", "evaluate", tmp_path / "clean", "--truth", labels, "--json").json()
     assert (2, 24.0, 1) == tuple(
         scores["counts"][name] for name in ("weighted_labels", "weighted_pairs", "unsure_labels")
     )
     assert ["high", "low"] == [each["stratum"] for each in scores["strata"]]
-    shown = call("evaluate", tmp_path / "clean", "--truth", labels).lines
+    shown = call("recipe", "evaluate", tmp_path / "clean", "--truth", labels).lines
     at = shown.index("labels by stratum, and how many pairs of each kind were found:")
     names = ["stratum", "pairs", "labels", "match", "interval", "right", "wrong", "missed"]
     assert [names, ["high", "4", "1", "1.000", "0.207 to 1.000"]] == [
@@ -388,9 +388,9 @@ def test_a_page_of_a_tuning(tmp_path: Path) -> None:
     corpus.write_text("".join(" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) + "\n" for i in range(len(words))))
     for options, title in (((), "radius"), (("--recipe", "minhash"), "bands of")):
         page = tmp_path / "tuning.html"
-        done = call("tune", corpus, "--threshold", "0.6", *options, "--quiet", "--report", page)
+        done = call("recipe", "tune", corpus, "--threshold", "0.6", *options, "--quiet", "--report", page)
         assert 0 == done.code, done.err
         assert title in page.read_text().split("</h1>")[0].split("<h1>")[1]
-    refused = call("tune", corpus, "--report", corpus)
+    refused = call("recipe", "tune", corpus, "--report", corpus)
     assert 2 == refused.code
     assert len(words) == len(corpus.read_text().splitlines())

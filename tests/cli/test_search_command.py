@@ -93,8 +93,8 @@ def test_matches_are_lines_in_a_pipe_and_a_table_on_a_terminal(many: Path, tmp_p
 
 
 def test_hexadecimal_ids_meet_the_fingerprints_of_hash(many: Path) -> None:
-    """from_hex reads the output of `nearkin hash`."""
-    rows = [line.split("\t") for line in run("hash", many, "--id-column", "id")[1].splitlines()]
+    """from_hex reads the output of `nearkin text hash`."""
+    rows = [line.split("\t") for line in run("text", "hash", many, "--id-column", "id")[1].splitlines()]
     codes = from_hex([digits for _, digits in rows if digits != "-"], 128)
     assert not np.asarray(hamming(codes, nk.fingerprint(near_texts()))).any()
 
@@ -284,4 +284,4 @@ def test_a_folder_that_is_no_store_and_a_store_of_files(tmp_path: Path) -> None:
     files = tmp_path / "files.store"
     assert 0 == call("store", "create", files, "--recipe", "ssdeep").code
     done = call("search", files, "--text", "a")
-    assert (2, True) == (done.code, "nearkin store check" in done.message)
+    assert (2, True) == (done.code, "nearkin check" in done.message)

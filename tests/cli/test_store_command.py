@@ -79,7 +79,7 @@ def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
 def test_check_remembers_nothing(store: Path, tmp_path: Path) -> None:
     """`check` prints the status and the best matches without changing the store."""
     corpus = write(tmp_path / "new.jsonl", [("x", FOX + "!"), ("y", "Nothing like the others at all.")])
-    result = run("store", "check", str(store), str(corpus), "--id-column", "url", "--best", "2", "--json")
+    result = run("check", str(store), str(corpus), "--id-column", "url", "--best", "2", "--json")
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert [("x", "same-letters"), ("y", "new")] == [(row["id"], row["status"]) for row in rows]
     assert [{"id": "a", "distance": 0, "similarity": 1.0, "columns": {"n": 0}}] == rows[0]["matches"]
@@ -309,12 +309,12 @@ def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> Non
         lines[0], lines[1][:3], lines[2],
     ]  # fmt: skip
     assert [[d, "new"], [e, "new"]] == [line[:2] for line in lines[3:]]
-    missing = run("store", "check", str(path), a, str(tmp_path / "none"), "--best", "1", "--json")
+    missing = run("check", str(path), a, str(tmp_path / "none"), "--best", "1", "--json")
     rows = [json.loads(line) for line in missing.out.splitlines()]
     assert (1, ["exact"], [a]) == (missing.code, [row["status"] for row in rows], [row["match"] for row in rows])
     assert [[a]] == [[item["id"] for item in row["matches"]] for row in rows]
     assert "none" in missing.err
-    assert 1 == run("store", "check", str(path), str(tmp_path / "none"), "--strict").code
+    assert 1 == run("check", str(path), str(tmp_path / "none"), "--strict").code
     assert "known" == json.loads(run("store", "add", str(path), b, "--json").out)["status"]
     refused = run("store", "add", str(path), str(folder), "--text-column", "body")
     assert 2 == refused.code
@@ -391,10 +391,10 @@ def test_a_memory_limit_is_bytes_or_a_share(tmp_path: Path, limit: str) -> None:
     result = run("store", "add", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
     assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
     assert 0 == run("store", "merge", str(path), "--memory-limit", limit, "-q").code
-    result = run("store", "check", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
+    result = run("check", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
     assert ["exact", "exact", "near", "exact", "exact"] == [line.split("\t")[1] for line in result.out.splitlines()]
     for wrong in ("much", "0", "101%", "-1"):
-        assert 2 == run("store", "check", str(path), str(corpus), f"--memory-limit={wrong}").code
+        assert 2 == run("check", str(path), str(corpus), f"--memory-limit={wrong}").code
 
 
 def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:

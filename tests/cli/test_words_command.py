@@ -1,4 +1,4 @@
-"""Tests of `nearkin keywords` and `nearkin idf`."""
+"""Tests of `nearkin text keywords` and `nearkin recipe idf`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def words(tmp_path: Path) -> Path:
 
 def test_keywords_are_printed_a_line_each(words: Path) -> None:
     """Lines have id, word and weight of the library."""
-    done = call("keywords", words, "--id-column", "id", "--top", "2")
+    done = call("text", "keywords", words, "--id-column", "id", "--top", "2")
     assert 0 == done.code, done.err
     expected = [
         f"d{i}\t{word}\t{weight:.6g}" for i, result in enumerate(nk.keywords(TEXTS, top=2)) for word, weight in result
@@ -30,20 +30,20 @@ def test_keywords_are_printed_a_line_each(words: Path) -> None:
 
 def test_keywords_as_json(words: Path) -> None:
     """There is an object per document, including documents without words."""
-    lines = call("keywords", words, "--id-column", "id", "--recipe", "word:1|count|top:1", "--json").objects()
+    lines = call("text", "keywords", words, "--id-column", "id", "--recipe", "word:1|count|top:1", "--json").objects()
     assert [{"id": "d1", "keywords": [["red", 2.0]]}, {"id": "d3", "keywords": []}] == [lines[1], lines[3]]
 
 
 @pytest.mark.parametrize(("top", "count"), [("1", 1), ("50%", 2), ("all", 4)])
 def test_top_says_how_many(words: Path, top: str, count: int) -> None:
     """--top takes a number, a share, or all."""
-    lines = call("keywords", words, "--recipe", "word:1|count", "--top", top).lines
+    lines = call("text", "keywords", words, "--recipe", "word:1|count", "--top", top).lines
     assert count == sum(line.startswith("1\t") for line in lines)
 
 
 def test_a_bad_top_is_refused(words: Path) -> None:
     """The message has the allowed values."""
-    done = call("keywords", words, "--top", "many")
+    done = call("text", "keywords", words, "--top", "many")
     assert (2, True) == (done.code, "top" in done.err)
 
 
@@ -52,43 +52,43 @@ def test_keywords_reads_columns_and_formats(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_text('{"key": "x", "body": "red wine red"}\n{\n')
     options = ("--format", "jsonl", "--text-column", "body", "--id-column", "key", "--recipe", "word:1|count|top:1")
-    done = call("keywords", path, "--max-malformed", "50%", *options, "--threads", "1")
+    done = call("text", "keywords", path, "--max-malformed", "50%", *options, "--threads", "1")
     assert (0, ["x\tred\t2"]) == (done.code, done.lines)
     assert f"skipped: {path}, line 2" in done.err
-    assert 1 == call("keywords", path, *options, "--strict").code
+    assert 1 == call("text", "keywords", path, *options, "--strict").code
 
 
 def test_a_table_is_fitted_and_named_by_its_file(words: Path, tmp_path: Path) -> None:
     """`idf fit` writes the table of `Idf.fit`, and `idf:@FILE` uses it."""
     table = tmp_path / "corpus.idf"
-    done = call("idf", "fit", words, "--recipe", "word:1", "--min-df", "2", "--out", table, "--json")
+    done = call("recipe", "idf", words, "--recipe", "word:1", "--min-df", "2", "--out", table, "--json")
     assert 0 == done.code, done.err
     idf = nk.Idf.fit(TEXTS, "word:1", min_df=2)
     assert {"documents": 4, "features": len(idf), "digest": idf.digest, "out": str(table)} == done.json()
     recipe = nk.Recipe(f"word:1|idf:{idf.digest}|top:1", idf=idf)
-    shown = call("keywords", words, "--recipe", f"word:1|idf:@{table}|top:1", "--json").objects()
+    shown = call("text", "keywords", words, "--recipe", f"word:1|idf:@{table}|top:1", "--json").objects()
     assert [[list(pair) for pair in result] for result in nk.keywords(TEXTS, recipe)] == [
         row["keywords"] for row in shown
     ]
-    assert str(recipe) == call("recipe", f"word:1|idf:@{table}|top:1").lines[0]
-    refused = call("recipe", f"word:2|idf:@{table}|top:1")
+    assert str(recipe) == call("recipe", "show", f"word:1|idf:@{table}|top:1").lines[0]
+    refused = call("recipe", "show", f"word:2|idf:@{table}|top:1")
     assert (2, True) == (refused.code, "recipe slot n of the IDF table differs" in refused.err)
 
 
 def test_fit_says_what_it_counted(words: Path, tmp_path: Path) -> None:
     """`idf fit` prints one line, and takes the usual options."""
     table = tmp_path / "corpus.idf"
-    done = call("idf", "fit", words, "--recipe", "word:1", "-o", table, "--threads", "2", "--format", "jsonl")
+    done = call("recipe", "idf", words, "--recipe", "word:1", "-o", table, "--threads", "2", "--format", "jsonl")
     idf = nk.Idf.load(table)
     assert [f"{len(idf)} features of 4 documents in {table}; digest {idf.digest}"] == done.lines
     words.write_text(words.read_text() + "{\n")
-    assert "line 5" in call("idf", "fit", words, "-o", table).err
-    assert 1 == call("idf", "fit", words, "-o", tmp_path / "strict", "--strict").code
+    assert "line 5" in call("recipe", "idf", words, "-o", table).err
+    assert 1 == call("recipe", "idf", words, "-o", tmp_path / "strict", "--strict").code
     assert not (tmp_path / "strict").exists()
-    assert 1 == call("idf", "fit", words, "-o", tmp_path / "no" / "folder").code
-    done = call("idf", "fit", words, "-o", tmp_path / "none", "--text-column", "missing")
+    assert 1 == call("recipe", "idf", words, "-o", tmp_path / "no" / "folder").code
+    done = call("recipe", "idf", words, "-o", tmp_path / "none", "--text-column", "missing")
     assert (1, False) == (done.code, (tmp_path / "none").exists())
-    assert 2 == call("idf", "fit", words, "-o", table, "--min-df", "0").code
+    assert 2 == call("recipe", "idf", words, "-o", table, "--min-df", "0").code
 
 
 def test_words_come_from_files(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_words_come_from_files(tmp_path: Path) -> None:
     expected = nk.Recipe(
         "cut:jieba|stop:zh|word:1|count|xxh3|simhash:64", user_words="云计算 5", stop_words=["方面", "专家"]
     )
-    assert [str(expected), expected.digest, expected.to_json()] == call("recipe", text).lines
-    alone = call("recipe", f"stop:@{tmp_path}/stop.txt|word:1").lines[2]
+    assert [str(expected), expected.digest, expected.to_json()] == call("recipe", "show", text).lines
+    alone = call("recipe", "show", f"stop:@{tmp_path}/stop.txt|word:1").lines[2]
     assert ["专家", "方面"] == sorted(json.loads(alone)["stop_words"])
 
 
@@ -113,5 +113,5 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path) -> None:
         f"stop:@{tmp_path}/latin.txt|word:1",
         f"word:1|idf:@{tmp_path}/idf",
     ):
-        done = call("recipe", argument)
+        done = call("recipe", "show", argument)
         assert (1, True) == (done.code, str(tmp_path) in done.err)

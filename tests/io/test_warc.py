@@ -167,7 +167,7 @@ def test_a_folder_of_crawls_is_a_corpus(tmp_path: Path) -> None:
     write(tmp_path / "b.wet", [conversion(2, "two")])
     with open_corpus(tmp_path) as corpus:
         assert ["one", "two"] == read_all(corpus)[0]
-    done = call("hash", "-", "--format", "warc", stdin=gzip.compress(conversion(1, "one two three")))
+    done = call("text", "hash", "-", "--format", "warc", stdin=gzip.compress(conversion(1, "one two three")))
     assert (0, 1) == (done.code, len(done.lines))
     assert done.out.endswith("\t<urn:uuid:1>\n") or done.out.startswith("<urn:uuid:1>\t")
 

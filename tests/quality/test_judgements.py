@@ -310,6 +310,6 @@ def test_a_run_has_a_document_with_the_empty_id(tmp_path: Path) -> None:
     assert 0 == call("dedup", corpus, "--id-column", "id", "--out", tmp_path / "out", "-q").code
     labels = tmp_path / "labels.tsv"
     labels.write_text("left\tright\tmatch\n\ta\t1\n\tb\t0\n")
-    scores = call("evaluate", tmp_path / "out", "--truth", labels, "--json").json()
+    scores = call("recipe", "evaluate", tmp_path / "out", "--truth", labels, "--json").json()
     assert (1, 1, 0) == (scores["pairwise"]["true_positives"], scores["pairwise"]["true_negatives"],
                          scores["counts"]["missing"])  # fmt: skip

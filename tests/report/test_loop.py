@@ -50,7 +50,7 @@ def test_what_a_person_judges_changes_the_next_run(browser: Browser, tmp_path: P
             shown[-2],
         )
 
-    scores = json.loads(call("evaluate", tmp_path / "clean", "--truth", labels, "--json").data)
+    scores = json.loads(call("recipe", "evaluate", tmp_path / "clean", "--truth", labels, "--json").data)
     pairs = scores["pairwise"]
     counted = ("true_positives", "false_positives", "false_negatives", "true_negatives")
     assert total == sum(pairs[name] for name in counted)
@@ -58,7 +58,7 @@ def test_what_a_person_judges_changes_the_next_run(browser: Browser, tmp_path: P
         [pairs["precision"]["value"], pairs["recall"]["value"]], abs=0.0006
     )
 
-    tuned = call("tune", source, "--id-column", "id", "--truth", labels, "--json", "--quiet")
+    tuned = call("recipe", "tune", source, "--id-column", "id", "--truth", labels, "--json", "--quiet")
     assert 0 == tuned.code, tuned.message
 
     call("dedup", source, "--out", tmp_path / "better", "--labels", labels, *recipe)

@@ -119,7 +119,7 @@ def test_many_recipes_are_limited() -> None:
     found = nk.tune(texts, threshold=0.6, bits=widths)
     contents = build_tuning(found)
     assert 6 == len(section(contents, "Recall and precision by radius").charts)
-    assert ("Curves of 6 of 7 recipes; nearkin tune --json has all of them.",) == contents.cuts
+    assert ("Curves of 6 of 7 recipes; nearkin recipe tune --json has all of them.",) == contents.cuts
     rows = section(contents, "Settings").tables[0].rows
     assert sorted(widths) == [int(row[0].rpartition(":")[2]) for row in rows]
 

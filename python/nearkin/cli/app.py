@@ -11,36 +11,119 @@ import atexit
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Annotated, Any, NoReturn
+from importlib import import_module
+from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
 from nearkin._core import __version__, available_instructions, instructions, num_threads
-from nearkin.cli import (
-    contains,
-    dedup,
-    fingerprints,
-    index,
-    patterns,
-    quality,
-    report,
-    serve,
-    ssdeep,
-    store,
-    store_lifecycle,
-)
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
 from nearkin.cli.errors import format_failure, format_usage_error
+from nearkin.cli.help import HelpGroup
 from nearkin.errors import MismatchError, NearkinError, ParameterError
+
+Modules: TypeAlias = "dict[str, str | Modules]"
+"""Module of each command or group, or the modules of the commands of a group."""
+MODULES: Modules = {
+    "dedup": "dedup",
+    "check": "store",
+    "store": "store",
+    "search": "index",
+    "patterns": "patterns",
+    "ssdeep": "ssdeep",
+    "report": "report",
+    "serve": "serve",
+    "index": "index",
+    "recipe": {"show": "fingerprints", "idf": "fingerprints", "tune": "quality", "evaluate": "quality"},
+    "text": {
+        "compare": "fingerprints",
+        "explain": "fingerprints",
+        "hash": "fingerprints",
+        "keywords": "fingerprints",
+        "pairs": "dedup",
+        "contains": "contains",
+    },
+}
+PURPOSES = {
+    "dedup": "Keep one document of each group of near-duplicates.",
+    "check": "Is this document new? Compare it with a store.",
+    "store": "A collection on disk that finds duplicates: create, add, remove, back up.",
+    "search": "Find the nearest texts of a store or an index.",
+    "patterns": "Templates of log lines, patterns of URLs, groups of payloads.",
+    "ssdeep": "Fuzzy digests of files: hash, compare, search, cluster.",
+    "report": "Show a run of dedup as one HTML file, and label its pairs.",
+    "serve": "Serve a store over HTTP.",
+    "index": "Indexes of fingerprints: build, add, remove, info.",
+    "recipe": "How a text is hashed: show a recipe, tune it, evaluate a run, count words.",
+    "text": "Single steps over texts: compare, explain, hash, keywords, pairs, contains.",
+}
+EXPERTS = ("index", "recipe", "text")
+
+
+class _Commands(MutableMapping[str, Any]):
+    """Commands of a group; a module is imported when one of its commands is looked up."""
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name, self._modules[name])
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+def _load(name: str, module: str | Modules) -> Any:
+    """Import and build a command or a group."""
+    if not isinstance(module, str):
+        group = HelpGroup(name=name, help=PURPOSES[name], no_args_is_help=True, rich_markup_mode=None)
+        group.commands = _Commands(module)
+        return group
+    content = import_module(f"nearkin.cli.{module}")
+    group = getattr(content, "group", None)
+    if group is not None and group.info.name == name:
+        return typer.main.get_group(group)
+    return typer.main.get_group(content.app).commands[name]
+
+
+class _Program(HelpGroup):
+    """The program: its help lists commands without importing them."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.commands = _Commands(MODULES)
+
+    def purpose(self, ctx: Any, name: str) -> str:
+        return PURPOSES[name]
+
+    def sections(self, ctx: Any) -> dict[str, list[str]]:
+        return {"Commands": [name for name in MODULES if name not in EXPERTS], "For experts": list(EXPERTS)}
+
 
 app = typer.Typer(
     name="nearkin",
     help="Find what is almost the same: near-duplicates of texts and files.",
+    cls=_Program,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -62,12 +145,6 @@ def _global_options(
         raise typer.Exit
     if verbose:
         raise typer.BadParameter("it goes with --version alone", param_hint="--verbose")
-
-
-for _module in (dedup, contains, store_lifecycle, patterns, fingerprints, index, serve, quality, report):
-    app.add_typer(_module.app)
-for _group in (fingerprints.idf, index.group, store.group, ssdeep.group):
-    app.add_typer(_group)
 
 
 @lru_cache(maxsize=1)
@@ -125,9 +202,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             show()
         else:
-            warn(f"error: {format_usage_error(error, _command_of(words)[0], words)}")
+            warn(f"error: {format_usage_error(error, _command_of(words)[0], words, command_names)}")
         return int(getattr(error, "exit_code", USAGE))
     return code if isinstance(code, int) else 0
+
+
+def command_names() -> list[str]:
+    """Return the full names of all commands, such as `index build`."""
+
+    def walk(group: Any, prefix: str) -> Iterator[str]:
+        for name, command in group.commands.items():
+            inner = hasattr(command, "commands")
+            yield from walk(command, f"{prefix}{name} ") if inner else [f"{prefix}{name}"]
+
+    return list(walk(root_command(), ""))
 
 
 def _command_of(words: Sequence[str]) -> tuple[str, Any]:

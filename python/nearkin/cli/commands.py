@@ -16,19 +16,21 @@ import inspect
 import types
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from nearkin._core import set_num_threads
+from nearkin.cli.help import GENERAL, HelpCommand, HelpGroup, add_help_all
 
 Options: TypeAlias = dict[str, Any]
 """Options that the user gave, by name."""
 
 _Reader: TypeAlias = Callable[[dict[str, Any]], Any]
 _Command = TypeVar("_Command", bound=Callable[..., None])
-GENERAL = "Options"
-"""The panel of options without a group of their own."""
 _EXAMPLES = "\n\nExamples\n--------\n"
 Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads (default: one per core).")]
 
@@ -67,14 +69,20 @@ class Commands(typer.Typer):
     """
 
     def __init__(self, name: str | None = None, help: str | None = None) -> None:
-        super().__init__(name=name, help=help, no_args_is_help=True, rich_markup_mode="rich")
+        super().__init__(name=name, help=help, cls=HelpGroup, no_args_is_help=True, rich_markup_mode=None)
 
     def add(
-        self, name: str | None = None, *, omit: Collection[str] = (), threads: bool = False, **settings: Any
+        self,
+        name: str | None = None,
+        *,
+        omit: Collection[str] = (),
+        brief: Collection[str] | None = None,
+        threads: bool = False,
     ) -> Callable[[_Command], _Command]:
         """Return a decorator that registers a function as a command.
 
-        The docstring of the function is the help text of the command. The lines of its section "Examples" end the help.
+        The docstring of the function is the help text of the command. Its section "Examples" begins with a command
+        after "$ " and its output; further commands follow an empty line.
 
         Parameters
         ----------
@@ -82,19 +90,17 @@ class Commands(typer.Typer):
             Name of the command; by default that of the function.
         omit : collection of str, optional
             Fields of the dataclasses that this command does not offer.
+        brief : collection of str, optional
+            Names of the options that `-h` shows; `--help-all` shows the others, too.
         threads : bool, default False
             Add the option --threads, and set the number of threads before the command runs.
-        **settings
-            Passed on to `typer.Typer.command`.
         """
 
         def decorate(function: _Command) -> _Command:
             text, _, examples = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLES)
-            lines = [line for line in examples.split("\n") if line]
-            title = "[bold]Example[/]" if len(lines) == 1 else "[bold]Examples[/]"
-            epilog = "\n\n".join([title, *(f"  {line}" for line in lines)]) if lines else None
-            run = expand_options(function, omit=omit, threads=threads)
-            self.command(name, help=text, epilog=epilog, **settings)(run)
+            run = add_help_all(expand_options(function, omit=omit, threads=threads), text, brief)
+            build: Any = functools.partial(HelpCommand, brief=brief, examples=examples.rstrip("\n").splitlines())
+            self.command(name, help=text, cls=build)(run)
             return function
 
         return decorate
@@ -122,6 +128,8 @@ def expand_options(
         parameters += expanded
     if threads:
         parameters.append(_keyword("threads", Threads, None))
+    for each in parameters:
+        _name_value(each)
 
     @functools.wraps(function)
     def run(**values: Any) -> None:
@@ -187,6 +195,24 @@ def _option(field: Field[Any], hint: Any, *, given_only: bool = False, show_defa
     kind = _parsed_type(hint, about["choices"])
     kind = kind | None if given_only or field.default is None else kind
     return _keyword(field.name, Annotated[kind, option], None if given_only else field.default)
+
+
+def _name_value(parameter: inspect.Parameter) -> None:
+    """Give an option without a placeholder of its value one that follows from its type and name."""
+    hint, *metadata = getattr(parameter.annotation, "__origin__", None), *getattr(parameter.annotation, "__metadata__", ())
+    for option in metadata:
+        if not isinstance(option, OptionInfo) or option.metavar:
+            continue
+        members = [each for each in get_args(hint) if each is not types.NoneType] or [hint]
+        kind = members[0] if get_origin(hint) is not Literal else hint
+        long = next((each for each in option.param_decls or () if each.startswith("--")), parameter.name)
+        word = long.replace("_", "-").rsplit("-", 1)[-1]
+        if get_origin(kind) is Literal:
+            option.metavar = "|".join(map(str, get_args(kind)))
+        elif isinstance(kind, type) and issubclass(kind, Enum):
+            option.metavar = "|".join(str(each.value) for each in kind)
+        elif kind is not bool:
+            option.metavar = {int: "N", float: "X", Path: "PATH"}.get(kind, word.upper())
 
 
 def _parsed_type(hint: Any, choices: Sequence[str]) -> Any:

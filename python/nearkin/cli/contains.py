@@ -1,4 +1,4 @@
-"""`nearkin contains`: known texts inside other texts, and their positions."""
+"""`nearkin text contains`: known texts inside other texts, and their positions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ def contains(
 
     Examples
     --------
-    nearkin contains src --format files --known licences --recipe 'word:5|binary|xxh3|simhash:128'
-    nearkin contains pages.jsonl --known articles.jsonl --id-column url --json
+    $ nearkin text contains pages.jsonl --known known.jsonl --id-column id
+    page    motto   1.0000  22      65
+
+    nearkin text contains src --format files --known licences --recipe 'word:5|binary|xxh3|simhash:128'
+    nearkin text contains pages.jsonl --known articles.jsonl --id-column url --json
     """
     from nearkin.dedup.contains import THRESHOLD, KnownTexts
     from nearkin.theory import CONTAINMENT_RECALL

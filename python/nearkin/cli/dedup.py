@@ -1,4 +1,4 @@
-"""`nearkin dedup` and `nearkin pairs`: near-duplicates of a corpus, of its passages, or of files.
+"""`nearkin dedup` and `nearkin text pairs`: near-duplicates of a corpus, of its passages, or of files.
 
 `nearkin dedup` compares texts. With `--unit` or `--boilerplate` it compares passages, with `--family ssdeep` files, and
 with `--engine` or `--remote` it runs on an engine (`nearkin.cli.distributed`). An option that a run does not use is an
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 
 app = Commands()
 
+BRIEF = (
+    *("out", "overwrite", "report", "text_column", "id_column", "threshold", "keep", "labels", "against", "store"),
+)
+"""Options that `-h` shows."""
 EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
@@ -64,9 +68,11 @@ _NOT_FOR_PASSAGES = (
 )
 
 
-@app.add()
+@app.add(brief=BRIEF)
 def dedup(job: Job) -> None:
     """Keep one document of each group of near-duplicates, and report which were removed and why.
+
+    DIR/kept.* has the kept documents, DIR/clusters.* what was removed and why.
 
     DIR/kept.* contains the kept documents, in the format and order of the input; DIR/clusters.* the kept document, the
     reason, the distance and the similarity for each document of a group; DIR/pairs.* the links;
@@ -86,6 +92,13 @@ def dedup(job: Job) -> None:
 
     Examples
     --------
+    $ nearkin dedup corpus.jsonl --out out --id-column id
+    4  documents read in 0.0 s (0.0 MB)
+    3  kept in out/kept.jsonl
+    1  removed (25.0%) in 1 clusters, the largest of 2
+    0  of them exact copies
+    ...
+
     nearkin dedup corpus.jsonl --out clean
     nearkin dedup corpus.jsonl --out clean --id-column id --report
     nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
@@ -120,7 +133,7 @@ def dedup(job: Job) -> None:
         _dedup_texts(job)
 
 
-@app.add(threads=True)
+@app.add(brief=("text_column", "id_column", "format", "threshold", "recipe", "as_json", "quiet"), threads=True)
 def pairs(
     inputs: Inputs,
     reading: CorpusOptions,
@@ -139,7 +152,12 @@ def pairs(
 
     Examples
     --------
-    nearkin pairs corpus.jsonl --id-column id --threshold 0.9 --json | head
+    $ nearkin text pairs corpus.jsonl --id-column id --threshold 0.5
+    a       c       0       1.0000
+    a       d       28      0.6957
+    c       d       28      0.6957
+
+    nearkin text pairs corpus.jsonl --id-column id --threshold 0.9 --json | head
     """
     from nearkin.dedup.texts import dedup as dedup_texts
 

@@ -33,6 +33,7 @@ class OutputOptions:
         help="New folder for kept documents, clusters and summary; - prints kept documents.",
         group=WRITING,
         flag="--out -o",
+        metavar="DIR",
     )
     out_layout: KeptLayout = option(
         "single",
@@ -58,17 +59,20 @@ class ReferenceOptions:
         None,
         help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'different' are never merged.",
         group=KEEPING,
+        metavar="FILE",
     )
     against: list[str] | None = option(
         None,
         help="Remove matches of an older corpus as well (may be repeated), or of a store.",
         group=REFERENCE,
+        metavar="INPUT",
     )
     store: Path | None = option(
         None,
         help="Like --against with a store, and add kept documents to it, in one step with the output. A store that "
         "does not exist is created with the options of this run.",
         group=REFERENCE,
+        metavar="STORE",
     )
     columns: list[str] | None = option(
         None, help="Column to store with each document; may be repeated.", group=GENERAL, flag="--column"

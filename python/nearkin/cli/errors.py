@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from nearkin.errors import InputError, ParameterError
@@ -101,7 +102,7 @@ def format_failure(error: BaseException, parameters: Iterable[Any], words: Seque
     return f"{option} {value} is not allowed; use {allowed}"
 
 
-def format_usage_error(error: Any, command: str, words: Sequence[str]) -> str:
+def format_usage_error(error: Any, command: str, words: Sequence[str], commands: Callable[[], list[str]]) -> str:
     """Return the message of a usage error that Typer found.
 
     Parameters
@@ -112,11 +113,30 @@ def format_usage_error(error: Any, command: str, words: Sequence[str]) -> str:
         The command, such as "nearkin index build".
     words : sequence of str
         The words of the command line.
+    commands : callable
+        Returns the full names of all commands, such as "index build".
     """
-    return f"{_describe_usage(error, words)}; `{command} -h` shows the options"
+    shown = "commands" if type(error).__name__ == "UsageError" and "No such command" in error.message else "options"
+    return f"{_describe_usage(error, words, commands)}; `{command} -h` shows the {shown}"
 
 
-def _describe_usage(error: Any, words: Sequence[str]) -> str:
+def similar_commands(word: str, names: Iterable[str]) -> list[str]:
+    """Return the full names of commands that a word may mean: those that end with it, or are spelt like it.
+
+    Examples
+    --------
+    >>> from nearkin.cli.errors import similar_commands
+    >>> similar_commands("hash", ["dedup", "text hash", "ssdeep hash"])
+    ['text hash', 'ssdeep hash']
+    >>> similar_commands("dedpu", ["dedup", "text hash"])
+    ['dedup']
+    """
+    ends = {name: name.rsplit(" ", 1)[-1] for name in names}
+    close = [word] if word in ends.values() else get_close_matches(word, dict.fromkeys(ends.values()), n=1)
+    return [name for name, end in ends.items() if end in close]
+
+
+def _describe_usage(error: Any, words: Sequence[str], commands: Callable[[], list[str]]) -> str:
     kind, message = type(error).__name__, str(getattr(error, "message", "") or "")
     parameter = getattr(error, "param", None)
     if kind == "NoSuchOption":
@@ -129,9 +149,9 @@ def _describe_usage(error: Any, words: Sequence[str]) -> str:
     if kind == "BadParameter" and parameter is not None:
         value = (_values_of(parameter, words) or [""])[-1]
         return f"{_name_of(parameter)} {value} is not allowed; use {_allowed_values(parameter, message)}"
-    if match := re.match(r"No such command '?([^']*?)'?\.(?: Did you mean (.*)\?)?$", message):
-        likely_command = (match[2] or "").replace("'", "")
-        return f"there is no command {match[1]}" + (f"; did you mean {likely_command}?" if likely_command else "")
+    if match := re.match(r"No such command '?([^']*?)'?\.", message):
+        likely = [f"`nearkin {name}`" for name in similar_commands(match[1], commands())]
+        return f"there is no command {match[1]}" + (f"; did you mean {' or '.join(likely)}?" if likely else "")
     if match := re.search(r"unexpected extra arguments? ?(?:\(s\) )?\((.*)\)", message):
         return f"too many arguments: {match[1]}"
     return message[:1].lower() + message[1:].rstrip(".")

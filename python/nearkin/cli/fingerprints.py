@@ -1,4 +1,4 @@
-"""`nearkin hash`, `compare`, `explain`, `recipe`, `keywords` and `idf`: what a recipe makes of texts."""
+"""`nearkin text hash`, `compare`, `explain`, `recipe`, `keywords` and `idf`: what a recipe makes of texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from nearkin.recipe import Recipe
 
 app = Commands()
-idf = Commands("idf", "Inverse document frequencies of a corpus.")
 
 _Result = TypeVar("_Result")
 _MAX_FEATURES = 10
@@ -36,7 +35,13 @@ def hash_(
 
     Examples
     --------
-    nearkin hash corpus.jsonl --id-column id --bits 64 | head
+    $ nearkin text hash corpus.jsonl --id-column id --bits 64
+    a       132167164ab71624
+    b       859519e0e303668f
+    c       132167164ab71624
+    d       5b6767144a32d686
+
+    nearkin text hash corpus.jsonl --id-column id --bits 64 | head
     """
     from nearkin.families.simhash import as_fingerprints
     from nearkin.index.fingerprints import to_hex
@@ -67,15 +72,35 @@ def compare(
 
     Examples
     --------
-    nearkin compare old.txt new.txt
-    nearkin compare --text 'how are u?' 'how are you?'
+    $ nearkin text compare --text 'how are u?' 'how are you?'
+    recipe       char:4|binary|xxh3|simhash:128
+    fingerprint  000020dc8d06a183d4ec064b4ce4e252  a
+                 041000fcb914208364e6564b6f450ad6  b
+    distance     30 of 128 bits
+    jaccard      0.4286
+    containment  0.7500
+    indel        0.9091
+    dice         0.6000
+    levenshtein  0.8333
+    bigrams      0.8000
+    trigrams     0.6667
+    places       0.8182
+    edits        2: 2 inserted, 0 deleted, 0 substituted
+    common       8 characters in a row: 'how are '
+    aligned      how are {+yo+}u?
+    features     4 in a, 6 in b, 3 in both
+    only in a    'areu'
+    only in b    'arey', 'reyo', 'eyou'
+
+    nearkin text compare old.txt new.txt
+    nearkin text compare --text 'how are u?' 'how are you?'
     """
     from nearkin.dedup.distinguishers import NAMES, differences
     from nearkin.explain import parse_digest_recipe
     from nearkin.text.edits import common_substring, edits
 
     if parse_digest_recipe(recipe) is not None:
-        files = "nearkin ssdeep compare A B or nearkin explain --files --recipe ssdeep A B"
+        files = "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B"
         raise bad_parameter("recipe", recipe, f"a recipe of texts; to compare fuzzy digests of files, use {files}")
     texts = (a, b) if text else (read_text(a), read_text(b))
     parsed = parse_recipe(recipe, bits)
@@ -137,9 +162,20 @@ def explain(
 
     Examples
     --------
-    nearkin explain 'How are you?' --bits 64
-    nearkin explain 'How are you?' 'how are u?' --recipe simhash-pypi
-    nearkin explain --files --recipe ssdeep old.bin new.bin
+    $ nearkin text explain 'How are you?' --recipe simhash-pypi
+    recipe       norm:none|case:lower|letters:python|char:4|count|md5|simhash:64
+    text         How are you?
+    normalised   howareyou
+    features     6
+      feature  count  weight  hash              signs
+      howa         1       1  2f6580b5ae14a2ea  --+-++++-++--+-++-------+-...
+      owar         1       1  7a95f98aa87d3098  -++++-+-+--+-+-++++++--++-...
+      ware         1       1  b6594e182ab64f12  +-++-++--+-++--+-+--+++---...
+    ...
+
+    nearkin text explain 'How are you?' --bits 64
+    nearkin text explain 'How are you?' 'how are u?' --recipe simhash-pypi
+    nearkin text explain --files --recipe ssdeep old.bin new.bin
     """
     from nearkin.explain import explain as explain_steps
     from nearkin.explain import parse_digest_recipe
@@ -164,8 +200,8 @@ def explain(
         say(str(steps))
 
 
-@app.add()
-def recipe(
+@app.add("show")
+def show_recipe(
     text: Annotated[str | None, typer.Argument(help="Recipe or preset (default: the default recipe).")] = None,
     bits: Bits = None,
 ) -> None:
@@ -173,7 +209,12 @@ def recipe(
 
     Examples
     --------
-    nearkin recipe 'word:3|count|xxh3|simhash:64'
+    $ nearkin recipe show 'word:3|count|xxh3|simhash:64'
+    word:3|count|xxh3|simhash:64
+    7f432406a1e2e608
+    {"bits":64,"case":"fold","cut":"uax29","family":"simhash","features":"...
+
+    nearkin recipe show 'word:3|count|xxh3|simhash:64'
     """
     parsed = parse_recipe(text, bits)
     say(f"{parsed}\n{parsed.digest}\n{parsed.to_json()}")
@@ -193,7 +234,13 @@ def keywords(
 
     Examples
     --------
-    nearkin keywords news.jsonl --id-column id --top 5
+    $ nearkin text keywords corpus.jsonl --recipe 'word:1|count' --top 1
+    0       the     2
+    1       a       1
+    2       the     2
+    3       the     2
+
+    nearkin text keywords news.jsonl --id-column id --top 5
     """
     parsed = parse_recipe(recipe)
     if top is not None:
@@ -208,8 +255,8 @@ def keywords(
                     say(f"{display(name)}\t{display(word)}\t{short(weight, 6)}")
 
 
-@idf.add(omit=["id_column"], threads=True)
-def fit(
+@app.add(omit=["id_column"], threads=True)
+def idf(
     inputs: Inputs,
     out: Annotated[Path, opt("File of the table.", "--out", "-o", group=WRITING)],
     reading: CorpusOptions,
@@ -223,7 +270,10 @@ def fit(
 
     Examples
     --------
-    nearkin idf fit corpus.jsonl --out corpus.idf --recipe 'cut:script|word:1' --min-df 2
+    $ nearkin recipe idf corpus.jsonl --out corpus.idf --min-df 2
+    6 features of 4 documents in corpus.idf; digest ddb146d27fc7daa3
+
+    nearkin recipe idf corpus.jsonl --out corpus.idf --recipe 'cut:script|word:1' --min-df 2
     """
     from nearkin.text.idf import Idf
 

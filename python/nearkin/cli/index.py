@@ -72,7 +72,7 @@ Fingerprints = Annotated[
     str | None,
     opt(
         "The inputs are fingerprints, not texts: hex or int (in the column `fingerprint` or --text-column, or one per "
-        "line, optionally after an id and a tab, as `nearkin hash` prints them).",
+        "line, optionally after an id and a tab, as `nearkin text hash` prints them).",
         metavar="hex|int",
         choices=("hex", "int"),
     ),
@@ -101,9 +101,12 @@ def build(
 
     Examples
     --------
+    $ nearkin index build corpus.jsonl --out texts.nks --id-column id
+    nearkin: 4 added; texts.nks holds 4 in 1,280 bytes
+
     nearkin index build corpus.jsonl.gz --out corpus.nks --id-column id --radius 25
     nearkin index build 'crawl/*.parquet' --out crawl.nks --text-column body --id-column url --recipe simhash-pypi
-    nearkin hash corpus.jsonl --bits 64 | nearkin index build - --out codes.nks --fingerprints hex --bits 64
+    nearkin text hash corpus.jsonl --bits 64 | nearkin index build - --out codes.nks --fingerprints hex --bits 64
     """
     from nearkin.index.hamming import HammingIndex
 
@@ -139,6 +142,9 @@ def add(
 
     Examples
     --------
+    $ nearkin index add corpus.nks new.jsonl --id-column id
+    nearkin: 2 added; corpus.nks holds 6 in 1,280 bytes
+
     nearkin index add corpus.nks today.jsonl.gz --id-column id --existing update
     """
     with _updating(index_path) as index:
@@ -165,6 +171,9 @@ def remove(
 
     Examples
     --------
+    $ nearkin index remove corpus.nks a b
+    nearkin: 2 removed; corpus.nks holds 2 in 1,344 bytes
+
     nearkin index remove corpus.nks 17 42
     nearkin index remove corpus.nks --ids gone.txt
     """
@@ -190,6 +199,15 @@ def info(
 
     Examples
     --------
+    $ nearkin index info corpus.nks
+    index   corpus.nks
+    fingerprints    4
+    bits    128
+    recipe  char:4|binary|xxh3|simhash:128
+    recipe digest   114ef92808fddfbd
+    file bytes      1,280
+    ...
+
     nearkin index info corpus.nks --radius 10
     """
     from nearkin.index.hamming import HammingIndex
@@ -391,7 +409,9 @@ class QueryOptions:
         return [*(f"text {i}" for i in range(1, len(texts) + 1)), *files], [*texts, *map(read_text, files)]
 
 
-@app.add(threads=True)
+@app.add(
+    brief=("text", "file", "text_column", "id_column", "format", "radius", "top_k", "columns", "as_json"), threads=True
+)
 def search(
     index_path: Annotated[
         Path, typer.Argument(help="File of the index, or folder of a store.", metavar="INDEX", show_default=False)
@@ -414,6 +434,9 @@ def search(
 
     Examples
     --------
+    $ nearkin search pages.store --file fox.txt
+    fox.txt a       0       1.0000  The quick brown fox jumps over the laz...
+
     nearkin search corpus.nks --text 'The quick brown fox jumps over the lazy dog.' --radius 25
     nearkin search corpus.nks --file letter.txt -k 5 --json
     nearkin search corpus.nks today.jsonl.gz --id-column id --radius 20
@@ -501,7 +524,7 @@ def _search_store(path: Path, query: QueryOptions, columns: Sequence[str], k: in
 
     with Store.open(path, "r") as store:
         if store.settings.noun != "text":
-            allowed = "a store of texts; for files use `nearkin store check`, for vectors Python"
+            allowed = "a store of texts; for files use `nearkin check`, for vectors Python"
             raise bad_parameter("store", str(path), allowed)
         seen: set[str] = set()
         count = 0

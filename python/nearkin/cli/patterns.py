@@ -1,4 +1,4 @@
-"""`nearkin lines`, `urls` and `payloads`: patterns of many items, and the items that no pattern explains.
+"""`nearkin patterns lines`, `urls` and `payloads`: patterns of many items, and the items that no pattern explains.
 
 Each command reads items, learns patterns from them, and prints or writes one row per pattern. With `--match` it learns
 nothing, and prints the pattern of each item from an earlier run.
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from nearkin.patterns.payloads import PayloadGroups
     from nearkin.patterns.requests import Fields, RequestReader
 
-app = Commands()
+group = Commands("patterns", "Patterns of many items: templates of log lines, patterns of URLs, groups of payloads.")
 
 _Patterns = TypeVar("_Patterns", bound="Patterns")
 _PATTERNS = "Patterns"
+_BRIEF = ("out", "state", "match", "new", "since", "text_column", "id_column", "format", "as_json", "quiet")
+"""Options that `-h` shows."""
 _EXPORTS = ("openapi", "regex", "modsecurity")
 _MAX_EXAMPLE = 120
 """Characters of an example that are shown."""
@@ -124,7 +126,7 @@ class PatternOptions:
                 check_stream(str(path))
 
 
-@app.add()
+@group.add(brief=(*_BRIEF, "export"))
 def urls(
     inputs: Annotated[
         list[str],
@@ -152,9 +154,13 @@ def urls(
 
     Examples
     --------
-    nearkin urls access.log --out patterns.jsonl
-    nearkin urls today.log --match patterns.jsonl --new
-    nearkin urls access.log --export openapi --out api.json
+    $ nearkin patterns urls urls.txt
+    39      100.00% a0ac7c8ae310c41a        example.com/users/{int}/orders...
+    nearkin: 39 urls, 1 pattern
+
+    nearkin patterns urls access.log --out patterns.jsonl
+    nearkin patterns urls today.log --match patterns.jsonl --new
+    nearkin patterns urls access.log --export openapi --out api.json
     """
     from nearkin.patterns import UrlPatterns
     from nearkin.patterns.requests import Fields, RequestReader
@@ -167,7 +173,7 @@ def urls(
     run(UrlPatterns, lambda: _requests(reader, fields, limit), options)
 
 
-@app.add(omit=["export"])
+@group.add(omit=["export"], brief=_BRIEF)
 def lines(inputs: Inputs, reading: CorpusOptions, options: PatternOptions) -> None:
     """Print the templates of log lines, most lines first: count, share, id, template, separated by tabs.
 
@@ -176,15 +182,19 @@ def lines(inputs: Inputs, reading: CorpusOptions, options: PatternOptions) -> No
 
     Examples
     --------
-    nearkin lines app.log --out templates.jsonl
-    nearkin lines today.log --match templates.jsonl --new
+    $ nearkin patterns lines app.log
+    8       100.00% 28589d57384fd8b1        user {int} logged in from {ip}
+    nearkin: 8 lines, 1 pattern
+
+    nearkin patterns lines app.log --out templates.jsonl
+    nearkin patterns lines today.log --match templates.jsonl --new
     """
     from nearkin.patterns import LogTemplates
 
     run(LogTemplates, lambda: _texts(reading, inputs, time=options.time_column, source=None), options)
 
 
-@app.add(omit=["export"])
+@group.add(omit=["export"], brief=(*_BRIEF, "source_column", "queue"))
 def payloads(
     inputs: Inputs,
     reading: CorpusOptions,
@@ -206,8 +216,12 @@ def payloads(
 
     Examples
     --------
-    nearkin payloads waf.jsonl --text-column payload --source-column ip --out groups.jsonl
-    nearkin payloads alerts.jsonl --text-column payload --queue --match groups.jsonl
+    $ nearkin patterns payloads waf.jsonl --text-column payload
+    5       100.00% cf555e84ec936cfb        id={int} union select null, {int}
+    nearkin: 5 payloads, 1 pattern
+
+    nearkin patterns payloads waf.jsonl --text-column payload --source-column ip --out groups.jsonl
+    nearkin patterns payloads alerts.jsonl --text-column payload --queue --match groups.jsonl
     """
     from nearkin.patterns import PayloadGroups
 

@@ -1,4 +1,4 @@
-"""`nearkin evaluate` and `nearkin tune`: the accuracy of a run, and the settings to use."""
+"""`nearkin recipe evaluate` and `nearkin recipe tune`: the accuracy of a run, and the settings to use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 app = Commands()
 
 _RECALL = 0.95
-"""Default recall of `nearkin tune`."""
+"""Default recall of `nearkin recipe tune`."""
 _STRATA = {
     "stratum": "{row.name}",
     "pairs": "{row.pairs:,.0f}",
@@ -128,10 +128,17 @@ def evaluate(
 
     Examples
     --------
-    nearkin evaluate clean --truth labelled-pairs.tsv
-    nearkin evaluate clean --truth corpus.jsonl --id-column id --cluster-column work
-    nearkin evaluate clean --truth pairs.tsv --label-column jaccard --min-similarity 0.8
-    nearkin evaluate clean --truth labels.tsv --report scores.html
+    $ nearkin recipe evaluate clean --truth labels.tsv
+    pairwise  precision 1.000 (0.207 to 1.000, 1 of 1)
+              recall    1.000 (0.207 to 1.000, 1 of 1)
+              F1        1.000 (0.342 to 1.000)
+    links     precision 1.000 (0.207 to 1.000, 1 of 1)
+    note: pairs that the truth does not list are not judged, so there is n...
+
+    nearkin recipe evaluate clean --truth labelled-pairs.tsv
+    nearkin recipe evaluate clean --truth corpus.jsonl --id-column id --cluster-column work
+    nearkin recipe evaluate clean --truth pairs.tsv --label-column jaccard --min-similarity 0.8
+    nearkin recipe evaluate clean --truth labels.tsv --report scores.html
     """
     from nearkin.quality.evaluation import evaluate as score
     from nearkin.quality.judgements import DedupRun, read_judgements
@@ -173,7 +180,10 @@ def _print_rows(columns: Mapping[str, str], rows: Iterable[object]) -> None:
     show_table(list(columns), cells, lines=False, right=list(columns)[1:])
 
 
-@app.add(threads=True)
+@app.add(
+    brief=("text_column", "id_column", "format", "threshold", "recall", "truth", "recipe", "bits", "report", "as_json"),
+    threads=True,
+)
 def tune(
     inputs: Inputs,
     reading: CorpusOptions,
@@ -198,10 +208,17 @@ def tune(
 
     Examples
     --------
-    nearkin tune corpus.jsonl --threshold 0.8 --recall 0.95
-    nearkin tune corpus.jsonl --recipe minhash --threshold 0.8
-    nearkin tune corpus.jsonl --id-column id --truth labels.tsv
-    nearkin tune corpus.jsonl --threshold 0.8 --report tuning.html
+    $ nearkin recipe tune corpus.jsonl --threshold 0.5 --bits 64
+    4 of 4 documents measured, 3 true pairs: every pair of the sample compared
+    recipe  bytes   threshold       radius  recall  interval        candid...
+    char:4|binary|xxh3|simhash:64   8       0.5     23      1.000   0.207...
+    candidates: per document; hash, verify: CPU seconds per million documents
+    ...
+
+    nearkin recipe tune corpus.jsonl --threshold 0.8 --recall 0.95
+    nearkin recipe tune corpus.jsonl --recipe minhash --threshold 0.8
+    nearkin recipe tune corpus.jsonl --id-column id --truth labels.tsv
+    nearkin recipe tune corpus.jsonl --threshold 0.8 --report tuning.html
     """
     from nearkin.quality.band_tuning import NUM_PERMS, tune_bands
     from nearkin.quality.judgements import DedupRun

@@ -92,10 +92,13 @@ def report(
     """Write one HTML file that shows removed documents with the kept ones, and collects labels.
 
     The page opens from disk without a server, and can be sent by mail. It exports the labels as a table that
-    `nearkin evaluate`, `nearkin tune` and `nearkin dedup --labels` read.
+    `nearkin recipe evaluate`, `nearkin recipe tune` and `nearkin dedup --labels` read.
 
     Examples
     --------
+    $ nearkin report clean
+    clean/report.html: 0.1 MB
+
     nearkin dedup corpus.jsonl --out clean --id-column id --report
     nearkin report clean
     nearkin report clean --against labels.tsv --out judged.html

@@ -14,7 +14,7 @@ from nearkin.errors import bad_parameter
 app = Commands()
 
 
-@app.add(threads=True)
+@app.add(brief=("host", "port", "create", "readonly", "token_file", "backups", "tls_cert", "tls_key"), threads=True)
 def serve(
     store: Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE", show_default=False)],
     host: Annotated[str, opt("Address; any but loopback requires --token-file.")] = "127.0.0.1",
@@ -56,7 +56,9 @@ def serve(
 
     Examples
     --------
-    nearkin serve pages.store
+    $ nearkin serve pages.store
+    {"time":"2026-11-26T08:00:00.000+00:00","level":"info","event":"ready",...
+
     nearkin serve pages.store --create
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add

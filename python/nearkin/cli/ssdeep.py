@@ -200,6 +200,11 @@ def hash_(
 
     Examples
     --------
+    $ nearkin ssdeep hash --recursive Documents
+    ssdeep,1.1--blocksize:hash:hash,filename
+    192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVRy8iBOGp2Rut721N+yQ8gUfgfpPBMY:1...
+    192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVOy8iBOGp2Rut721N+yQ8gUfgfpPBMY:1...
+
     nearkin ssdeep hash --recursive Documents > known.txt
     nearkin ssdeep hash --recipe 'html+space|ssdeep' --json page.html
     """
@@ -239,6 +244,9 @@ def compare(
 
     Examples
     --------
+    $ nearkin ssdeep compare Documents/old.bin Documents/new.bin
+    99
+
     nearkin ssdeep compare --explain old.bin new.bin
     """
     from nearkin.digests import ssdeep
@@ -270,6 +278,11 @@ def search(
 
     Examples
     --------
+    $ nearkin ssdeep search --known known.txt Documents/new.bin --threshold 60
+    input   known   score
+    Documents/new.bin       Documents/new.bin       100
+    Documents/new.bin       Documents/old.bin       99
+
     nearkin ssdeep search --known known.txt --recursive Downloads --threshold 60
     """
     run = DigestRun(options.recipe, lenient=options.lenient)
@@ -298,6 +311,11 @@ def cluster(
 
     Examples
     --------
+    $ nearkin ssdeep cluster --recursive Documents
+    cluster path    score with the first
+    1       Documents/new.bin       100
+    1       Documents/old.bin       99
+
     nearkin ssdeep cluster --recursive Documents --threshold 80
     """
     from nearkin.digests import ssdeep

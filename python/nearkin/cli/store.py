@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 
     AnyStore: TypeAlias = "Store | Client"
 
-group = Commands("store", "A collection on disk: is this document new?")
+app = Commands()
+group = Commands("store", "A collection on disk that finds duplicates of the documents it contains.")
 
 STATUSES = ("new", "exact", "same-letters", "near", "known")
 _FILE_BATCH = 256
@@ -110,6 +111,13 @@ def create(
 
     Examples
     --------
+    $ nearkin store create texts.store --threshold 0.7
+    store   texts.store
+    documents       0
+    waiting 0
+    segments        0
+    ...
+
     nearkin store create pages.store
     nearkin store create pages.store --threshold 0.7 --recall 0.999
     nearkin store create files.store --recipe ssdeep --threshold 70
@@ -147,6 +155,13 @@ def add(
 
     Examples
     --------
+    $ nearkin store add pages.store new.jsonl --id-column id
+    e       exact   a       0       1.0000
+    f       new     -       -       -
+    new                 1
+    exact               1
+    ...
+
     nearkin store add pages.store today.jsonl.gz --id-column url --column source
     nearkin store add pages.store 'crawl/*.parquet' --text-column body --id-column url --json > answers.jsonl
     nearkin store add files.store Samples
@@ -168,7 +183,7 @@ def add(
         failures.exit()
 
 
-@group.add(threads=True)
+@app.add(threads=True)
 def check(
     path: StorePath,
     inputs: Inputs,
@@ -182,7 +197,11 @@ def check(
 
     Examples
     --------
-    nearkin store check pages.store new.jsonl --id-column url --best 3 --json
+    $ nearkin check pages.store new.jsonl --id-column id
+    e       exact   a       0       1.0000
+    f       new     -       -       -
+
+    nearkin check pages.store new.jsonl --id-column url --best 3 --json
     """
     failures = Failures(strict=reading.strict)
     # Progress bars would mix with results on a terminal.
@@ -216,6 +235,13 @@ def remove(
 
     Examples
     --------
+    $ nearkin store remove pages.store a b
+    removed 2
+    store   pages.store
+    documents       2
+    waiting 4
+    ...
+
     nearkin store remove pages.store http://site/1 http://site/2
     """
     with _open(path, token_file=token_file) as store:
@@ -236,6 +262,9 @@ def get(
 
     Examples
     --------
+    $ nearkin store get pages.store a
+    {"id": "a", "status": "new", "match": null, "distance": null, "similar...
+
     nearkin store get pages.store http://site/1 --with-text
     """
     with _open(path, "r", token_file=token_file) as store:
@@ -254,6 +283,14 @@ def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -
 
     Examples
     --------
+    $ nearkin store info pages.store
+    store   pages.store
+    documents       4
+    waiting 4
+    segments        0
+    removed not merged      0
+    ...
+
     nearkin store info pages.store --json
     """
     with _open(path, "r", token_file=token_file) as store:
@@ -270,6 +307,9 @@ def verify(
 
     Examples
     --------
+    $ nearkin store verify pages.store
+    pages.store: sound, 4 documents
+
     nearkin store verify pages.store --repair
     """
     from nearkin.store.store import Store
@@ -358,6 +398,14 @@ def merge(
 
     Examples
     --------
+    $ nearkin store merge pages.store
+    store   pages.store
+    documents       4
+    waiting 0
+    segments        1
+    removed not merged      0
+    ...
+
     nearkin store merge pages.store
     """
     with _open(path, token_file=token_file, memory_limit=memory_limit) as store:
@@ -382,6 +430,8 @@ def backup(
 
     Examples
     --------
+    $ nearkin store backup pages.store copy.store
+
     nearkin store backup pages.store copy.store
     """
     with _open(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
@@ -407,6 +457,9 @@ def export(
 
     Examples
     --------
+    $ nearkin store export pages.store --out pages.jsonl.gz
+    3 documents in pages.jsonl.gz
+
     nearkin store export pages.store --out pages.jsonl.gz
     """
     from nearkin.store.store import Store

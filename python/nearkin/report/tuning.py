@@ -100,7 +100,7 @@ def _build_bits(tuning: Tuning, recall: float | None) -> _Parts:
     settings = sorted(tuning.settings.rows(), key=lambda row: _natural_key(row["recipe"]))
     order = sorted(settings, key=lambda row: chosen is None or row["recipe"] != chosen["recipe"])
     number = f"{_MAX_CURVES} of {len(order)} recipes"
-    cuts = (f"Curves of {number}; nearkin tune --json has all of them.",) if len(order) > _MAX_CURVES else ()
+    cuts = (f"Curves of {number}; nearkin recipe tune --json has all of them.",) if len(order) > _MAX_CURVES else ()
     points = list(tuning.curve.rows())
     charts = tuple(
         _draw_radii(row, [point for point in points if point["recipe"] == row["recipe"]], recall)
@@ -201,7 +201,7 @@ def _build_bands(tuning: BandTuning, recall: float | None) -> _Parts:
     cuts: tuple[str, ...] = ()
     if len(listed) < len(rows):
         number = f"{len(listed)} of {len(rows)} choices of bands"
-        cuts = (f"{number} are listed, with the recalls nearest to the target; nearkin tune --json has all of them.",)
+        cuts = (f"{number} are listed, with the recalls nearest to the target; nearkin recipe tune --json has all of them.",)
     table = Table.of(
         "Choices of bands",
         listed,

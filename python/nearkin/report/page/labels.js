@@ -1,4 +1,4 @@
-// The file of labels: tab-separated, as `nearkin evaluate` and `nearkin tune` read it.
+// The file of labels: tab-separated, as `nearkin recipe evaluate` and `nearkin recipe tune` read it.
 
 const COLUMNS = ["left", "right", "match", "similarity", "stratum", "weight", "removed"];
 const MATCH = { same: "1", different: "0", unsure: "unsure" };
