@@ -60,3 +60,62 @@ def test_a_build_without_rust_ends_in_one_line(tmp_path: Path, hook: str) -> Non
     assert (done.returncode, len(lines)) == (1, 1)
     assert "needs Rust" in lines[0]
     assert "--only-binary" in lines[0]
+
+
+BLOCKED = """
+import importlib, pkgutil, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in %r:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+import nearkin
+from nearkin.errors import MissingExtraError
+
+walk = pkgutil.walk_packages(nearkin.__path__, "nearkin.", onerror=lambda _: None)
+for module in ["nearkin", *(found.name for found in walk)]:
+    # Parts of the service, which only its application imports.
+    private = module.startswith("nearkin.service.") and module not in ("nearkin.service.app", "nearkin.service.client")
+    if module == "nearkin.__main__" or private:
+        continue
+    try:
+        importlib.import_module(module)
+    except MissingExtraError as error:
+        assert "pip install" in str(error) and error.extra in str(error) and error.package in str(error), error
+        print(module)
+for name in nearkin.__all__:
+    getattr(nearkin, name)
+for client in (nearkin.Client, nearkin.service.AsyncClient):
+    try:
+        client("http://127.0.0.1:1")
+    except MissingExtraError as error:
+        print("client", error.extra)
+"""
+EXTRAS = {
+    "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "msgspec", "pandas", "polars",
+    "prometheus_client", "pysail", "pyspark", "scipy", "selectolax", "sklearn", "starlette", "uvloop",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("blocked", [EXTRAS, {"msgspec"}, {"fastapi", "starlette"}], ids=["all", "msgspec", "fastapi"])
+def test_every_module_imports_without_extras_or_says_which_one_it_needs(blocked: set[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED % (sorted(blocked),)], capture_output=True, text=True, check=False
+    )
+    assert 0 == done.returncode, done.stderr
+    assert "nearkin.service.app" in done.stdout.split("\n")
+    assert ("client client" in done.stdout) == ("msgspec" in blocked)
+
+
+def test_dir_shows_the_names_to_begin_with() -> None:
+    """About 25, all public and importable, and no module that an import has left."""
+    import nearkin as nk
+
+    for name in nk.__all__:
+        getattr(nk, name)
+    names = [name for name in dir(nk) if not name.startswith("_")]
+    assert 20 <= len(names) <= 26
+    assert set(names) <= set(nk.__all__)
+    assert names == sorted(names)

@@ -252,3 +252,22 @@ def test_parameters_are_searched_and_columns_named() -> None:
     rows = columns.fit_transform(table)
     assert (120, 65) == rows.shape
     assert "text__simhashvectorizer63" == columns.get_feature_names_out()[63]
+
+
+def test_the_default_of_simhash_separates_topics() -> None:
+    """Texts of 40 words, of which half are of a topic: a linear model finds it; 128 bits of 4-grams are much worse."""
+    from sklearn.linear_model import RidgeClassifier
+
+    rng = np.random.default_rng(0)
+    words = np.array(["".join(word) for word in rng.choice(list("abcdefghij"), (600, 5))])
+    topics = rng.integers(0, 4, 600)
+    texts = [
+        " ".join(np.concatenate([rng.choice(words[:200], 20), rng.choice(words[200 + 100 * topic :][:100], 20)]))
+        for topic in topics
+    ]
+    scores = {}
+    for recipe in (None, "char:4|binary|xxh3|simhash:128"):
+        features = SimHashVectorizer(recipe).fit_transform(texts)
+        scores[recipe] = RidgeClassifier().fit(features[:400], topics[:400]).score(features[400:], topics[400:])
+    assert scores[None] > 0.8
+    assert scores[None] > scores["char:4|binary|xxh3|simhash:128"] + 0.1

@@ -31,10 +31,10 @@ GROUPS: dict[str, list[str]] = {
     ],
     "Hash": [
         *("Recipe", "fingerprint", "SimHash", "hamming", "signature", "MinHash", "minhash_similarity", "similarity"),
-        *("explain", "words", "keywords", "Idf"),
+        *("compare", "ComparedTexts", "explain", "words", "keywords", "Idf"),
     ],
     "Search": ["HammingIndex", "BandIndex", "DigestIndex", "LSHIndex", "SearchResult", "Pairs"],
-    "Store": ["Store", "StoreGroup", "CheckResult", "Client"],
+    "Store": ["Store", "StoreGroup", "CheckResult", "Client", "service.AsyncClient"],
     "Measure and tune": ["evaluate", "Evaluation", "ClusterLabels", "tune", "Tuning", "tune_bands", "BandTuning"],
     "Patterns": ["UrlPatterns", "LogTemplates", "PayloadGroups"],
     "Families of vectors": [

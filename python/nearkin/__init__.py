@@ -24,6 +24,7 @@ if _TYPE_CHECKING:
     from nearkin.dedup.verify import similarity
     from nearkin.digests import ssdeep
     from nearkin.explain import explain
+    from nearkin.explain.comparison import ComparedTexts, compare
     from nearkin.families.minhash import MinHash, minhash_similarity, signature
     from nearkin.families.simhash import SimHash, fingerprint
     from nearkin.index.bands import BandIndex
@@ -64,6 +65,7 @@ _LAZY = {
     "CheckResult": "store.results",
     "Client": "service.client",
     "ClusterLabels": "quality.judgements",
+    "ComparedTexts": "explain.comparison",
     "DedupResult": "dedup.result",
     "DigestIndex": "index.digests",
     "Evaluation": "quality.evaluation",
@@ -83,6 +85,7 @@ _LAZY = {
     "StoreGroup": "store.group",
     "Tuning": "quality.tuning",
     "UrlPatterns": "patterns.urls",
+    "compare": "explain.comparison",
     "contains": "dedup.contains",
     "dedup": "dedup.texts",
     "dedup_files": "dedup.files",
@@ -104,6 +107,15 @@ _LAZY = {
     "words": "text.words",
 }
 """Modules of the names that are imported on first use; empty for packages."""
+
+
+_FIRST_NAMES = (
+    *("Client", "DigestIndex", "HammingIndex", "LSHIndex", "LogTemplates", "Recipe", "Store", "UrlPatterns"),
+    *("__all__", "__doc__", "__version__"),
+    *("compare", "contains", "dedup", "dedup_files", "errors", "evaluate", "explain", "families", "fingerprint"),
+    *("hamming", "passages", "signature", "similarity", "ssdeep", "theory", "tune"),
+)
+"""What `dir(nearkin)` shows: one name per job, and the packages with more."""
 
 
 class _Package(_ModuleType):
@@ -130,7 +142,8 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    """Return the names to begin with; `__all__` has every public name."""
+    return list(_FIRST_NAMES)
 
 
 __all__ = [
@@ -139,6 +152,7 @@ __all__ = [
     "CheckResult",
     "Client",
     "ClusterLabels",
+    "ComparedTexts",
     "DedupResult",
     "DigestIndex",
     "Evaluation",
@@ -159,6 +173,7 @@ __all__ = [
     "Tuning",
     "UrlPatterns",
     "__version__",
+    "compare",
     "contains",
     "dedup",
     "dedup_files",

@@ -190,6 +190,19 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
+def excerpt(text: str, limit: int = 60) -> str:
+    """Return the beginning of a text on one line of at most `limit` characters, safe in any terminal, for messages.
+
+    Examples
+    --------
+    >>> from nearkin.errors import excerpt
+    >>> excerpt("one two three", limit=10)
+    'one two...'
+    """
+    line = printable(text[: limit + 1])
+    return line if len(line) <= limit else line[: limit - 3].rstrip() + "..."
+
+
 def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
     """Return the error of an argument, with the message that the compiled module uses.
 

@@ -123,7 +123,9 @@ def test_an_export_is_a_corpus(store: Path, tmp_path: Path) -> None:
 def test_backup_and_repair(store: Path, tmp_path: Path) -> None:
     """A backup is a store; a damaged index is reported and rebuilt."""
     run("store", "merge", str(store), "-q")
-    assert 0 == run("store", "backup", str(store), str(tmp_path / "copy")).code
+    done = run("store", "backup", str(store), str(tmp_path / "copy"))
+    with nk.Store.open(tmp_path / "copy") as copy:
+        assert (0, f"{tmp_path / 'copy'}: {len(copy)} documents\n") == (done.code, done.out)
     assert "sound, 5 documents" in run("store", "verify", str(tmp_path / "copy")).out
     index = next((store / "segments").glob("*.index.nks"))
     content = bytearray(index.read_bytes())

@@ -362,3 +362,11 @@ def test_tuning_takes_frames_and_files(kind: str, files: tuple[Path, dict[str, l
         assert bands.curve.columns["recall"] == found_bands.curve.columns["recall"]
     with pytest.raises(ParameterError, match="text='txt' is not allowed; use one of the columns"):
         nk.tune(KINDS[kind](columns), text="txt")
+
+
+@pytest.mark.parametrize("text", ["hello world", "a long text, longer than any path " * 200, "a\0b"])
+def test_a_text_in_place_of_texts_is_named(text: str) -> None:
+    with pytest.raises(InputError, match=r"a str is a path here: pass texts in a list") as error:
+        nk.dedup(text)
+    assert len(str(error.value)) < 400
+    assert [0] == nk.dedup([text]).kept

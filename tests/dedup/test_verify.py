@@ -165,3 +165,15 @@ def test_indel_of_texts_beyond_the_budget_is_refused() -> None:
     ):
         nk.similarity(["a" * 800_000, "b" * 800_000], [0], [1], measure="indel")
     assert {"bigrams", "trigrams"} == set(baselines("a" * 200_000, "b" * 200_000))
+
+
+@pytest.mark.parametrize("convert", [list, pa.array, pl.Series])
+def test_levenshtein_is_a_measure_of_similarity(convert: Any) -> None:
+    """It is 1 - d / characters of the longer text, and 0 for empty texts; a row without a text is refused."""
+    texts = ["kitten", "sitting", "", "kitten", "好人"]
+    left, right = [0, 0, 2, 0, 4], [1, 3, 2, 2, 0]
+    values = nk.similarity(convert(texts), left, right, measure="levenshtein")
+    assert values.tolist() == [1 - 3 / 7, 1.0, 0.0, 0.0, 0.0]
+    assert nk.similarity(texts, [], [], measure="levenshtein").tolist() == []
+    with pytest.raises(errors.ParameterError, match="row=1"):
+        nk.similarity(convert(["a", None]), [0], [1], measure="levenshtein")

@@ -230,3 +230,13 @@ def test_progress_of_many_files_ends_at_all(tmp_path: Path, monkeypatch: pytest.
         assert [("hash", done, 5) for done in (0, 2, 4, 5)] == events
         assert [False] * 4 + [True] == [isinstance(item, OSError) for item in result]
         assert result[:4] == call(paths[:4])
+
+
+@pytest.mark.parametrize("text", ["some text", "a long text, longer than any path " * 200])
+@pytest.mark.parametrize("steps", [(), "space"])
+def test_a_text_in_place_of_a_path_is_named(text: str, steps: str) -> None:
+    """A str is a path; the error says so, and how to hash a text."""
+    with pytest.raises(OSError, match=r"path of a file.*text\.encode\(\)") as error:
+        nk.ssdeep.hash(text, normalize=steps)
+    assert len(str(error.value)) < 400
+    assert nk.ssdeep.hash(text.encode())

@@ -131,3 +131,10 @@ def test_tables_count_the_columns_of_full_width_characters() -> None:
     table = lines[start : start + 1 + len(simhash("天安门 x e\u0301", "word:1|count|xxh3|simhash:16").features)]
     assert len({cells(line) for line in table[1:]}) == 1
     assert any("天" in line for line in table)
+
+
+def test_sums_and_bits_of_the_json_form_have_one_order() -> None:
+    """The first sum belongs to the first bit: a bit is 1 if its sum is positive."""
+    about: Any = nk.explain("a text of a few words", "word:1|count|xxh3|simhash:64").to_dict()
+    assert about["bits"] == "".join("1" if total > 0 else "0" for total in about["sums"])
+    assert len(set(about["bits"])) == 2

@@ -70,7 +70,7 @@ def test_candidates_and_results_are_those_of_the_model(family: Any, metric: Any,
     keys, layout = fitted.hash_values(hashed), fitted.hash_layout(3, per_table)
     count = min(6, fitted.num_alternatives)
     values, others, costs = fitted.probes(queries, count)
-    result, hits = index.candidates(Q), index.nearest(Q, k=5)
+    result, hits = index.candidates(Q), index.nearest(Q, k=5, complete=False)
     for query in range(len(Q)):
         probes = [
             reference.probe_keys(values[query, columns], others[query, columns], costs[query, columns], 7)
@@ -269,14 +269,77 @@ def test_threads_and_batches_change_nothing() -> None:
             assert expected.distances.tobytes() == distances.tobytes()
 
 
-def test_fewer_candidates_than_k_give_shorter_rows() -> None:
-    """Results are not padded and no other rows are searched: a very distant query finds nothing."""
+@pytest.mark.parametrize(
+    "index",
+    [
+        nk.LSHIndex(PStable(width=0.5), 2, hashes_per_table=6, num_probes=1),
+        nk.LSHIndex(Hyperplane(bits=64), filter="codes", num_candidates=7, metric="l2"),
+        nk.LSHIndex(SphericalHash(bits=64), rank="spherical", num_candidates=7),
+        nk.LSHIndex(filter="partitions", num_partitions=20, num_probes=1),
+        nk.LSHIndex(filter="codes"),
+    ],
+    ids=["buckets", "codes", "spherical", "partitions", "estimates"],
+)
+@pytest.mark.parametrize("form", [np.float32, np.float64, "sparse"])
+@pytest.mark.parametrize("k", [1, 9, 60, 96, 10**6])
+@pytest.mark.filterwarnings("ignore:SphericalHash did not reach")
+def test_every_query_has_k_matches(index: nk.LSHIndex, form: Any, k: int) -> None:
+    """Queries with fewer than k candidates have the results of brute force, others those of their candidates."""
+    if form == "sparse" and index.params.rank == "estimate":
+        return
+    X = clustered(12, 100)
+    Q = np.vstack([X[:4], X[:2] + 1000, X[7:9]])
+    convert = csr_array if form == "sparse" else (lambda x: x.astype(form))
+    index = nk.LSHIndex(**vars(index.params)).fit(convert(X), [f"v{i:02}" for i in range(100)])
+    index.remove(["v03", "v50", "v98", "v99"])
+    rows = sorted(set(range(100)) - {3, 50, 98, 99})
+    hits = index.nearest(convert(Q), k)
+    partial = index.nearest(convert(Q), k, complete=False)
+    progress: Any = index.nearest(convert(Q), k, progress=lambda *_: None)
+    assert (hits.ids.tolist(), hits.distances.tolist()) == (progress.ids.tolist(), progress.distances.tolist())
+    assert [min(k, 96)] * len(Q) == np.diff(hits.offsets).tolist()
+    for number, query in enumerate(Q):
+        if len(partial[number]) == min(k, 96):
+            assert list(partial[number]) == list(hits[number])
+            continue
+        expected = reference.nearest("l2", query, X, rows, k)
+        np.testing.assert_allclose(hits[number].distances, [far for _, far in expected], rtol=1e-4, atol=1e-4)
+        if form == np.float64:
+            assert [f"v{row:02}" for row, _ in expected] == hits[number].ids.tolist()
+
+
+def test_complete_is_optional() -> None:
+    """Without it results are not padded and no other rows are searched: a very distant query finds nothing."""
     X = clustered(12, 100)
     index = nk.LSHIndex(PStable(width=0.5), 2, hashes_per_table=6, num_probes=1).fit(X)
-    hits = index.nearest(np.vstack([X[0], X[0] + 1000]), k=50)
+    hits = index.nearest(np.vstack([X[0], X[0] + 1000]), k=50, complete=False)
     assert 1 <= len(hits[0]) < 50
     assert 0 == len(hits[1])
     assert [len(hits[0]), len(hits[0])] == hits.offsets[1:].tolist()
+
+
+def test_a_tuned_index_has_k_neighbours_for_any_k() -> None:
+    X = clustered(3, 400)
+    index = nk.LSHIndex(Hyperplane(bits=64, center=True), metric="l2", filter="codes")
+    index.tune(X, recall=0.8, k=10)
+    assert index.settings_.num_candidates < 400
+    for k in (1, 10, 399, 10**6):
+        assert [min(k, 400)] * 3 == np.diff(index.nearest(X[:3], k).offsets).tolist()
+
+
+def test_an_index_without_arguments_finds_the_nearest() -> None:
+    """It needs no family, no tuning and no scaling: zero vectors, one vector and one dimension are fine."""
+    X = clustered(5, 500)
+    index = nk.LSHIndex().fit(X)
+    assert ("estimate", "l2") == (index.settings_.rank, index.settings_.metric)
+    found = [set(hits.ids.tolist()) for hits in index.nearest(X[:50], 10)]
+    true = [{row for row, _ in reference.nearest("l2", query, X, range(500), 10)} for query in X[:50]]
+    # The bound guarantees 0.95 on average over rotations; ties may be broken by rounding.
+    assert sum(len(a & b) for a, b in zip(found, true, strict=True)) > 0.95 * 500
+    assert [0] == nk.LSHIndex().fit([[0.0]]).nearest([[1.0]], 5).ids.tolist()
+    assert "cosine" == nk.LSHIndex(metric="cosine").fit(X).settings_.metric
+    with pytest.raises(ParameterError, match="metric"):
+        nk.LSHIndex(metric="l1").fit(X)
 
 
 def test_multi_probe_success_is_that_of_the_specification() -> None:

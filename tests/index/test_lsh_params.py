@@ -24,6 +24,7 @@ from nearkin.families import (
     SphericalHash,
 )
 from nearkin.index.lsh_params import (
+    METRICS,
     IndexParams,
     Settings,
     code_settings,
@@ -53,9 +54,36 @@ X = np.random.default_rng(0).standard_normal((300, 8))
     ids=str,
 )
 def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: str) -> None:
-    """An explicit metric overrides it."""
     assert metric == IndexParams(family=family).check()
-    assert "l1" == IndexParams(family=family, metric="l1").check()
+
+
+@pytest.mark.parametrize(
+    ("family", "served"),
+    [
+        (Hyperplane(), {"cosine", "l2", "l1", "inner_product"}),
+        (CrossPolytope(), {"cosine", "l2", "l1", "inner_product"}),
+        (PStable(), {"l2"}),
+        (PStable("l1"), {"l1"}),
+        (BitSampling(limits="auto"), {"l1"}),
+        (BitSampling(), {"l1", "l2"}),
+        (SphericalHash(), {"l2"}),
+        (ITQ(), {"l2"}),
+        (ShiftInvariant(), {"l2"}),
+        (KernelLSH(), {"l2", "l1", "cosine"}),
+    ],
+    ids=str,
+)
+def test_metrics_that_the_family_does_not_serve_are_refused(family: Any, served: set[Any]) -> None:
+    """The error names the metrics that it serves."""
+    for metric in METRICS:
+        params = IndexParams(family=family, metric=metric)  # type: ignore[arg-type]
+        if metric in served:
+            assert metric == params.check()
+            continue
+        with pytest.raises(ParameterError, match=type(family).__name__) as error:
+            params.check()
+        assert "metric" == error.value.name
+        assert all(f'"{name}"' in error.value.allowed for name in served)
 
 
 @pytest.mark.parametrize(

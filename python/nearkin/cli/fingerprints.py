@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -12,19 +11,10 @@ from nearkin.cli.commands import Commands
 from nearkin.cli.console import display, read_input, read_text, say, say_json, say_row, warn
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
-from nearkin.errors import ParameterError, bad_parameter, printable
+from nearkin.errors import bad_parameter
 from nearkin.notebook import short
 
-if TYPE_CHECKING:
-    from nearkin.recipe import Recipe
-
 app = Commands()
-
-_Result = TypeVar("_Result")
-_MAX_FEATURES = 10
-"""Maximum number of differing features that are shown."""
-_MAX_STRETCH = 40
-"""Characters that are shown at either end of a long stretch."""
 
 
 @app.add("hash", threads=True)
@@ -95,55 +85,20 @@ def compare(
     nearkin text compare old.txt new.txt
     nearkin text compare --text 'how are u?' 'how are you?'
     """
-    from nearkin.dedup.distinguishers import NAMES, differences
     from nearkin.explain import parse_digest_recipe
-    from nearkin.text.edits import common_substring, edits
+    from nearkin.explain.comparison import compare as compare_texts
 
     if parse_digest_recipe(recipe) is not None:
         files = "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B"
         raise bad_parameter("recipe", recipe, f"a recipe of texts; to compare fuzzy digests of files, use {files}")
     texts = (a, b) if text else (read_text(a), read_text(b))
-    parsed = parse_recipe(recipe, bits)
-    fingerprints, distance = _fingerprints(texts, parsed)
-    similarities = _similarities(texts, parsed)
-    features = [parsed.features_of(value) for value in texts]
-    only = [[name for name in features[i] if name not in features[1 - i]] for i in range(2)]
-    differs = {rule: each for rule in NAMES if (each := differences([rule], [texts[0]], [texts[1]])[0]) is not None}
-    edited = _or_warn("edits are", edits, *texts)
-    common = _or_warn("the longest common string is", common_substring, *texts)
+    result = compare_texts(*texts, parse_recipe(recipe, bits))
+    for note in result.notes:
+        warn(note)
     if as_json:
-        about = {"recipe": str(parsed), "fingerprints": fingerprints, "bits": parsed.bits, "distance": distance}
-        about |= {**similarities, "differs": differs}
-        if edited is not None:
-            pieces = [{"kind": piece.kind, "a": piece.a, "b": piece.b} for piece in edited.pieces]
-            names = ("distance", "insertions", "deletions", "substitutions")
-            about["edits"] = {**{name: getattr(edited, name) for name in names}, "pieces": pieces}
-        if common is not None:
-            about["common_substring"] = common
-        counts = {"features": [len(side) for side in features]}
-        say_json({**about, **counts, "only_a": only[0], "only_b": only[1]})
-        return
-    none = "none: a text without any letter"
-    shown = {"recipe": str(parsed)}
-    shown |= {
-        label: f"{name or 'none':<{parsed.bits // 4}}  {side}"
-        for label, name, side in zip(("fingerprint", ""), fingerprints, "ab", strict=True)
-    }
-    shown["distance"] = none if distance is None else f"{distance} of {parsed.bits} bits"
-    shown |= {name.replace("_", " "): none if value is None else f"{value:.4f}" for name, value in similarities.items()}
-    shown |= {rule: f"differ: {printable(difference)}" for rule, difference in differs.items()}
-    if edited is not None:
-        operations = f"{edited.insertions} inserted, {edited.deletions} deleted, {edited.substitutions} substituted"
-        shown["edits"] = f"{edited.distance}: {operations}"
-    if common is not None:
-        shown["common"] = f"{len(common)} characters in a row: '{printable(_shorten(common))}'"
-    if edited is not None:
-        shown["aligned"] = "".join(_mark(piece.kind, _shorten(piece.a), _shorten(piece.b)) for piece in edited.pieces)
-    shared = len(features[0]) - len(only[0])
-    shown["features"] = f"{len(features[0])} in a, {len(features[1])} in b, {shared} in both"
-    shown |= {f"only in {side}": _list_features(missing) for side, missing in zip("ab", only, strict=True)}
-    for label, fact in shown.items():
-        say(f"{label:<12} {fact}")
+        say_json(result.to_dict())
+    else:
+        say(str(result))
 
 
 @app.add()
@@ -283,69 +238,3 @@ def idf(
     record = {"documents": table.documents, "features": len(table), "digest": table.digest, "out": str(out)}
     line = f"{len(table)} features of {table.documents} documents in {out}; digest {table.digest}"
     say_row(record, [line], as_json=as_json)
-
-
-def _fingerprints(texts: tuple[str, str], recipe: Recipe) -> tuple[list[str | None], int | None]:
-    """Return two fingerprints in hexadecimal digits and their distance, None for a text without features."""
-    import numpy as np
-
-    from nearkin.families.simhash import fingerprint
-    from nearkin.index.fingerprints import hamming, to_hex
-
-    values, counts = fingerprint(list(texts), recipe, return_counts=True)
-    distance = int(np.asarray(hamming(values[:1], values[1:]))[0]) if counts.all() else None
-    digits = [text if count else None for text, count in zip(to_hex(values, recipe.bits), counts.tolist(), strict=True)]
-    return digits, distance
-
-
-def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | None]:
-    """Return the similarities by every measure of verification, and by those of other programs.
-
-    Measures of features are None if a text has no features. Warn about measures that are left out.
-    """
-    from nearkin.dedup.verify import Measure, baselines, similarity
-    from nearkin.text.edits import positional_similarity
-
-    def measured(measure: Measure) -> float:
-        return float(similarity(list(texts), [0], [1], recipe=recipe, measure=measure)[0])
-
-    values: dict[str, float | None] = {"jaccard": measured("jaccard"), "containment": measured("containment")}
-    if (indel := _or_warn("indel is", measured, "indel")) is not None:
-        values["indel"] = indel
-    others = baselines(*texts)
-    if "levenshtein" not in others:
-        warn("levenshtein is left out: the lengths of the texts multiply to more than 2**34; compare parts")
-    jaccard = values["jaccard"] or 0.0
-    values |= {"dice": 2 * jaccard / (1 + jaccard), **others, "places": positional_similarity(*texts)}
-    if not all(map(recipe.features_of, texts)):
-        values |= dict.fromkeys(("jaccard", "containment", "dice"))
-    return values
-
-
-def _or_warn(name: str, call: Callable[..., _Result], *arguments: Any) -> _Result | None:
-    """Return the result of a call; None, with a warning, for texts that are too long for it."""
-    try:
-        return call(*arguments)
-    except ParameterError as error:
-        warn(f"{name} left out: {error}")
-        return None
-
-
-def _shorten(text: str) -> str:
-    """Return a text without the middle of a long stretch."""
-    if len(text) <= 2 * _MAX_STRETCH:
-        return text
-    return f"{text[:_MAX_STRETCH]} … {len(text) - 2 * _MAX_STRETCH:,} characters … {text[-_MAX_STRETCH:]}"
-
-
-def _list_features(names: list[str]) -> str:
-    """Return the first features, and the number of the others."""
-    more = f" and {len(names) - _MAX_FEATURES} more" if len(names) > _MAX_FEATURES else ""
-    return (", ".join(map(repr, names[:_MAX_FEATURES])) or "none") + more
-
-
-def _mark(kind: str, a: str, b: str) -> str:
-    """Return an edit with the marks of `wdiff`: `[-deleted-]` and `{+inserted+}`."""
-    if kind == "equal":
-        return printable(a)
-    return (f"[-{printable(a)}-]" if a else "") + (f"{{+{printable(b)}+}}" if b else "")

@@ -437,10 +437,13 @@ def backup(
     with _open(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
         if _is_local(store):
             store.backup(target, progress=progress)
-            return
-        place = store.backup(target)
+            with type(store).open(target, "r") as copy:
+                # Others may have added documents to the store since.
+                written = f"{display(str(Path(target).absolute()))}: {len(copy):,} documents"
+        else:
+            written = display(store.backup(target))
     if not quiet:
-        say(display(place))
+        say(written)
 
 
 @group.add()

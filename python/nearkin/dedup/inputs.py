@@ -14,10 +14,11 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from nearkin.dedup.documents import Cells
 from nearkin.dedup.keep import VALUES
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, excerpt
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus, open_corpus
 from nearkin.io.frames import is_frame, read_columns, scalar_column, text_column
+from nearkin.io.inputs import file_error
 from nearkin.text.batches import ArrowStream, Texts
 
 
@@ -134,12 +135,22 @@ def open_inputs(inputs: DedupInputs, names: ColumnNames, argument: str = "texts"
     if frame:
         yield _read_frame(texts, inputs, names)
     elif files:
+        _check_not_a_text(texts)
         columns = _column_names(inputs.columns)
         extra = [name for name in (*inputs.values.values(), inputs.sources, *columns) if isinstance(name, str)]
         with open_corpus(texts, text_column=names.text, id_column=names.id, extra_columns=extra) as corpus:
             yield replace(inputs, texts=corpus)
     else:
         yield inputs
+
+
+def _check_not_a_text(texts: object) -> None:
+    """Raise InputError for a string that is no file, folder, glob or URL, most likely a text."""
+    if not isinstance(texts, str) or texts == "-" or "://" in texts or any(sign in texts for sign in "*?["):
+        return
+    if "\0" in texts or not os.path.lexists(texts):
+        reason = "no such file or folder; a str is a path here: pass texts in a list, such as [text]"
+        raise file_error(excerpt(texts, 200), reason)
 
 
 def _column_names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[str]:

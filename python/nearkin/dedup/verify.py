@@ -5,6 +5,7 @@
 | `jaccard` | |A ∩ B| / |A ∪ B| |
 | `containment` | |A ∩ B| / min(|A|, |B|) |
 | `indel` | 1 − (insertions and deletions of characters) / (characters of both), of the texts as they are |
+| `levenshtein` | 1 − (insertions, deletions and substitutions) / (characters of the longer); `similarity` only |
 
 Feature sets are distinct and unweighted. The similarity of a text without features, or of an empty text, is 0.
 Cost: one pass over each text and O(features) per pair; `indel` O(characters² / 64) per pair, which `similarity` bounds.
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,7 @@ from nearkin._core import TextCache
 from nearkin.dedup.candidates import TextBatch
 from nearkin.errors import bad_parameter
 from nearkin.io import PackedTexts
-from nearkin.io.arrow import is_arrow, read_column
+from nearkin.io.arrow import is_arrow, read_column, to_values
 from nearkin.io.frames import take_views
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
@@ -71,7 +72,12 @@ class TextMeasure:
 
 
 def similarity(
-    texts: Texts, left: ArrayLike, right: ArrayLike, *, recipe: Recipe | str | None = None, measure: Measure = "jaccard"
+    texts: Texts,
+    left: ArrayLike,
+    right: ArrayLike,
+    *,
+    recipe: Recipe | str | None = None,
+    measure: Measure | Literal["levenshtein"] = "jaccard",
 ) -> NDArray[np.float64]:
     """Return the similarities of `texts[left[i]]` and `texts[right[i]]`.
 
@@ -82,7 +88,8 @@ def similarity(
         Rows of texts, from 0.
     recipe : Recipe, str or None
         Defines the features; None for the default.
-    measure : {"jaccard", "containment", "indel"}, default "jaccard"
+    measure : {"jaccard", "containment", "indel", "levenshtein"}, default "jaccard"
+        The last two compare characters and ignore the recipe.
 
     Returns
     -------
@@ -93,7 +100,7 @@ def similarity(
     ------
     ParameterError
         For an unknown measure or a row without a text; with `indel` for a pair of texts with more than 2**39 pairs of
-        characters (two texts of 740,000), which would take about ten seconds.
+        characters (two texts of 740,000), which would take about ten seconds; with `levenshtein` for more than 2**34.
 
     Examples
     --------
@@ -108,10 +115,26 @@ def similarity(
     look_up, n = texts_by_row(texts)
     if len(rows) and (rows[0] < 0 or rows[-1] >= n):
         raise bad_parameter("row", int(rows[0] if rows[0] < 0 else rows[-1]), f"0 to {n - 1} with {n} texts")
+    first, second = np.split(numbers.astype(np.uint32), 2)
+    if measure == "levenshtein":
+        return _levenshtein(look_up(rows), rows, first, second)
     cache = TextMeasure(Recipe.of(recipe), measure).cache(0)
     cache.add(np.arange(len(rows), dtype=np.uint32), look_up(rows))
-    first, second = np.split(numbers.astype(np.uint32), 2)
     return cache.similarities(first, second)
+
+
+def _levenshtein(
+    texts: TextBatch, rows: NDArray[np.int64], first: NDArray[np.uint32], second: NDArray[np.uint32]
+) -> NDArray[np.float64]:
+    """Return 1 - d / characters of the longer text for each pair of positions in `rows`, whose texts are `texts`."""
+    strings: Any = texts if isinstance(texts, list) else to_values(texts, "texts")
+    for row, text in zip(rows.tolist(), strings, strict=True):
+        if not isinstance(text, str):
+            raise bad_parameter("row", row, "rows with a text")
+    pairs = [(strings[i], strings[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    longest = [max(len(a), len(b)) for a, b in pairs]
+    # As with the other measures, nothing is similar to an empty text.
+    return np.array([1 - distances(a, b)[0] / n if n else 0.0 for (a, b), n in zip(pairs, longest, strict=True)])
 
 
 _MAX_CELLS = 1 << 34

@@ -150,9 +150,9 @@ class SimHashSteps(TextSteps):
         return "" if self.fingerprint is None else f"{self.fingerprint:0{self.recipe.bits}b}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the steps for JSON; columns have the lowest bit first."""
+        """Return the steps for JSON; sums and bits have the highest bit first."""
         fingerprint = None if self.fingerprint is None else self._to_hex(self.fingerprint)
-        return {**super().to_dict(), "sums": self.sums.tolist(), "bits": self.bits, "fingerprint": fingerprint}
+        return {**super().to_dict(), "sums": self.sums[::-1].tolist(), "bits": self.bits, "fingerprint": fingerprint}
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         rows = [

@@ -10,8 +10,8 @@
 - `codes`: one binary code per row; a query takes the m rows with the nearest codes by Hamming distance. Up to a few
   hundred thousand rows, this scan is faster than looking up enough tables.
 
-Candidates are re-ranked by their true distance; the index stores the vectors for that. It searches nothing else: a
-query with fewer than k candidates gets fewer than k matches, never a silent scan of all rows.
+Candidates are re-ranked by their true distance; the index stores the vectors for that. A query with fewer than k
+candidates is answered by an exact scan of all rows, unless `nearest` is called with `complete=False`.
 
 `pairs` and `clusters` use each indexed vector as a query. A pair is found if one of its vectors is among the candidates
 of the other. With bucket tables and one probe per table both directions are the same event, of probability 1 - (1 -
@@ -128,9 +128,10 @@ class LSHIndex(Index[Vectors, float]):
 
     Parameters
     ----------
-    family : Family
+    family : Family, optional
         Hash functions from `nearkin.families`. They need not be fitted: `fit` fits a copy with as many functions as
-        the tables need.
+        the tables need. Without a family: `Hyperplane(bits=None, orthogonal="hadamard")` with `rank="estimate"` and
+        `metric="l2"`, whose recall is bounded and which needs no tuning.
     num_tables : int, optional
         L, 1 to 16,384. More tables find more and cost more memory and time. Default 16.
     hashes_per_table : int, optional
@@ -147,16 +148,17 @@ class LSHIndex(Index[Vectors, float]):
         all other cases it builds tables.
     num_candidates : int, optional
         For codes: the number of nearest codes that are re-ranked by true distance, 1 or more. Default 200.
-    rank : {"hamming", "spherical", "estimate"}, default="hamming"
-        For codes: the distance between them. "hamming" counts the bits that differ; "spherical" divides that by the
-        number of set bits in common and is meant for `SphericalHash`. "estimate", with the family
-        `Hyperplane(bits=None, orthogonal="hadamard")` or "dense", estimates the true distance with a lower bound and
-        re-ranks while the bound allows a nearer row; tuning is optional.
+    rank : {"hamming", "spherical", "estimate"}, optional
+        Default "hamming", or "estimate" without a family. For codes: the distance between them. "hamming" counts the
+        bits that differ; "spherical" divides that by the number of set bits in common and is meant for `SphericalHash`.
+        "estimate", with the family `Hyperplane(bits=None, orthogonal="hadamard")` or "dense", estimates the true
+        distance with a lower bound and re-ranks while the bound allows a nearer row; tuning is optional.
     metric : {"l2", "l1", "cosine", "inner_product"}, optional
-        The true distance; by default the one that the family approximates. "l2" and "l1" are the Euclidean and the
-        Manhattan distance, "cosine" is 1 - cos, and "inner_product" is the negative inner product. For the last, the
-        family must approximate the cosine: vectors are hashed as `[x / M, sqrt(1 - |x / M|^2)]` and queries
-        as `[q / |q|, 0]` [3]_.
+        The true distance, one that the family serves; by default the one that it approximates ("l2" without a family).
+        Families of the cosine serve all four, `PStable`, `ITQ` and `SphericalHash` only their own. "l2" and "l1" are
+        the Euclidean and the Manhattan distance, "cosine" is 1 - cos, and "inner_product" is the negative inner
+        product. For the last, the family must approximate the cosine: vectors are hashed as `[x / M, sqrt(1 - |x /
+        M|^2)]` and queries as `[q / |q|, 0]` [3]_.
     max_norm : float, optional
         M of "inner_product", the maximum length of vectors added later. Default: the norm of the longest vector passed
         to `fit`. With `rank="estimate"` it must be None.
@@ -194,10 +196,11 @@ class LSHIndex(Index[Vectors, float]):
     --------
     >>> import numpy as np, nearkin as nk
     >>> X = np.random.default_rng(0).standard_normal((1000, 32))
-    >>> index = nk.LSHIndex(nk.families.Hyperplane(bits=256, seed=1), filter="codes").fit(X)
+    >>> index = nk.LSHIndex().fit(X)
     >>> hits = index.nearest(X[:3], k=2)
     >>> hits.ids[::2]
     array([0, 1, 2])
+    >>> index = nk.LSHIndex(nk.families.Hyperplane(bits=256, seed=1), filter="codes").fit(X)
     >>> index.settings_
     Settings(filter='codes', num_candidates=200, rank='hamming', metric='cosine', chosen=('num_candidates', 'metric'))
     >>> tables = nk.LSHIndex(nk.families.PStable(seed=1), num_tables=8, hashes_per_table=6).fit(X)
@@ -214,19 +217,22 @@ class LSHIndex(Index[Vectors, float]):
 
     def __init__(
         self,
-        family: Family,
+        family: Family | None = None,
         num_tables: int | None = None,
         *,
         hashes_per_table: int | None = None,
         num_probes: int | None = None,
         filter: Filter = "auto",
         num_candidates: int | None = None,
-        rank: CodeRank = "hamming",
+        rank: CodeRank | None = None,
         metric: Metric | None = None,
         max_norm: float | None = None,
         recall: float | None = None,
         num_partitions: int | None = None,
     ) -> None:
+        if family is None:
+            family, rank, metric = Hyperplane(None, orthogonal="hadamard"), rank or "estimate", metric or "l2"
+        rank = "hamming" if rank is None else rank
         counts = num_tables, hashes_per_table, num_probes
         self.params = IndexParams(
             family, *counts, filter, num_candidates, rank, metric, max_norm, recall, num_partitions
@@ -451,6 +457,7 @@ class LSHIndex(Index[Vectors, float]):
         num_probes: int | None = None,
         num_candidates: int | None = None,
         recall: float | None = None,
+        complete: bool = True,
         progress: ShowProgress = None,
     ) -> SearchResult:
         """Return the k nearest candidates of each query; ties at the last distance by smallest id.
@@ -460,11 +467,14 @@ class LSHIndex(Index[Vectors, float]):
         Q : (n_queries, d) array or SciPy sparse matrix
             A row that is in the index finds itself.
         k : int, default=10
-            1 or more. A query with fewer candidates has fewer matches.
+            1 or more. Each query has k matches, or as many as there are rows.
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
         recall : float, optional
             With `rank="estimate"`: the recall that the bound guarantees in this call, 0.5 to below 1.
+        complete : bool, default=True
+            Answer a query that has fewer than k candidates by an exact scan of all rows, n d steps. False bounds the
+            time: such a query has fewer than k matches.
         progress : bool or function, optional
             True shows a bar in a terminal or a notebook; a function is called with "search", the number of finished
             queries, and the total. The queries then run in batches of a few thousand, each on the current index.
@@ -484,7 +494,8 @@ class LSHIndex(Index[Vectors, float]):
         self._fitted_core()
         if type(k) is not int or not 1 <= k <= INT64_MAX:
             k = check_count("k", k, 1, INT64_MAX, "1 or more")
-        return self._query(Q, self._search_params(num_probes, num_candidates, recall), k, None, progress)
+        params = self._search_params(num_probes, num_candidates, recall)
+        return self._query(Q, params, k, None, progress, complete)
 
     def search(
         self,
@@ -567,21 +578,49 @@ class LSHIndex(Index[Vectors, float]):
         return as_typed_rows(Q, self.vector_type_, self.dimension_, name="Q", query=True)
 
     def _query(
-        self, Q: Vectors, params: SearchParams, k: int | None, radius: float | None, progress: ShowProgress
+        self,
+        Q: Vectors,
+        params: SearchParams,
+        k: int | None,
+        radius: float | None,
+        progress: ShowProgress,
+        complete: bool = False,
     ) -> SearchResult:
         """Return the k nearest candidates, or those within a radius, of each query."""
         if self.settings_.rank == "estimate" and not progress:
             vectors = self._flat_queries(Q)
             core = self._fitted_core()
-            return SearchResult(*core.estimated(vectors, params.deviations, params.num_probes, k, radius))
+            result = SearchResult(*core.estimated(vectors, params.deviations, params.num_probes, k, radius))
+            return self._complete(result, self._query_rows(Q), k) if self._is_short(result, k, complete) else result
         rows = self._query_rows(Q)
-        if not progress:
-            return SearchResult(*self._rank(rows, params, k, radius))
-        return search_in_batches(
-            lambda start, stop: SearchResult(*self._rank(rows.slice(start, stop), params, k, radius)),
-            len(rows),
-            progress,
-        )
+
+        def search(start: int, stop: int) -> SearchResult:
+            batch = rows.slice(start, stop)
+            result = SearchResult(*self._rank(batch, params, k, radius))
+            return self._complete(result, batch, k) if self._is_short(result, k, complete) else result
+
+        return search_in_batches(search, len(rows), progress) if progress else search(0, len(rows))
+
+    def _is_short(self, result: SearchResult, k: int | None, complete: bool) -> bool:
+        """Return whether a search that must be complete found fewer than k rows for some query."""
+        num_queries = len(result.offsets) - 1
+        if not complete or k is None or len(result.ids) >= num_queries * k:
+            return False
+        return len(result.ids) < num_queries * min(k, len(self))
+
+    def _complete(self, result: SearchResult, rows: Rows, k: int | None) -> SearchResult:
+        """Replace the matches of queries that have fewer than k by those of an exact scan."""
+        count = min(cast("int", k), len(self))
+        short = np.flatnonzero(np.diff(result.offsets) < count)
+        exact = SearchResult(*self._fitted_core().exact(rows.take(short).flat(), count))
+        # Matches of both, in order of their queries.
+        enough = ~np.isin(result.queries, short)
+        queries = np.concatenate([result.queries[enough], short[exact.queries]])
+        order = np.argsort(queries, kind="stable")
+        offsets = np.searchsorted(queries[order], np.arange(len(result) + 1)).astype(np.int64)
+        ids = np.concatenate([result.ids[enough], exact.ids])[order]
+        distances = np.concatenate([result.distances[enough], exact.distances])[order]
+        return SearchResult(offsets, ids, distances)
 
     def _rank(
         self, rows: Rows, params: SearchParams, k: int | None, radius: float | None

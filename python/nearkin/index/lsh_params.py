@@ -34,6 +34,16 @@ CodeRank: TypeAlias = Literal["hamming", "spherical", "estimate"]
 METRICS = ("l2", "l1", "cosine", "inner_product")
 _DEFAULT_METRICS: dict[str, Metric] = {"cosine": "cosine", "l2": "l2", "l1": "l1", "hamming": "l1", "kernel": "l2"}
 """True distance by default, by what the family's hash values approximate."""
+_SERVED_METRICS: dict[str, tuple[Metric, ...]] = {
+    "cosine": ("cosine", "l2", "l1", "inner_product"),
+    "l2": ("l2",),
+    "l1": ("l1",),
+    "hamming": ("l1", "l2"),
+    "kernel": ("l2", "l1", "cosine"),
+}
+"""Metrics that rank candidates of a family, by what its hash values approximate. Near vectors around a common mean have
+near directions, so hashes of angles also serve differences; of 0/1 vectors L1 and L2 have one order; a kernel may
+depend on any of three. Keys of differences say nothing about angles."""
 _RANGES = {
     "num_tables": 1 << 14,
     "hashes_per_table": 1 << 16,
@@ -140,8 +150,12 @@ class IndexParams:
         if self.metric is None:
             return _DEFAULT_METRICS[family.distance]
         check_choice("metric", self.metric, *METRICS)
-        if self.metric == "inner_product" and family.distance != "cosine":
-            raise bad_parameter("metric", '"inner_product"', "it with a family of the cosine, such as Hyperplane()")
+        served = _SERVED_METRICS[family.distance]
+        if self.metric not in served:
+            names = " or ".join(f'"{name}"' for name in served)
+            other = "PStable('l1')" if self.metric == "l1" else "PStable()" if self.metric == "l2" else "Hyperplane()"
+            allowed = f"{names} with {type(family).__name__}, or another family, such as {other}"
+            raise bad_parameter("metric", f'"{self.metric}"', allowed)
         return self.metric
 
     def _inapplicable(self) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,29 @@
 | `telemetry` | log and metrics |
 | `settings`, `server` | what a service is started with; its process |
 | `client` | `Client`: the methods of `Store` over HTTP; it needs httpx and msgspec only |
+| `async_client` | `AsyncClient`: `Client` for asyncio |
 | `page` | the page at `/`, and that at `/docs` |
 
 The service makes no decisions about documents: every result is that of `nearkin.store.Store`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nearkin.service.async_client import AsyncClient
+    from nearkin.service.client import Client
+
+__all__ = ["AsyncClient", "Client"]
+
+
+def __getattr__(name: str) -> object:
+    """Import the clients on first use: the service itself needs neither."""
+    if name == "AsyncClient":
+        from nearkin.service import async_client as module
+    elif name == "Client":
+        from nearkin.service import client as module  # type: ignore[no-redef]
+    else:
+        raise AttributeError(f"module 'nearkin.service' has no attribute {name!r}")
+    return getattr(module, name)

@@ -23,6 +23,7 @@ import os
 import random
 import re
 import ssl
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -109,6 +110,8 @@ _MAX_TEXTS = 500
 """Texts of one response, which the service buffers."""
 _MAX_TIMEOUT = 86_400.0
 _CONNECT_TIMEOUT = 10.0
+_STARTING_DELAY = 0.25
+"""Seconds between two requests to a service that is starting."""
 _FIRST_DELAY, _MAX_DELAY, _MAX_RETRY_AFTER = 0.2, 5.0, 60.0
 """Seconds before a retry; the longest `Retry-After` that is followed."""
 _REFUSED, _LOST = (408, 429, 503), (502, 504)
@@ -148,6 +151,9 @@ class Client(DocumentStore):
     retries : int, default 5
         Maximum retries of a request, 0 to 100: if the service can't be reached or is overloaded (after the time that it
         asks for, up to a minute), and if the connection is lost. Delays double from 0.2 to 5 seconds.
+    wait : float, default 0
+        Seconds after the creation of the client during which calls wait for a service that does not answer yet, or that
+        is opening its store, whatever `retries` is; up to a day. Once it has answered, only `retries` counts.
     verify : bool, path or ssl.SSLContext, default True
         Verification of https: by the system's authorities; by those of a file; or, for False, none.
     transport : httpx.BaseTransport, optional
@@ -179,6 +185,7 @@ class Client(DocumentStore):
         *,
         timeout: float = 60.0,
         retries: int = 5,
+        wait: float = 0.0,
         verify: bool | str | os.PathLike[str] | ssl.SSLContext = True,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
@@ -189,11 +196,14 @@ class Client(DocumentStore):
         allowed = "seconds, above 0 and up to 86,400"
         self._timeout = check_share("timeout", timeout, allowed, lambda seconds: 0 < seconds <= _MAX_TIMEOUT)
         check_count("retries", retries, 0, 100, "0 to 100")
+        wait = check_share("wait", wait, "seconds, 0 to 86,400", lambda seconds: 0 <= seconds <= _MAX_TIMEOUT)
         if not _HAS_EXTRA:
             message = "nearkin.Client needs httpx and msgspec; `pip install nearkin[client]`"
             raise MissingExtraError(message, extra="client", package="httpx")
         self._token, self._retries = token, int(retries)
         self._verify, self._transport = _check_verify(verify), transport
+        # The end of the wait; None once the service has answered.
+        self._deadline: float | None = time.monotonic() + wait
         self._lock, self._closed = Lock(), Event()
         self._http: httpx.Client | None = None
         self._process = os.getpid()
@@ -652,8 +662,12 @@ class Client(DocumentStore):
         while True:
             self._check_open()
             try:
-                return self._send_once(method, path, **request)
+                response = self._send_once(method, path, **request)
+                self._deadline = None
+                return response
             except _FailedRequestError as failure:
+                if self._is_starting(failure) and not self._closed.wait(_STARTING_DELAY):
+                    continue
                 is_unknown |= failure.is_unknown and changes
                 can_retry = failure.can_retry and not (failure.is_unknown and changes and key is None)
                 is_last = attempt == self._retries or not can_retry or failure.retry_after > _MAX_RETRY_AFTER
@@ -664,6 +678,12 @@ class Client(DocumentStore):
                 self._check_open()
                 raise
             attempt += 1
+
+    def _is_starting(self, failure: _FailedRequestError) -> bool:
+        """Return whether a failed request is to be repeated because the service may still be starting."""
+        if self._deadline is None or failure.is_unknown or not failure.can_retry:
+            return False
+        return time.monotonic() + _STARTING_DELAY < self._deadline
 
     def _send_once(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a request once; raise `_FailedRequestError` without a response, or if it asks for a retry."""

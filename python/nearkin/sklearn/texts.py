@@ -32,7 +32,6 @@ from nearkin.families.minhash import DEFAULT as MINHASH
 from nearkin.families.minhash import Signatures, check_minhash, signature
 from nearkin.families.simhash import fingerprint
 from nearkin.recipe import Recipe
-from nearkin.recipe.grammar import DEFAULT as SIMHASH
 from nearkin.text.batches import Texts
 
 try:
@@ -49,6 +48,9 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
     from typing_extensions import Self
 
+SIMHASH = "word:1|binary|xxh3|simhash:1024"
+"""Default of `SimHashVectorizer`, chosen for topics on 20 Newsgroups; the default for duplicates, 128 bits of character
+4-grams, says little about them."""
 _MAX_BITS = 16
 
 
@@ -109,8 +111,10 @@ class SimHashVectorizer(_TextVectorizer):
     Parameters
     ----------
     recipe : Recipe or str, default=None
-        Recipe of the family simhash, its text form or the name of a preset; None for `char:4|binary|xxh3|simhash:128`.
-        More bits are more accurate.
+        Recipe of the family simhash, its text form or the name of a preset; None for `word:1|binary|xxh3|simhash:1024`.
+        More bits are more accurate. The default is meant for topics: with it `RidgeClassifier` reaches an accuracy of
+        0.67 on five groups of 20 Newsgroups (974 training texts), by which it was chosen, and 0.71 on the nine classes
+        of Sogou news, in Chinese; with the default recipe of `nearkin.fingerprint` 0.42 and 0.18.
     output : {"signs", "bits", "packed"}, default="signs"
         `float64` of shape (n_samples, n_bits) with ±1/√n_bits, whose dot product estimates 1 - 2 θ/π; `uint8` of 0
         and 1; or `uint8` of shape (n_samples, ceil(n_bits / 8)) with bit i as bit i % 8 of byte i // 8.

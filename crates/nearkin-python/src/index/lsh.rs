@@ -127,18 +127,9 @@ impl LshCore {
         vectors: Vectors<'_>,
         query: Query,
     ) -> PyResult<QueryArrays> {
-        let (hits, ids, wide) = self.query_index(py, queries, vectors, |index| {
-            let hits: Hits = index.query(queries, vectors, query)?;
-            let ids = FoundIds::of(index.rows(), &hits.rows);
-            Ok((hits, ids, matches!(index.store(), VectorStore::F64(_) | VectorStore::Sparse(_))))
-        })?;
-        let distances = if wide {
-            hits.distances.into_pyarray(py).into_any()
-        } else {
-            let narrow: Vec<f32> = hits.distances.iter().map(|&distance| distance as f32).collect();
-            narrow.into_pyarray(py).into_any()
-        };
-        Ok((Array(hits.offsets), ids, distances.unbind()))
+        let found =
+            self.query_index(py, queries, vectors, |index| Ok(found(index, index.query(queries, vectors, query)?)))?;
+        Ok(query_arrays(py, found))
     }
 
     fn query(
@@ -153,6 +144,24 @@ impl LshCore {
     ) -> PyResult<QueryArrays> {
         self.result(py, &queries(hashes, others, effort, scan)?, vectors.view(), query)
     }
+}
+
+/// Hits, their ids, and whether distances stay `float64`.
+type Found = (Hits, FoundIds, bool);
+
+fn found(index: &Index, hits: Hits) -> Found {
+    let ids = FoundIds::of(index.rows(), &hits.rows);
+    (hits, ids, matches!(index.store(), VectorStore::F64(_) | VectorStore::Sparse(_)))
+}
+
+fn query_arrays(py: Python<'_>, (hits, ids, wide): Found) -> QueryArrays {
+    let distances = if wide {
+        hits.distances.into_pyarray(py).into_any()
+    } else {
+        let narrow: Vec<f32> = hits.distances.iter().map(|&distance| distance as f32).collect();
+        narrow.into_pyarray(py).into_any()
+    };
+    (Array(hits.offsets), ids, distances.unbind())
 }
 
 fn queries<'a>(
@@ -324,6 +333,12 @@ impl LshCore {
         k: usize,
     ) -> PyResult<QueryArrays> {
         self.query(py, &hashes, &others, effort, scan, &vectors, Query::Knn(k))
+    }
+
+    /// Return offsets, ids, distances of the k nearest of all rows, without the filter.
+    fn exact(&self, py: Python<'_>, vectors: VectorArray<'_>, k: usize) -> PyResult<QueryArrays> {
+        let found = self.index.query(py, |index| Ok(found(index, index.exact(vectors.view(), k)?)))?;
+        Ok(query_arrays(py, found))
     }
 
     /// Return offsets, ids, distances of all rows within a radius.

@@ -13,6 +13,7 @@ the same way, so a `DigestRecipe` starts with the steps: `html+space|ssdeep`.
 
 from __future__ import annotations
 
+import errno
 import html
 import os
 import re
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_read_file
-from nearkin.errors import NearkinError, bad_parameter, invalid_name_error
+from nearkin.errors import NearkinError, bad_parameter, excerpt, invalid_name_error
 from nearkin.progress import ShowProgress, reporting
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ Data: TypeAlias = "Buffer | npt.NDArray[np.generic] | str | os.PathLike[str] | R
 Paths: TypeAlias = Iterable[str | os.PathLike[str]]
 OnError: TypeAlias = Literal["raise", "return"]
 
+_NOT_A_FILE = (
+    "{}: there is no such file; a str is the path of a file. For the digest of the text itself, pass text.encode()"
+)
 # Files per parallel call, after which progress is reported.
 _FILES_PER_CALL = 1 << 10
 # Bytes per read of a file-like object.
@@ -221,7 +225,7 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     InputError
         The path is not a regular file (but a directory, FIFO or device), or the file changes while it is read.
     OSError
-        The file cannot be read.
+        The file cannot be read; a str that is no path but a text is a file that does not exist.
     ParameterError
         `data` has another type, or is too long.
 
@@ -243,10 +247,15 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     steps = check_steps(normalize)
     if isinstance(data, (str, os.PathLike)) and (fault := invalid_name_error(data)) is not None:
         raise fault
-    if steps:
-        return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
-    if isinstance(data, (str, os.PathLike)):
-        return ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
+    try:
+        if steps:
+            return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
+        if isinstance(data, (str, os.PathLike)):
+            return ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
+    except OSError as error:
+        if isinstance(data, str) and error.errno in (errno.ENOENT, errno.ENAMETOOLONG, errno.EINVAL):
+            raise type(error)(error.errno, _NOT_A_FILE.format(excerpt(data, 200))) from None
+        raise
     if (buffer := _to_buffer(data)) is not None:
         return ssdeep_hash(buffer, eliminate_runs, truncate)
     hasher = Hasher()

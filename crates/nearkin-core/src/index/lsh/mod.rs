@@ -608,28 +608,61 @@ impl Index {
         if num_vectors != count {
             return Err(Error::mismatch("number of rows", format!("{num_vectors} vectors"), format!("{count} hashes")));
         }
-        let instructions = Instructions::best();
-        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
         let results = self.each(queries, count, |scratch, number, _, cancel| {
             let Scratch { rows, scored, .. } = scratch;
-            scored.clear();
-            alloc::try_reserve(scored, rows.len())?;
-            for rows in rows.chunks(SCORE_BLOCK) {
-                cancel.check()?;
-                self.store.distances(instructions, self.metric, vectors, number, rows, scored);
-            }
-            match query {
-                Query::Knn(k) if k < scored.len() => {
-                    scored.select_nth_unstable_by(k - 1, order);
-                    scored.truncate(k);
-                }
-                Query::Knn(_) => {}
-                Query::Radius(radius) => scored.retain(|&(distance, _)| distance <= radius),
-            }
-            scored.sort_unstable_by(order);
-            alloc::try_copy(scored)
+            self.rank(rows, vectors, number, query, scored, cancel)
         })?;
         Hits::new(&results)
+    }
+
+    /// Return the k nearest of all rows to each query, by true distance. Cost: n d steps per query.
+    ///
+    /// # Errors
+    /// Vectors are bad; k is 0; the call is cancelled; memory runs out.
+    pub fn exact(&self, vectors: Vectors<'_>, k: usize) -> Result<Hits> {
+        if k == 0 {
+            return Err(Error::parameter("k", 0, "1 or more"));
+        }
+        let count = self.store.check_queries(self.metric, vectors)?;
+        let rows = self.rows.live_rows(0, self.rows.total())?;
+        let cancel = &CancelToken::current();
+        let queries = (0..count).into_par_iter();
+        let results =
+            alloc::try_map_parallel(queries.map_init(Vec::new, |scored, number| {
+                self.rank(&rows, vectors, number, Query::Knn(k), scored, cancel)
+            }))?;
+        cancel.check()?;
+        Hits::new(&results)
+    }
+
+    /// Return those of `rows` that answer a query, nearest first, ties by id; `scored` is scratch.
+    fn rank(
+        &self,
+        rows: &[u32],
+        vectors: Vectors<'_>,
+        number: usize,
+        query: Query,
+        scored: &mut Vec<(f64, u32)>,
+        cancel: &CancelToken,
+    ) -> Result<Vec<(f64, u32)>> {
+        let instructions = Instructions::best();
+        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
+        scored.clear();
+        alloc::try_reserve(scored, rows.len())?;
+        for rows in rows.chunks(SCORE_BLOCK) {
+            cancel.check()?;
+            self.store.distances(instructions, self.metric, vectors, number, rows, scored);
+        }
+        match query {
+            Query::Knn(k) if k < scored.len() => {
+                scored.select_nth_unstable_by(k - 1, order);
+                scored.truncate(k);
+            }
+            Query::Knn(_) => {}
+            Query::Radius(radius) => scored.retain(|&(distance, _)| distance <= radius),
+        }
+        scored.sort_unstable_by(order);
+        alloc::try_copy(scored)
     }
 
     /// Answer queries by estimates.
