@@ -54,7 +54,7 @@ RADIUS = 22
 class Reference:
     """Which documents match, by definition: distance within the radius and similarity at the threshold, inclusive.
 
-    Those without features match where they are equal; a missing text is the empty one.
+    Those without features match nothing.
     """
 
     def __init__(self, texts: list[str | None], threshold: float, verify: str, radius: int = RADIUS) -> None:
@@ -62,6 +62,10 @@ class Reference:
         fps, counts = nk.fingerprint(texts, RECIPE, return_counts=True)
         self.fps = fps.tolist()
         self.rows = list(range(len(texts)))
+        # A document without features is a content of its own.
+        self.contents: list[object] = [
+            text if count else row for row, (text, count) in enumerate(zip(self.texts, counts.tolist(), strict=True))
+        ]
         self.featureless = set(np.flatnonzero(counts == 0).tolist())
 
     def distance(self, i: int, j: int) -> int:
@@ -84,7 +88,7 @@ class Reference:
     def match(self, i: int, j: int) -> bool:
         """Return True if one document absorbs the other."""
         if self.featureless & {i, j}:
-            return self.texts[i] == self.texts[j]
+            return False
         near = self.distance(i, j) <= self.radius
         return near and (self.verify == "none" or self.similarity(i, j) >= self.threshold - 1e-12)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
@@ -140,14 +141,11 @@ class TextModel(Model):
     def decide(self, content: str) -> Answer:
         """Return the result of a new text."""
         kept = self.kept()
-        bare = not features(content, self.settings.recipe)
-        if bare and self.settings.featureless == "keep":
-            return NEW
+        if not features(content, self.settings.recipe):
+            return ("empty", None, -1, math.nan) if self.settings.empty == "drop" else NEW
         for doc in kept:
             if doc.content == content:
                 return ("exact", doc.id, 0, 1.0)
-        if bare:
-            return NEW
         for doc in kept:
             distance = self.distance(content, doc.content)
             if features(doc.content, self.settings.recipe) and self.is_candidate(content, doc.content):

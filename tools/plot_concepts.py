@@ -37,7 +37,7 @@ def dedup() -> Any:
     summary = nk.dedup(licences(), threshold=0.8).summary
     texts, kept = summary["documents"], summary["kept"]
     copies = summary["removed_by_reason"].get("exact", 0)
-    matched = round(summary["verified"] * summary["verified_precision"])
+    matched = round(summary["verified"] * summary["match_rate"])
     stages = (
         ("1 Hash", f"{texts:,}", "fingerprints"),
         ("2 Collapse", f"{texts - copies:,}", "distinct contents"),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,13 @@ def hash_function(recipe: nk.Recipe) -> tuple[str, Any]:
 
 
 def near_duplicates(
-    pages: ray.data.Dataset, *, text: str = "text", id: str = "id", recipe: str | None = None, threshold: float = 0.8
+    pages: ray.data.Dataset,
+    *,
+    text: str = "text",
+    id: str = "id",
+    recipe: str | None = None,
+    threshold: float = 0.8,
+    empty: Literal["keep", "drop"] = "keep",
 ) -> pa.Table:
     """Return the rows that `nk.dedup` would remove from the rows in ascending order of their ids.
 
@@ -77,11 +83,14 @@ def near_duplicates(
         Text form of a recipe or the name of a preset; None for the default.
     threshold : float, default 0.8
         Smallest Jaccard similarity of a match, inclusive.
+    empty : {"keep", "drop"}
+        Rows without features (no text, or no letter or digit) are copies of nothing: they are kept, or all removed.
 
     Returns
     -------
     pyarrow.Table
-        `id`, `representative` (the id of the kept row) and `similarity`, sorted by id.
+        `id`, `representative` (the id of the kept row) and `similarity`, sorted by id; both are null for a row that
+        `empty="drop"` removes.
 
     Raises
     ------
@@ -94,6 +103,8 @@ def near_duplicates(
         reason = "ids are missing or not distinct"
         raise InputError(f"column {id!r}: {reason}; use a column of distinct ids", place=id, reason=reason)
     rows = rows.sort_by("id")
+    dropped = rows["id"].filter(pc.is_null(rows[hash_function(parsed)[0]])) if empty == "drop" else rows["id"][:0]
+    rows = rows.filter(pc.is_valid(rows[hash_function(parsed)[0]]))
     # The first row of each content represents its copies.
     _, first, content = np.unique(rows[CONTENT].to_numpy(), return_index=True, return_inverse=True)
     original = first[content]
@@ -113,7 +124,8 @@ def near_duplicates(
     ]
     removed, kept = (rows["id"].take(pa.array([each[column] for each in removals], pa.int64())) for column in (0, 1))
     similarity = pa.array([each[2] for each in removals], pa.float64())
-    return pa.table({"id": removed, "representative": kept, "similarity": similarity})
+    found = pa.table({"id": removed, "representative": kept, "similarity": similarity})
+    return pa.concat_tables([found, pa.table({"id": dropped})], promote_options="default").sort_by("id")
 
 
 def without(pages: ray.data.Dataset, ids: pa.ChunkedArray, id: str = "id") -> ray.data.Dataset:
@@ -127,7 +139,7 @@ def exclude_ids(batch: pa.Table, ids: ray.ObjectRef, id: str) -> pa.Table:
 
 
 def hash_rows(batch: pa.Table, text: str, id: str, recipe: str | None) -> pa.Table:
-    """Return ids, hashes and contents; a missing text has the content of an empty one."""
+    """Return ids, hashes and contents."""
     table = hashes(pa.table({"id": batch[id], "text": batch[text]}), recipe=recipe)
     contents = [blake2b((each or "").encode(), digest_size=16).digest() for each in table["text"].to_pylist()]
     return table.drop_columns("text").append_column(CONTENT, pa.array(contents, pa.binary(16)))
@@ -148,9 +160,7 @@ def candidates(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return pairs of originals that the family proposes, as for `nk.dedup`: row numbers, the smaller one left."""
     name, _ = hash_function(recipe)
-    column = rows[name].combine_chunks()
-    featured = originals[column.is_valid().to_numpy(zero_copy_only=False)[originals]]
-    column = column.take(pa.array(featured))
+    column = rows[name].combine_chunks().take(pa.array(originals))
     is_list = pa.types.is_fixed_size_list(column.type)
     values = column.flatten().to_numpy().reshape(len(column), -1) if is_list else column.to_numpy()
     index: nk.BandIndex | nk.HammingIndex
@@ -160,7 +170,7 @@ def candidates(
     else:
         limit = nk.theory.simhash_radius(threshold, recipe.bits)
         index = nk.HammingIndex(recipe.bits, radius=limit)
-    index.add(featured, values)
+    index.add(originals, values)
     pairs = index.pairs(limit)
     return np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
 

@@ -277,7 +277,11 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path, lines: int) -> No
     """A closed pipe returns exit code 0 without a message, for short and long output."""
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("".join(f"text number {i}\n" for i in range(lines)))
-    for command in [["recipe", "show"]] if lines < 10 else [["text", "hash", corpus], ["text", "pairs", corpus, "-q", "--threshold", "1"]]:
+    for command in (
+        [["recipe", "show"]]
+        if lines < 10
+        else [["text", "hash", corpus], ["text", "pairs", corpus, "-q", "--threshold", "1"]]
+    ):
         read, write = os.pipe()
         os.close(read)
         done = subprocess.run(
@@ -341,7 +345,12 @@ def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pyte
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(TEXTS.values()))
     before = corpus.read_bytes()
-    for command in (["text", "hash", corpus], ["text", "pairs", corpus], ["text", "keywords", corpus], ["dedup", corpus, "-o", "-"]):
+    for command in (
+        ["text", "hash", corpus],
+        ["text", "pairs", corpus],
+        ["text", "keywords", corpus],
+        ["dedup", corpus, "-o", "-"],
+    ):
         assert 0 == call(*command).code
     assert ([corpus], before) == (list(tmp_path.iterdir()), corpus.read_bytes())
 
@@ -402,7 +411,10 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
         ),
         (["text", "hash", "a.xml"], "unknown file extension; rename it, or give --format, one of jsonl"),
         (["text", "hash", "latin.jsonl"], "or give the encoding that it has, such as --encoding latin-1"),
-        (["text", "hash", "folder"], "folder/b.jsonl is jsonl; give inputs of one format, or --format files to take every"),
+        (
+            ["text", "hash", "folder"],
+            "folder/b.jsonl is jsonl; give inputs of one format, or --format files to take every",
+        ),
         (["search", "a.jsonl", "--text", "a"], "give an index, as `nearkin index build` writes it"),
         (["store", "info", "folder"], "no store is here"),
         (["search", "folder", "--text", "a", "--radius", "3"], "--radius: not with a store"),

@@ -64,7 +64,7 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
         "1 of them exact copies",
         "1 of them differ from a kept document only in case, spacing or punctuation",
         "0 of them near-duplicates: jaccard similarity of at least 0.8",
-        "1 without any letter: compared only with exact copies",
+        "1 document has no text to compare and was kept; --empty drop removes it",
     ] == lines[1:7]
     assert "recipe " + str(nk.Recipe().with_family("minhash")) == lines[8]
     assert "for example, c is removed as a duplicate of a (same-letters, similarity 1.00)" == lines[9]
@@ -490,7 +490,10 @@ def test_texts_that_differ_are_kept_and_counted(tmp_path: Path) -> None:
     assert 2 == wrong.code
     assert "numbers, days, signs, symbols" in " ".join(wrong.err.split())
     assert not (tmp_path / "c").exists()
-    assert "numbers      differ: 1.5 → 15" in call("text", "compare", "--text", WIRE.format("1.5"), WIRE.format("15")).lines
+    assert (
+        "numbers      differ: 1.5 → 15"
+        in call("text", "compare", "--text", WIRE.format("1.5"), WIRE.format("15")).lines
+    )
     assert (0, "") == (
         call("text", "pairs", corpus, "--differ", "numbers").code,
         call("text", "pairs", corpus, "--differ", "numbers").out,
@@ -499,17 +502,18 @@ def test_texts_that_differ_are_kept_and_counted(tmp_path: Path) -> None:
     assert ["numbers"] == json.loads(made.out)["differ"]
 
 
-def test_texts_without_letters_are_copies_unless_they_are_kept(tmp_path: Path) -> None:
-    """--featureless sets the treatment of equal texts without letters."""
-    corpus = write_jsonl(tmp_path / "marks.jsonl", {"a": "!!!", "b": "!!!", "c": "???"})
+def test_documents_without_text_are_kept_unless_they_are_dropped(tmp_path: Path) -> None:
+    """--empty sets the treatment of missing texts, empty ones and those without letters; the table counts them."""
+    corpus = tmp_path / "titles.jsonl"
+    texts = ["null", '""', '"!!!"', '"!!!"', '"one text"', '"one text"']
+    corpus.write_text("".join(f'{{"id": "{n}", "text": {text}, "title": "T{n}"}}\n' for n, text in enumerate(texts)))
     done = call("dedup", corpus, "--out", tmp_path / "a")
-    assert (0, 2) == (done.code, summary(tmp_path / "a")["kept"])
-    assert "3 without any letter: compared only with exact copies" in " ".join(done.err.split())
-    assert 0 == call("dedup", corpus, "--out", tmp_path / "b", "--featureless", "keep").code
-    assert 3 == summary(tmp_path / "b")["kept"]
-    assert "collapse, keep" in " ".join(
-        call("dedup", corpus, "--out", tmp_path / "c", "--featureless", "drop").err.split()
-    )
+    assert (0, 5, 4) == (done.code, summary(tmp_path / "a")["kept"], summary(tmp_path / "a")["without_features"])
+    assert "4 documents have no text to compare and were kept; --empty drop removes them" in " ".join(done.err.split())
+    done = call("dedup", corpus, "--out", tmp_path / "b", "--empty", "drop")
+    assert (0, 1, 5) == (done.code, summary(tmp_path / "b")["kept"], summary(tmp_path / "b")["removed"])
+    assert "4 documents have no text to compare and were removed" in " ".join(done.err.split())
+    assert "keep, drop" in " ".join(call("dedup", corpus, "--out", tmp_path / "c", "--empty", "no").err.split())
 
 
 # Labels
@@ -524,7 +528,8 @@ def test_what_a_person_rejected_stays(corpus: Path, tmp_path: Path) -> None:
     assert (0, ["a", "b", "c", "e"]) == (done.code, kept(tmp_path / "out"))
     reported = summary(tmp_path / "out")["labels"]
     assert {
-        "same": 0, "different": 1, "unsure": 1, "contradictory": 0, "kept_apart": 1, "equal": 0, "unknown_ids": 0,
+        "same": 0, "different": 1, "unsure": 1, "contradictory": 0, "kept_apart": 1, "joined": 0,
+        "not_joined": 0, "equal": 0, "unknown_ids": 0,
     } == reported  # fmt: skip
     assert "1 pairs not merged, of 1 labelled different" in " ".join(done.err.split())
     again = call(

@@ -74,7 +74,7 @@ def check_equal(engine: Path, local: Path) -> None:
     [
         ("--family", "minhash"),
         ("--family", "simhash", "--threshold", "0.7", "--keep", "max:score,last", "--source-column", "src"),
-        ("--family", "minhash", "--cluster", "components", "--featureless", "keep"),
+        ("--family", "minhash", "--cluster", "components", "--empty", "drop"),
     ],
     ids=" ".join,
 )

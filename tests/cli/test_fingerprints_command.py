@@ -37,8 +37,9 @@ def test_hash_as_json_counts_features(corpus: Path) -> None:
 
 
 def test_hash_numbers_documents_without_ids(corpus: Path) -> None:
-    """Without --id-column, ids are row numbers from 0."""
-    assert ["0", "1", "2", "3", "4"] == [line.split("\t")[0] for line in call("text", "hash", corpus).lines]
+    """With --id-column none, ids are row numbers from 0."""
+    lines = call("text", "hash", corpus, "--id-column", "none").lines
+    assert ["0", "1", "2", "3", "4"] == [line.split("\t")[0] for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,11 @@ def test_hash_reads_columns_and_formats(tmp_path: Path) -> None:
     other = tmp_path / "corpus.data"
     other.write_bytes(path.read_bytes())
     options = ("--format", "csv", "--text-column", "body", "--id-column", "key")
-    assert expected == call("text", "hash", other, *options).out == call("text", "hash", "-", *options, stdin=path.read_bytes()).out
+    assert (
+        expected
+        == call("text", "hash", other, *options).out
+        == call("text", "hash", "-", *options, stdin=path.read_bytes()).out
+    )
 
 
 def test_hash_skips_what_can_not_be_read(corpus: Path) -> None:
@@ -85,7 +90,9 @@ def test_hash_refuses_signatures(corpus: Path) -> None:
 
 def test_compare_shows_distance_similarity_and_differing_features() -> None:
     """The result agrees with published values for two texts."""
-    result = call("text", "compare", "--text", "how are u?", "how are you?", "--json", "--recipe", "simhash-pypi").json()
+    result = call(
+        "text", "compare", "--text", "how are u?", "how are you?", "--json", "--recipe", "simhash-pypi"
+    ).json()
     assert 12 == result["distance"]
     assert (["areu"], ["arey", "reyo", "eyou"]) == (result["only_a"], result["only_b"])
     assert 1 - 2 / 22 == pytest.approx(result["indel"])
@@ -148,7 +155,9 @@ def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(range(256)))
     done = call("text", "compare", tmp_path / "a", tmp_path / "a", "--recipe", "ssdeep")
     assert 2 == done.code
-    assert "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B" in " ".join(done.err.split())
+    assert "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B" in " ".join(
+        done.err.split()
+    )
 
 
 def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None:
@@ -191,7 +200,8 @@ def test_explain_shows_every_step(tmp_path: Path) -> None:
     beside = call("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi", "--json").json()
     assert 12 == beside["distance"] == len(beside["differing"])
     assert (
-        "distance     12 of 64 bits" in call("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi").lines
+        "distance     12 of 64 bits"
+        in call("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi").lines
     )
 
 

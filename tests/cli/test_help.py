@@ -105,9 +105,7 @@ def test_the_program_lists_eight_commands_by_job_and_three_groups_for_experts() 
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_help_ends_with_an_example_and_its_output(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_ends_with_an_example_and_its_output(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example of each command prints what the help shows."""
     first, _ = split_examples(dict(all_commands())[name].examples)
     assert first, "no example with output"

@@ -78,7 +78,10 @@ def test_patterns_are_printed(app_log: Path, access_log: Path, payloads: Path) -
     assert ["20", "71.43%", "user {word} app_log in from {ip} after {int} ms"] == [cells[0][n] for n in (0, 1, 3)]
     assert ["disk {int} is full", "shutting down"] == [row[3] for row in cells[1:]]
     assert "28 lines, 3 patterns" in done.err
-    assert "nearkin: 1 line, 1 pattern\n" == run("patterns", "lines", "-", "--format", "txt", stdin=b"one line\n").stderr.decode()
+    assert (
+        "nearkin: 1 line, 1 pattern\n"
+        == run("patterns", "lines", "-", "--format", "txt", stdin=b"one line\n").stderr.decode()
+    )
     result = {line.split("\t")[3] for line in call("patterns", "urls", access_log).lines}
     assert {"GET /api/v1/users/{int}", "GET /api/v1/users/me", "GET /api/v1/users/{int}/orders?page={int}"} == result
     groups = [line.split("\t") for line in call("patterns", "payloads", payloads, "--text-column", "payload").lines]
@@ -126,7 +129,10 @@ def test_urls_are_matched_by_a_table(access_log: Path, tmp_path: Path) -> None:
 
 def test_payloads_are_matched_by_a_table(payloads: Path, tmp_path: Path) -> None:
     options = ("--text-column", "payload")
-    assert 0 == call("patterns", "payloads", payloads, *options, "--out", tmp_path / "p.jsonl", "--source-column", "ip").code
+    assert (
+        0
+        == call("patterns", "payloads", payloads, *options, "--out", tmp_path / "p.jsonl", "--source-column", "ip").code
+    )
     assert {4} == {row["sources"] for row in rows_of(tmp_path / "p.jsonl")}
     result = call("patterns", "payloads", payloads, *options, "--match", tmp_path / "p.jsonl").lines
     assert {row["id"] for row in rows_of(tmp_path / "p.jsonl")} == {line.split("\t")[1] for line in result}
@@ -136,13 +142,20 @@ def test_batches_add_up_in_a_state(tmp_path: Path) -> None:
     """Two runs with a state equal one run over both days."""
     halves = [written(tmp_path / f"{n}.log", LINES[n::2]) for n in range(2)]
     for half in halves:
-        assert 0 == call("patterns", "lines", half, "--state", tmp_path / "state", "--quiet", "--out", tmp_path / "p.jsonl").code
+        assert (
+            0
+            == call(
+                "patterns", "lines", half, "--state", tmp_path / "state", "--quiet", "--out", tmp_path / "p.jsonl"
+            ).code
+        )
     both = call("patterns", "lines", *halves, "--json").lines
     assert [json.loads(line) for line in both] == rows_of(tmp_path / "p.jsonl")
 
 
 def test_times_make_days(payloads: Path, access_log: Path) -> None:
-    first, *_ = call("patterns", "payloads", payloads, "--text-column", "payload", "--time-column", "at", "--json").lines
+    first, *_ = call(
+        "patterns", "payloads", payloads, "--text-column", "payload", "--time-column", "at", "--json"
+    ).lines
     assert {"day": "2026-05-10", "count": 1} == json.loads(first)["days"][0]
     assert json.loads(first)["first_seen"].startswith("2026-05-10")
     urls = [json.loads(line) for line in call("patterns", "urls", access_log, "--json").lines]
@@ -158,8 +171,12 @@ def test_what_changed_since(tmp_path: Path) -> None:
     assert [["new", "starting up"], ["gone", "shutting down"]] == [
         [line.split("\t")[0], line.split("\t")[3]] for line in done.lines
     ]
-    assert (3, "") == (lambda same: (same.code, same.out))(call("patterns", "lines", old, "--since", tmp_path / "old.jsonl"))
-    rows = [json.loads(line) for line in call("patterns", "lines", new, "--since", tmp_path / "old.jsonl", "--json").lines]
+    assert (3, "") == (lambda same: (same.code, same.out))(
+        call("patterns", "lines", old, "--since", tmp_path / "old.jsonl")
+    )
+    rows = [
+        json.loads(line) for line in call("patterns", "lines", new, "--since", tmp_path / "old.jsonl", "--json").lines
+    ]
     assert ["new", "gone"] == [row["kind"] for row in rows]
 
 
@@ -291,7 +308,12 @@ def test_a_state_changes_only_with_its_output(app_log: Path, tmp_path: Path) -> 
     """A run that cannot write its output does not change the state."""
     call("patterns", "lines", app_log, "--state", tmp_path / "state")
     before = (tmp_path / "state").read_bytes()
-    assert 1 == call("patterns", "lines", app_log, "--state", tmp_path / "state", "--out", tmp_path / "none" / "p.jsonl").code
+    assert (
+        1
+        == call(
+            "patterns", "lines", app_log, "--state", tmp_path / "state", "--out", tmp_path / "none" / "p.jsonl"
+        ).code
+    )
     assert before == (tmp_path / "state").read_bytes()
 
 
@@ -299,7 +321,9 @@ def test_a_column_of_a_log_is_refused(access_log: Path, payloads: Path) -> None:
     done = call("patterns", "urls", access_log, "--time-column", "at")
     assert 2 == done.code
     assert "--time-column at is not allowed; use JSON Lines with it" in done.err
-    assert 2 == call("patterns", "payloads", payloads, "--text-column", "payload", "--queue", "--source-column", "ip").code
+    assert (
+        2 == call("patterns", "payloads", payloads, "--text-column", "payload", "--queue", "--source-column", "ip").code
+    )
 
 
 def test_an_export_of_nothing_is_told(tmp_path: Path) -> None:
@@ -332,7 +356,9 @@ def test_a_queue_of_alerts_has_each_attack_once(payloads: Path, tmp_path: Path) 
     call("patterns", "payloads", payloads, *options, "--out", tmp_path / "p.jsonl")
     known = [
         json.loads(line)
-        for line in call("patterns", "payloads", payloads, *options, "--queue", "--match", tmp_path / "p.jsonl", "--json").lines
+        for line in call(
+            "patterns", "payloads", payloads, *options, "--queue", "--match", tmp_path / "p.jsonl", "--json"
+        ).lines
     ]
     assert [(False, 9), (False, 6)] == [(row["new"], row["count"]) for row in known]
     assert 2 == call("patterns", "payloads", payloads, *options, "--queue", "--out", tmp_path / "x.jsonl").code

@@ -96,7 +96,9 @@ def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> No
     done = call("recipe", "tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
     assert 0 == done.code, done.err
     command = shlex.split(done.out.splitlines()[-1])
-    result = json.loads(call("recipe", "tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data)
+    result = json.loads(
+        call("recipe", "tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data
+    )
     assert str(result["chosen"]["radius"]) == command[command.index("--radius") + 1]
     assert result["chosen"]["recipe"] == command[command.index("--recipe") + 1]
     assert 0 == run(*command[1:], "--overwrite", "-q", cwd=tmp_path).returncode
@@ -146,7 +148,9 @@ def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     """Labels are pairs by id; the folder of a run is an error."""
     corpus, labels = similar, tmp_path / "labels.csv"
     labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
-    done = call("recipe", "tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json")
+    done = call(
+        "recipe", "tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json"
+    )
     result = json.loads(done.data)
     assert ("f1", 2) == (result["goal"], result["truth"]["pairs"])
     assert {"features", "threshold", "precision", "recall", "f1"} == set(result["thresholds"][0])

@@ -37,7 +37,7 @@ def test_keywords_as_json(words: Path) -> None:
 @pytest.mark.parametrize(("top", "count"), [("1", 1), ("50%", 2), ("all", 4)])
 def test_top_says_how_many(words: Path, top: str, count: int) -> None:
     """--top takes a number, a share, or all."""
-    lines = call("text", "keywords", words, "--recipe", "word:1|count", "--top", top).lines
+    lines = call("text", "keywords", words, "--recipe", "word:1|count", "--top", top, "--id-column", "none").lines
     assert count == sum(line.startswith("1\t") for line in lines)
 
 

@@ -38,14 +38,14 @@ class Model:
         self, texts: list[str | None], reference: int, threshold: float, verify: str, rejected: list[Pair]
     ) -> None:
         self.reference = Reference(texts, threshold, verify)
-        self.texts, self.older = self.reference.texts, reference
+        self.contents, self.older = self.reference.contents, reference
         self.rejected = {
-            frozenset((self.texts[a], self.texts[b])) for a, b in rejected if self.texts[a] != self.texts[b]
+            frozenset((self.contents[a], self.contents[b])) for a, b in rejected if self.contents[a] != self.contents[b]
         }
 
     def reject(self, i: int, j: int) -> bool:
         """Return True if labels separate the contents of two documents."""
-        return frozenset((self.texts[i], self.texts[j])) in self.rejected
+        return frozenset((self.contents[i], self.contents[j])) in self.rejected
 
     def match(self, i: int, j: int) -> bool:
         """Return True if two documents match, at least one of them is new, and no label rejects them."""
@@ -59,12 +59,14 @@ class Model:
 
     def copies(self) -> dict[int, int]:
         """Return the new documents with the content of a reference document."""
-        before = self.texts[: self.older]
-        return {row: before.index(text) for row, text in enumerate(self.texts) if row >= self.older and text in before}
+        before = self.contents[: self.older]
+        return {
+            row: before.index(text) for row, text in enumerate(self.contents) if row >= self.older and text in before
+        }
 
     def joined(self) -> dict[int, int]:
         """Return components; those with a rejected pair are rebuilt from their links, the most similar first."""
-        first = {text: row for row, text in reversed(list(enumerate(self.texts)))}
+        first = {text: row for row, text in reversed(list(enumerate(self.contents)))}
         distinct = sorted(first.values())
         plain = reference.components(distinct, lambda i, j: max(i, j) >= self.older and self.reference.match(i, j))
         clusters = [{row for row in distinct if plain[row] == head} for head in sorted(set(plain.values()))]
@@ -82,7 +84,7 @@ class Model:
                     item |= other
             done += parts
         head = {row: min(part) for part in done for row in part}
-        of = {row: head[first[text]] for row, text in enumerate(self.texts)} | self.copies()
+        of = {row: head[first[text]] for row, text in enumerate(self.contents)} | self.copies()
         return {row: of[row] for row in self.reference.rows if of[row] != row and row >= self.older}
 
 
@@ -105,10 +107,10 @@ def test_a_rejected_pair_is_no_match(
     model = Model(texts, 0, threshold, verify, pairs)
     expected = model.absorbed()
     assert expected == removed(result)
-    equal = sum(model.texts[a] == model.texts[b] for a, b in pairs)
+    equal = sum(model.contents[a] == model.contents[b] for a, b in pairs)
     constraints = {
         frozenset((row, head))
-        for row, head in combinations(sorted({model.texts.index(text) for text in model.texts}), 2)
+        for row, head in combinations(sorted({model.contents.index(content) for content in model.contents}), 2)
         for row, head in ((row, head), (head, row))
         if model.reject(row, head) and model.reference.match(row, head) and row > head
         if head not in expected and (row not in expected or expected[row] > head)
@@ -247,15 +249,16 @@ def test_a_rejected_removal_for_a_reference_document_is_never_repeated(options: 
     assert result.summary["labels"]["kept_apart"] > 0
 
 
-def test_without_rejected_pairs_nothing_changes() -> None:
-    """Labels that say same or unsure have no effect; the summary counts them."""
+def test_without_decided_pairs_nothing_changes() -> None:
+    """Labels that say unsure have no effect; the summary counts them."""
     texts = near_duplicates(200)
     plain = dedup(texts, threshold=0.5)
-    with pytest.warns(RuntimeWarning, match="no pair is labelled different, so the labels separate nothing"):
-        result = dedup(texts, threshold=0.5, labels=[(0, 1, True), (2, 3, None), (4, 5)])
+    with pytest.warns(RuntimeWarning, match="no pair is labelled same or different, so the labels change nothing"):
+        result = dedup(texts, threshold=0.5, labels=[(2, 3, None)])
     assert list(plain.clusters.rows()) == list(result.clusters.rows())
     assert {
-        "same": 2, "different": 0, "unsure": 1, "contradictory": 0, "kept_apart": 0, "equal": 0, "unknown_ids": 0,
+        "same": 0, "different": 0, "unsure": 1, "contradictory": 0, "kept_apart": 0, "joined": 0, "not_joined": 0,
+        "equal": 0, "unknown_ids": 0,
     } == result.summary["labels"]  # fmt: skip
     assert "labels" not in plain.summary
 
@@ -365,3 +368,53 @@ def test_rejected_pairs_have_no_order(pairs: set[Pair], asked: list[Pair]) -> No
     expected = [(min(pair), max(pair)) in pairs for pair in asked]
     assert expected == CannotLink.of(pairs).contains(sides[:, 0], sides[:, 1]).tolist()
     assert len(pairs) == len(CannotLink.of(pairs))
+
+
+def groups(result: nk.DedupResult, ids: list[Any]) -> set[frozenset[Any]]:
+    """Return the documents of each cluster, documents alone included."""
+    heads = {name: name for name in ids} | removed(result)
+    return {frozenset(name for name in heads if heads[name] == head) for head in set(heads.values())}
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), texts=strategies.corpora(max_size=20), rule=st.sampled_from(["absorb", "components"]))
+def test_pairs_labelled_same_are_merged(data: st.DataObject, texts: list[str | None], rule: str) -> None:
+    """The clusters are those without labels, joined by the labels; the first document in keep order stays."""
+    pairs = draw_pairs(data, len(texts))
+    plain = dedup(texts, threshold=0.5, cluster=rule)
+    with warnings.catch_warnings():
+        # Without pairs, a warning says that the labels change nothing.
+        warnings.simplefilter("ignore")
+        result = dedup(texts, threshold=0.5, cluster=rule, labels=[(a, b, True) for a, b in pairs])
+    model = Reference(texts, 0.5, "jaccard")
+    featured = set(model.rows) - model.featureless
+    expected = groups(plain, list(range(len(texts))))
+    for a, b in pairs:
+        if {a, b} <= featured:
+            one, other = (next(group for group in expected if row in group) for row in (a, b))
+            expected = expected - {one, other} | {one | other}
+    assert expected == groups(result, list(range(len(texts))))
+    assert {min(group) for group in expected} == set(result.kept)
+    assert 0 == result.summary["labels"]["not_joined"]
+
+
+def test_a_label_different_prevents_a_merge() -> None:
+    """What is labelled same is merged with its clusters, unless a pair labelled different would be."""
+    texts = ["one two three four", "five six seven eight", "nine ten eleven twelve"]
+    joined = nk.dedup(texts, labels=[(0, 2, True)])
+    assert ([0, 1], {2: 0}) == (joined.kept, removed(joined))
+    assert (1, 0) == tuple(joined.summary["labels"][name] for name in ("joined", "not_joined"))
+    assert joined.clusters["similarity"][1] < 0.5
+    apart = nk.dedup(texts, labels=[(0, 1, True), (1, 2, True), (0, 2, False)])
+    assert [0, 2] == apart.kept
+    assert (1, 1) == tuple(apart.summary["labels"][name] for name in ("joined", "not_joined"))
+
+
+def test_a_label_same_removes_a_document_for_a_reference_document() -> None:
+    """Reference documents stay apart, and an id of both corpora names neither."""
+    old, new = ["one two three four", "five six seven eight"], ["nine ten eleven twelve", "red wine and cheese"]
+    result = nk.dedup(new, ["c", "d"], against=old, against_ids=["a", "b"], labels=[("a", "c", True), ("b", "c", True)])
+    assert (["d"], {"c": "a"}) == (result.kept, removed(result))
+    assert (1, 1) == tuple(result.summary["labels"][name] for name in ("joined", "not_joined"))
+    with pytest.warns(RuntimeWarning, match="1 pairs that are labelled same have an id of both corpora"):
+        assert [0, 1] == nk.dedup(new, against=old, labels=[(0, 1, True)]).kept

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import random
+import warnings
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -141,6 +143,7 @@ def test_empty_inputs_give_no_rows() -> None:
     assert 0 == len(nk.contains(["!!!", None, ""], ["one", "", None]))
 
 
+@pytest.mark.filterwarnings("ignore:.* matches are spread")
 def test_threads_have_no_effect() -> None:
     """One thread and three give the same rows."""
     rng = np.random.default_rng(4)
@@ -183,3 +186,18 @@ def test_known_texts_have_their_own_parameters() -> None:
             nk.contains(["one"], stored, **options)
     with pytest.raises(InputError, match="'a' occurs in rows 0 and 1"):
         nk.KnownTexts(["one", "two"], ids=["a", "a"])
+
+
+def test_matches_by_chance_give_a_warning() -> None:
+    """A long text has the frequent 4-grams of short ones, and few of their runs of five words."""
+    source = random.Random(5)
+    words = ["".join(source.choice("abcde") for _ in range(4)) for _ in range(60)]
+    long = " ".join(source.choice(words) for _ in range(20_000))
+    known = [" ".join(source.choice(words) for _ in range(30)) for _ in range(10)]
+    with pytest.warns(RuntimeWarning, match="of 10 matches are spread over more than 4 times .* longer features"):
+        assert 10 == len(nk.contains([long], known))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 0 == len(nk.contains([long], known, recipe="word:5|binary|xxh3|simhash:128"))
+        quoted = "red wine and old cheese on a table in the garden of the house"
+        assert 1 == len(nk.contains([f"He said: {quoted}. Then he left, and nothing else was heard."], [quoted]))

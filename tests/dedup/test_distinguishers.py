@@ -185,9 +185,9 @@ def test_rules_need_texts_to_compare(tmp_path: Path) -> None:
 def test_a_deduplication_follows_the_rules_of_a_store(tmp_path: Path) -> None:
     """With store= always; with against= unless the caller passes rules or "none"."""
     texts = [WIRE.format(number) for number in ("1.5", "15", "7")]
-    with nk.Store.create(tmp_path / "a.store", differ="numbers", featureless="keep") as store:
+    with nk.Store.create(tmp_path / "a.store", differ="numbers", empty="drop") as store:
         assert [0, 1] == nk.dedup(texts[:2], store=store).kept
         assert [0] == nk.dedup(texts[2:], against=store).kept
         assert [] == nk.dedup(texts[2:], against=store, differ="none").kept
-        assert [0, 1] == nk.dedup(["!", "!"], against=store).kept
-        assert [0] == nk.dedup(["!", "!"], against=store, featureless="collapse").kept
+        assert [] == nk.dedup(["!", "!"], against=store).kept
+        assert [0, 1] == nk.dedup(["!", "!"], against=store, empty="keep").kept

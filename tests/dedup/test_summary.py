@@ -90,7 +90,7 @@ def test_the_summary_has_every_field_in_order() -> None:
         "radius": 40,
         "expected_recall": None,
         "verify": "jaccard",
-        "featureless": "collapse",
+        "empty": "keep",
         "cluster": "absorb",
         "keep": "first",
         "documents": 5,
@@ -110,7 +110,7 @@ def test_the_summary_has_every_field_in_order() -> None:
         "older_documents": 2,
         "candidates": summary["candidates"],
         "verified": summary["verified"],
-        "verified_precision": summary["verified_precision"],
+        "match_rate": summary["match_rate"],
         "skipped": 0,
         "sources": [
             {"source": "a", "documents": 3, "removed": 2, "share": 2 / 3},
@@ -119,10 +119,10 @@ def test_the_summary_has_every_field_in_order() -> None:
         "warnings": [],
     } == summary
     assert list(summary)[:10] == [
-        "version", "recipe", "recipe_digest", "threshold", "radius", "expected_recall", "verify", "featureless",
+        "version", "recipe", "recipe_digest", "threshold", "radius", "expected_recall", "verify", "empty",
         "cluster", "keep",
     ]  # fmt: skip
-    assert 1 / result.summary["verified"] == result.summary["verified_precision"]
+    assert 1 / result.summary["verified"] == result.summary["match_rate"]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_other_measures_than_that_of_the_law_have_no_expected_recall(
 def test_a_run_that_verifies_nothing_has_no_precision() -> None:
     """None, not a division by zero; no sources without sources."""
     summary = nk.dedup(["one text"]).summary
-    assert (None, 0, 0) == (summary["verified_precision"], summary["clusters"], summary["largest_cluster"])
+    assert (None, 0, 0) == (summary["match_rate"], summary["clusters"], summary["largest_cluster"])
     assert "sources" not in summary
     assert "warnings" not in summary

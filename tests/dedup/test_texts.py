@@ -152,7 +152,7 @@ def test_all_links_are_all_matches(texts: list[str | None], threshold: float, ve
     """`links="all"`: every two different contents that match, and each copy with its first."""
     result = dedup(texts, threshold=threshold, verify=verify, links="all")
     by_definition = Reference(texts, threshold, verify)
-    firsts = {row: by_definition.texts.index(by_definition.texts[row]) for row in by_definition.rows}
+    firsts = {row: by_definition.contents.index(by_definition.contents[row]) for row in by_definition.rows}
     distinct = [row for row in by_definition.rows if firsts[row] == row]
     expected = {(i, j) for i in distinct for j in distinct if i < j and by_definition.match(i, j)}
     expected |= {(first, row) for row, first in firsts.items() if first != row}
@@ -174,7 +174,7 @@ def test_with_copies_lists_every_pair_that_matches(
     expected = {
         tuple(sorted((i, j), key=lambda row: sign * row))
         for i, j in itertools.combinations(by_definition.rows, 2)
-        if by_definition.texts[i] == by_definition.texts[j] or by_definition.match(i, j)
+        if by_definition.contents[i] == by_definition.contents[j] or by_definition.match(i, j)
     }
     rows = list(dedup(texts, threshold=threshold, verify=verify, keep=keep, links="all").pairs.with_copies())
     assert sorted(expected) == sorted((row["left"], row["right"]) for row in rows)
@@ -213,23 +213,33 @@ def test_exact_copies_are_exact_whatever_the_threshold() -> None:
 
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "none"])
-def test_texts_without_features_are_copies_of_equal_ones(cluster: Any, verify: Any) -> None:
-    """Empty texts, including None, and punctuation: exact copies of equal ones only, or all kept."""
+@pytest.mark.parametrize("against", [None, ["...", "", None, "other"]])
+def test_texts_without_features_are_copies_of_nothing(cluster: Any, verify: Any, against: Any) -> None:
+    """Empty texts, including None, and punctuation: all are kept, or all are dropped, and none is in a cluster."""
     texts = ["", "", None, None, "...", "...", "one text", "one text", "!!!"]
-    result = nk.dedup(texts, cluster=cluster, verify=verify)
-    assert [0, 4, 6, 8] == result.kept
-    assert {1: 0, 2: 0, 3: 0, 5: 4, 7: 6} == removed(result)
-    assert {"kept", "exact"} == set(result.clusters["reason"])
-    assert (7, "collapse") == (result.summary["without_features"], result.summary["featureless"])
-    kept = nk.dedup(texts, cluster=cluster, verify=verify, featureless="keep")
-    assert [0, 1, 2, 3, 4, 5, 6, 8] == kept.kept
-    reference = nk.dedup(
-        texts, cluster=cluster, verify=verify, against=["...", "", "other"], against_ids=["a", "b", "c"]
+    result = nk.dedup(texts, cluster=cluster, verify=verify, against=against)
+    assert [0, 1, 2, 3, 4, 5, 6, 8] == result.kept
+    assert {7: 6} == removed(result)
+    assert (7, "keep") == (result.summary["without_features"], result.summary["empty"])
+    assert "empty" not in result.summary["removed_by_reason"]
+    dropped = nk.dedup(texts, cluster=cluster, verify=verify, against=against, empty="drop")
+    assert [6] == dropped.kept
+    assert result.clusters.columns == dropped.clusters.columns
+    assert (7, "drop") == (dropped.summary["without_features"], dropped.summary["empty"])
+    assert (1, 8, 7) == (
+        dropped.summary["kept"],
+        dropped.summary["removed"],
+        dropped.summary["removed_by_reason"]["empty"],
     )
-    assert [6, 8] == reference.kept
-    assert ["b", "b", "b", "b", "a", "a", 6, 6] == [removed(reference).get(row, row) for row in range(8)]
-    with pytest.raises(errors.ParameterError, match="collapse, keep"):
-        nk.dedup(texts, featureless="drop")  # type: ignore[arg-type]
+    with pytest.raises(errors.ParameterError, match="keep, drop"):
+        nk.dedup(texts, empty="collapse")  # type: ignore[arg-type]
+
+
+def test_records_without_a_text_but_with_a_title_are_kept() -> None:
+    """A missing, null or empty text says nothing about a record: its other columns differ."""
+    texts = pa.array([None, "", "a text with words", None, "a text with words"])
+    table = pa.table({"text": texts, "title": list("abcde")})
+    assert list("abcd") == nk.dedup(table).filter(table)["title"].to_pylist()
 
 
 @pytest.mark.parametrize("texts", [[], [None], ["only one text"]])
@@ -316,7 +326,7 @@ def test_against_reference_texts_equals_the_definition(
     def match(i: int, j: int) -> bool:
         return j >= n and by_definition.match(i, j)
 
-    contents = by_definition.texts
+    contents = by_definition.contents
     copies = {row: contents.index(contents[row]) for row in range(n, n + len(new)) if contents[row] in contents[:n]}
     by = reference.absorb([row for row in by_definition.rows if row not in copies], match) | copies
     names = [*against_ids, *range(len(new))]

@@ -15,7 +15,7 @@ from nearkin.spark import dedup
 
 MINHASH = str(nk.Recipe.of(None).with_family("minhash"))
 SIMHASH = str(nk.Recipe.of(None))
-_COUNTED = ("candidates", "verified", "verified_precision", "timings", "peak_memory_bytes", "warnings")
+_COUNTED = ("candidates", "verified", "match_rate", "timings", "peak_memory_bytes", "warnings")
 """What an engine looks at, and what only one machine knows."""
 
 

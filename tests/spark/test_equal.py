@@ -33,7 +33,7 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         {"links": "all"},
         {"verify": "none"},
         {"verify": "indel", "threshold": 0.7},
-        {"featureless": "keep"},
+        {"empty": "drop"},
         {"differ": "numbers", "threshold": 0.5},
     ],
     ids=str,

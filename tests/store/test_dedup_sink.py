@@ -63,8 +63,8 @@ def test_the_sink_equals_against_and_add(tmp_path: Path, recipe: nk.Recipe | str
 
 
 def test_a_second_run_adds_nothing(tmp_path: Path) -> None:
-    """If texts without letters are always kept, their ids are known in a second run, which adds nothing."""
-    with store_with_documents(tmp_path / "store", featureless="keep") as store:
+    """Texts without letters are always kept; their ids are known in a second run, which adds nothing."""
+    with store_with_documents(tmp_path / "store") as store:
         first = nk.dedup(NEW, IDS, store=store)
         before = stored(store)
         again = nk.dedup(NEW, IDS, store=store)

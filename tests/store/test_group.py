@@ -78,7 +78,7 @@ def test_groups_of_files_and_of_vectors(tmp_path: Path) -> None:
         ({"recall": 0.9}, "num_bands"),
         ({"differ": "numbers"}, "differ"),
         ({"verify": "indel"}, "verify"),
-        ({"featureless": "keep"}, "featureless"),
+        ({"empty": "drop"}, "empty"),
         ({"recipe": "ssdeep"}, "kind of documents"),
     ],
 )

@@ -248,3 +248,25 @@ def test_features_of_texts_are_those_of_the_tokenizer() -> None:
     found = join_sets([np.frombuffer(doc, "<u8") for doc in sets])
     assert (4, [0, 3, 4, 4, 6]) == (len(found), found.offsets.tolist())
     assert set(found.hashes[4:].tolist()) < set(found.hashes[:3].tolist())
+
+
+@pytest.mark.parametrize("texts", [["!!!"], ["", None, "!!!", "one text of words", "!!!"]])
+def test_texts_without_features_are_copies_of_nothing(texts: list[str | None], tmp_path: Path) -> None:
+    """Every one is new, or none is taken; alone and in a batch, checked and added, with ids and without."""
+    ids = [f"d{row}" for row in range(len(texts))]
+    featured = ["new" if text and text[0].isalpha() else "" for text in texts]
+    with nk.Store.create(tmp_path / "keep") as store:
+        bare = [text for text, status in zip(texts, featured, strict=True) if not status]
+        for _ in range(2):
+            assert ["new"] * len(bare) == store.check(bare).status == store.check_and_add(bare).status
+        assert 2 * len(bare) == len(store)
+    with nk.Store.create(tmp_path / "drop", empty="drop") as store:
+        expected = [status or "empty" for status in featured]
+        assert expected == store.check(texts).status
+        result = store.check_and_add(texts, ids)
+        assert expected == result.status
+        assert [status == "new" for status in expected] == result.is_new.tolist()
+        assert expected.count("new") == len(store)
+        assert ["known" if status == "new" else "empty" for status in expected] == store.add(texts, ids).status
+    with nk.Store.open(tmp_path / "drop") as store:
+        assert "drop" == store.settings.to_dict()["empty"]

@@ -199,7 +199,10 @@ def _option(field: Field[Any], hint: Any, *, given_only: bool = False, show_defa
 
 def _name_value(parameter: inspect.Parameter) -> None:
     """Give an option without a placeholder of its value one that follows from its type and name."""
-    hint, *metadata = getattr(parameter.annotation, "__origin__", None), *getattr(parameter.annotation, "__metadata__", ())
+    hint, *metadata = (
+        getattr(parameter.annotation, "__origin__", None),
+        *getattr(parameter.annotation, "__metadata__", ()),
+    )
     for option in metadata:
         if not isinstance(option, OptionInfo) or option.metavar:
             continue

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 import typer
 
 from nearkin.cli.errors import format_error
-from nearkin.errors import InputError, printable
+from nearkin.errors import InputError, bad_parameter, printable
 from nearkin.progress import reporting
 
 if TYPE_CHECKING:
@@ -240,6 +240,43 @@ def read_text(name: str, *, encoding: str = "utf-8") -> str:
         place = "standard input" if name == "-" else name
         reason = f"is not UTF-8 at byte {error.start}; convert it, for example with iconv"
         raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
+
+
+def read_arguments(names: Sequence[str], *, text: bool, files: bool) -> list[str | Path]:
+    """Return arguments as texts, or as paths if files of these names exist; say which unless an option does.
+
+    Parameters
+    ----------
+    names : sequence of str
+        A text, or a path; - is standard input.
+    text, files : bool
+        The caller asked for texts, or for files.
+
+    Raises
+    ------
+    ParameterError
+        Both options, or a file beside a name that is no file.
+    """
+    if text and files:
+        raise bad_parameter("text", "--text with --files", "one of them")
+    found = [name == "-" or is_existing(name) for name in names]
+    if not (text or files):
+        if any(found) and not all(found):
+            missing = names[found.index(False)]
+            allowed = "two files or two texts: the other argument is a file; --text takes both as texts"
+            raise bad_parameter("argument", repr(missing), allowed)
+        files = any(found)
+        taken = "taken as texts: no such file; --files reads files"
+        warn("read as files; --text takes the arguments as texts" if files else taken)
+    return [Path(name) for name in names] if files else [*names]
+
+
+def is_existing(name: str) -> bool:
+    """True if a path exists; a long text is no path."""
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False
 
 
 class Failures:

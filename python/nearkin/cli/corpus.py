@@ -33,7 +33,12 @@ class CorpusOptions:
     text_column: str | None = option(
         None, help="Column of the text; meta.body is a field of meta.", group=READING, show_default="text"
     )
-    id_column: str | None = option(None, help="Column of the id (default: row numbers).", group=READING)
+    id_column: str | None = option(
+        None,
+        help="Column of the id; none for row numbers.",
+        group=READING,
+        show_default="id, url or _id if its values are distinct, else row numbers",
+    )
     format: str | None = option(
         None,
         help="jsonl, parquet, csv, tsv, txt (a document per line), files or warc (default: from the file names).",
@@ -77,11 +82,12 @@ class CorpusOptions:
         extra_columns: Iterable[str] = (),
         spool_dir: str | os.PathLike[str] | None = None,
         exclude: Iterable[Path] = (),
+        quiet: bool = False,
     ) -> Corpus:
-        """Open files, globs, folders, URLs or standard input as a corpus."""
+        """Open files, globs, folders, URLs or standard input as a corpus, and say which column has the ids."""
         from nearkin.io import open_corpus
 
-        return open_corpus(
+        corpus = open_corpus(
             inputs,
             text_column=self.text_column,
             id_column=self.id_column,
@@ -90,24 +96,35 @@ class CorpusOptions:
             exclude=exclude,
             **self._reader_options(),
         )
+        if corpus.id_note and not quiet:
+            warn(corpus.id_note.replace("id column", "--id-column"))
+        return corpus
 
     @contextmanager
     def read(
-        self, inputs: Sequence[str], *, extra_columns: Iterable[str] = (), exclude: Iterable[Path] = ()
+        self,
+        inputs: Sequence[str],
+        *,
+        extra_columns: Iterable[str] = (),
+        exclude: Iterable[Path] = (),
+        quiet: bool = False,
     ) -> Iterator[Corpus]:
         """Open a corpus, and report the records that were skipped when the context ends without an error."""
-        with self.open_corpus(inputs, extra_columns=extra_columns, exclude=exclude) as corpus:
+        with self.open_corpus(inputs, extra_columns=extra_columns, exclude=exclude, quiet=quiet) as corpus:
             yield corpus
             report_skipped(corpus)
 
     def open_fingerprints(
-        self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None
+        self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None, *, quiet: bool = False
     ) -> FingerprintSource:
         """Open a corpus as fingerprints; the other parameters are those of `open_fingerprints`."""
         from nearkin.dedup.fingerprint_source import open_fingerprints
 
         options = {**self._reader_options(), "column": self.text_column, "id_column": self.id_column}
-        return open_fingerprints(inputs, recipe, kind, bits, **options)
+        source = open_fingerprints(inputs, recipe, kind, bits, **options)
+        if source.corpus.id_note and not quiet:
+            warn(source.corpus.id_note.replace("id column", "--id-column"))
+        return source
 
     def _reader_options(self) -> dict[str, Any]:
         """Return the options other than columns, as keyword arguments of `open_corpus`."""

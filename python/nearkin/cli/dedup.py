@@ -64,7 +64,7 @@ _FILE_OPTIONS = {
 """Options of a run over files."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "featureless", "checkpoint"),
+    *("differ", "empty", "checkpoint"),
 )
 
 
@@ -161,7 +161,7 @@ def pairs(
     """
     from nearkin.dedup.texts import dedup as dedup_texts
 
-    with reading.read(inputs) as corpus, progress_bars(quiet=quiet) as progress:
+    with reading.read(inputs, quiet=quiet) as corpus, progress_bars(quiet=quiet) as progress:
         parsed = None if (recipe, bits) == (None, None) else parse_recipe(recipe, bits)
         result = dedup_texts(corpus, recipe=parsed, links="all", progress=progress, **matching)
     for row in result.pairs.with_copies():
@@ -189,10 +189,20 @@ def _dedup_texts(job: Job) -> None:
         store = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
         corpus = stack.enter_context(
-            job.reading.open_corpus(job.inputs, extra_columns=job.extra_columns(), spool_dir=spool, exclude=own)
+            job.reading.open_corpus(
+                job.inputs,
+                extra_columns=job.extra_columns(),
+                spool_dir=spool,
+                exclude=own,
+                quiet=job.quiet or job.as_json,
+            )
         )
         older = stack.enter_context(
-            _open_reference(against, lambda: job.reading.open_corpus(against, spool_dir=spool), "texts")
+            _open_reference(
+                against,
+                lambda: job.reading.open_corpus(against, spool_dir=spool, quiet=job.quiet or job.as_json),
+                "texts",
+            )
         )
         tables = ("clusters", "pairs", "near") if output.report else ("clusters", "pairs")
         names = [*corpus.kept_names(output.out_layout), *(table_name(name, corpus.format) for name in tables), REJECTED]
@@ -339,7 +349,7 @@ def _create_store(path: Path, job: Job) -> Iterator[Store]:
 
     if "bands" in job.matching:
         raise bad_parameter("bands", job.matching["bands"], "--recall with a new store, whose bands follow from it")
-    names = ("threshold", "radius", "recall", "verify", "differ", "featureless")
+    names = ("threshold", "radius", "recall", "verify", "differ", "empty")
     options = {name: job.matching[name] for name in names if name in job.matching}
     of_files = job.family == "ssdeep"
     if not of_files and "measure" in job.matching:
@@ -470,9 +480,16 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield f"{summary['pairs_that_differ']:,}", f"pairs of similar documents that differ in {rules}: both kept"
     if (labels := summary.get("labels", {})).get("different"):
         yield f"{labels['kept_apart']:,}", f"pairs not merged, of {labels['different']:,} labelled different"
+    if labels.get("same"):
+        apart = (
+            f"; {labels['not_joined']:,} stay apart, because other labels are different" if labels["not_joined"] else ""
+        )
+        yield f"{labels['joined']:,}", f"pairs merged only for their label, of {labels['same']:,} labelled same{apart}"
     if summary["without_features"] and not files:
-        fate = "kept" if summary["featureless"] == "keep" else "compared only with exact copies"
-        yield f"{summary['without_features']:,}", f"without any letter: {fate}"
+        count = summary["without_features"]
+        has, was, them = ("document has", "was", "it") if count == 1 else ("documents have", "were", "them")
+        fate = "removed" if summary["empty"] == "drop" else f"kept; --empty drop removes {them}"
+        yield f"{count:,}", f"{has} no text to compare and {was} {fate}"
     if summary.get("unreadable"):
         yield f"{summary['unreadable']:,}", "could not be read"
     yield from _malformed_rows(summary, None if kept is None else Path(kept).parent)
@@ -534,7 +551,9 @@ def _dedup_passages(job: Job) -> None:
     if output.out == "-" and keeps_all:
         raise bad_parameter("out", "-", "a folder, with --remove nothing, which leaves all documents unchanged")
     spool, columns = _spool_folder(output.out), job.extra_columns()
-    with job.reading.open_corpus(job.inputs, extra_columns=columns, spool_dir=spool) as corpus:
+    with job.reading.open_corpus(
+        job.inputs, extra_columns=columns, spool_dir=spool, quiet=job.quiet or job.as_json
+    ) as corpus:
         if options["remove"] == "parts" and corpus.format != "parquet":
             # The columns of Parquet are checked when the files have been read.
             corpus.check_replacements()

@@ -129,7 +129,7 @@ class Job:
         OptionsOf(
             DedupConfig,
             *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "max_comparisons"),
-            *("featureless", "cluster", "keep", "links", "checkpoint"),
+            *("empty", "cluster", "keep", "links", "checkpoint"),
         ),
     ]
     files: Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]

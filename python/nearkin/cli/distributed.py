@@ -40,7 +40,7 @@ DataFrame = Any
 
 _SUPPORTED = {
     *("inputs", "out", "text_column", "id_column", "format", "strict", "recipe", "family", "bits"),
-    *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "featureless", "cluster", "keep"),
+    *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "empty", "cluster", "keep"),
     *("source_column", "against", "links", "engine", "master", "remote", "checkpoint"),
 }
 """Options of a run on an engine. With and without --strict, it ends at the first unreadable record."""
@@ -87,9 +87,9 @@ def choose_engine(job: Job) -> Engine | None:
         raise bad_parameter("family", "ssdeep", "simhash or minhash with an engine, which compares texts")
     if job.output.out == "-":
         raise bad_parameter("out", "-", "a new folder, or a URL, with an engine")
-    if job.reading.id_column is None:
-        allowed = "--id-column COLUMN with an engine: rows on many machines have no numbers"
-        raise bad_parameter("id_column", None, allowed)
+    if job.reading.id_column == "none":
+        allowed = "a column of ids with an engine: rows on many machines have no numbers"
+        raise bad_parameter("id_column", "none", allowed)
     if "checkpoint" not in job.matching and not engine.is_local:
         allowed = "--checkpoint FOLDER, a folder or URL that all machines share, with --remote or a --master of several"
         raise bad_parameter("checkpoint", None, allowed)
@@ -120,8 +120,9 @@ def dedup(job: Job, engine: Engine) -> dict[str, Any]:
         progress = _stage_progress(bars)
         progress("read", 0, None)
         rows = tables.read(session)
+        id_column = reading.id_column or _find_id_column(rows, quiet=job.quiet)
         older_rows = None if older is None else older.read(session)
-        result = _run(job, rows, older_rows, recipe, checkpoint, progress)
+        result = _run(job, rows, older_rows, id_column, recipe, checkpoint, progress)
         start = time.perf_counter()
         for name in _TABLES:
             progress(f"write {name}", 0, None)
@@ -134,7 +135,7 @@ def dedup(job: Job, engine: Engine) -> dict[str, Any]:
             "inputs": [escape_surrogates(short_url(name)) for name in job.inputs],
             "format": tables.format,
             "text_column": reading.text_column or "text",
-            "id_column": reading.id_column,
+            "id_column": id_column,
             "kept_folder": "kept",
             "malformed": 0,
             "timings": {**result.summary["timings"], **seconds},
@@ -153,8 +154,33 @@ def check_path(name: str, argument: str) -> None:
         raise bad_parameter(argument, name, "a path without * ? [ ] { } \\, which an engine takes for a pattern")
 
 
+def _find_id_column(rows: DataFrame, *, quiet: bool) -> str:
+    """Return the first column that has ids by default; the job checks that they are distinct.
+
+    Raises
+    ------
+    ParameterError
+        No column has such a name.
+    """
+    from nearkin.io.corpus import ID_COLUMNS
+
+    name = next((name for name in ID_COLUMNS if name in rows.columns), None)
+    if name is None:
+        allowed = "--id-column COLUMN with an engine: rows on many machines have no numbers"
+        raise bad_parameter("id_column", None, f"{allowed}; no column is {', '.join(ID_COLUMNS[:-1])} or _id")
+    if not quiet:
+        warn(f"ids are those of column {name!r}; --id-column names another")
+    return name
+
+
 def _run(
-    job: Job, rows: DataFrame, older: DataFrame | None, recipe: Any, checkpoint: str, progress: Progress
+    job: Job,
+    rows: DataFrame,
+    older: DataFrame | None,
+    id_column: str,
+    recipe: Any,
+    checkpoint: str,
+    progress: Progress,
 ) -> SparkResult:
     """Run the job; errors about its arguments name the options."""
     from nearkin.spark import dedup as spark_dedup
@@ -163,7 +189,7 @@ def _run(
         return spark_dedup(
             rows,
             job.reading.text_column or "text",
-            str(job.reading.id_column),
+            id_column,
             recipe=recipe,
             source=job.reference.source_column,
             against=older,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import display, read_input, read_text, say, say_json, say_row, warn
+from nearkin.cli.console import display, read_arguments, read_input, read_text, say, say_json, say_row, warn
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
 from nearkin.errors import bad_parameter
@@ -49,9 +49,10 @@ def hash_(
 
 @app.add()
 def compare(
-    a: Annotated[str, typer.Argument(help="A file, or a text with --text.")],
+    a: Annotated[str, typer.Argument(help="A text, or the path of an existing file; - for standard input.")],
     b: Annotated[str, typer.Argument(help="A second one.")],
-    text: Annotated[bool, opt("The arguments are texts, not files.", "--text")] = False,
+    text: Annotated[bool, opt("The arguments are texts, even if files of these names exist.", "--text")] = False,
+    files: Annotated[bool, opt("The arguments are files.", "--files")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,
     as_json: Json = False,
@@ -62,7 +63,7 @@ def compare(
 
     Examples
     --------
-    $ nearkin text compare --text 'how are u?' 'how are you?'
+    $ nearkin text compare 'how are u?' 'how are you?'
     recipe       char:4|binary|xxh3|simhash:128
     fingerprint  000020dc8d06a183d4ec064b4ce4e252  a
                  041000fcb914208364e6564b6f450ad6  b
@@ -83,16 +84,16 @@ def compare(
     only in b    'arey', 'reyo', 'eyou'
 
     nearkin text compare old.txt new.txt
-    nearkin text compare --text 'how are u?' 'how are you?'
     """
     from nearkin.explain import parse_digest_recipe
     from nearkin.explain.comparison import compare as compare_texts
 
     if parse_digest_recipe(recipe) is not None:
-        files = "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B"
-        raise bad_parameter("recipe", recipe, f"a recipe of texts; to compare fuzzy digests of files, use {files}")
-    texts = (a, b) if text else (read_text(a), read_text(b))
-    result = compare_texts(*texts, parse_recipe(recipe, bits))
+        commands = "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B"
+        raise bad_parameter("recipe", recipe, f"a recipe of texts; to compare fuzzy digests of files, use {commands}")
+    read = read_arguments((a, b), text=text, files=files)
+    first, second = (read_text(str(value)) if isinstance(value, Path) else value for value in read)
+    result = compare_texts(first, second, parse_recipe(recipe, bits))
     for note in result.notes:
         warn(note)
     if as_json:
@@ -103,9 +104,10 @@ def compare(
 
 @app.add()
 def explain(
-    text: Annotated[str, typer.Argument(help="A text; with --files a file of it, - for standard input.")],
+    text: Annotated[str, typer.Argument(help="A text, or the path of an existing file; - for standard input.")],
     other: Annotated[str | None, typer.Argument(help="A second one: show common and different steps.")] = None,
-    files: Annotated[bool, opt("The arguments are files, not texts.", "--files")] = False,
+    text_only: Annotated[bool, opt("The arguments are texts, even if files of these names exist.", "--text")] = False,
+    files: Annotated[bool, opt("The arguments are files.", "--files")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,
     as_json: Json = False,
@@ -139,16 +141,18 @@ def explain(
     if digests is not None and bits is not None:
         raise bad_parameter("bits", bits, "a recipe of texts: digests of ssdeep have none")
 
-    def read_value(name: str) -> Any:
+    def read_value(value: str | Path) -> Any:
         """Return a text, or for ssdeep a path or bytes."""
         if digests is None:
-            return read_text(name) if files else name
-        if not files:
-            return name.encode("utf-8", "surrogateescape")
-        return read_input(name) if name == "-" else Path(name)
+            return read_text(str(value)) if isinstance(value, Path) else value
+        if isinstance(value, str):
+            return value.encode("utf-8", "surrogateescape")
+        return read_input("-") if str(value) == "-" else value
 
     parsed: Any = parse_recipe(recipe, bits) if digests is None else digests
-    steps = explain_steps(read_value(text), parsed, other=None if other is None else read_value(other))
+    read = read_arguments([text] if other is None else [text, other], text=text_only, files=files)
+    first, second = [*map(read_value, read), None][:2]
+    steps = explain_steps(first, parsed, other=second)
     if as_json:
         say_json(steps.to_dict())
     else:

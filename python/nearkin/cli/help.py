@@ -67,7 +67,9 @@ class HelpCommand(TyperCommand):
             heading = (getattr(each, "rich_help_panel", None) if complete else None) or GENERAL
             panels.setdefault(heading, []).append(each)
         general = panels.pop(GENERAL, [])
-        for heading, members in ({**panels, GENERAL: general} if not arguments else {GENERAL: general, **panels}).items():
+        for heading, members in (
+            {**panels, GENERAL: general} if not arguments else {GENERAL: general, **panels}
+        ).items():
             lines += [f"{heading}:", *_list((_names(each), _explain(each, complete=complete)) for each in members), ""]
         return "\n".join([*lines, *self._example_lines(complete=complete)]).rstrip("\n") + "\n"
 

@@ -114,7 +114,7 @@ def build(
     # Texts need a recipe; fingerprints may come without one.
     parsed = None if fingerprints is not None and recipe is None else parse_recipe(recipe, bits)
     with (
-        reading.open_fingerprints(inputs, parsed, fingerprints, bits) as source,
+        reading.open_fingerprints(inputs, parsed, fingerprints, bits, quiet=quiet) as source,
         progress_bars(quiet=quiet) as progress,
     ):
         if any(path.exists() and out.exists() and path.samefile(out) for path in source.corpus.paths):
@@ -150,7 +150,7 @@ def add(
     with _updating(index_path) as index:
         loaded = _check_recipe(index, recipe, texts=fingerprints is None)
         with (
-            reading.open_fingerprints(inputs, loaded, fingerprints, index.bits) as source,
+            reading.open_fingerprints(inputs, loaded, fingerprints, index.bits, quiet=quiet) as source,
             progress_bars(quiet=quiet) as progress,
         ):
             added = _add_all(index, source, existing, progress)

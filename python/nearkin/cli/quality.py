@@ -237,7 +237,7 @@ def tune(
         raise InputError(f"{truth}: {reason}", place=str(truth), reason=reason)
     shared: dict[str, Any] = {"recall": _RECALL, **matching, "sample": sample, "seed": seed}
     measured: BandTuning | Tuning
-    with reading.read(inputs) as corpus, progress_bars(quiet=quiet) as progress:
+    with reading.read(inputs, quiet=quiet) as corpus, progress_bars(quiet=quiet) as progress:
         if bands:
             shared = {"threshold": THRESHOLD, **shared, "recipe": recipes[0] if recipes else PRESETS["minhash"]}
             measured = tune_bands(corpus, num_perms=num_perm or NUM_PERMS, progress=progress, **shared)

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 app = Commands()
 group = Commands("store", "A collection on disk that finds duplicates of the documents it contains.")
 
-STATUSES = ("new", "exact", "same-letters", "near", "known")
+STATUSES = ("new", "exact", "same-letters", "near", "known", "empty")
 _FILE_BATCH = 256
 """Number of files that are hashed and added in one call."""
 _REQUEST_BYTES = 8 << 20
@@ -91,7 +91,7 @@ def create(
     path: StorePath,
     matching: Annotated[
         Options,
-        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "featureless", show_defaults=False),
+        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "empty", show_defaults=False),
     ],
     recipe: RecipeOption = None,
     bits: Bits = None,
@@ -149,9 +149,9 @@ def add(
 ) -> None:
     """Check whether documents are new, and add them to the store.
 
-    Prints a line per document: id, status (new, exact, near, known), id of the match, distance, similarity, separated
-    by tabs. Each batch of a few megabytes is durable before its lines are printed. The inputs of a store of files are
-    files and folders, and the ids are their paths.
+    Prints a line per document: id, status (new, exact, near, known, empty), id of the match, distance, similarity,
+    separated by tabs. Each batch of a few megabytes is durable before its lines are printed. The inputs of a store of
+    files are files and folders, and the ids are their paths.
 
     Examples
     --------
@@ -170,7 +170,8 @@ def add(
         failures = Failures(strict=reading.strict)
         counts = dict.fromkeys(STATUSES, 0)
         call = store.add if keep_all else store.check_and_add
-        with closing(read_batches(store, reading, inputs, columns or [], failures, progress, adding=True)) as batches:
+        read = read_batches(store, reading, inputs, columns or [], failures, progress, adding=True, quiet=quiet)
+        with closing(read) as batches:
             for batch in batches:
                 results = call(batch.values, batch.ids, columns=batch.columns, kind=batch.kind)
                 for status in results.status:
@@ -592,11 +593,12 @@ def read_batches(
     *,
     adding: bool,
     exclude: Sequence[Path] = (),
+    quiet: bool = False,
 ) -> Generator[_Documents]:
     """Read the inputs in batches; files of the store itself, and in folders to exclude, are skipped."""
     own = [*([store.path] if _is_local(store) else []), *exclude]
     if not _stores_files(store):
-        yield from _text_batches(reading, inputs, columns, own, progress)
+        yield from _text_batches(reading, inputs, columns, own, progress, quiet=quiet)
         return
     for name, value in {**vars(reading), "strict": None, "column": columns}.items():
         if value:
@@ -612,14 +614,20 @@ def read_batches(
 
 
 def _text_batches(
-    reading: CorpusOptions, inputs: Sequence[str], columns: Sequence[str], own: list[Path], progress: Progress
+    reading: CorpusOptions,
+    inputs: Sequence[str],
+    columns: Sequence[str],
+    own: list[Path],
+    progress: Progress,
+    *,
+    quiet: bool,
 ) -> Generator[_Documents]:
     """Read texts; a record whose id a store cannot have counts as unreadable."""
     from nearkin.dedup.documents import byte_reporter
     from nearkin.io.values import BIG_INT, BadRecord
 
-    with reading.read(inputs, extra_columns=columns, exclude=own) as corpus:
-        numbered = reading.id_column is None and corpus.format != "files"
+    with reading.read(inputs, extra_columns=columns, exclude=own, quiet=quiet) as corpus:
+        numbered = corpus.id_column is None and corpus.format != "files"
         report_bytes = byte_reporter(corpus, progress)
         # The columns must be known to exist before anything is added.
         for batch in corpus.batches(wait_for_columns=True):

@@ -123,7 +123,7 @@ def copy(
     target: Annotated[str, typer.Argument(help="New folder for the copy.", metavar="NEW", show_default=False)],
     matching: Annotated[
         Options,
-        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "featureless", show_defaults=False),
+        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "empty", show_defaults=False),
     ],
     recipe: RecipeOption = None,
     bits: Bits = None,

@@ -9,7 +9,8 @@ remaining ones absorb each other within the batch. Kernel: `crates/nearkin-core/
 **Connected components.** Every candidate that verifies joins two documents; the first of a component in keep order is
 kept. A chain of small changes is one component. Candidates that are already connected are not verified.
 
-Both rules separate pairs that a person labelled different (`nearkin.dedup.constraints`).
+Both rules separate pairs that a person labelled different; `join` merges the clusters of pairs labelled same
+(`nearkin.dedup.constraints`).
 
 Candidates come from the family's `CandidateSearch` (`nearkin.dedup.candidates`) and from the `ReferenceCorpus`, whose
 documents are visited first. Before texts are read, the family may drop pairs by its values
@@ -49,7 +50,7 @@ from nearkin.dedup.candidates import (
 )
 from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.checkpoint import Arrays, StageLog
-from nearkin.dedup.constraints import CannotLink
+from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
 from nearkin.dedup.verify import FeatureSets, TextMeasure
@@ -118,6 +119,8 @@ class Assignment:
         If requested.
     kept_apart : int
         Number of rejected pairs that would have been a removed document and its representative, or in one component.
+    joined, not_joined : int
+        Numbers of pairs labelled same whose clusters were merged, and of those that had to stay apart.
     """
 
     by: Ordinals
@@ -128,6 +131,8 @@ class Assignment:
     differing: int = 0
     near: NearMisses | None = None
     kept_apart: int = 0
+    joined: int = 0
+    not_joined: int = 0
 
     @classmethod
     def all_kept(cls, count: int) -> Assignment:
@@ -285,6 +290,42 @@ class Clusterer:
         result.by[members - self._first] = heads
         result.similarity[members - self._first] = self._similarities(heads, members, "heads")
         return result
+
+    def join(self, pairs: NDArray[np.int64], result: Assignment) -> None:
+        """Merge the clusters of pairs of ordinals, left before right; their first kept document stays.
+
+        Two reference documents, and clusters that have both documents of a rejected pair, are not merged.
+        """
+        heads = np.arange(self._first + len(self.rows))
+        removed = np.flatnonzero(result.by >= 0)
+        heads[self._first + removed] = result.by[removed]
+        apart = heads[pairs[heads[pairs[:, 0]] != heads[pairs[:, 1]]]]
+        if not len(apart):
+            return
+        rejected: dict[int, set[int]] = {}
+        constraints = () if self.constraints is None else (self.constraints.left, self.constraints.right)
+        for a, b in zip(*(heads[side].tolist() for side in constraints), strict=True):
+            rejected.setdefault(a, set()).add(b)
+            rejected.setdefault(b, set()).add(a)
+        members = np.unique(apart)
+        components = Components([*members.tolist(), *(rejected.keys() - set(members.tolist()))], rejected)
+        for a, b in apart.tolist():
+            if max(components.head(a), components.head(b)) >= self._first:
+                components.join(a, b)
+        merged = heads.copy()
+        merged[members] = [components.head(member) for member in members.tolist()]
+        merged = merged[heads]
+        changed = np.flatnonzero(merged != heads)
+        result.by[changed - self._first] = merged[changed]
+        result.similarity[changed - self._first] = self._similarities(merged[changed], changed)
+        result.joined = int((merged[apart[:, 0]] == merged[apart[:, 1]]).sum())
+        result.not_joined = len(apart) - result.joined
+        if result.near is not None:
+            near = result.near
+            others = merged[near.left] != merged[near.right]
+            result.near = replace(
+                near, left=near.left[others], right=near.right[others], similarity=near.similarity[others]
+            )
 
     def links(self) -> tuple[Ordinals, Ordinals, NDArray[np.float64], int]:
         """Return every verified link: left, right (left before right), similarity, number of skipped look-ups.

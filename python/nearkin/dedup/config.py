@@ -41,8 +41,8 @@ from nearkin.text.chunking import Unit, parse_units
 Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
 ClusterRule = Literal["absorb", "components"]
 ListedLinks = Literal["representatives", "all"]
-Featureless = Literal["collapse", "keep"]
-"""Equal documents without features: one of them is kept, as with all exact copies, or all are."""
+Empty = Literal["keep", "drop"]
+"""Documents without features, which are copies of nothing: all are kept, or all are removed."""
 Candidates = Literal["family", "containment"]
 """Candidates by the hashes of the recipe's family, or by sketches made for containment."""
 Removal = Literal["parts", "documents", "nothing"]
@@ -66,9 +66,7 @@ BOILERPLATE_DOCUMENTS = 10
 BOILERPLATE_SHARE = 0.05
 """Default smallest share of documents with a frequent line, among all or among those of one source."""
 _MAX_COUNT = (1 << 63) - 1
-_FOLLOWING = frozenset(
-    ("recipe", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "featureless")
-)
+_FOLLOWING = frozenset(("recipe", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "empty"))
 """Options that follow a store, or have their default, if they are None."""
 
 MODIFIED = "modification time"
@@ -177,8 +175,8 @@ class CollectionSettings(Protocol):
         """Rules by which similar documents differ, so that they are no matches."""
 
     @property
-    def featureless(self) -> Featureless:
-        """Treatment of equal documents without features."""
+    def empty(self) -> Empty:
+        """Treatment of documents without features."""
 
     def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
         """Raise MismatchError if the store keeps too little of its texts for this measure or these rules."""
@@ -300,11 +298,11 @@ class DedupConfig(_ClusterOptions):
         metavar="RULES",
         choices=("numbers", "days", "signs", "symbols", "pattern:", "none"),
     )
-    featureless: Featureless = option(
-        "collapse",
-        help="Equal texts without a letter or digit: collapse (keep one) or keep (all).",
+    empty: Empty = option(
+        "keep",
+        help="Documents without text (missing, empty, or without a letter or digit): keep or drop all of them.",
         group=KEEPING,
-        choices=get_args(Featureless),
+        choices=get_args(Empty),
     )
     max_comparisons: int = option(
         MAX_COMPARISONS,
@@ -340,7 +338,7 @@ class DedupConfig(_ClusterOptions):
         adaptive = recipe is None and self.radius is None
         self._set(recipe=_default_recipe() if adaptive else Recipe.of(recipe))
         self._set(bands=None if self.bands is None else parse_bands(self.bands))
-        self._check_choices(verify=Verify, featureless=Featureless, cluster=ClusterRule, links=ListedLinks)
+        self._check_choices(verify=Verify, empty=Empty, cluster=ClusterRule, links=ListedLinks)
         self._set(order=parse_keep(self.keep))
         check_share("threshold", self.threshold, "a similarity above 0 and up to 1", _is_share)
         if self.verify == "signature" and self.recipe.family != "minhash":
@@ -390,7 +388,7 @@ class DedupConfig(_ClusterOptions):
         if not {"radius", "recall", "bands"} & args.keys():
             args |= {"radius": settings.radius, "recall": settings.recall}
         args.setdefault("verify", args.get("measure", settings.verify))
-        for name in ("recipe", "threshold", "differ", "featureless"):
+        for name in ("recipe", "threshold", "differ", "empty"):
             args.setdefault(name, getattr(settings, name))
         settings.check_verify(args["verify"], parse_differ(args["differ"]))
         return cls(candidates="family", signatures=True, **args)
@@ -503,7 +501,7 @@ class FileDedupConfig(_ClusterOptions):
     verify: ClassVar[str] = "score"
     comparison: ClassVar[None] = None
     differ: ClassVar[tuple[str, ...]] = ()
-    featureless: ClassVar[Featureless] = "keep"
+    empty: ClassVar[Empty] = "keep"
     max_comparisons: ClassVar[int] = MAX_COMPARISONS
     near_misses: ClassVar[int] = 0
 

@@ -1,4 +1,4 @@
-"""Cannot-link constraints: neither document of a pair that a person labelled different is removed for the other.
+"""Constraints by labels: pairs labelled different are never merged, pairs labelled same always are.
 
 *Rejected* pairs are labels of ids, but constraints separate contents, because copies share the fate of their original.
 So a label of a copy holds for its original and for all other copies. Two ids with one content can't be separated: one
@@ -12,11 +12,15 @@ batch has both documents of a rejected pair, so they can only be a document and 
 verified links, the most similar first (ties in keep order): a link joins two components unless the pair is rejected, or
 a document of one is rejected with a document of the other. This is single linkage with constraints.
 
+**Must-link.** After either rule, the clusters of two documents that are labelled same are merged, whatever their
+similarity: the kept document that comes first in keep order stays. Labels are transitive. A merge that would put a
+rejected pair into one cluster does not take place, nor does one of two reference documents.
+
 Cost: a pass over the ids, at most one additional batch for each rejected pair, and for rebuilt components a
 verification of all candidates within them.
 
 Source: I. Davidson, S. S. Ravi (2005), Agglomerative hierarchical clustering with constraints: theoretical and
-empirical results (cannot-link constraints).
+empirical results (must-link and cannot-link constraints).
 """
 
 from __future__ import annotations
@@ -117,14 +121,14 @@ class CannotLink:
         for a, b in zip(self.left.tolist(), self.right.tolist(), strict=True):
             rejected.setdefault(a, set()).add(b)
             rejected.setdefault(b, set()).add(a)
-        components = _Components(members.tolist(), rejected)
+        components = Components(members.tolist(), rejected)
         order = np.lexsort((right, left, -similarity))
         for a, b in zip(left[order].tolist(), right[order].tolist(), strict=True):
             components.join(a, b)
         return np.array([components.head(member) for member in members.tolist()], np.int64)
 
 
-class _Components:
+class Components:
     """Components that grow by links; two components with a rejected pair between them are never joined."""
 
     def __init__(self, members: list[int], rejected: dict[int, set[int]]) -> None:
@@ -163,8 +167,12 @@ class ResolvedLabels:
     ----------
     labels : PairLabels
     constraints : CannotLink
+    required : (n, 2) int64
+        Ordinals of pairs that are labelled same, left before right; each pair once, sorted.
     equal : list of (str, str)
         Rejected pairs of documents with the same content.
+    ambiguous : list of (str, str)
+        Pairs labelled same with an id of several contents, new and reference ones.
     unknown : list of str
         Ids that no document has, sorted.
     num_ids : int
@@ -173,15 +181,17 @@ class ResolvedLabels:
 
     labels: PairLabels
     constraints: CannotLink
+    required: NDArray[np.int64]
     equal: list[tuple[str, str]]
+    ambiguous: list[tuple[str, str]]
     unknown: list[str]
     num_ids: int
 
     def warnings(self) -> list[str]:
         """Return warnings about labels without effect."""
         warnings, labels = [], self.labels
-        if all(labels.labels.values()):
-            warnings.append("labels: no pair is labelled different, so the labels separate nothing")
+        if not labels.labels:
+            warnings.append("labels: no pair is labelled same or different, so the labels change nothing")
         if self.unknown:
             warnings.append(
                 f"labels: {len(self.unknown):,} of {self.num_ids:,} labelled ids belong to no document, such as "
@@ -192,12 +202,17 @@ class ResolvedLabels:
                 f"labels: {len(self.equal):,} pairs that are labelled different have equal contents, such as "
                 f"{self.equal[0][0]!r} and {self.equal[0][1]!r}: one is a copy of the other, and is removed"
             )
+        if self.ambiguous:
+            warnings.append(
+                f"labels: {len(self.ambiguous):,} pairs that are labelled same have an id of both corpora, such as "
+                f"{self.ambiguous[0][0]!r} and {self.ambiguous[0][1]!r}; they have no effect: make ids differ"
+            )
         if labels.contradictory:
             warnings.append(f"labels: {labels.contradictory:,} pairs have both labels, which have no effect")
         return warnings
 
-    def counts(self, kept_apart: int) -> dict[str, int]:
-        """Return the counts for a summary; `kept_apart` pairs would have been a document and its representative."""
+    def counts(self, *, kept_apart: int, joined: int, not_joined: int) -> dict[str, int]:
+        """Return the counts for a summary; the arguments are those of the `Assignment`."""
         different = sum(not match for match in self.labels.labels.values())
         return {
             "same": len(self.labels.labels) - different,
@@ -205,6 +220,8 @@ class ResolvedLabels:
             "unsure": self.labels.unsure,
             "contradictory": self.labels.contradictory,
             "kept_apart": kept_apart,
+            "joined": joined,
+            "not_joined": not_joined,
             "equal": len(self.equal),
             "unknown_ids": len(self.unknown),
         }
@@ -252,21 +269,25 @@ def resolve_labels(
             head = int(original[position[row]])
             contents[name].add(int(reference_rows[head]) if reference_rows[head] >= 0 else first + head)
     if reference is not None:
-        named = _rows_by_id(reference.documents, labelled)
-        copies = reference.copies(reference.documents.contents[np.array([row for _, row in named], np.int64)])
-        for (name, _), copy in zip(named, copies.tolist(), strict=True):
+        rows_by_id = _rows_by_id(reference.documents, labelled)
+        copies = reference.copies(reference.documents.contents[np.array([row for _, row in rows_by_id], np.int64)])
+        for (name, _), copy in zip(rows_by_id, copies.tolist(), strict=True):
             contents.setdefault(name, set()).add(copy)
-    pairs, equal = set[tuple[int, int]](), []
+    pairs: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
+    equal, ambiguous = [], []
     for (a, b), match in labels.labels.items():
-        if match:
-            continue
-        rejected = list(product(contents.get(a, ()), contents.get(b, ())))
-        if any(left == right for left, right in rejected):
+        named = list(product(contents.get(a, ()), contents.get(b, ())))
+        if not match and any(left == right for left, right in named):
             equal.append((a, b))
-        pairs |= {(min(pair), max(pair)) for pair in rejected if pair[0] != pair[1]}
+        if match and len(named) > 1:
+            # To merge all documents of an ambiguous id would lose some.
+            ambiguous.append((a, b))
+            continue
+        pairs[match] |= {(min(pair), max(pair)) for pair in named if pair[0] != pair[1]}
     unknown = sorted(labelled - contents.keys())
-    constraints = CannotLink.of(_searched_pairs(pairs, first, searched))
-    return ResolvedLabels(labels, constraints, equal, unknown, len(labelled))
+    constraints = CannotLink.of(_searched_pairs(pairs[False], first, searched))
+    required = np.array(sorted(_searched_pairs(pairs[True], first, searched)), np.int64).reshape(-1, 2)
+    return ResolvedLabels(labels, constraints, required, equal, ambiguous, unknown, len(labelled))
 
 
 def _searched_pairs(pairs: set[tuple[int, int]], first: int, searched: Ordinals) -> set[tuple[int, int]]:

@@ -21,14 +21,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import HashedFeatures, contained_texts
+from nearkin._core import HashedFeatures, contained_texts, content_hashes
 from nearkin.dedup.candidates import TextBatch
 from nearkin.dedup.candidates.containment import ContainmentCandidates
 from nearkin.dedup.documents import as_column, check_distinct_ids
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import texts_by_row
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import to_values
@@ -41,6 +41,8 @@ THRESHOLD = 0.8
 """Default containment from which a reference text is inside a query."""
 RECALL = 0.95
 """Default recall at the threshold."""
+_SCATTERED = 4
+"""A match is one by chance if its features are spread over more than this many times the reference text's length."""
 _MAX_QUERIES = 512
 """Queries whose features are in memory at once."""
 _MAX_CHARACTERS = 1 << 24
@@ -150,6 +152,11 @@ class KnownTexts:
         Returns
         -------
         ContainedTexts
+
+        Warns
+        -----
+        RuntimeWarning
+            A tenth of the matches or more is by chance: long queries have most of the short features of a language.
         """
         tables = list(self.find_each(texts, ids))
         names = ("query", "id", "similarity", "start", "end")
@@ -164,6 +171,7 @@ class KnownTexts:
             As for `find`.
         """
         first = 0
+        scattered, matches = 0, 0
         names = None if ids is None else as_column(ids)
         for batch, corpus_ids in _query_batches(texts):
             end = first + len(batch)
@@ -172,21 +180,30 @@ class KnownTexts:
                 if end > len(names):
                     raise bad_parameter("ids", f"{len(names)} values", f"one per text, of more than {first}")
                 batch_ids = names.take(np.arange(first, end))
-            yield self._find_batch(batch, batch_ids)
+            table, chance = self._find_batch(batch, batch_ids)
+            scattered, matches = scattered + chance, matches + len(table)
+            yield table
             first = end
         if names is not None and len(names) != first:
             raise bad_parameter("ids", f"{len(names)} values", f"{first} values, one per text")
+        if 10 * scattered >= matches > 0:
+            warn_caller(
+                f"{scattered:,} of {matches:,} matches are spread over more than {_SCATTERED} times the length of the "
+                "reference text, most likely by chance: long texts have most of the short features of a language. Use "
+                "longer features, such as the recipe word:5|binary|xxh3|simhash:128, or char:8 for Chinese"
+            )
 
-    def _find_batch(self, texts: list[str | None], names: list[Any]) -> ContainedTexts:
-        """Return a row for each reference text inside a query of the batch."""
+    def _find_batch(self, texts: list[str | None], names: list[Any]) -> tuple[ContainedTexts, int]:
+        """Return a row for each reference text inside a query of the batch, and the number of scattered matches."""
         hashed = HashedFeatures(self.recipe.core, texts, self._source.seed)
         numbers = np.arange(len(texts), dtype=np.uint32)
         offsets, rows = self._index.scan(hashed, numbers, kept=False, any_size=True)
         distinct, candidates = np.unique(rows, return_inverse=True)
+        known = self._look_up(distinct.astype(np.int64)) if len(distinct) else []
         offsets, matched, similarity, start, end = contained_texts(
             self.recipe.core,
             texts,
-            self._look_up(distinct.astype(np.int64)) if len(distinct) else [],
+            known,
             offsets=offsets,
             candidates=candidates.astype(np.uint32),
             threshold=float(self.threshold),
@@ -194,7 +211,9 @@ class KnownTexts:
         queries = np.repeat(np.arange(len(texts)), np.diff(offsets))
         rows = distinct[matched].astype(np.int64)
         order: NDArray[np.int64] = np.lexsort((rows, -similarity, queries))
-        return ContainedTexts(
+        lengths = content_hashes(known)[1].astype(np.int64)
+        scattered = int((end - start > _SCATTERED * lengths[matched]).sum())
+        table = ContainedTexts(
             {
                 "query": [names[query] for query in queries[order].tolist()],
                 "id": self._ids.take(rows[order]),
@@ -203,6 +222,7 @@ class KnownTexts:
                 "end": end[order].tolist(),
             }
         )
+        return table, scattered
 
 
 def contains(

@@ -313,7 +313,7 @@ class DedupResult:
 
     def _repr_html_(self) -> str:
         """Render the counts and the first clusters for a notebook."""
-        names = ("documents", "kept", "removed", "removed_by_reason", "clusters", "labels")
+        names = ("documents", "kept", "removed", "removed_by_reason", "without_features", "clusters", "labels")
         summary: Mapping[str, object] = self.summary
         facts = [
             (name.replace("_", " "), _format_fact(summary[name]))

@@ -56,7 +56,7 @@ def check_sink(store: DedupSink, against: object, config: AnyDedupConfig) -> Non
     if against is not None:
         raise bad_parameter("against", repr(against)[:40], "None with store=, which has the reference documents")
     settings = store.settings
-    for name in ("threshold", "verify", "featureless"):
+    for name in ("threshold", "verify", "empty"):
         own, value = getattr(settings, name), getattr(config, name)
         if own != value:
             raise mismatch(name, f"the store's {own}", value)

@@ -21,7 +21,7 @@ from nearkin._core import __version__
 from nearkin.dedup.candidates import MinHashCandidates, Ordinals
 from nearkin.dedup.checkpoint import JobCheckpoint, StageLog, digest_arrays
 from nearkin.dedup.cluster import Assignment, Clusterer
-from nearkin.dedup.config import AnyDedupConfig, Featureless
+from nearkin.dedup.config import AnyDedupConfig
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.keep import KeepKey, keep_order, missing_warnings
@@ -58,7 +58,7 @@ def run_stages(
 ) -> DedupResult:
     """Collapse, cluster, and build the result of hashed documents with distinct ids."""
     with timer("collapse"):
-        collapsed = collapse(new, reference, config.order, config.featureless)
+        collapsed = collapse(new, reference, config.order)
         new.release()
     tick = ticker(report, "cluster", len(collapsed.distinct))
     with timer("cluster"):
@@ -78,7 +78,7 @@ def run_stages(
 class CollapsedDocuments:
     """The new documents that can have duplicates, by position in keep order.
 
-    These are the documents with features; all documents with `featureless="collapse"`.
+    These are the documents with features: a document without features is a copy of nothing.
 
     Attributes
     ----------
@@ -89,8 +89,7 @@ class CollapsedDocuments:
     reference_rows : (n,) int64
         Row of the first reference document with the same content, -1 for none.
     distinct : (m,) int64
-        Positions of the documents to search: those with features that are no copies of an earlier or of a reference
-        document.
+        Positions of the documents to search: those that are no copies of an earlier or of a reference document.
     """
 
     rows: NDArray[np.int64]
@@ -103,15 +102,13 @@ def collapse(
     new: HashedDocuments,
     reference: ReferenceCorpus | None,
     order: Sequence[KeepKey],
-    featureless: Featureless = "collapse",
 ) -> CollapsedDocuments:
-    """Return the documents in keep order, copies with their original."""
+    """Return the documents with features in keep order, copies with their original."""
     rows = keep_order(new, order)
-    if featureless == "keep":
-        rows = rows[new.counts[rows] > 0]
+    rows = rows[new.counts[rows] > 0]
     contents = new.contents[rows]
     original = first_with_same_content(contents)
-    searched = (original == np.arange(len(rows))) & (new.counts[rows] > 0)
+    searched = original == np.arange(len(rows))
     if reference is None:
         none = np.broadcast_to(np.int64(-1), len(rows))
         return CollapsedDocuments(rows, original, none, np.flatnonzero(searched))
@@ -195,6 +192,8 @@ def cluster(
         log=log,
     )
     assignment = clusterer.absorb() if config.cluster == "absorb" else clusterer.components()
+    if resolved is not None and len(resolved.required):
+        clusterer.join(resolved.required, assignment)
     return Clustering(searched, clusterer, assignment, 0 if reference is None else len(reference), resolved)
 
 
@@ -223,6 +222,8 @@ def make_result(
         pairs = tables.all_links(clustering.positions(left, n), clustering.positions(right, n), similarity)
     kept = np.ones(len(new), bool)
     kept[chosen.rows[chosen.removed]] = False
+    if config.empty == "drop":
+        kept[new.counts == 0] = False
     summary = _summarize(new, clustering, clusters, kept, config, skipped)
     near_misses = None
     if assignment.near is not None:
@@ -267,7 +268,7 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
         **family,
         "verify": config.verify,
         **({"differ": list(config.differ)} if config.differ else {}),
-        "featureless": config.featureless,
+        "empty": config.empty,
         "cluster": config.cluster,
         "keep": config.keep,
     }
@@ -287,11 +288,12 @@ def _summarize(
     by_reason = np.bincount(clusters.codes, minlength=len(REASONS)).tolist()
     assignment, labels = clustering.assignment, clustering.labels
     matched = int((assignment.by >= 0).sum())
+    without_features = int((new.counts == 0).sum())
     options, reasons, warnings = summarize_config(config)
     summary: Summary = {
         **options,
         "documents": len(new),
-        "without_features": int((new.counts == 0).sum()),
+        "without_features": without_features,
         "kept": int(kept.sum()),
         "removed": int((~kept).sum()),
         "removed_by_reason": {reason: by_reason[REASONS.index(reason)] for reason in reasons},
@@ -301,13 +303,17 @@ def _summarize(
         "candidates": assignment.candidates,
         "verified": assignment.verified,
         # The share of verified pairs that matched; every match removes one distinct text.
-        "verified_precision": matched / assignment.verified if assignment.verified else None,
+        "match_rate": matched / assignment.verified if assignment.verified else None,
         "skipped": skipped,
     }
+    if config.empty == "drop":
+        summary["removed_by_reason"]["empty"] = without_features
     if config.differ:
         summary["pairs_that_differ"] = assignment.differing
     if labels is not None:
-        summary["labels"] = labels.counts(assignment.kept_apart)
+        summary["labels"] = labels.counts(
+            kept_apart=assignment.kept_apart, joined=assignment.joined, not_joined=assignment.not_joined
+        )
     if "source" in new.columns:
         summary["sources"], source_warnings = removals_by_source(new.columns["source"], kept)
         warnings += source_warnings

@@ -33,6 +33,8 @@ Reason = Literal["kept", "exact", "same-letters", "near", "exact-old", "same-let
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Why a row is in the clusters table: it is the kept document; it has the same content; the same features but another
 content; similar features. `-old` marks a match with a reference document."""
+RemovalReason = Literal[Reason, "empty"]
+"""Why a document is removed: "empty", which no cluster has, counts documents without features with `empty="drop"`."""
 
 _RUSAGE_UNITS = {"linux": 1024, "freebsd": 1024, "netbsd": 1024, "openbsd": 1024, "darwin": 1}
 """Bytes per unit of `ru_maxrss`, by the prefix of `sys.platform`, which may end in a version (freebsd14)."""
@@ -83,29 +85,31 @@ class RunSummary(TypedDict, total=False):
 class Summary(RunSummary, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
-    Keys from `radius` to `expected_precision` depend on the family of the run. `sources` is present with sources, and
-    `warnings` with sources or with a warning. `unreadable` is present for files; `also` and `text_threshold` for files
-    that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`, or for files look-ups of
-    7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested, has the number of
-    sampled documents, of kept documents, and of pairs. `labels` counts labelled pairs: same, different, unsure and
-    contradictory; `kept_apart` counts different pairs that would have been in one cluster; `equal` those of equal
-    contents, which are not separated; `unknown_ids` labelled ids of no document. With rules of `differ`,
-    `pairs_that_differ` counts similar pairs that were separated. A run that continues from a checkpoint counts under
-    `resumed` the documents that were `hashed` and `decided` before.
+    `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`
+    says whether they were kept. Keys from `radius` to `expected_precision` depend on the family of the run. `sources`
+    is present with sources, and `warnings` with sources or with a warning. `unreadable` is present for files; `also`
+    and `text_threshold` for files that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`,
+    or for files look-ups of 7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested,
+    has the number of sampled documents, of kept documents, and of pairs. `labels` counts labelled pairs: same,
+    different, unsure and contradictory; `kept_apart` counts different pairs that would have been in one cluster;
+    `joined` same pairs whose clusters were merged only for the label, and `not_joined` those that other labels keep
+    apart; `equal` different pairs of equal contents, which are not separated; `unknown_ids` labelled ids of no
+    document. With rules of `differ`, `pairs_that_differ` counts similar pairs that were separated. A run that continues
+    from a checkpoint counts under `resumed` the documents that were `hashed` and `decided` before.
     """
 
     sketch_size: int
     differ: list[str]
-    featureless: str
+    empty: str
     cluster: str
     without_features: int
-    removed_by_reason: dict[Reason, int]
+    removed_by_reason: dict[RemovalReason, int]
     clusters: int
     largest_cluster: int
     older_documents: int
     candidates: int
     verified: int
-    verified_precision: float | None
+    match_rate: float | None
     pairs_that_differ: int
     labels: dict[str, int]
     near_misses: dict[str, int]

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
 from nearkin.dedup.cluster import MAX_COMPARISONS
-from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLinks, Verify
+from nearkin.dedup.config import ClusterRule, DedupConfig, Empty, ListedLinks, Verify
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
@@ -58,7 +58,7 @@ def dedup(
     measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
-    featureless: Featureless | None = None,
+    empty: Empty | None = None,
     cluster: ClusterRule = "absorb",
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells] | None = None,
@@ -97,7 +97,7 @@ def dedup(
     threshold : float, optional
         Smallest similarity of a match, inclusive, above 0 and up to 1; default 0.8. If `against` or `store` is a store,
         its settings are the defaults of this parameter and of `recipe`, `radius`, `recall`, `verify`, `differ` and
-        `featureless`.
+        `empty`.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
         recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
@@ -124,9 +124,9 @@ def dedup(
         "pattern:REGEX" (see `dedup.distinguishers`). Two texts differ if each has such an item that the other does not
         have: "1.5 percent" and "15 percent", whose letters are the same. Texts that differ are no matches,
         so both are kept, and the summary counts such pairs. "none" ignores the rules of a store.
-    featureless : {"collapse", "keep"}, optional
-        Treatment of equal texts without features ("!!!", the empty text; None counts as empty): keep one of them
-        ("collapse", the default), or all. They are never compared with other texts.
+    empty : {"keep", "drop"}, optional
+        Treatment of documents without features (None, the empty text, "!!!"): they are never copies of anything.
+        "keep", the default, keeps all of them; "drop" removes them. The summary counts them as `without_features`.
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
@@ -162,9 +162,10 @@ def dedup(
         Candidates beyond the limit are no matches; the summary counts them under `skipped`.
     labels : PairLabels, iterable of (id, id, bool or None), or a path; optional
         Labelled pairs, or a table of them such as the report page exports. No document is removed for one that it is
-        labelled different from, nor is it in a component with one. Documents with equal contents are copies
-        nevertheless, and a warning counts them. Other labels have no effect. Works with reference texts in `against`,
-        whose ids count as well, but not with a store.
+        labelled different from, nor is it in a component with one. The clusters of documents labelled same are merged,
+        whatever their similarity, unless that would merge a pair labelled different. Documents with equal contents are
+        copies nevertheless, and a warning counts them. The summary counts under `labels` what the labels changed. Works
+        with reference texts in `against`, whose ids count as well, but not with a store.
     near_misses : int or "auto", default 0
         Size of the random sample of kept documents to search for near misses: the result's `near_misses` lists their
         candidates with similarities below the threshold, for people to judge. Needs `cluster="absorb"`, a verification
@@ -237,7 +238,7 @@ def dedup(
         measure=measure,
         verify=verify,
         differ=differ,
-        featureless=featureless,
+        empty=empty,
         cluster=cluster,
         keep=keep,
         links=links,

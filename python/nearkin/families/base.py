@@ -38,11 +38,11 @@ from nearkin.errors import (
     NotFittedError,
     bad_parameter,
     check_count,
-    check_regular,
     damaged,
     mismatch,
     newer_format,
 )
+from nearkin.io.saved import check_saved
 from nearkin.vectors.arrays import Floats, Ints, Rows, Vectors, as_rows
 from nearkin.vectors.projection import unpack_bits
 
@@ -571,7 +571,7 @@ def load(path: str | os.PathLike[str]) -> Family:
     (Hyperplane(bits=16, seed=3), True)
     """
     file = os.fspath(path)
-    check_regular(file)
+    check_saved(file, 10)
     return deserialize(*read_family(file), file)
 
 

@@ -25,11 +25,12 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import BandCore
-from nearkin.errors import bad_parameter, check_choice, check_count, check_regular, check_share, damaged, mismatch
+from nearkin.errors import bad_parameter, check_choice, check_count, check_share, damaged, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
+from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 from nearkin.theory import Banding, banding_probability, choose_bands
@@ -342,7 +343,7 @@ class BandIndex(Index[npt.ArrayLike, float]):
         ...     opened.search(signatures[0]).ids.tolist()
         [0, 1]
         """
-        check_regular(path)
+        check_saved(path, 6)
         stamp = file_stamp(path)
         core, width, num_perm, num_bands, num_rows, metadata = BandCore.open(os.fspath(path))
         try:

@@ -23,11 +23,12 @@ import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import InputError, ParameterError, bad_parameter, check_choice, check_count, check_regular, damaged
+from nearkin.errors import InputError, ParameterError, bad_parameter, check_choice, check_count, damaged
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
 from nearkin.io.arrow import is_arrow
+from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
 
 Digest: TypeAlias = "str | bytes"
@@ -449,7 +450,7 @@ class DigestIndex(Index[Iterable[Digest], int]):
         ...     "a" in nk.DigestIndex.open(pathlib.Path(folder) / "index")
         True
         """
-        check_regular(path)
+        check_saved(path, 7)
         stamp = file_stamp(path)
         core, lenient, recipe_json = DigestCore.open(os.fspath(path))
         try:

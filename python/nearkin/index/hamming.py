@@ -21,12 +21,13 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import HammingCore, instructions
-from nearkin.errors import CorruptStoreError, check_choice, check_count, check_regular, mismatch
+from nearkin.errors import CorruptStoreError, check_choice, check_count, mismatch
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.fingerprints import Fingerprints, check_bits, flat_rows, words_per_row
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
 from nearkin.index.memory import INDEX_SHARE, memory_budget
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
+from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 
@@ -507,7 +508,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         ...     opened.search(0b1101, radius=1)[0]
         Matches([('a', 1), ('b', 1)])
         """
-        check_regular(path)
+        check_saved(path, 1)
         stamp = file_stamp(path)
         core, bits, method, radius, memory_limit = HammingCore.open(os.fspath(path))
         index = cls.__new__(cls)

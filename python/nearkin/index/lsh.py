@@ -76,6 +76,7 @@ from nearkin.index.lsh_params import (
 )
 from nearkin.index.lsh_tuning import TuneTarget, tune
 from nearkin.index.results import Candidates, Clusters, Linkage, Pairs, SearchResult, search_in_batches, sorted_pairs
+from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress, reporting, ticker
 from nearkin.vectors.arrays import (
     DENSE_TYPES,
@@ -1037,6 +1038,7 @@ class LSHIndex(Index[Vectors, float]):
         ...     opened.nearest(X[:1], k=1).ids
         array([0])
         """
+        check_saved(path, 5)
         stamp, file = file_stamp(path), os.fspath(path)
         check_regular(file)
         core, metadata = LshCore.open(file)

@@ -116,6 +116,8 @@ class Corpus(ABC):
         Bytes of input read so far, before decompression.
     malformed : MalformedRecords
         Records that cannot be read.
+    id_note : str
+        What `open_corpus` found about columns of ids, if it looked for one.
     left_out : dict of str to int
         Number of inputs that are not documents, by description: WARC records such as requests and images, and files
         of excluded folders.
@@ -130,6 +132,7 @@ class Corpus(ABC):
         self.html = options.html
         self.spool_dir = options.spool_dir
         self.inputs: list[Path] = []
+        self.id_note = ""
         self.malformed = MalformedRecords(
             strict=options.strict, limit=options.max_malformed, spool=Spool(options.spool_dir)
         )
@@ -167,6 +170,10 @@ class Corpus(ABC):
     def urls(self) -> list[str]:
         """All remote input files."""
         return [source.url for source in self._sources if source.url]
+
+    def select_columns(self, names: list[str]) -> list[str]:
+        """Return those of these columns that the inputs may have."""
+        return names
 
     @property
     def columns(self) -> list[str]:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from nearkin.errors import bad_parameter
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import content_hashes
+from nearkin.errors import NearkinError, bad_parameter
 from nearkin.io.base import Corpus, ReadOptions
 from nearkin.io.encoding import check_encoding
 from nearkin.io.html import check_parser
 from nearkin.io.inputs import ExcludedFolders, Format, InputFile, resolve
-from nearkin.io.values import MAX_MALFORMED
+from nearkin.io.values import INT, MAX_MALFORMED, NULL, TEXT, Column, PackedTexts
+
+ID_COLUMNS = ("id", "url", "_id")
+"""Columns that have the ids by default, in this order, if their values are distinct."""
+ROW_NUMBERS = "none"
+"""The `id_column` that asks for row numbers."""
 
 
 class DefaultColumn(str):
@@ -60,8 +69,10 @@ def open_corpus(
         Parquet, `meta.url` is the field `url` of `meta`, unless a column has that name. The same holds for the other
         columns.
     id_column : str, optional
-        Column of the id, an integer or string in every record. Default: row numbers; the paths of files; the record
-        ids of WARC, whose columns `nearkin.io.warc` lists.
+        Column of the id, an integer or string in every record. Default: the first of the columns `id`, `url` and `_id`
+        with a distinct integer or string in every record, for which files are read once more, or else row numbers, as
+        for pipes and URLs. "none" asks for row numbers. The ids of files are their paths, those of WARC its record ids,
+        whose columns `nearkin.io.warc` lists.
     extra_columns : iterable of str
         Further scalar columns to read.
     strict : bool, default False
@@ -126,7 +137,7 @@ def open_corpus(
     extra = [extra_columns] if isinstance(extra_columns, str) else extra_columns
     options = ReadOptions(
         text_column="text" if text_column is None else str(text_column),
-        id_column=id_column,
+        id_column=None if id_column == ROW_NUMBERS else id_column,
         extra_columns=tuple(dict.fromkeys(extra)),
         strict=strict,
         max_malformed=max_malformed,
@@ -136,7 +147,12 @@ def open_corpus(
         excluded=excluded.counts(),
     )
     _check_columns(kind, text_column, options)
+    note = ""
+    if id_column is None and kind in ("jsonl", "csv", "tsv", "parquet") and all(source.regular for source in sources):
+        found, note = _find_id_column(kind, sources, options)
+        options = replace(options, id_column=found)
     corpus = _open(kind, sources, options)
+    corpus.id_note = note
     corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, names) if path.exists()), *corpus.paths]))
     return corpus
 
@@ -174,3 +190,87 @@ def _open(kind: Format, sources: list[InputFile], options: ReadOptions) -> Corpu
 
     classes: dict[Format, type[Corpus]] = {"jsonl": JsonlCorpus, "csv": CsvCorpus, "tsv": CsvCorpus, "txt": LineCorpus}
     return classes[kind](kind, sources, options)
+
+
+# Ids
+
+
+def _find_id_column(kind: Format, sources: list[InputFile], options: ReadOptions) -> tuple[str | None, str]:
+    """Return the first of `ID_COLUMNS` whose values are distinct ids, and a note about the choice."""
+    keys = {name: _IdKeys() for name in ID_COLUMNS if name != options.text_column}
+    try:
+        for columns in _scan_columns(kind, sources, options, list(keys)):
+            for name, ids in keys.items():
+                ids.append(columns.get(name))
+            if not any(ids.valid for ids in keys.values()):
+                break
+    except (NearkinError, OSError):
+        # The pass over the documents raises the same error, with the options of the caller.
+        return None, ""
+    refused = []
+    for name, ids in keys.items():
+        problem = ids.problem()
+        if not problem:
+            return name, f"ids are those of column {name!r}; id column {ROW_NUMBERS} numbers the documents"
+        if ids.present:
+            refused.append(f"column {name!r} {problem}")
+    if not refused:
+        return None, ""
+    return None, f"ids are row numbers: {', '.join(refused)}; to use a column, name it"
+
+
+class _IdKeys:
+    """Ids of a column so far, as keys that are distinct if the ids are."""
+
+    def __init__(self) -> None:
+        self.valid, self.present = True, False
+        self._kind: int | None = None
+        self._keys: list[NDArray[np.int64]] = []
+
+    def append(self, ids: Column | None) -> None:
+        """Add the ids of a batch; None if the batch has no such column."""
+        kinds = None if ids is None else ids.kinds
+        self.present = self.present or (kinds is not None and bool((kinds != NULL).any()))
+        if not self.valid or ids is None or not len(ids):
+            self.valid = self.valid and ids is not None
+            return
+        self._kind = int(ids.kinds[0]) if self._kind is None else self._kind
+        self.valid = self._kind in (INT, TEXT) and bool((ids.kinds == self._kind).all())
+        if self.valid and self._kind == TEXT:
+            self.valid = bool((np.diff(ids.offsets) > 0).all())
+        if not self.valid:
+            self._keys.clear()
+            return
+        if self._kind == TEXT:
+            hashes = content_hashes(PackedTexts(np.ascontiguousarray(ids.offsets), ids.data))[0]
+            self._keys.append(np.ascontiguousarray(hashes.reshape(-1, 2)[:, 0]).view(np.int64))
+        else:
+            self._keys.append(ids.values.copy())
+
+    def problem(self) -> str:
+        """Return why the column has no ids; empty if it has."""
+        if not self.valid or not self._keys:
+            return "has values that are missing, or neither all integers nor all strings"
+        keys = np.sort(np.concatenate(self._keys))
+        return "has repeated values" if (keys[1:] == keys[:-1]).any() else ""
+
+
+def _scan_columns(
+    kind: Format, sources: list[InputFile], options: ReadOptions, names: list[str]
+) -> Iterator[Mapping[str, Column]]:
+    """Iterate over those columns of the well-formed records that the inputs have, in batches."""
+    options = replace(options, id_column=None, extra_columns=(), strict=False, max_malformed=1.0, html=False)
+    if kind == "parquet":
+        from nearkin.io.parquet import ParquetCorpus
+
+        corpus = ParquetCorpus(kind, sources, options)
+        with corpus:
+            yield from corpus.scan_columns(names)
+        return
+    with _open(kind, sources, options) as records:
+        names = records.select_columns(names)
+    if names:
+        with _open(kind, sources, replace(options, extra_columns=tuple(names))) as records:
+            records._reset()
+            for batch in records._read():
+                yield batch.columns

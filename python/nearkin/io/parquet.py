@@ -11,7 +11,7 @@ A row is malformed if its id is null or its text is not UTF-8. Its position is i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
@@ -101,6 +101,25 @@ class ParquetCorpus(Corpus):
                         yield batch
                 self._good_rows.append(np.concatenate(good_rows))
             self.bytes_read = bytes_before + size
+
+    def scan_columns(self, names: Iterable[str]) -> Iterator[dict[str, Column]]:
+        """Iterate over those columns of integers or strings that the first file has, without reading texts."""
+        self._reset()
+        self._reset()
+        requested: list[str] | None = None
+        for number in range(len(self._sources)):
+            with self._open(number) as (file, _):
+                if requested is None:
+                    kinds = {name: types_at(file.schema_arrow, name) for name in names}
+                    requested = [
+                        name
+                        for name, types in kinds.items()
+                        if len(types) == 1 and (pa.types.is_integer(types[0]) or is_string(types[0]))
+                    ]
+                if not requested:
+                    return
+                for batch in file.iter_batches(columns=requested):
+                    yield {name: to_column(column_at(batch, name)) for name in requested}
 
     def _read_tables(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         """Iterate over record batches of the requested columns."""

@@ -300,6 +300,12 @@ class CsvCorpus(RecordCorpus):
         self._header_file = ""
         self._names: list[str] = []
 
+    def select_columns(self, names: list[str]) -> list[str]:
+        """Return the names that the header of the first file has exactly once."""
+        self._reset()
+        next(self._read(), None)
+        return [name for name in names if self._names.count(name) == 1]
+
     def _replace_text(self, record: bytes, text: str) -> bytes:
         return replace_csv_field(record, self._names.index(self.text_column), self._delimiter, text)
 

@@ -30,11 +30,11 @@ from nearkin.errors import (
     bad_parameter,
     check_count,
     check_name,
-    check_regular,
     mismatch,
     warn_caller,
 )
 from nearkin.io.arrow import to_values
+from nearkin.io.saved import check_saved
 from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Strings, read_batches
 from nearkin.patterns.tables import compare_tables, join_changes
 
@@ -397,7 +397,7 @@ class Patterns(ABC):
             The file cannot be read.
         """
         place = os.fspath(path)
-        check_regular(place, "a state that `save` has written")
+        check_saved(place, 12)
         try:
             text, values = read_patterns(place)
         except CorruptStoreError as error:

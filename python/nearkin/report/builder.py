@@ -55,11 +55,12 @@ _MEASURES = {
     "score": "score",
 }
 _REASONS = {
+    "empty": "without text (--empty drop)",
     "exact": "exact copies",
-    "same-letters": "same letters, other characters",
+    "same-letters": "different only in case, spacing or punctuation",
     "near": "near-duplicates",
     "exact-old": "exact copies of the reference corpus",
-    "same-letters-old": "same letters as the reference corpus",
+    "same-letters-old": "different from the reference corpus only in case, spacing or punctuation",
     "near-old": "near-duplicates of the reference corpus",
 }
 _MAGIC = (
@@ -164,7 +165,12 @@ class _Builder:
         seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
         what = "files" if self.run.on_files else "documents"
         largest = f"the largest of {summary['largest_cluster']:,}" if summary["clusters"] else ""
-        words = {"exact": "exact", "same-letters": "same letters", "near": "near"}
+        words = {
+            "exact": "exact",
+            "same-letters": "but for case, spacing or punctuation",
+            "near": "near",
+            "empty": "without text",
+        }
         counts = summary["removed_by_reason"]
         totals = {word: counts.get(name, 0) + counts.get(f"{name}-old", 0) for name, word in words.items()}
         reasons = ", ".join(f"{total:,} {word}" for word, total in totals.items() if total)
@@ -485,8 +491,15 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
     if summary.get("pairs_that_differ"):
         number, names = count_of(summary["pairs_that_differ"], "near-duplicate pair"), ", ".join(summary["differ"])
         yield f"{number} differ in {names}: both are kept."
+    if (count := summary.get("without_features")) and verify != "score":
+        fate = "removed (--empty drop)" if summary["empty"] == "drop" else "kept: they are copies of nothing"
+        yield f"{count_of(count, 'document')} without text, or without a letter or digit, were {fate}."
     if summary.get("labels"):
-        yield f"Labels kept both documents of {count_of(summary['labels']['kept_apart'], 'pair')}."
+        labels = summary["labels"]
+        yield (
+            f"Labels kept both documents of {count_of(labels['kept_apart'], 'pair')}, and merged "
+            f"{count_of(labels.get('joined', 0), 'pair')} that the threshold keeps apart."
+        )
     if older := sum(count for reason, count in summary["removed_by_reason"].items() if reason.endswith("-old")):
         yield (
             f"{count_of(older, 'document')} matched the reference corpus: they are among the clusters, and in no pair "

@@ -21,6 +21,7 @@ from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, bad_parameter, printable
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column, Corpus, open_corpus, read_table
+from nearkin.io.corpus import ROW_NUMBERS
 from nearkin.io.values import INT
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def _read_inputs(
 ) -> dict[str, str]:
     """Return the texts of ids from the inputs of a run; add a note if the inputs have changed."""
     texts: dict[str, str] = {}
-    columns = {"text_column": summary["text_column"], "id_column": summary["id_column"]}
+    columns = {"text_column": summary["text_column"], "id_column": summary["id_column"] or ROW_NUMBERS}
     if summary["format"] in ("txt", "files", "warc"):
         del columns["text_column"]
     options = {"format": summary["format"], "max_malformed": 1.0, **columns, **summary.get("read_as", {})}

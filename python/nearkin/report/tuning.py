@@ -201,7 +201,9 @@ def _build_bands(tuning: BandTuning, recall: float | None) -> _Parts:
     cuts: tuple[str, ...] = ()
     if len(listed) < len(rows):
         number = f"{len(listed)} of {len(rows)} choices of bands"
-        cuts = (f"{number} are listed, with the recalls nearest to the target; nearkin recipe tune --json has all of them.",)
+        cuts = (
+            f"{number} are listed, with the recalls nearest to the target; nearkin recipe tune --json has all of them.",
+        )
     table = Table.of(
         "Choices of bands",
         listed,

@@ -83,7 +83,7 @@ class DocumentOutput(Struct, kw_only=True):
     """The result of a document."""
 
     id: AnyId | UnsetType = UNSET
-    status: Literal["new", "exact", "same-letters", "near", "known"]
+    status: Literal["new", "exact", "same-letters", "near", "known", "empty"]
     match: AnyId | None
     distance: Annotated[int | float, Meta(description="Distance to the match; -1 for a new document.")]
     similarity: Annotated[float | None, Meta(description="Verified similarity; null for a new document.")]

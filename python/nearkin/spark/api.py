@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLinks, Verify
+from nearkin.dedup.config import ClusterRule, DedupConfig, Empty, ListedLinks, Verify
 from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter
 from nearkin.progress import ShowProgress, reporting
@@ -35,7 +35,7 @@ def dedup(
     measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
-    featureless: Featureless | None = None,
+    empty: Empty | None = None,
     cluster: ClusterRule = "absorb",
     keep: str = "first",
     source: str | None = None,
@@ -61,7 +61,7 @@ def dedup(
     recipe : Recipe, str or None
         None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
         with their pairs.
-    threshold, radius, recall, bands, measure, verify, differ, featureless, cluster, links
+    threshold, radius, recall, bands, measure, verify, differ, empty, cluster, links
         As for `nearkin.dedup`; `measure="containment"` is for one machine.
     keep : str, default "first"
         As for `nearkin.dedup`: "first" has the smallest id, "last" the largest.
@@ -99,7 +99,7 @@ def dedup(
         measure=measure,
         verify=verify,
         differ=differ,
-        featureless=featureless,
+        empty=empty,
         cluster=cluster,
         keep=keep,
         links=links,

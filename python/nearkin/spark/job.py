@@ -143,7 +143,7 @@ class SparkJob:
     def _digest(self) -> str:
         """Return a digest of everything that determines the result, except the rows."""
         config, against = self.config, self.against
-        options = (config.threshold, config.verify, config.differ, config.featureless, config.cluster, config.keep)
+        options = (config.threshold, config.verify, config.differ, config.empty, config.cluster, config.keep)
         facts = [
             __version__,
             str(config.recipe),

@@ -131,9 +131,7 @@ class Plans:
     def copies(self, documents: DataFrame) -> DataFrame:
         """Return the documents with the same content as an earlier one: number, original."""
         F = self.F
-        contents = documents.select("content", "number", "features")
-        if self.config.featureless == "keep":
-            contents = contents.where(F.col("features") > 0)
+        contents = documents.where(F.col("features") > 0).select("content", "number")
         groups = contents.groupBy("content").agg(F.min("number").alias("original"), F.count("number").alias("n"))
         shared = groups.where(F.col("n") > 1).select("content", "original")
         return contents.join(shared, "content").where("number != original").select("number", "original")

@@ -10,7 +10,7 @@ import numpy as np
 from nearkin.dedup.distributed.links import COUNTS
 from nearkin.dedup.keep import missing_warning
 from nearkin.dedup.stages import summarize_config
-from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
+from nearkin.dedup.summary import RemovalReason, SourceRemovals, Summary, tabulate_removals
 from nearkin.errors import warn_caller
 from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name
 from nearkin.spark.job import SparkJob
@@ -55,12 +55,20 @@ def collect_result(job: SparkJob) -> SparkResult:
     clusters = _build_clusters(job)
     removed = clusters.where("reason <> 'kept'")
     removed_id = unused_name("removed_id", job.df.columns)
-    removed_ids = removed.select(F.col("id").alias(removed_id))
+    removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
     kept = job.df.join(removed_ids, job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id), "left_anti")
     pairs = removed.select("id", "representative", "distance", "similarity")
     if job.config.links == "all":
         pairs = job.checkpoint.frame("pairs", lambda: _build_links(job))
     return SparkResult(kept, clusters, pairs, _summarize(job, clusters))
+
+
+def _removed_ids(job: SparkJob, clusters: DataFrame) -> DataFrame:
+    """Return the ids of removed documents, with those that `empty="drop"` removes."""
+    removed = clusters.where("reason <> 'kept'").select("id")
+    if job.config.empty == "keep":
+        return removed
+    return removed.union(job.documents.where("features = 0 AND NOT older").select("id"))
 
 
 def _removed_documents(job: SparkJob) -> DataFrame:
@@ -144,19 +152,23 @@ def _summarize(job: SparkJob, clusters: DataFrame) -> Summary:
     removed = sum(count for reason, count in reasons.items() if reason != "kept")
     work = _count_work(job)
     options, counted_reasons, warnings = summarize_config(config)
+    removed_by_reason: dict[RemovalReason, int] = {reason: reasons.get(reason, 0) for reason in counted_reasons}
+    if config.empty == "drop":
+        removed_by_reason["empty"] = counts["without_features"]
+        removed += counts["without_features"]
     summary: Summary = {
         **options,
         "documents": counts["documents"],
         "without_features": counts["without_features"],
         "kept": counts["documents"] - removed,
         "removed": removed,
-        "removed_by_reason": {reason: reasons.get(reason, 0) for reason in counted_reasons},
+        "removed_by_reason": removed_by_reason,
         "clusters": num_clusters,
         "largest_cluster": largest or 0,
         "older_documents": counts["older"],
         "candidates": work["candidates"],
         "verified": work["verified"],
-        "verified_precision": job.removed.count() / work["verified"] if work["verified"] else None,
+        "match_rate": job.removed.count() / work["verified"] if work["verified"] else None,
         "skipped": work["skipped"],
     }
     if config.differ:
@@ -194,7 +206,7 @@ def _count_sources(job: SparkJob, clusters: DataFrame) -> tuple[list[SourceRemov
     new = job.session.read.parquet(f"{job.checkpoint.path}/documents").select(
         "id", F.coalesce("source", F.lit("")).alias("source")
     )
-    removed = clusters.where("reason <> 'kept'").select("id", F.lit(1).alias("removed"))
+    removed = _removed_ids(job, clusters).select("id", F.lit(1).alias("removed"))
     rows = new.join(removed, "id", "left").groupBy("source")
     table = fetch_rows(rows.agg(F.count("id").alias("n"), F.count("removed").alias("removed")).orderBy("source"))
     return tabulate_removals(*([row[name] for row in table] for name in ("source", "n", "removed")))

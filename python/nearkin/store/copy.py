@@ -50,11 +50,11 @@ def copied_settings(old: StoreSettings, config: StoreConfig) -> StoreSettings:
         noun = "vector" if isinstance(config.recipe, Family) else "file" if is_digest_recipe(config.recipe) else "text"
         if noun != old.noun:
             raise mismatch("kind of documents", f"a store of {old.noun}s", f"a recipe of {noun}s")
-    names = ("threshold", "radius", "recall", "text", "verify", "differ", "featureless")
+    names = ("threshold", "radius", "recall", "text", "verify", "differ", "empty")
     options = {name: getattr(config, name) for name in names}
     inherited: list[str] = []
     if isinstance(old, TextSettings):
-        inherited += ["threshold", "differ", "featureless"]
+        inherited += ["threshold", "differ", "empty"]
         if is_same_recipe and config.radius is None and config.recall is None:
             # The radius of fingerprints follows from the threshold, so a new threshold needs a new radius.
             inherited += ["recall"] if config.threshold is not None else ["recall", "radius"]

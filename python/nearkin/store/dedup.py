@@ -8,6 +8,9 @@ would visit them (`nearkin.dedup.cluster`):
 3. a document is *near* the first kept document that matches it, of the store, then of the batch;
 4. all others are *new* and are kept.
 
+A document without features is a copy of nothing: it is new, or *empty* in a store with `empty="drop"`, which does not
+take it.
+
 Each batch is compared in two steps, so that writers block one another only briefly: first with the rows of one moment,
 without a lock; then, under the lock, with the rows added since, and within the batch.
 """
@@ -36,6 +39,7 @@ from nearkin.store.kinds import StoreSettings
 from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import (
     CONFLICT,
+    EMPTY,
     EXACT,
     KNOWN,
     NEAR,
@@ -93,7 +97,7 @@ class BatchDecision:
     Attributes
     ----------
     status : (n,) int8
-        NEW, EXACT, NEAR, KNOWN or CONFLICT.
+        NEW, EXACT, NEAR, KNOWN, CONFLICT or EMPTY.
     row : (n,) int64
         Row of the matching stored document, or -1.
     other : (n,) int64
@@ -145,10 +149,9 @@ class BatchDeduplicator:
         self._numbers = np.arange(len(hashed.counts))
         single = independent or len(self._numbers) < 2
         self._original = self._numbers if single else first_with_same_content(hashed.contents)
-        self._may_have_copies = np.ones(len(self._numbers), bool)
-        if settings.featureless == "keep":
-            self._may_have_copies = hashed.counts > 0
-            self._original = np.where(self._may_have_copies, self._original, self._numbers)
+        # A document without features is a copy of nothing.
+        self._has_features = hashed.counts > 0
+        self._original = np.where(self._has_features, self._original, self._numbers)
         self._names: list[Id] = [] if ids is None else list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
         self._conflicts: list[int] = []
         self._same_id = self._first_with_same_id()
@@ -180,6 +183,8 @@ class BatchDeduplicator:
             repeated = self._same_id != self._numbers
             decision.status[repeated], decision.other[repeated] = KNOWN, self._same_id[repeated]
         decision.status[self._conflicts] = CONFLICT
+        if self._settings.empty == "drop":
+            decision.status[~self._has_features], decision.other[~self._has_features] = EMPTY, -1
         return decision
 
     def compare(self, snapshot: Snapshot, start: int, stop: int, decision: BatchDecision) -> None:
@@ -299,13 +304,13 @@ class BatchDeduplicator:
         return np.where(excluded, self._numbers, first[self._original])
 
     def _firsts(self, decision: BatchDecision) -> NDArray[np.int64]:
-        """Return the first document of each content that may have copies and is not known."""
+        """Return the first document of each content with features that is not known."""
         is_first = (self._originals(decision) == self._numbers) & (decision.status < KNOWN)
-        return np.flatnonzero(is_first & self._may_have_copies)
+        return np.flatnonzero(is_first & self._has_features)
 
     def _searched(self, firsts: NDArray[np.int64], decision: BatchDecision) -> NDArray[np.int64]:
-        """Return the documents that are new so far and have features."""
-        searched: NDArray[np.int64] = firsts[(decision.status[firsts] == NEW) & (self.hashed.counts[firsts] > 0)]
+        """Return the documents that are new so far."""
+        searched: NDArray[np.int64] = firsts[decision.status[firsts] == NEW]
         return searched
 
     def _clusterer(
@@ -454,7 +459,7 @@ class BatchDeduplicator:
         ends = np.searchsorted(queries, np.arange(count + 1))
         matches = [(rows[a:b], similarity[a:b]) for a, b in pairwise(ends.tolist())]
         # Documents that no search can find may still have copies.
-        rest = np.flatnonzero((ends[1:] == ends[:-1]) & self._may_have_copies)
+        rest = np.flatnonzero((ends[1:] == ends[:-1]) & self._has_features)
         copies = snapshot.find_contents(self.hashed.contents[rest])
         for number, row in zip(rest[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
             matches[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))

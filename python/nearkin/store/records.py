@@ -24,13 +24,13 @@ from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.files import FileSettings
 
 T = TypeVar("T")
-Status = Literal["new", "exact", "same-letters", "near", "known", "conflict"]
+Status = Literal["new", "exact", "same-letters", "near", "known", "conflict", "empty"]
 """Result of a document, with the words of `nearkin.dedup.summary.REASONS`; "conflict": its id belongs to another
-content, and the caller asked for a report."""
-STATUSES: tuple[Status, ...] = ("new", "exact", "same-letters", "near", "known", "conflict")
-NEW, EXACT, NEAR, KNOWN, CONFLICT = range(5)
+content, and the caller asked for a report; "empty": it has no features, and the store drops such documents."""
+STATUSES: tuple[Status, ...] = ("new", "exact", "same-letters", "near", "known", "conflict", "empty")
+NEW, EXACT, NEAR, KNOWN, CONFLICT, EMPTY = range(6)
 """Codes of records and decisions. Documents from KNOWN on are not added. NEAR includes "same-letters"."""
-_NAMES: tuple[Status, ...] = ("new", "exact", "near", "known", "conflict")
+_NAMES: tuple[Status, ...] = ("new", "exact", "near", "known", "conflict", "empty")
 
 Cell = str | int | float | bool | None
 """A value of a column."""

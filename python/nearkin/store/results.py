@@ -36,7 +36,8 @@ class CheckResult(Tabular):
     status : list of str
         "new"; "exact", a copy of a kept document; "same-letters", the features of one in another text; "near", a
         near-duplicate of one; "known", the same id with the same content, for which the other columns repeat the first
-        result; "conflict", the same id with another content, which was not added (with `conflicts="report"`).
+        result; "conflict", the same id with another content, which was not added (with `conflicts="report"`);
+        "empty", a text without features, which a store with `empty="drop"` does not take.
     ids : list
         Id of the matching document, None for a new one. Of several kept documents that match, the one added first.
     distances : (n,) int64, float64 for vectors
@@ -78,7 +79,7 @@ class CheckResult(Tabular):
         counts = ", ".join(
             f"{self.status.count(name)} {name}"
             for name in STATUSES
-            if name not in ("conflict", "same-letters") or name in self.status
+            if name not in ("conflict", "same-letters", "empty") or name in self.status
         )
         return f"CheckResult({len(self)} documents: {counts})"
 

@@ -303,7 +303,7 @@ class Snapshot:
     def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Ordinals:
         """Return the first row from `start` on of a new document with each content, or -1.
 
-        Documents without features count only if equal ones are copies.
+        A document without features is a copy of nothing.
         """
         count, packed = len(contents), contents.tobytes()
         keys = [packed[at : at + 16] for at in range(0, len(packed), 16)]
@@ -314,9 +314,7 @@ class Snapshot:
         numbers, rows = np.concatenate([stored[0], numbers]), np.concatenate([stored[1], rows])
         pending = self.memtable.records(rows[len(stored[1]) :])
         records = np.concatenate([stored[2].view(self.record_type), pending])
-        kept = records["status"] == NEW
-        if self.settings.featureless == "keep":
-            kept &= records["features"] > 0
+        kept = (records["status"] == NEW) & (records["features"] > 0)
         return self._first_rows(count, numbers[kept], rows[kept], start)
 
     def _documents_from(self, start: int) -> list[StoreSegment]:

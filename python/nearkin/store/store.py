@@ -32,7 +32,7 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     Values,
 )
-from nearkin.dedup.config import Featureless
+from nearkin.dedup.config import Empty
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.result import DedupResult, PairTable
@@ -305,7 +305,7 @@ class Store(DocumentStore):
         texts: LoadTexts | None = None,
         verify: StoreVerify | None = None,
         differ: str | Iterable[str] | None = None,
-        featureless: Featureless | None = None,
+        empty: Empty | None = None,
         sync: Sync = "commit",
         max_pending: int = MAX_PENDING,
         memory: float | None = None,
@@ -340,8 +340,8 @@ class Store(DocumentStore):
             "signature" with minhash and "none" otherwise. Files are compared by score, vectors by distance.
         differ : str or iterable of str, optional
             Rules that make similar texts different, such as "numbers,days" (`nearkin.dedup`): such pairs never match.
-        featureless : {"collapse", "keep"}, default "collapse"
-            Treatment of equal texts without features: copies, or different documents.
+        empty : {"keep", "drop"}, default "keep"
+            Treatment of texts without features, which are copies of nothing: every one is new, or none is taken.
         sync : {"commit", "interval"}, default "commit"
             As in `open`.
         max_pending : int, default 65,536
@@ -357,7 +357,7 @@ class Store(DocumentStore):
             Values out of range, or that exclude one another.
         """
         has_texts = texts is not None
-        config = StoreConfig(recipe, threshold, radius, recall, text, verify, differ, featureless, has_texts)
+        config = StoreConfig(recipe, threshold, radius, recall, text, verify, differ, empty, has_texts)
         settings = make_settings(config)
         with new_store_folder(Path(path).absolute()) as folder:
             Log.create(folder, settings.to_json())
@@ -1302,7 +1302,7 @@ class Store(DocumentStore):
         texts: LoadTexts | None = None,
         verify: StoreVerify | None = None,
         differ: str | Iterable[str] | None = None,
-        featureless: Featureless | None = None,
+        empty: Empty | None = None,
         memory: float | None = None,
         progress: ShowProgress = None,
     ) -> Store:
@@ -1316,7 +1316,7 @@ class Store(DocumentStore):
         ----------
         path : str or os.PathLike
             The new folder, which must not exist. It appears when the copy is complete.
-        recipe, threshold, radius, recall, verify, differ, featureless
+        recipe, threshold, radius, recall, verify, differ, empty
             As for `create`; None stands for the value of this store. With a recipe, radius, recall and verification
             have their defaults if this store's do not apply.
         text : {"keep", "features", "none"}, optional
@@ -1342,7 +1342,7 @@ class Store(DocumentStore):
         rule: TextRule = self._settings.text if text is None else text
         load = texts or self._load_texts
         # The copy calls the function later as well, if it keeps no texts itself and texts verify.
-        config = StoreConfig(recipe, threshold, radius, recall, rule, verify, differ, featureless, load is not None)
+        config = StoreConfig(recipe, threshold, radius, recall, rule, verify, differ, empty, load is not None)
         settings = copied_settings(self._settings, config)
         later = load if settings.needs_texts else None
         with new_store_folder(Path(path).absolute()) as folder, reporting(progress) as report:

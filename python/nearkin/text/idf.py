@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from nearkin._core import IdfCore, IdfCounter, idf_values
 from nearkin.errors import InputError, bad_parameter, check_regular, damaged, mismatch, newer_format
 from nearkin.io import replace_file
+from nearkin.io.saved import check_saved
 from nearkin.recipe import Recipe
 from nearkin.recipe.grammar import DEFAULTS, OMITTED_SLOTS
 from nearkin.text.batches import Texts, iterate_batches
@@ -301,7 +302,7 @@ class Idf:
         FormatVersionError
             A newer version of nearkin wrote the file.
         """
-        check_regular(path)
+        check_saved(path, None)
         data = Path(path).read_bytes()
         line, _, body = data.partition(b"\n")
         try:

@@ -80,7 +80,6 @@ def test_short_texts_equal_the_definition(
 ) -> None:
     """The sketch of a short text has all its features, so every pair is found, in batches of any size."""
     options: dict[str, Any] = {"recipe": WORDS, "measure": "containment", "threshold": threshold, "recall": recall}
-    options["featureless"] = "keep"
     with (
         mock.patch.object(cluster, "_BATCH", batch),
         mock.patch.object(cluster, "_BATCH_CHARACTERS", characters),
@@ -108,7 +107,7 @@ def test_reference_documents_may_be_smaller_or_larger(old: list[str | None], new
     with mock.patch.object(cluster, "_BATCH", batch):
         result = nk.dedup(
             new, recipe=WORDS,
-            featureless="keep", measure="containment", against=old, against_ids=[f"o{i}" for i in range(len(old))],
+            measure="containment", against=old, against_ids=[f"o{i}" for i in range(len(old))],
             links="all",
         )  # fmt: skip
     names = [f"o{i}" for i in range(len(old))] + list(range(len(new)))
@@ -261,8 +260,7 @@ def test_texts_without_features_are_kept() -> None:
     """Empty and missing texts and texts without letters are contained in nothing."""
     texts = ["", None, "!!!", "one two", "one", "two"]
     result = nk.dedup(texts, recipe=WORDS, measure="containment")
-    # A missing text is a copy of an empty one.
-    assert [0, 2, 3] == result.kept
+    assert [0, 1, 2, 3] == result.kept
     assert 3 == result.summary["without_features"]
     assert [] == nk.dedup([], measure="containment").kept
     assert [0] == nk.dedup([""], measure="containment", against=["!!!", "x"]).kept

@@ -279,6 +279,7 @@ function reason({ status, match, similarity, distance }, added) {
   if (status === "same-letters") return ["The same letters as ", other, ", with other characters around them."];
   if (status === "near") return how === "–" ? ["Its distance to ", other, ` is ${number(distance)}.`] : ["Its similarity to ", other, ` is ${how}${least}`];
   if (status === "known") return ["Its id is in the store with the same content. Nothing is added."];
+  if (status === "empty") return ["It has no letter or digit, and this store drops such documents."];
   return [`The service answers “${status}”.`];
 }
 

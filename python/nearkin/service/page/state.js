@@ -3,7 +3,7 @@
 import { shape } from "./nodes.js";
 
 export const READINGS = 60; // of 2 seconds each: two minutes
-const STATUSES = ["new", "near", "same-letters", "exact", "known"];
+const STATUSES = ["new", "near", "same-letters", "exact", "known", "empty"];
 const ASIDE = /(?:^|[ /])(?:metrics|healthz|readyz|info|page.*|docs|openapi\.json|favicon\.ico)$|(?:^|\s)\/$/;
 
 // Prometheus text as a map: name of a metric to its rows [{labels, value}].

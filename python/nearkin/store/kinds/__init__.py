@@ -48,7 +48,7 @@ def make_settings(config: StoreConfig) -> StoreSettings:
         "texts": "a function" if config.has_texts else None,
         "text": None if config.text in ("keep", "none") else config.text,
         "differ": config.differ,
-        "featureless": config.featureless,
+        "empty": config.empty,
     }
     for name, value in of_texts.items():
         if value is not None:

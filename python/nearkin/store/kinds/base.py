@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import CandidateSource, Ordinals, Values
-from nearkin.dedup.config import Featureless
+from nearkin.dedup.config import Empty
 from nearkin.errors import CorruptStoreError, MismatchError, ParameterError, bad_parameter, mismatch
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
@@ -107,7 +107,7 @@ class StoreConfig:
     text: TextRule = "keep"
     verify: StoreVerify | None = None
     differ: str | Iterable[str] | None = None
-    featureless: Featureless | None = None
+    empty: Empty | None = None
     has_texts: bool = False
 
 
@@ -153,7 +153,7 @@ class WithoutTexts(KindSettings):
     text: ClassVar[TextRule] = "none"
     comparison: ClassVar[None] = None
     differ: ClassVar[tuple[str, ...]] = ()
-    featureless: ClassVar[Featureless] = "keep"
+    empty: ClassVar[Empty] = "keep"
     radius: ClassVar[None] = None
     needs_texts: ClassVar[bool] = False
 

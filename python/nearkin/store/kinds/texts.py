@@ -31,7 +31,7 @@ from nearkin.dedup.candidates import (
     Values,
 )
 from nearkin.dedup.cluster import MAX_COMPARISONS
-from nearkin.dedup.config import THRESHOLD, Featureless
+from nearkin.dedup.config import THRESHOLD, Empty
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.documents import HashedDocuments, hash_texts
 from nearkin.dedup.summary import summarize_family
@@ -96,8 +96,8 @@ class TextSettings(KindSettings):
         How candidates are verified; "signature" with minhash.
     differ : tuple of str
         Rules that make similar texts different (`nearkin.dedup.distinguishers`); requires a comparison of texts.
-    featureless : {"collapse", "keep"}
-        Treatment of equal texts without features: copies, or different documents.
+    empty : {"keep", "drop"}
+        Treatment of texts without features, which are copies of nothing: the store takes them, or refuses them.
 
     Raises
     ------
@@ -112,13 +112,13 @@ class TextSettings(KindSettings):
     text: TextRule = "keep"
     verify: StoreVerify = "jaccard"
     differ: tuple[str, ...] = ()
-    featureless: Featureless = "collapse"
+    empty: Empty = "keep"
     source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
     noun: ClassVar[str] = "text"
     distance_type: ClassVar[type] = np.int64
 
     def __post_init__(self) -> None:
-        for name, rule in {"text": TextRule, "verify": StoreVerify, "featureless": Featureless}.items():
+        for name, rule in {"text": TextRule, "verify": StoreVerify, "empty": Empty}.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
         check_share("threshold", self.threshold, "a similarity above 0 and up to 1", lambda share: 0 < share <= 1)
@@ -176,7 +176,7 @@ class TextSettings(KindSettings):
             text,
             verify,
             parse_differ(config.differ),
-            "collapse" if config.featureless is None else config.featureless,
+            "keep" if config.empty is None else config.empty,
         )
         if isinstance(settings.source, SimHashCandidates):
             # The store keeps the radius itself, so that a later rule for the default changes no store.
@@ -289,7 +289,7 @@ class TextSettings(KindSettings):
             "text": self.text,
             "verify": self.verify,
             "differ": list(self.differ),
-            "featureless": self.featureless,
+            "empty": self.empty,
             **summarize_family(self.source.summary(), self.verify)[0],
         }
 
@@ -308,8 +308,8 @@ class TextSettings(KindSettings):
         # Older stores have neither key.
         if self.differ:
             settings["differ"] = self.differ
-        if self.featureless != "keep":
-            settings["featureless"] = self.featureless
+        if self.empty != "keep":
+            settings["empty"] = self.empty
         return encode_settings(settings)
 
     @classmethod
@@ -324,7 +324,7 @@ class TextSettings(KindSettings):
             The recipe belongs to another version of the rules.
         """
         options = {name: settings[name] for name in ("threshold", "radius", "recall", "text", "verify")}
-        options |= {"differ": tuple(settings.get("differ", ())), "featureless": settings.get("featureless", "keep")}
+        options |= {"differ": tuple(settings.get("differ", ())), "empty": settings.get("empty", "keep")}
         recipe = Recipe.from_json(json.dumps(settings["recipe"]))
         check_digest(recipe, settings["recipe_digest"], place)
         return cls(recipe, **options)

@@ -1,0 +1,69 @@
+"""Kinds of saved files: an error that says what a file is, if it is not what a caller opens.
+
+Saved files begin with a magic number, a version and a kind (`docs/format.md`). A store is a folder with a log.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+from nearkin.errors import InputError, check_regular
+
+HEADER = struct.Struct("<8sII")
+"""Magic number, version, kind."""
+MAGIC = b"NEARKSEG"
+_KINDS = {
+    1: ("a Hamming index", "nearkin.HammingIndex.open"),
+    5: ("an index of vectors", "nearkin.LSHIndex.open"),
+    6: ("a banding index", "nearkin.BandIndex.open"),
+    7: ("an index of digests", "nearkin.DigestIndex.open"),
+    10: ("a hash family", "nearkin.families.load"),
+    11: ("a file of a store", "nearkin.Store.open, with the folder of the store"),
+    12: ("a state of patterns", "the open method of its class"),
+}
+_IDF = b'"nearkin-idf"'
+_STORE_LOG = "log.sqlite"
+
+
+def check_saved(path: str | os.PathLike[str], kind: int | None) -> None:
+    """Check that an existing path is not another kind of file than expected; damage is left to the reader.
+
+    Parameters
+    ----------
+    path : path
+        A path that does not exist is accepted.
+    kind : int or None
+        The expected kind; None for a table of inverse document frequencies.
+
+    Raises
+    ------
+    InputError
+        A store, another saved file, or a file that nearkin did not save; a pipe, socket, device or folder.
+    """
+    found = _describe(Path(os.fspath(path)), kind)
+    if found:
+        place = os.fspath(path)
+        raise InputError(f"{place}: {found}", place=place, file=place, reason=found)
+    check_regular(path)
+
+
+def _describe(path: Path, kind: int | None) -> str:
+    """Return what a path is and how to open it; empty if it may be the expected file."""
+    if (path / _STORE_LOG).is_file():
+        return "is a store; open it with nearkin.Store.open"
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        head = file.read(128)
+    if kind is not None and _IDF in head:
+        return "is a table of inverse document frequencies; open it with nearkin.Idf.load"
+    magic, _, own = HEADER.unpack(head[: HEADER.size]) if len(head) >= HEADER.size else (MAGIC, 0, kind)
+    if magic == MAGIC and own != kind and own in _KINDS:
+        what, opener = _KINDS[own]
+        return f"is {what}; open it with {opener}"
+    # A damaged file still has most of its first bytes.
+    if kind is not None and not any(a == b for a, b in zip(magic, MAGIC, strict=True)):
+        return "is no file that nearkin saved; give a file that `save` has written"
+    return ""
