@@ -98,9 +98,9 @@ def _load(name: str, module: str | Modules) -> Any:
         group.commands = _Commands(module)
         return group
     content = import_module(f"nearkin.cli.{module}")
-    group = getattr(content, "group", None)
-    if group is not None and group.info.name == name:
-        return typer.main.get_group(group)
+    commands = getattr(content, "group", None)
+    if commands is not None and commands.info.name == name:
+        return typer.main.get_group(commands)
     return typer.main.get_group(content.app).commands[name]
 
 

@@ -199,15 +199,13 @@ def _option(field: Field[Any], hint: Any, *, given_only: bool = False, show_defa
 
 def _name_value(parameter: inspect.Parameter) -> None:
     """Give an option without a placeholder of its value one that follows from its type and name."""
-    hint, *metadata = (
-        getattr(parameter.annotation, "__origin__", None),
-        *getattr(parameter.annotation, "__metadata__", ()),
-    )
+    hint: Any = getattr(parameter.annotation, "__origin__", None)
+    metadata: tuple[Any, ...] = getattr(parameter.annotation, "__metadata__", ())
     for option in metadata:
         if not isinstance(option, OptionInfo) or option.metavar:
             continue
         members = [each for each in get_args(hint) if each is not types.NoneType] or [hint]
-        kind = members[0] if get_origin(hint) is not Literal else hint
+        kind: Any = members[0] if get_origin(hint) is not Literal else hint
         long = next((each for each in option.param_decls or () if each.startswith("--")), parameter.name)
         word = long.replace("_", "-").rsplit("-", 1)[-1]
         if get_origin(kind) is Literal:

@@ -57,7 +57,7 @@ class ReferenceOptions:
     )
     labels: Path | None = option(
         None,
-        help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'different' are never merged.",
+        help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'same' are merged, 'different' never.",
         group=KEEPING,
         metavar="FILE",
     )

@@ -165,7 +165,7 @@ def parse_id(name: str) -> int | None:
 def parse_recipe(text: str | None, bits: int | None = None, family: str | None = None) -> Recipe:
     """Return the recipe of --recipe, --family and --bits, or the default recipe.
 
-    A recipe on the command line may name files: `idf:@FILE` is a table of `nearkin recipe idf`, `user:@FILE` a dictionary
+    A recipe on the command line may name files: `idf:@FILE` is a table of `nearkin recipe idf`, `user:@FILE` words
     in jieba's format, and `stop:@FILE` (or `stop:en,@FILE`) a list of stop words, one per line.
     """
     from nearkin.recipe import PRESETS, Recipe
