@@ -33,12 +33,12 @@ def test_expire_says_how_many(store: Path) -> None:
     assert f"{store}: 2 documents would expire, 1 without a time kept; 4 documents" in planned.out
     result = json.loads(run(*arguments, "--json").out)
     assert (2, 1, 2, False) == tuple(result[name] for name in ("expired", "undated", "documents", "dry_run"))
-    assert "0 documents expired; 2 documents" in run("store", "expire", str(store), "--older-than", "1d").out
-    for options in ([], ["--older-than", "90"], ["--before", "soon"], ["--column", "x", "--older-than", "1d"]):
+    assert "0 documents expired; 2 documents" in run("store", "expire", str(store), "--max-age", "1d").out
+    for options in ([], ["--max-age", "90"], ["--before", "soon"], ["--column", "x", "--max-age", "1d"]):
         refused = run("store", "expire", str(store), *options)
         assert 2 == refused.code
         assert "is not allowed; use" in refused.err
-    assert 2 == run("store", "expire", "http://host/", "--older-than", "1d").code
+    assert 2 == run("store", "expire", "http://host/", "--max-age", "1d").code
 
 
 def corpus(path: Path, texts: list[str]) -> Path:

@@ -139,15 +139,15 @@ def test_wrong_arguments_are_refused(dated: Path) -> None:
     with nk.Store.open(dated) as store:
         for arguments in (
             {},
-            {"before": "2026-01-01", "older_than": "1d"},
+            {"before": "2026-01-01", "max_age": "1d"},
             {"before": "soon"},
             {"before": "2026-02-30"},
             {"before": 7},
-            {"older_than": "90"},
-            {"older_than": "-1d"},
-            {"older_than": 90},
-            {"older_than": timedelta(-1)},
-            {"older_than": "999999999d"},
+            {"max_age": "90"},
+            {"max_age": "-1d"},
+            {"max_age": 90},
+            {"max_age": timedelta(-1)},
+            {"max_age": "999999999d"},
             {"before": "2026-01-01", "column": "no such column"},
         ):
             with pytest.raises(ParameterError):

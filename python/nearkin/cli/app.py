@@ -63,7 +63,7 @@ PURPOSES = {
 EXPERTS = ("index", "recipe", "text")
 
 
-class _Commands(MutableMapping[str, Any]):
+class _LazyCommands(MutableMapping[str, Any]):
     """Commands of a group; a module is imported when one of its commands is looked up."""
 
     def __init__(self, modules: Modules) -> None:
@@ -95,7 +95,7 @@ def _load(name: str, module: str | Modules) -> Any:
     """Import and build a command or a group."""
     if not isinstance(module, str):
         group = HelpGroup(name=name, help=PURPOSES[name], no_args_is_help=True, rich_markup_mode=None)
-        group.commands = _Commands(module)
+        group.commands = _LazyCommands(module)
         return group
     content = import_module(f"nearkin.cli.{module}")
     commands = getattr(content, "group", None)
@@ -109,7 +109,7 @@ class _Program(HelpGroup):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self.commands = _Commands(MODULES)
+        self.commands = _LazyCommands(MODULES)
 
     def purpose(self, ctx: Any, name: str) -> str:
         return PURPOSES[name]

@@ -57,7 +57,7 @@ class ReferenceOptions:
     )
     labels: Path | None = option(
         None,
-        help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'same' are merged, 'different' never.",
+        help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'same' merge, 'different' never.",
         group=KEEPING,
         metavar="FILE",
     )

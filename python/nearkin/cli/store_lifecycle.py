@@ -72,8 +72,8 @@ def check(
 @group.add()
 def expire(
     path: StorePath,
-    older_than: Annotated[
-        str | None, opt("Age from which documents expire: 90d, 12h, 30m, 4w.", "--older-than", metavar="AGE")
+    max_age: Annotated[
+        str | None, opt("Age from which documents expire: 90d, 12h, 30m, 4w.", "--max-age", metavar="AGE")
     ] = None,
     before: Annotated[
         str | None, opt("Time before which documents expire: 2026-01-31 or 2026-01-31T12:00Z.", metavar="TIME")
@@ -96,7 +96,7 @@ def expire(
 
     Examples
     --------
-    nearkin store expire pages.store --column published --older-than 90d --dry-run
+    nearkin store expire pages.store --column published --max-age 90d --dry-run
     nearkin store expire pages.store --before 2026-01-01
     """
     from nearkin.store.store import Store
@@ -105,7 +105,7 @@ def expire(
     with Store.open(folder, mode, memory=parse_memory(memory_limit)) as store:  # type: ignore[arg-type]  # "r" or "w".
         with progress_bars(quiet=quiet) as progress:
             result = store.expire(
-                before=before, older_than=older_than, column=column, dry_run=dry_run, erase=erase, progress=progress
+                before=before, max_age=max_age, column=column, dry_run=dry_run, erase=erase, progress=progress
             )
         left = len(store)
     if as_json:

@@ -28,14 +28,14 @@ _MAX_SECONDS = 253_402_300_799
 """The last second of the year 9999, in Unix seconds."""
 
 
-def cutoff(before: datetime | date | str | None, older_than: timedelta | str | None, now: datetime) -> datetime:
+def cutoff(before: datetime | date | str | None, max_age: timedelta | str | None, now: datetime) -> datetime:
     """Return the time before which documents have expired, in UTC.
 
     Parameters
     ----------
     before : datetime, date or str, optional
         A time; as a string in ISO 8601. Without a time zone it is UTC.
-    older_than : timedelta or str, optional
+    max_age : timedelta or str, optional
         An age; as a string a number with a unit, such as "90d": s, m (minutes), h, d or w.
     now : datetime
 
@@ -44,22 +44,22 @@ def cutoff(before: datetime | date | str | None, older_than: timedelta | str | N
     ParameterError
         Both, none, or a value that is neither.
     """
-    if (before is None) == (older_than is None):
+    if (before is None) == (max_age is None):
         given = "neither" if before is None else "both"
-        raise bad_parameter("before, older_than", given, "one of them: a time, or an age such as 90d")
+        raise bad_parameter("before, max_age", given, "one of them: a time, or an age such as 90d")
     if before is not None:
         time = as_time(before)
         if time is None:
             allowed = "a time such as 2026-01-31 or 2026-01-31T12:00:00+01:00, or a datetime"
             raise bad_parameter("before", repr(before), allowed)
         return time
-    age = _parse_age(older_than) if isinstance(older_than, str) else older_than
+    age = _parse_age(max_age) if isinstance(max_age, str) else max_age
     if not isinstance(age, timedelta) or age < timedelta(0):
-        raise bad_parameter("older_than", repr(older_than), "an age such as 90d, 12h or 30m, or a timedelta, 0 or more")
+        raise bad_parameter("max_age", repr(max_age), "an age such as 90d, 12h or 30m, or a timedelta, 0 or more")
     try:
         return now - age
     except OverflowError:
-        raise bad_parameter("older_than", repr(older_than), "an age that begins after the year 1") from None
+        raise bad_parameter("max_age", repr(max_age), "an age that begins after the year 1") from None
 
 
 def _parse_age(text: str) -> timedelta | None:

@@ -1020,7 +1020,7 @@ class Store(DocumentStore):
         self,
         *,
         before: datetime | date | str | None = None,
-        older_than: timedelta | str | None = None,
+        max_age: timedelta | str | None = None,
         column: str | None = None,
         dry_run: bool = False,
         erase: bool = False,
@@ -1032,7 +1032,7 @@ class Store(DocumentStore):
         ----------
         before : datetime, date or str, optional
             Documents of an earlier time expire; as a string in ISO 8601. Without a time zone it is UTC.
-        older_than : timedelta or str, optional
+        max_age : timedelta or str, optional
             Instead of `before` an age: a number with a unit, such as "90d" (s, m for minutes, h, d, w).
         column : str, optional
             The column that holds the time of a document, as a string in ISO 8601 or as Unix seconds. Documents without
@@ -1054,11 +1054,11 @@ class Store(DocumentStore):
         Raises
         ------
         ParameterError
-            Not one of `before` and `older_than`; not a time or an age; a column that no document has.
+            Not one of `before` and `max_age`; not a time or an age; a column that no document has.
         StoreLockedError
             As for `remove`.
         """
-        time = cutoff(before, older_than, datetime.now(timezone.utc))
+        time = cutoff(before, max_age, datetime.now(timezone.utc))
         self._check_open() if dry_run else self._check_writable()
         expired, undated, seen, has_column = [np.zeros(0, np.int64)], 0, 0, False
         with reporting(progress) as report:
