@@ -109,6 +109,11 @@ def call(*arguments: object, stdin: bytes = b"") -> Done:
     return Done(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
 
 
+def on_store(command: str, store: object) -> list[object]:
+    """Return the words of a command on a store, or on the URL of its service."""
+    return ["check", "--store", store] if command == "check" else ["store", command, store]
+
+
 def json_lines(path: Path) -> list[Any]:
     """Return the objects of a file, one per line."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import nearkin as nk
-from command import call as run
+from command import on_store, call as run
 from nearkin.io import atomic_write
 from nearkin.progress import Progress
 
@@ -79,7 +79,7 @@ def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
 def test_check_remembers_nothing(store: Path, tmp_path: Path) -> None:
     """`check` prints the status and the best matches without changing the store."""
     corpus = write(tmp_path / "new.jsonl", [("x", FOX + "!"), ("y", "Nothing like the others at all.")])
-    result = run("check", str(store), str(corpus), "--id-column", "url", "--best", "2", "--json")
+    result = run("check", "--store", str(store), str(corpus), "--id-column", "url", "--best", "2", "--json")
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert [("x", "same-letters"), ("y", "new")] == [(row["id"], row["status"]) for row in rows]
     assert [{"id": "a", "distance": 0, "similarity": 1.0, "columns": {"n": 0}}] == rows[0]["matches"]
@@ -311,12 +311,12 @@ def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> Non
         lines[0], lines[1][:3], lines[2],
     ]  # fmt: skip
     assert [[d, "new"], [e, "new"]] == [line[:2] for line in lines[3:]]
-    missing = run("check", str(path), a, str(tmp_path / "none"), "--best", "1", "--json")
+    missing = run("check", "--store", str(path), a, str(tmp_path / "none"), "--best", "1", "--json")
     rows = [json.loads(line) for line in missing.out.splitlines()]
     assert (1, ["exact"], [a]) == (missing.code, [row["status"] for row in rows], [row["match"] for row in rows])
     assert [[a]] == [[item["id"] for item in row["matches"]] for row in rows]
     assert "none" in missing.err
-    assert 1 == run("check", str(path), str(tmp_path / "none"), "--strict").code
+    assert 1 == run("check", "--store", str(path), str(tmp_path / "none"), "--strict").code
     assert "known" == json.loads(run("store", "add", str(path), b, "--json").out)["status"]
     refused = run("store", "add", str(path), str(folder), "--text-column", "body")
     assert 2 == refused.code
@@ -371,7 +371,7 @@ def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
         store.add(vectors, ["a", "b", "c", "d"])
     corpus = write(tmp_path / "corpus.jsonl", ROWS)
     for command in ("add", "check"):
-        refused = run("store", command, str(path), str(corpus))
+        refused = run(*on_store(command, str(path)), str(corpus))
         assert 2 == refused.code
         assert "Python" in refused.err
     about = json.loads(run("store", "info", str(path), "--json").out)
@@ -393,10 +393,10 @@ def test_a_memory_limit_is_bytes_or_a_share(tmp_path: Path, limit: str) -> None:
     result = run("store", "add", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
     assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
     assert 0 == run("store", "merge", str(path), "--memory-limit", limit, "-q").code
-    result = run("check", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
+    result = run("check", "--store", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
     assert ["exact", "exact", "near", "exact", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
     for wrong in ("much", "0", "101%", "-1"):
-        assert 2 == run("check", str(path), str(corpus), f"--memory-limit={wrong}").code
+        assert 2 == run("check", "--store", str(path), str(corpus), f"--memory-limit={wrong}").code
 
 
 def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert 0 == run("store", "create", store, "-q").code
     for command in ("add", "check"):
         events.clear()
-        assert 0 == run("store", command, store, path).code
+        assert 0 == run(*on_store(command, store), path).code
         assert ("read, MB", whole, whole) in events
         assert (command != "check") == any(stage == "add" for stage, _, _ in events)
     for name, *more in (("merge",), ("verify",), ("backup", tmp_path / "b.store")):
@@ -479,7 +479,7 @@ def test_files_of_the_store_are_no_documents(tmp_path: Path, recipe: str | None)
         (folder / "inner" / f"{i}.txt").write_text(f"words of text {i} and no other " * 50)
     for command, _ in (("add", 1), ("add", 2), ("check", 3)):
         # By whatever name.
-        done = run("store", command, store, folder / "inner" / ".." / "inner", "--json")
+        done = run(*on_store(command, store), folder / "inner" / ".." / "inner", "--json")
         assert 0 == done.code, done.err
         assert 3 == len(done.objects())
         assert "left out: files of" in done.message

@@ -10,7 +10,7 @@ import pytest
 from threaded import ThreadedService, serve_in_thread
 
 import nearkin as nk
-from command import call as run
+from command import on_store, call as run
 from command import write_jsonl
 from nearkin.cli.store import read_token
 from nearkin.errors import InputError
@@ -45,7 +45,7 @@ def test_commands_on_texts_equal_those_of_a_store(pages: tuple[ThreadedService, 
         ("merge", "--quiet"),
     ]
     for command, *words in calls:
-        here, there = (run("store", command, target, *words) for target in (mirror, service.url))
+        here, there = (run(*on_store(command, target), *words) for target in (mirror, service.url))
         assert (here.code, here.data) == (there.code, there.data), (command, there.err)
     about = run("store", "info", service.url, "--json").json()
     own = run("store", "info", mirror, "--json").json()
@@ -80,10 +80,10 @@ def test_commands_on_files_equal_those_of_a_store(tmp_path: Path) -> None:
         nk.Store.create(tmp_path / name, "ssdeep", threshold=70).close()
     with serve_in_thread(tmp_path / "served") as service:
         for command, *words in (("check", folder), ("add", folder, "--json"), ("check", folder / "b", folder / "none")):
-            here, there = (run("store", command, target, *words) for target in (tmp_path / "mirror", service.url))
+            here, there = (run(*on_store(command, target), *words) for target in (tmp_path / "mirror", service.url))
             assert (here.code, here.data) == (there.code, there.data), (command, there.err)
-        assert 3 == len(run("check", service.url, folder).lines)
-        assert 2 == run("check", service.url, folder, "--id-column", "x").code
+        assert 3 == len(run("check", "--store", service.url, folder).lines)
+        assert 2 == run("check", "--store", service.url, folder, "--id-column", "x").code
 
 
 def test_invalid_urls_and_options_are_refused(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_invalid_urls_and_options_are_refused(tmp_path: Path) -> None:
         (("store", "info", tmp_path / "store", "--token-file", tmp_path / "token"), 2, "--token-file"),
         (("store", "merge", url, "--memory-limit", "1G"), 2, "--memory-limit"),
         (("store", "info", "http://"), 2, "URL of a service"),
-        (("check", url, corpus, "--token-file", tmp_path / "none"), 1, "no such file"),
+        (("check", "--store", url, corpus, "--token-file", tmp_path / "none"), 1, "no such file"),
     ):
         done = run(*words)
         assert code == done.code, (words, done.err)
@@ -132,9 +132,9 @@ def test_tokens_are_required(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "corpus.jsonl", {"a": FOX})
     nk.Store.create(tmp_path / "store").close()
     with serve_in_thread(tmp_path / "store", token_file=tokens) as service:
-        done = run("check", service.url, corpus)
+        done = run("check", "--store", service.url, corpus)
         assert (1, True) == (done.code, "give the client token=" in done.message), done.err
-        assert 0 == run("check", service.url, corpus, "--token-file", reader).code
+        assert 0 == run("check", "--store", service.url, corpus, "--token-file", reader).code
         refused = run("store", "add", service.url, corpus, "--token-file", reader)
         assert (1, True) == (refused.code, "write token" in refused.message), refused.err
         added = run("store", "add", service.url, corpus, "--token-file", tokens, *BY_ID)

@@ -29,8 +29,8 @@ Modules: TypeAlias = "dict[str, str | Modules]"
 """Module of each command or group, or the modules of the commands of a group."""
 MODULES: Modules = {
     "dedup": "dedup",
-    "check": "store",
-    "store": "store",
+    "check": "store_lifecycle",
+    "store": "store_lifecycle",
     "search": "index",
     "patterns": "patterns",
     "ssdeep": "ssdeep",

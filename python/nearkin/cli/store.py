@@ -64,7 +64,6 @@ if TYPE_CHECKING:
 
     AnyStore: TypeAlias = "Store | Client"
 
-app = Commands()
 group = Commands("store", "A collection on disk that finds duplicates of the documents it contains.")
 
 STATUSES = ("new", "exact", "same-letters", "near", "known", "empty")
@@ -166,7 +165,7 @@ def add(
     nearkin store add pages.store 'crawl/*.parquet' --text-column body --id-column url --json > answers.jsonl
     nearkin store add files.store Samples
     """
-    with _open(path, token_file=token_file, memory_limit=memory_limit) as store, progress_bars(quiet=quiet) as progress:
+    with open_store(path, token_file=token_file, memory_limit=memory_limit) as store, progress_bars(quiet=quiet) as progress:
         failures = Failures(strict=reading.strict)
         counts = dict.fromkeys(STATUSES, 0)
         call = store.add if keep_all else store.check_and_add
@@ -182,38 +181,6 @@ def add(
                     print_results(names, results, as_json=as_json)
         report_store(store, counts, as_json=False, quiet=quiet, err=True)
         failures.exit()
-
-
-@app.add(threads=True)
-def check(
-    path: StorePath,
-    inputs: Inputs,
-    reading: CorpusOptions,
-    best: Best = None,
-    token_file: TokenFile = None,
-    memory_limit: StoreMemory = None,
-    as_json: Json = False,
-) -> None:
-    """Check whether documents are new, without adding them.
-
-    Examples
-    --------
-    $ nearkin check pages.store new.jsonl --id-column id
-    e       exact   a       0       1.0000
-    f       new     -       -       -
-
-    nearkin check pages.store new.jsonl --id-column url --best 3 --json
-    """
-    failures = Failures(strict=reading.strict)
-    # Progress bars would mix with results on a terminal.
-    with (
-        _open(path, "r", token_file=token_file, memory_limit=memory_limit) as store,
-        progress_bars(quiet=sys.stdout.isatty()) as progress,
-        closing(read_batches(store, reading, inputs, [], failures, progress, adding=False)) as batches,
-    ):
-        for batch in batches:
-            print_results(batch.names, store.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
-    failures.exit()
 
 
 @group.add()
@@ -245,7 +212,7 @@ def remove(
 
     nearkin store remove pages.store http://site/1 http://site/2
     """
-    with _open(path, token_file=token_file) as store:
+    with open_store(path, token_file=token_file) as store:
         removed = store.remove(_ids(store, ids, ids_from), missing_ok=missing_ok, erase=erase)
         report_store(store, {"removed": removed}, as_json=as_json, quiet=quiet)
 
@@ -268,7 +235,7 @@ def get(
 
     nearkin store get pages.store http://site/1 --with-text
     """
-    with _open(path, "r", token_file=token_file) as store:
+    with open_store(path, "r", token_file=token_file) as store:
         entries = store.get(_ids(store, ids, ids_from), missing_ok=missing_ok)
         documents = [entry for entry in entries if entry is not None]
         for start in range(0, len(documents), _TEXT_BATCH):
@@ -294,7 +261,7 @@ def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -
 
     nearkin store info pages.store --json
     """
-    with _open(path, "r", token_file=token_file) as store:
+    with open_store(path, "r", token_file=token_file) as store:
         report_store(store, {}, as_json=as_json, quiet=False)
 
 
@@ -409,7 +376,7 @@ def merge(
 
     nearkin store merge pages.store
     """
-    with _open(path, token_file=token_file, memory_limit=memory_limit) as store:
+    with open_store(path, token_file=token_file, memory_limit=memory_limit) as store:
         with progress_bars(quiet=quiet) as progress:
             store.merge(progress=progress)
         report_store(store, {}, as_json=as_json, quiet=quiet)
@@ -435,7 +402,7 @@ def backup(
 
     nearkin store backup pages.store copy.store
     """
-    with _open(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
+    with open_store(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
         if _is_local(store):
             store.backup(target, progress=progress)
             with type(store).open(target, "r") as copy:
@@ -495,7 +462,7 @@ def require_folder(path: str, command: str) -> Path:
 
 
 @contextmanager
-def _open(
+def open_store(
     path: str, mode: Mode = "w", *, token_file: Path | None = None, memory_limit: str | None = None
 ) -> Iterator[AnyStore]:
     """Open a store, or a client of its service.

@@ -1,11 +1,11 @@
-"""`nearkin check` over several stores, and commands for the life of a store."""
+"""`nearkin check`, and commands for the life of a store."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,17 @@ from nearkin.cli.options import (
     parse_memory,
     parse_recipe,
 )
-from nearkin.cli.store import Best, StorePath, group, print_results, read_batches, report_store, require_folder
+from nearkin.cli.store import (
+    Best,
+    StorePath,
+    TokenFile,
+    group,
+    open_store,
+    print_results,
+    read_batches,
+    report_store,
+    require_folder,
+)
 from nearkin.dedup.config import DedupConfig
 from nearkin.errors import bad_parameter
 
@@ -37,34 +47,49 @@ DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-
 def check(
     inputs: Inputs,
     stores: Annotated[
-        list[str], opt("Folder of a store; may be repeated. The first store that matches wins.", "--store")
+        list[str], opt("Folder of a store, or the URL of its service; several folders may be given.", "--store")
     ],
     reading: CorpusOptions,
     best: Best = None,
+    token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
     as_json: Json = False,
 ) -> None:
-    """Check whether documents are new to several stores, in the order given, without adding them.
+    """Check whether documents are new to a store, or to several in the order given, without adding them.
 
-    Prints a line per document: id, status (new, exact, near), id of the match, distance, similarity, folder of the
-    store that has the match, separated by tabs. The stores must have the same recipe, threshold and verification.
+    Prints a line per document: id, status (new, exact, near), id of the match, distance, similarity, separated by tabs.
+    Of several stores, the first that matches wins, and its folder ends the line; they must have the same recipe,
+    threshold and verification.
 
     Examples
     --------
+    $ nearkin check new.jsonl --store pages.store --id-column id
+    e       exact   a       0       1.0000
+    f       new     -       -       -
+
     nearkin check new.jsonl --store pages.store --store archive.store --id-column url
+    nearkin check new.jsonl --store http://127.0.0.1:8470 --id-column url --best 3 --json
     """
     from nearkin.store.group import StoreGroup
 
-    folders = [require_folder(path, "check") for path in stores]
     failures = Failures(strict=reading.strict)
-    with (
-        StoreGroup.open(folders, memory=parse_memory(memory_limit)) as opened,
-        progress_bars(quiet=sys.stdout.isatty()) as progress,
-        closing(
-            read_batches(opened.stores[0], reading, inputs, [], failures, progress, adding=False, exclude=folders)
-        ) as batches,
-    ):
-        for batch in batches:
+    with ExitStack() as stack:
+        opened: Any
+        folders: list[Path] = []
+        if len(stores) == 1:
+            store = opened = stack.enter_context(
+                open_store(stores[0], "r", token_file=token_file, memory_limit=memory_limit)
+            )
+        else:
+            folders = [require_folder(path, "check") for path in stores]
+            if token_file is not None:
+                raise bad_parameter("token_file", token_file, "not with folders, which need no token")
+            opened = stack.enter_context(StoreGroup.open(folders, memory=parse_memory(memory_limit)))
+            store = opened.stores[0]
+        # Progress bars would mix with results on a terminal.
+        progress = stack.enter_context(progress_bars(quiet=sys.stdout.isatty()))
+        batches = read_batches(store, reading, inputs, [], failures, progress, adding=False, exclude=folders)
+        for batch in stack.enter_context(closing(batches)):
             print_results(batch.names, opened.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
     failures.exit()
 
