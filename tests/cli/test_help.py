@@ -52,6 +52,7 @@ def write_example_files(folder: Path) -> None:
     payloads = [f"id=1%20UNION%20SELECT%20null,{i}--" for i in range(5)]
     (folder / "waf.jsonl").write_text("".join(json.dumps({"payload": each}) + "\n" for each in payloads))
     (folder / "Documents").mkdir()
+    (folder / "backups").mkdir()
     words = [f"word{i * i % 997}" for i in range(2000)]
     (folder / "Documents" / "old.bin").write_text(" ".join(words))
     (folder / "Documents" / "new.bin").write_text(" ".join([*words[:900], "changed", *words[901:]]))
@@ -59,6 +60,7 @@ def write_example_files(folder: Path) -> None:
         "dedup corpus.jsonl --out clean --id-column id --quiet",
         "store create pages.store --quiet",
         "store add pages.store corpus.jsonl --id-column id --quiet",
+        "store backup pages.store backups/2026-01-31 --quiet",
         "index build corpus.jsonl --out corpus.nks --id-column id --quiet",
     ):
         assert 0 == call(*words_of.split()).code, words_of
@@ -70,7 +72,7 @@ def run_example(line: str) -> list[str]:
     done = call(*shlex.split(line.removeprefix("$ nearkin ")))
     assert done.code in (0, 3), done.err
     lines = [each.rstrip().expandtabs().replace(f"{Path.cwd()}/", "") for each in [*done.lines, *done.err.splitlines()]]
-    return [re.sub(r"\d+\.\d s\b", "0.0 s", each) for each in lines]
+    return [re.sub(r"\d+\.\d s\b", "0.0 s", re.sub(r"\b20\d\d-[\d:.T+-]+", "DATE", each)) for each in lines]
 
 
 def matches(expected: list[str], lines: list[str]) -> bool:

@@ -426,6 +426,7 @@ def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         yield lambda stage, done, total: events.append((stage, done, total))
 
     monkeypatch.setattr("nearkin.cli.store.progress_bars", recorded)
+    monkeypatch.setattr("nearkin.cli.store_lifecycle.progress_bars", recorded)
     path, store = tmp_path / "a.jsonl", tmp_path / "a.store"
     path.write_text("".join(json.dumps({"text": f"words of text {i} " * 400}) + "\n" for i in range(200)))
     whole = path.stat().st_size >> 20

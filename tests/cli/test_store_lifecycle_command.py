@@ -119,7 +119,7 @@ def test_check_asks_several_stores(store: Path, tmp_path: Path) -> None:
     refused = run(*arguments, "--store", str(tmp_path / "third"))
     assert 2 == refused.code
     assert "family differs" in refused.err
-    assert 2 == run("check", str(new), "--store", "http://host/").code
+    assert 2 == run("check", str(new), "--store", str(store), "--store", "http://host/").code
 
 
 def test_copy_changes_recipe_and_threshold(store: Path, tmp_path: Path) -> None:

@@ -434,14 +434,35 @@ def _write_texts(
 
 
 def _report(job: Job, summary: Mapping[str, Any], rows: Iterable[Sequence[str]], example: str | None = None) -> None:
-    """Report warnings and the summary: as JSON, or as a table of counts and an example."""
+    """Report warnings and the summary: as JSON, or as a table of counts, an example and the next commands."""
 
     def show() -> None:
         show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
         if example is not None:
             console(err=True).print(f"\n{printable(example)}")
+        if commands := list(_next_commands(job, summary)):
+            rows_of_next = "\n".join(f"  {printable(command)}  # {purpose}" for command, purpose in commands)
+            console(err=True).print(f"\nnext:\n{rows_of_next}")
 
     report_summary(summary, show, as_json=job.as_json and job.output.out != "-", quiet=job.quiet)
+
+
+def _next_commands(job: Job, summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Return the commands that a person wants after a run over texts, with their purposes."""
+    out = job.output.out
+    if out == "-" or "removed_by_reason" not in summary or "kept_file" not in summary:
+        return
+    folder = shlex.quote(out)
+    if job.output.report:
+        yield f"open {folder}/{REPORT} in a browser", "see what was removed and why, label pairs"
+    else:
+        yield f"nearkin report {folder}", "see what was removed and why, label pairs"
+    yield f"nearkin recipe evaluate {folder} --truth labels.tsv", "score the run by these labels"
+    if "store" not in summary:
+        words = job.reading.command_words()
+        kept = shlex.quote(str(Path(out) / summary["kept_file"]))
+        command = " ".join(["nearkin store add pages.store", kept, *map(shlex.quote, words)])
+        yield command, "remember the kept documents for the next run"
 
 
 def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:

@@ -204,9 +204,9 @@ def remove(
     Examples
     --------
     $ nearkin store remove pages.store a b
-    removed 2
+    removed 3
     store   pages.store
-    documents       2
+    documents       1
     waiting 4
     ...
 
@@ -303,6 +303,9 @@ def adopt(path: StorePath, quiet: Quiet = False) -> None:
 
     Examples
     --------
+    $ nearkin store adopt pages.store
+    pages.store: 0 documents adopted
+
     nearkin store adopt pages.store
     """
     from nearkin.store.store import Store
@@ -330,6 +333,9 @@ def salvage(
 
     Examples
     --------
+    $ nearkin store salvage pages.store --out salvaged.store
+    salvaged.store: 4 documents, 4 of them from the log
+
     nearkin store salvage pages.store --out salvaged.store
     """
     from nearkin.store.store import Store

@@ -121,6 +121,9 @@ def expire(
 
     Examples
     --------
+    $ nearkin store expire pages.store --before 2020-01-01 --dry-run
+    pages.store: 0 documents would expire; 4 documents
+
     nearkin store expire pages.store --column published --max-age 90d --dry-run
     nearkin store expire pages.store --before 2026-01-01
     """
@@ -171,6 +174,11 @@ def copy(
 
     Examples
     --------
+    $ nearkin store copy pages.store copy.store --threshold 0.7
+    store   copy.store
+    documents       4
+    ...
+
     nearkin store copy pages.store fingerprints.store --recipe default --threshold 0.7
     """
     from nearkin.store.kinds import is_digest_recipe
@@ -210,6 +218,9 @@ def restore(
 
     Examples
     --------
+    $ nearkin store restore backups --out restored.store
+    restored.store: 4 documents of DATE, DATE
+
     nearkin store restore backups --at 2026-01-31T12:00Z --out pages.store
     """
     from nearkin.store.backups import list_backups
@@ -250,6 +261,9 @@ def ship(
 
     Examples
     --------
+    $ nearkin store ship pages.store shipped
+    shipped: 0 documents, 4 pending ones not shipped
+
     nearkin store ship pages.store s3://bucket/pages
     """
     from nearkin.io.remote import short_url

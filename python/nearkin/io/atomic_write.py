@@ -178,7 +178,7 @@ class StagedOutput:
         while self._folder is None:
             folder = self.target.parent / (_prefix(self.target) + secrets.token_hex(_RANDOM_BYTES))
             try:
-                folder.mkdir(0o700)
+                self._make(folder)
                 lock = locks.acquire_or_none(folder / LOCK)
                 # Before it is locked, another process may take the folder for an abandoned one and remove it.
                 if lock is not None:
@@ -193,6 +193,19 @@ class StagedOutput:
                 # An interrupt may arrive after the folder or the lock file was created.
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
+
+    def _make(self, folder: Path) -> None:
+        """Create the hidden folder; an error names the target, which the user knows."""
+        try:
+            folder.mkdir(0o700)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            parent = self.target.parent
+            # Folders of the system, such as /proc, say ENOENT although they exist.
+            reason = error.strerror if not parent.is_dir() or error.errno != errno.ENOENT else "it takes no files"
+            message = f"cannot write into the folder {parent} ({reason}); choose one in which you may create files"
+            raise PermissionError(errno.EACCES, message, str(self.target)) from error
 
     def commit_file(self) -> None:
         """Rename the new file to the target, replacing an existing file.

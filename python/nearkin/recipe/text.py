@@ -26,11 +26,13 @@ exception are unassigned code points, to which a later version of Unicode may as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Literal
 
 from nearkin._core import RecipeCore
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import ParameterError, bad_parameter, mismatch
 from nearkin.notebook import html_facts
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.recipe.grammar import (
@@ -245,7 +247,18 @@ class Recipe(FrozenRecipe):
             return cls()
         if isinstance(recipe, Recipe):
             return recipe
-        return cls.preset(recipe) if recipe in PRESETS else cls(recipe)
+        if recipe in PRESETS:
+            return cls.preset(recipe)
+        try:
+            return cls(recipe)
+        except ParameterError:
+            if not re.fullmatch(r"[\w-]+", recipe):
+                raise
+        # A single word is more likely a misspelt preset than a recipe, whose segments would be a long list.
+        likely = get_close_matches(recipe, PRESETS, n=1)
+        hint = f"; did you mean {likely[0]}?" if likely else ""
+        allowed = f"a preset ({', '.join(PRESETS)}) or segments such as 'word:3|binary|xxh3|minhash:128'{hint}"
+        raise bad_parameter("recipe", recipe, allowed)
 
     @classmethod
     def from_json(cls, text: str, *, user_words: str | Iterable[str] = "", idf: IdfTable | None = None) -> Recipe:

@@ -373,7 +373,9 @@ class Log:
         self._commits: CommitFile | None = None
         path = folder / LOG_NAME
         if not path.is_file():
-            raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}; no store is here", str(folder))
+            reason = "the folder exists, but no store is here" if folder.is_dir() else os.strerror(errno.ENOENT)
+            advice = "give the folder of a store, or create one by `nearkin store create`"
+            raise FileNotFoundError(errno.ENOENT, f"{reason}; {advice}", str(folder))
         # Device and inode of what the paths name. SQLite writes to the files that it has opened, wherever they are now.
         self._identities = {place: file_identity(place) for place in (str(folder), self._place)}
         self._replaced = ""
