@@ -14,7 +14,8 @@ import pyarrow.parquet
 import pytest
 
 import nearkin as nk
-from command import on_store, call as run
+from command import call as run
+from command import on_store
 from nearkin.io import atomic_write
 from nearkin.progress import Progress
 

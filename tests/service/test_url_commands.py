@@ -10,8 +10,8 @@ import pytest
 from threaded import ThreadedService, serve_in_thread
 
 import nearkin as nk
-from command import on_store, call as run
-from command import write_jsonl
+from command import call as run
+from command import on_store, write_jsonl
 from nearkin.cli.store import read_token
 from nearkin.errors import InputError
 

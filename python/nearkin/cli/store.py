@@ -7,7 +7,6 @@ store of files are files and folders, and the ids are their paths.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -165,7 +164,10 @@ def add(
     nearkin store add pages.store 'crawl/*.parquet' --text-column body --id-column url --json > answers.jsonl
     nearkin store add files.store Samples
     """
-    with open_store(path, token_file=token_file, memory_limit=memory_limit) as store, progress_bars(quiet=quiet) as progress:
+    with (
+        open_store(path, token_file=token_file, memory_limit=memory_limit) as store,
+        progress_bars(quiet=quiet) as progress,
+    ):
         failures = Failures(strict=reading.strict)
         counts = dict.fromkeys(STATUSES, 0)
         call = store.add if keep_all else store.check_and_add
