@@ -149,7 +149,7 @@ def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
     ("arguments", "message"),
     [
         (["text", "hash", "/no/such/file.jsonl"], "/no/such/file.jsonl"),
-        (["text", "compare", "/no/such/a", "/no/such/b"], "/no/such/a: no such file or folder"),
+        (["text", "compare", "--files", "/no/such/a", "/no/such/b"], "/no/such/a: no such file or folder"),
         (["search", "/no/such/index", "--text", "a"], "/no/such/index: no such file or folder"),
         (["index", "info", "/no/such/index"], "/no/such/index: no such file or folder"),
         (["index", "remove", "/no/such/index", "1"], "/no/such/index"),
@@ -169,7 +169,7 @@ def test_what_is_missing_is_named(arguments: list[str], message: str) -> None:
 def test_debug_shows_where_a_failure_came_from() -> None:
     """--debug prints the traceback; without it there is only a message."""
     with pytest.raises(FileNotFoundError):
-        call("--debug", "text", "compare", "/no/such/a", "/no/such/b")
+        call("--debug", "text", "compare", "--files", "/no/such/a", "/no/such/b")
     shown = run("--debug", "recipe", "show", "nonsense")
     assert (1, True) == (shown.returncode, b"nearkin.errors.ParameterError" in shown.stderr)
     assert "Traceback" not in call("recipe", "show", "nonsense").err
@@ -177,7 +177,7 @@ def test_debug_shows_where_a_failure_came_from() -> None:
 
 def test_a_message_is_safe_for_a_terminal(tmp_path: Path) -> None:
     """Control characters of a file's name are escaped."""
-    done = call("text", "compare", tmp_path / "a\x1b[31mred", tmp_path / "b")
+    done = call("text", "compare", "--files", tmp_path / "a\x1b[31mred", tmp_path / "b")
     assert (1, False, True) == (done.code, "\x1b" in done.err, r"\x1b[31mred" in done.err)
 
 

@@ -98,5 +98,5 @@ def test_wrong_options_are_usage_errors(words: list[str]) -> None:
 def test_examples_end_the_help() -> None:
     """The docstring is the help text, without its examples."""
     command = build().commands["run"]
-    assert ("Do it.", "[bold]Example[/]\n\n  run --out a") == (command.help, command.epilog)
-    assert None is build().commands["other"].epilog
+    assert ("Do it.", ["run --out a"]) == (command.help, command.examples)
+    assert [] == build().commands["other"].examples

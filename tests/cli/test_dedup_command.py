@@ -327,7 +327,7 @@ def test_a_family_that_there_is_not_is_told_with_all_that_there_are(corpus: Path
         (["--threshold", "1.5"], 2, "--threshold 1.5 is not allowed; use a similarity above 0 and up to 1"),
         (["--radius", "200"], 2, "use a whole number from 0 to bits=128"),
         (["--recipe", "char:0|count|xxh3|simhash:64"], 2, "n=0 is not allowed; use 1 to 64"),
-        (["--recipe", "nonsense"], 2, "'nonsense' is not one of them"),
+        (["--recipe", "nonsense"], 2, "--recipe nonsense is not allowed; use a preset"),
         (["--family", "nonsense"], 2, "family"),
         (["--bits", "7.5"], 2, "--bits 7.5 is not allowed; use a whole number"),
         (["--keep", "max"], 2, "--keep max is not allowed; use max:COLUMN or min:COLUMN"),
@@ -424,7 +424,7 @@ def test_pairs_that_are_not_verified_have_no_similarity(corpus: Path) -> None:
 
 def test_options_of_pairs_change_what_is_found(similar: Path) -> None:
     """Threshold, radius, recipe and bits change the result."""
-    base = ("pairs", similar, "--recipe", "word:1", "--radius", "128")
+    base = ("text", "pairs", similar, "--recipe", "word:1", "--radius", "128")
     assert 17 * 16 // 2 == len(call(*base, "-t", "0.2").lines)
     assert [] == call(*base, "-t", "1").lines
     assert [] == call(*base, "-t", "0.2", "--radius", "0").lines

@@ -81,7 +81,7 @@ def fault(kind: str, message: str = "", **about: Any) -> Any:
         (
             fault("UsageError", "No such command 'dedpu'. Did you mean 'dedup'?"),
             [],
-            "no command dedpu; did you mean dedup?",
+            "no command dedpu; did you mean `nearkin dedup`?",
         ),
         (fault("UsageError", "No such command 'zz'."), [], "there is no command zz;"),
         (fault("UsageError", "Got unexpected extra argument(s) (b c)"), [], "too many arguments: b c;"),

@@ -213,7 +213,7 @@ def test_two_columns_are_two_names(cleaned: Path, truth: Path, columns: str) -> 
 
 def test_options_of_tune_change_what_is_measured(similar: Path) -> None:
     """Widths, features, sample, threshold and recall change the JSON output."""
-    base = ("tune", similar, "-q", "--json")
+    base = ("recipe", "tune", similar, "-q", "--json")
     result = call(*base, "-t", "0.6", "--bits", "64", "--bits", "192", "--recipe", "word:1").json()
     assert [64, 192] == sorted(nk.Recipe(row["recipe"]).bits for row in result["settings"])
     assert {1} == {nk.Recipe(row["recipe"]).n for row in result["settings"]}
@@ -290,14 +290,14 @@ def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
         shown[at + 1].split("\t"), shown[at + 2].split("\t")[:5],
     ]  # fmt: skip
     labels.write_text("left\tright\tmatch\tweight\nt1\tt2\t1\tlots\n")
-    for command in (("tune", similar), ("evaluate", tmp_path / "clean")):
+    for command in (("recipe", "tune", similar), ("recipe", "evaluate", tmp_path / "clean")):
         done = call(*command, "--truth", labels)
         assert (1, True) == (done.code, "record 1 has the weight 'lots'; weights are numbers above 0" in done.err)
 
 
 def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> None:
     """Labels may be pairs with a number, or clusters."""
-    base = ("tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", "--json")
+    base = ("recipe", "tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", "--json")
     labels = tmp_path / "labels.csv"
     labels.write_text("one,two,alike\nt1,t2,0.9\nt3,t4,0.9\nt5,t9,0.1\n")
     options = ("--truth", labels, "--pair-columns", "one,two", "--label-column", "alike", "--min-similarity", "0.5")
@@ -312,7 +312,7 @@ def test_a_page_of_an_evaluation(tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     (tmp_path / "found.csv").write_text("a,b\n1,2\n1,3\n")
     (tmp_path / "truth.csv").write_text("a,b,match\n1,2,1\n1,3,0\n")
-    arguments = ("evaluate", tmp_path / "found.csv", "--truth", tmp_path / "truth.csv")
+    arguments = ("recipe", "evaluate", tmp_path / "found.csv", "--truth", tmp_path / "truth.csv")
     page = tmp_path / "scores.html"
     for _ in range(2):
         done = call(*arguments, "--report", page)
@@ -360,7 +360,7 @@ def test_a_page_of_a_run_has_its_pairs_by_similarity(tmp_path: Path) -> None:
     assert 0 == made.code, made.err
     page = tmp_path / "scores.html"
     done = call(
-        *("evaluate", tmp_path / "clean", "--truth", corpus, "--id-column", "id", "--cluster-column", "work"),
+        *("recipe", "evaluate", tmp_path / "clean", "--truth", corpus, "--id-column", "id", "--cluster-column", "work"),
         *("--report", page),
     )
     assert 0 == done.code, done.err

@@ -37,7 +37,7 @@ class CorpusOptions:
         None,
         help="Column of the id; none for row numbers.",
         group=READING,
-        show_default="id, url or _id if its values are distinct, else row numbers",
+        show_default="id, url or _id if distinct, else row numbers",
     )
     format: str | None = option(
         None,

@@ -63,7 +63,7 @@ def compare(
 
     Examples
     --------
-    $ nearkin text compare 'how are u?' 'how are you?'
+    $ nearkin text compare --text 'how are u?' 'how are you?'
     recipe       char:4|binary|xxh3|simhash:128
     fingerprint  000020dc8d06a183d4ec064b4ce4e252  a
                  041000fcb914208364e6564b6f450ad6  b
@@ -193,11 +193,11 @@ def keywords(
 
     Examples
     --------
-    $ nearkin text keywords corpus.jsonl --recipe 'word:1|count' --top 1
-    0       the     2
-    1       a       1
-    2       the     2
-    3       the     2
+    $ nearkin text keywords corpus.jsonl --id-column id --top 1
+    a       the     2
+    b       a       1
+    c       the     2
+    d       the     2
 
     nearkin text keywords news.jsonl --id-column id --top 5
     """

@@ -407,8 +407,7 @@ def backup(
     Examples
     --------
     $ nearkin store backup pages.store copy.store
-
-    nearkin store backup pages.store copy.store
+    copy.store: 4 documents
     """
     with open_store(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
         if _is_local(store):
