@@ -127,13 +127,10 @@ class TextModel(Model):
             assert doc.match is not None
             if doc.content == doc.match.content:
                 heirs.setdefault(id(doc.match), doc)
-        for doc in members:
-            heir = heirs.get(id(doc.match))
-            if heir is doc:
-                doc.status, doc.distance, doc.similarity = NEW[0], *NEW[2:]
-                self.documents.append(doc)
-            elif heir is not None:
-                self.documents.append(doc)
+        for doc in heirs.values():
+            doc.status, doc.distance, doc.similarity = NEW[0], *NEW[2:]
+        stay = [doc for doc in members if id(doc.match) in heirs and doc not in heirs.values()]
+        self.documents += [*heirs.values(), *stay]
         for doc in members:
             heir = heirs.get(id(doc.match))
             doc.match = None if heir is doc else heir
@@ -243,7 +240,8 @@ class StoreMachine(RuleBasedStateMachine):
             expected = [self.add_or_report(name, content, absorb=absorb) for name, content in batch]
             answers = call(items, names, conflicts="report")
             assert names == answers.own_ids
-            assert all(map(self.same, expected, [tuple(row.values()) for row in answers.rows()]))
+            stored = [tuple(row.values()) for row in answers.rows()]
+            assert all(map(self.same, expected, stored)), (batch, expected, stored)
             return
         try:
             expected = [self.model.add(name, content, absorb=absorb) for name, content in batch]

@@ -82,7 +82,9 @@ class FakeService:
         body = json.loads(request.content)
         assert len(body.get("ids", ())) <= self.batch
         if path == "/v1/remove":
-            return httpx.Response(200, json={"removed": self.store.remove(body["ids"])})
+            return httpx.Response(
+                200, json={"removed": self.store.remove(body["ids"], missing_ok="missing_ok" in query)}
+            )
         documents = [
             None if document is None else vars(document) for document in self.store.get(body["ids"], missing_ok=True)
         ]

@@ -111,7 +111,7 @@ class Model:
                 return Answer("exact", stored.id, 0, 1.0)
             like = self._likeness.get((content, stored.content))
             if like is not None and near is NEW:
-                near = Answer("near", stored.id, *like)
+                near = Answer("same-letters" if like[1] == 1 else "near", stored.id, *like)
         return near
 
     def step(self, state: State, operation: Operation) -> tuple[State, tuple[Answer | str, ...]]:
@@ -142,15 +142,22 @@ class Model:
         return after, tuple(seen)
 
     def _remove(self, state: State, names: Sequence[str]) -> tuple[State, tuple[Answer | str, ...]]:
-        """Remove documents, all or none; results that name a removed match lose its id."""
-        there = {stored.id for stored in state}
-        if not there.issuperset(names):
+        """Remove documents, all or none; a copy takes the place of one, and without a copy those that matched it go."""
+        contents = {stored.id: stored.content for stored in state}
+        if not contents.keys() >= set(names):
             return state, ("absent",) * len(names)
         left = [stored for stored in state if stored.id not in names]
-        after = (
-            stored._replace(answer=stored.answer._replace(match=None)) if stored.answer.match in names else stored
-            for stored in left
-        )
+        members = [stored for stored in left if stored.answer.match in names]
+        heirs: dict[str | None, Stored] = {}
+        for stored in members:
+            if stored.content == contents[str(stored.answer.match)]:
+                heirs.setdefault(stored.answer.match, stored)
+        after = [stored for stored in left if stored not in members]
+        after += [stored._replace(answer=NEW) for stored in heirs.values()]
+        for stored in members:
+            heir = heirs.get(stored.answer.match)
+            if heir is not None and heir is not stored:
+                after.append(stored._replace(answer=stored.answer._replace(match=heir.id)))
         return tuple(after), ("removed",) * len(names)
 
 

@@ -38,8 +38,8 @@ def test_a_copy_takes_the_place_of_a_removed_text(tmp_path: Path, text: str, mer
         assert 1 == store.remove(["a"])
         for _ in range(2):
             assert [
-                ("b", "near", "c", round(near, 3), {"n": 2}),
                 ("c", "new", None, pytest.approx(np.nan, nan_ok=True), {"n": 3}),
+                ("b", "near", "c", round(near, 3), {"n": 2}),
                 ("d", "exact", "c", 1.0, {"n": 4}),
             ] == facts(store)
             again = store.features(["c"])[0] if text == "features" else store.texts(["c"])[0]
@@ -73,6 +73,18 @@ def test_members_removed_together_with_their_representative_stay_removed(tmp_pat
         assert [("c", "new"), ("d", "near")] == sorted(fact[:2] for fact in facts(store))
         assert 1 == store.remove(["d"]), "nothing matched it"
         assert 1 == store.remove(["c"])
+        assert 0 == len(store)
+
+
+def test_a_family_survives_the_removal_of_one_copy_after_the_other(tmp_path: Path) -> None:
+    """The near-duplicate, which was added before the copies, follows each of them, and goes with the last one."""
+    with nk.Store.create(tmp_path / "s", threshold=0.7) as store:
+        store.check_and_add([FOX, NEAR, FOX, FOX], ["a", "b", "c", "d"])
+        for name, heir in (("a", "c"), ("c", "d")):
+            assert 1 == store.remove([name])
+            assert heir == store.get(["b"])[0].match
+            store.merge()
+        assert 2 == store.remove(["d"])
         assert 0 == len(store)
 
 

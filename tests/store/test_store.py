@@ -262,7 +262,7 @@ def test_an_erased_document_leaves_its_place_to_a_copy(tmp_path: Path) -> None:
         store.check_and_add([fox, fox + "!", "another text about cats", fox], ["a", "b", "c", "d"])
         store.merge()
         store.remove(["a"], erase=True)
-        assert [("c", None), ("b", "d"), ("d", None)] == [
+        assert [("c", None), ("d", None), ("b", "d")] == [
             (doc.id, doc.match) for batch in store.iter_documents() for doc in batch
         ]
         assert 1 == len(store.pairs())

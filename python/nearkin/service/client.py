@@ -361,7 +361,9 @@ class Client(DocumentStore):
     # Changes
 
     def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
-        """Hide documents from every result, at once and durably; return how many were removed.
+        """Hide documents from every result, at once and durably; return how many documents the store has no more.
+
+        `Store.remove` says what happens to documents that matched a removed one.
 
         Parameters
         ----------
@@ -374,14 +376,19 @@ class Client(DocumentStore):
         Raises
         ------
         ParameterError
-            An id does not exist. This request removes nothing; if the call was split, `done` counts the earlier ones.
+            An id does not exist. Nothing is removed.
         ServiceError
-            The service can't be reached, or refuses the request; `unknown` is True if the response was lost.
+            The service can't be reached, or refuses the request; `unknown` is True if the response was lost. If the
+            call was split, `done` counts the documents of earlier requests.
         """
         unique = list(dict.fromkeys(_id_list(ids)))
         query = {name: "1" for name, is_set in (("missing_ok", missing_ok), ("erase", erase)) if is_set}
-        removed = 0
-        for payload in self._list_payloads(unique, "ids"):
+        payloads, removed = [*self._list_payloads(unique, "ids")], 0
+        if len(payloads) > 1 and not missing_ok:
+            self.get(unique)
+            # An earlier request may make the store forget documents of a later one.
+            query["missing_ok"] = "1"
+        for payload in payloads:
             try:
                 response = self._send("/v1/remove", payload, query, changes=True, patient=erase)
             except (NearkinError, OSError) as error:

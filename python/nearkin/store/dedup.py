@@ -492,11 +492,13 @@ def restore_members(
         removed = np.frombuffer(b"".join(snapshot.contents(matched)), "<u8").reshape(-1, 2)
         for number in np.flatnonzero((contents == removed).all(axis=1)).tolist():
             first_copies.setdefault(int(matched[number]), number)
-        chosen = np.isin(matched, [*first_copies])
-        if not chosen.any():
+        if not first_copies:
             return None
-        first_copies = {row: int(chosen[:number].sum()) for row, number in first_copies.items()}
-        members, matched, contents = members[chosen], matched[chosen], contents[chosen]
+        # A document has a later row than the one that it matches, so the copies come first.
+        others = np.flatnonzero(np.isin(matched, [*first_copies]))
+        order = np.array([*first_copies.values(), *np.setdiff1d(others, [*first_copies.values()])], np.int64)
+        first_copies = {row: number for number, row in enumerate(first_copies)}
+        members, matched, contents = members[order], matched[order], contents[order]
     records = snapshot.records(members)
     extras = [snapshot.unpack_extra(extra) for extra in snapshot.extras(members)]
     keys = check_ids(snapshot.ids(members))
