@@ -179,7 +179,7 @@ docs-check: docs $(VENV)/.chromium
 # once for longer; five hundred kills of the service, a million calls of sixteen clients, ten minutes of mixed load.
 faults: setup
 	NEARKIN_EVERY=1 cargo test --quiet -p nearkin-core --test memory
-	$(BIN)/python -m pytest -q tests/faults tests/index/test_verify.py tests/store/test_damage.py tests/store/test_processes.py \
+	$(BIN)/python -m pytest -q tests/faults tests/index/test_altered_files.py tests/store/test_damage.py tests/store/test_processes.py \
 		tests/service/test_abuse*.py tests/service/test_kill.py tests/service/test_linearizable.py \
 		tests/service/test_mixed_load.py tests/service/test_schema.py tests/service/test_writers.py -m 'slow or not slow'
 

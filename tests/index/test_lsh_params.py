@@ -71,7 +71,7 @@ def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: st
         (ShiftInvariant(), {"l2"}),
         (KernelLSH(), {"l2", "l1", "cosine"}),
     ],
-    ids=str,
+    ids=lambda value: ",".join(sorted(value)) if isinstance(value, set) else str(value),
 )
 def test_metrics_that_the_family_does_not_serve_are_refused(family: Any, served: set[Any]) -> None:
     """The error names the metrics that it serves."""

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from nearkin.errors import ParameterError
-from nearkin.vectors.arrays import as_contiguous, check_sparse, check_unmasked, csr_arrays
+from nearkin.vectors.arrays import as_contiguous, check_sparse, csr_arrays, values_of
 
 ROWS = np.array([[1.0, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]])
 
@@ -125,6 +125,6 @@ def test_values_are_made_contiguous_aligned_and_of_the_machines_order() -> None:
 
 def test_an_entry_under_a_mask_has_no_value() -> None:
     """A masked array with an empty mask is accepted."""
-    check_unmasked(np.ma.array([1, 2], mask=[False, False]), "ids")
+    values_of(np.ma.array([1, 2], mask=[False, False]), "ids")
     with pytest.raises(ParameterError, match="ids=an array with masked values is not allowed"):
-        check_unmasked(np.ma.array([1, 2], mask=[False, True]), "ids")
+        values_of(np.ma.array([1, 2], mask=[False, True]), "ids")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -193,11 +194,11 @@ def keywords(
 
     Examples
     --------
-    $ nearkin text keywords corpus.jsonl --id-column id --top 1
-    a       the     2
+    $ nearkin text keywords corpus.jsonl --id-column id --recipe word:1 --top 1
+    a       the     1
     b       a       1
-    c       the     2
-    d       the     2
+    c       the     1
+    d       the     1
 
     nearkin text keywords news.jsonl --id-column id --top 5
     """
@@ -236,7 +237,7 @@ def idf(
     """
     from nearkin.text.idf import Idf
 
-    with reading.read(inputs) as corpus:
+    with replace(reading, id_column="none").read(inputs) as corpus:
         table = Idf.fit(corpus, parse_recipe(recipe), min_df=min_df)
     table.save(out)
     record = {"documents": table.documents, "features": len(table), "digest": table.digest, "out": str(out)}
