@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,3 +151,17 @@ def test_dedup_shows_about_twelve_options() -> None:
     assert len(re.findall(r"^  (?:-\w, )?--", long, re.MULTILINE)) > 45
     headings = ["Options", "Output", "Reading", "Matching", "Keeping", "Older documents", "Parts", "Many machines"]
     assert headings == [each for each in re.findall(r"^([A-Z][a-z ]+):$", long, re.MULTILINE) if "xample" not in each]
+
+
+def test_dedup_ends_with_commands_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next commands are written as a shell takes them, and each succeeds."""
+    monkeypatch.chdir(tmp_path)
+    write_example_files(tmp_path)
+    # The files have a store of this name, as a person has not.
+    shutil.rmtree("pages.store")
+    shown = call("dedup", "corpus.jsonl", "--out", "my clean", "--id-column", "id").err.split("\nnext:\n")[1]
+    lines = [line.split("  # ")[0].strip() for line in shown.splitlines()]
+    assert 3 == len(lines)
+    for each in (part for line in lines for part in line.split(" && ")):
+        done = call(*shlex.split(each.removeprefix("nearkin ")))
+        assert 0 == done.code, (each, done.err)

@@ -463,6 +463,7 @@ def _next_commands(job: Job, summary: Mapping[str, Any]) -> Iterator[tuple[str, 
         words = job.reading.command_words()
         kept = shlex.quote(str(Path(out) / summary["kept_file"]))
         command = " ".join(["nearkin store add pages.store", kept, *map(shlex.quote, words)])
+        command = f"nearkin store create pages.store && {command}"
         yield command, "remember the kept documents for the next run"
 
 
