@@ -251,7 +251,7 @@ def test_errors_of_a_call_change_nothing(tmp_path: Path) -> None:
         assert 0 == len(store)
     with pytest.raises(FileExistsError):
         nk.Store.create(tmp_path / "store")
-    with pytest.raises(FileNotFoundError, match="no store"):
+    with pytest.raises(FileNotFoundError, match="give the folder of a store"):
         nk.Store.open(tmp_path / "other")
 
 

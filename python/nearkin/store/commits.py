@@ -103,7 +103,9 @@ class CommitFile:
                 self._open()
                 return
             os.lseek(self._descriptor, mark.sequence % _SLOTS * _SIZE, os.SEEK_SET)
-            os.write(self._descriptor, _encode(mark))
+            content = memoryview(_encode(mark))
+            while content:
+                content = content[os.write(self._descriptor, content) :]
 
     def close(self) -> None:
         """Sync and close the file."""

@@ -18,7 +18,7 @@ from nearkin.errors import CorruptStoreError, mismatch
 from nearkin.index.ids import Id
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.filesystem import SEGMENT_FOLDER
-from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds import StoreSettings, read_settings
 from nearkin.store.kinds.base import StoreIndex, corrupt_file
 from nearkin.store.log import Log, SegmentEntry
 from nearkin.store.records import NEW, indexed_positions, match_rows, record_type
@@ -160,7 +160,9 @@ class Segment:
         else:
             self.documents_path, self.documents = documents
         self.header = SegmentHeader.read(self.documents, self.documents_path)
-        if self.header.settings != settings.to_json():
+        text = self.header.settings
+        # An option that had another name is written in another way.
+        if text != settings.to_json() and read_settings(text, str(self.documents_path)) != settings:
             raise mismatch("settings of the store", f"those of {self.documents_path}", "those of the log")
         if len(self.documents) != entry.documents:
             raise self.corrupt(f"it holds {len(self.documents)} documents of {entry.documents}")
