@@ -94,7 +94,7 @@ class Model(ABC):
         return answer
 
     def remove(self, names: list[int | str]) -> list[ModelDocument]:
-        """Remove documents, decide anew about those that matched them, and return those that are gone."""
+        """Remove documents, decide again about those that matched them, and return those that are gone."""
         removed = [doc for doc in self.documents if doc.id in names]
         members = [doc for doc in self.documents if doc.match in removed and doc not in removed]
         before = list(self.documents)
@@ -104,7 +104,7 @@ class Model(ABC):
         return [doc for doc in before if doc.id not in there]
 
     def restore(self, members: list[ModelDocument]) -> None:
-        """Decide anew about documents whose values are known."""
+        """Decide again about documents whose values are known."""
         for doc in members:
             self.add(doc.id, doc.content, absorb=True)
 

@@ -89,7 +89,7 @@ def test_a_family_survives_the_removal_of_one_copy_after_the_other(tmp_path: Pat
 
 
 def test_values_are_compared_again(tmp_path: Path) -> None:
-    """Signatures, digests and vectors decide anew, as if the removed document had never been added."""
+    """Signatures, digests and vectors decide again, as if the removed document had never been added."""
     options = {"threshold": 0.7, "text": "none", "verify": "signature"}
     texts, ids = [FOX, NEAR, OTHER, NEAR, "A page about lions."], ["a", "b", "c", "d", "e"]
     with nk.Store.create(tmp_path / "s", "minhash", **options) as store:

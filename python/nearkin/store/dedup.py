@@ -471,7 +471,7 @@ def restore_members(
 ) -> tuple[BatchDeduplicator, BatchDecision | None, IdKeys, list[dict[str, Cell]], list[bytes] | None] | None:
     """Return the documents that stay after the documents that they matched are removed, to be added again.
 
-    The decision is None if their values suffice to decide anew. Otherwise the first copy of a removed document takes
+    The decision is None if their values suffice to decide again. Otherwise the first copy of a removed document takes
     its place, and documents of families without a copy are left out.
 
     Parameters

@@ -949,7 +949,7 @@ class Store(DocumentStore):
     def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
         """Remove documents from all results, durably, and return the number of documents that the store has no more.
 
-        If other documents matched a removed one, the store decides anew about them, in the same step. Files, vectors
+        If other documents matched a removed one, the store decides again about them, in the same step. Files, vectors
         and texts that are compared by their signatures or fingerprints are compared again, in the order of addition,
         as if the removed document had never been added. Of texts, the first exact copy takes the place of the removed
         document, with its text, and the others match that copy. Without a copy, the text of no member is known: the
@@ -989,7 +989,7 @@ class Store(DocumentStore):
         return count
 
     def _remove_rows(self, rows: Ordinals, state: State) -> int:
-        """Remove documents in the open transaction, and decide anew about the documents that matched them.
+        """Remove documents in the open transaction, and decide again about the documents that matched them.
 
         Returns
         -------
