@@ -50,12 +50,7 @@ def test_copies_collapse_onto_the_first_in_keep_order() -> None:
     assert [0, 1, 0, 3, 0, 1] == first.original.tolist()
     assert [-1] * 6 == first.reference_rows.tolist()
     assert [0, 1, 3] == first.distinct.tolist()
-    full = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "collapse")
-    assert [5, 4, 3, 2, 1, 0] == full.rows.tolist()
-    assert [0, 1, 2, 1, 0, 1] == full.original.tolist()
-    # The first document of this content has no features, so neither it nor its copies are searched.
-    assert [0, 2] == full.distinct.tolist()
-    last = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "keep")
+    last = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"))
     assert [5, 3, 2, 1, 0] == last.rows.tolist()
     assert [0, 1, 2, 0, 2] == last.original.tolist()
     assert [0, 1, 2] == last.distinct.tolist()

@@ -134,10 +134,10 @@ COLUMN_DOORS: dict[str, Callable[[Any], object]] = {
     "dedup against": lambda column: nk.dedup(TEXTS, against=column),
     "KnownTexts": lambda column: nk.KnownTexts(column),
     "KnownTexts ids": lambda column: nk.KnownTexts(TEXTS, column),
-    "contains": lambda column: list(nk.contains(column, TEXTS)),
-    "contains ids": lambda column: list(nk.contains(TEXTS, TEXTS, ids=column)),
-    "contains known": lambda column: list(nk.contains(TEXTS, column)),
-    "contains known ids": lambda column: list(nk.contains(TEXTS, TEXTS, known_ids=column)),
+    "contains": lambda column: repr(nk.contains(column, TEXTS)),
+    "contains ids": lambda column: repr(nk.contains(TEXTS, TEXTS, ids=column)),
+    "contains known": lambda column: repr(nk.contains(TEXTS, column)),
+    "contains known ids": lambda column: repr(nk.contains(TEXTS, TEXTS, known_ids=column)),
     "passages": lambda column: nk.passages(column),
     "passages ids": lambda column: nk.passages(TEXTS, column),
     "LogTemplates.fit": lambda column: LogTemplates().fit(column),
@@ -163,18 +163,19 @@ TABLE_DOORS: dict[str, Callable[[Any], object]] = {
     "dedup values": lambda table: nk.dedup(table, text="text", values="value", keep="max"),
     "filter": lambda table: nk.dedup(pa.table({"text": TEXTS}), text="text").filter(table),
     "passages": lambda table: nk.passages(table, text="text", id="value"),
-    "contains": lambda table: list(nk.contains(table, TEXTS, text="text", id="value")),
+    "contains": lambda table: repr(nk.contains(table, TEXTS, text="text", id="value")),
 }
 
 
 def run(fault: str, form: str) -> None:
     """Pass damaged data to every door, and print what each raises; called in a child process."""
-    if form == "table":
-        doors, make = TABLE_DOORS, lambda: damaged(fault)
-    elif form == "frame":
-        doors, make = TABLE_DOORS, lambda: Frame(damaged(fault))
-    else:
-        doors, make = COLUMN_DOORS, lambda: column_of(fault, form)
+    doors = TABLE_DOORS if form in ("table", "frame") else COLUMN_DOORS
+
+    def make() -> Any:
+        if form == "table":
+            return damaged(fault)
+        return Frame(damaged(fault)) if form == "frame" else column_of(fault, form)
+
     for name, door in doors.items():
         print(name, end=": ", flush=True)
         try:

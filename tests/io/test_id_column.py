@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.command import call
 
 import nearkin as nk
+from command import call
 from nearkin.io import open_corpus
 
 Rows = list[dict[str, Any]]

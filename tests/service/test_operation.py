@@ -180,7 +180,8 @@ def test_a_broken_token_file_keeps_the_earlier_tokens(
     write_tokens(file, f"write {WRITE}\n")
     now[0] += RELOAD_SECONDS
     tokens.refresh()
-    assert (None, ["write"]) == (tokens.error, [right for right, _ in tokens.tokens])
+    refreshed: Any = tokens
+    assert (None, ["write"]) == (refreshed.error, [right for right, _ in refreshed.tokens])
 
 
 def test_a_running_service_takes_new_tokens(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import multiprocessing
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from document_families import SETTINGS, add_families, outcome
@@ -53,9 +54,10 @@ def write_at_once(path: Path, families: int) -> None:
         threads = [thread(add_families, shared, writer, families) for writer in THREADS]
         threads += [thread(write_from_process, path, writer, families) for writer in OTHERS]
         threads += [thread(write_over_http, service.url, writer, families) for writer in CLIENTS]
-        for worker in (*processes, *threads):
+        workers: list[Any] = [*processes, *threads]
+        for worker in workers:
             worker.start()
-        for worker in (*processes, *threads):
+        for worker in workers:
             worker.join()
         assert [] == errors
         assert [0] * len(processes) == [process.exitcode for process in processes]

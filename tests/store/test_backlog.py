@@ -20,6 +20,7 @@ from nearkin.errors import StoreLockedError
 from nearkin.store import compaction
 from nearkin.store.memory import MAX_BACKLOG
 from nearkin.store.results import StoreStats
+from nearkin.store.segment import write_segment
 from nearkin.store.snapshot import Snapshot
 
 PENDING, BATCH = 50, 25
@@ -140,7 +141,7 @@ def test_two_flushes_of_the_same_documents_are_refused(tmp_path: Path, monkeypat
     """A process that flushes without the lock can't store documents twice."""
     with nk.Store.create(tmp_path / "s") as store:
         fill(store, 0, PENDING)
-        original = compaction.write_segment
+        original = write_segment
 
         def twice(*arguments: Any, **options: Any) -> Any:
             monkeypatch.setattr(compaction, "write_segment", original)

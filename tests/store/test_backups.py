@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -78,7 +78,8 @@ def test_a_store_in_the_same_folder_shares_nothing(tmp_path: Path) -> None:
         with nk.Store.create(tmp_path / name) as store:
             store.add(texts_of(20, ord(name)), [f"{name}{n}" for n in range(20)])
             store.merge()
-            store.backup(tmp_path / "backups" / name) if (tmp_path / "backups").mkdir(exist_ok=True) is None else None
+            (tmp_path / "backups").mkdir(exist_ok=True)
+            store.backup(tmp_path / "backups" / name)
     with nk.Store.open(tmp_path / "backups" / "b", "r") as store:
         assert "b3" in store
         store.verify()
@@ -89,7 +90,7 @@ def test_the_last_backup_not_later_is_restored(backups: Path, tmp_path: Path) ->
     found = list_backups(backups)
     assert [("one", 40), ("two", 59), ("three", 89)] == [(backup.path.name, backup.documents) for backup in found]
     tick = timedelta(microseconds=1)
-    cases = [
+    cases: list[tuple[datetime | str | None, str]] = [
         (found[0].time, "one"),
         (found[1].time - tick, "one"),
         (found[1].time, "two"),

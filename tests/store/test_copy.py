@@ -25,7 +25,7 @@ def test_kept_documents_are_decided_as_in_a_new_store(tmp_path: Path, recipe: st
     """With the texts of all documents given, the copy equals a store built from them; ids and columns remain."""
     texts = texts_of(600, 5)
     names = [f"d{n}" for n in range(600)]
-    loaded = dict(zip(names, texts, strict=True))
+    loaded: dict[int | str, str] = dict(zip(names, texts, strict=True))
     columns = {"n": list(range(600))}
     with nk.Store.create(tmp_path / "old", threshold=0.7, max_pending=128) as old:
         old.check_and_add(texts[:400], names[:400], columns={"n": columns["n"][:400]})

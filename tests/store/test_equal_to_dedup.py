@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ TEXTS = [
 @pytest.mark.parametrize("batches", [[8], [1] * 8, [3, 5]])
 def test_statuses_are_the_reasons_of_a_deduplication(tmp_path: Path, verify: str, batches: list[int]) -> None:
     """Each document has the status that is its reason there; a kept one is "new"."""
-    options = {"threshold": 0.7, "verify": verify}
+    options: dict[str, Any] = {"threshold": 0.7, "verify": verify}
     ids = [f"d{number}" for number in range(len(TEXTS))]
     reasons = dict.fromkeys(ids, "new")
     for row in nk.dedup(TEXTS, ids, recipe="minhash", **options).clusters.rows():
@@ -43,7 +44,7 @@ def test_statuses_are_the_reasons_of_a_deduplication(tmp_path: Path, verify: str
 
 @pytest.mark.parametrize("recipe", [None, "minhash", "default"])
 @pytest.mark.parametrize("text", ["keep", "features"])
-def test_containment_without_a_radius_is_refused(tmp_path: Path, recipe: str | None, text: str) -> None:
+def test_containment_without_a_radius_is_refused(tmp_path: Path, recipe: str | None, text: Any) -> None:
     """The hashes of a store have no recall for containment; the message says what is allowed."""
     with pytest.raises(ParameterError, match="jaccard or indel; or containment with radius=") as caught:
         nk.Store.create(tmp_path / "s", recipe, verify="containment", text=text)
@@ -55,7 +56,7 @@ def test_containment_with_a_radius_equals_a_deduplication(tmp_path: Path) -> Non
     """With a radius both have the same candidates."""
     words = [f"word{number}" for number in range(120)]
     texts = [" ".join(words[start : start + size]) for start in range(0, 60, 7) for size in (20, 26, 40, 60)]
-    options = {"threshold": 0.9, "verify": "containment", "radius": 40}
+    options: dict[str, Any] = {"threshold": 0.9, "verify": "containment", "radius": 40}
     kept = nk.dedup(texts, recipe="default", **options).kept
     with nk.Store.create(tmp_path / "s", "default", **options) as store:
         result = store.check_and_add(texts)

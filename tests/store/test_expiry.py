@@ -151,7 +151,7 @@ def test_wrong_arguments_are_refused(dated: Path) -> None:
             {"before": "2026-01-01", "column": "no such column"},
         ):
             with pytest.raises(ParameterError):
-                store.expire(**arguments)  # type: ignore[arg-type]
+                store.expire(**arguments)
         assert 10 == len(store)
     with nk.Store.open(dated, "r") as store:
         assert 1 == store.expire(before="2026-01-02", column="day", dry_run=True).documents

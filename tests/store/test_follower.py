@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_store import texts_of
@@ -60,7 +61,12 @@ def test_a_shipment_copies_what_is_new(tmp_path: Path, monkeypatch: pytest.Monke
     """A second shipment writes the log and the manifest alone; replaced segments are removed after the manifest."""
     put: list[str] = []
     original = follower._Place.put
-    monkeypatch.setattr(follower._Place, "put", lambda self, path, name: (put.append(name), original(self, path, name)))
+
+    def recorded(self: Any, path: Path, name: str) -> None:
+        put.append(name)
+        original(self, path, name)
+
+    monkeypatch.setattr(follower._Place, "put", recorded)
     with nk.Store.create(tmp_path / "store") as store:
         store.add(TEXTS[:50], NAMES[:50])
         store.merge()

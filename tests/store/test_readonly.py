@@ -88,7 +88,10 @@ def mounted(tmp_path: Path) -> Iterator[Path]:
     path, point = make_store(tmp_path / "disk" / "pages.store"), tmp_path / "mounted"
     make_hot(make_store(path.with_name("other.store")), path.with_name("hot.store"))
     point.mkdir()
-    commands = (["mount", "--bind", path.parent, point], ["mount", "-o", "remount,bind,ro", point])
+    commands: tuple[list[str | Path], ...] = (
+        ["mount", "--bind", path.parent, point],
+        ["mount", "-o", "remount,bind,ro", point],
+    )
     try:
         for command in commands:
             if subprocess.run(command, capture_output=True, check=False).returncode:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import nearkin as nk
 from nearkin.store.log import Log
+from nearkin.store.results import StoredDocument
 
 FOX = "The quick brown fox jumps over the lazy dog."
 NEAR = "The quick brown fox jumped over the lazy dog."
 OTHER = "The quick brown fox jumps over the lazy cat."
+
+
+def document(store: nk.Store, name: str) -> StoredDocument:
+    found = store.get([name])[0]
+    assert found is not None
+    return found
 
 
 def facts(store: nk.Store) -> list[tuple[object, ...]]:
@@ -27,14 +35,14 @@ def facts(store: nk.Store) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("merged", [False, True])
 @pytest.mark.parametrize("text", ["keep", "features"])
-def test_a_copy_takes_the_place_of_a_removed_text(tmp_path: Path, text: str, merged: bool) -> None:
+def test_a_copy_takes_the_place_of_a_removed_text(tmp_path: Path, text: Any, merged: bool) -> None:
     """The first copy has the text, and the others match it with the similarity that was verified."""
     with nk.Store.create(tmp_path / "s", threshold=0.7, text=text) as store:
         store.check_and_add([FOX, NEAR, FOX, FOX], ["a", "b", "c", "d"], columns={"n": [1, 2, 3, 4]})
         if merged:
             store.merge()
-        near = store.get(["b"])[0].similarity
-        kept = store.features(["a"])[0] if text == "features" else store.texts(["a"])[0]
+        near = document(store, "b").similarity
+        kept: Any = store.features(["a"])[0] if text == "features" else store.texts(["a"])[0]
         assert 1 == store.remove(["a"])
         for _ in range(2):
             assert [
@@ -42,7 +50,7 @@ def test_a_copy_takes_the_place_of_a_removed_text(tmp_path: Path, text: str, mer
                 ("b", "near", "c", round(near, 3), {"n": 2}),
                 ("d", "exact", "c", 1.0, {"n": 4}),
             ] == facts(store)
-            again = store.features(["c"])[0] if text == "features" else store.texts(["c"])[0]
+            again: Any = store.features(["c"])[0] if text == "features" else store.texts(["c"])[0]
             assert np.array_equal(kept, again)
             result = store.check([FOX, NEAR])
             assert ["exact", "near"] == result.status
@@ -82,7 +90,7 @@ def test_a_family_survives_the_removal_of_one_copy_after_the_other(tmp_path: Pat
         store.check_and_add([FOX, NEAR, FOX, FOX], ["a", "b", "c", "d"])
         for name, heir in (("a", "c"), ("c", "d")):
             assert 1 == store.remove([name])
-            assert heir == store.get(["b"])[0].match
+            assert heir == document(store, "b").match
             store.merge()
         assert 2 == store.remove(["d"])
         assert 0 == len(store)
@@ -90,7 +98,7 @@ def test_a_family_survives_the_removal_of_one_copy_after_the_other(tmp_path: Pat
 
 def test_values_are_compared_again(tmp_path: Path) -> None:
     """Signatures, digests and vectors decide again, as if the removed document had never been added."""
-    options = {"threshold": 0.7, "text": "none", "verify": "signature"}
+    options: dict[str, Any] = {"threshold": 0.7, "text": "none", "verify": "signature"}
     texts, ids = [FOX, NEAR, OTHER, NEAR, "A page about lions."], ["a", "b", "c", "d", "e"]
     with nk.Store.create(tmp_path / "s", "minhash", **options) as store:
         store.check_and_add(texts, ids)
@@ -123,6 +131,7 @@ KILLED = """
 import os, sys
 import nearkin as nk
 from nearkin.store.log import Log
+from nearkin.store.results import StoredDocument
 append = Log.append
 def end(self, *arguments):
     append(self, *arguments)
@@ -157,7 +166,7 @@ def test_expiry_counts_what_a_removal_forgets(tmp_path: Path, texts: list[str]) 
     """A dry run gives the number of documents that the store has no more afterwards."""
     with nk.Store.create(tmp_path / "s", threshold=0.7) as store:
         store.check_and_add(texts, ["a", "b", "c"], columns={"day": ["2026-01-01", "2026-02-01", "2026-02-01"]})
-        options = {"before": "2026-01-15", "column": "day"}
+        options: dict[str, Any] = {"before": "2026-01-15", "column": "day"}
         planned = store.expire(**options, dry_run=True).documents
         assert 3 == len(store)
         assert planned == store.expire(**options).documents == 3 - len(store)

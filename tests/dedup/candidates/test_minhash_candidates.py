@@ -123,7 +123,8 @@ def test_pairs_below_the_least_number_of_equal_bits_are_dropped() -> None:
     """Rows of keys and of signatures decide alike; the stated recall includes the loss, at most 1e-4 of it."""
     texts = near_duplicates(300)
     kept = []
-    for options in ({"keys": True}, {}):
+    variants: list[dict[str, Any]] = [{"keys": True}, {}]
+    for options in variants:
         source = filtered_source(0.7, **options)
         values, counts = source.hash(texts)
         values = values[counts > 0]
