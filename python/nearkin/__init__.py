@@ -59,6 +59,16 @@ if _DEBUG_BUILD:
         stacklevel=2,
     )
 
+try:
+    import _xxsubinterpreters as _interpreters
+except ImportError:
+    try:
+        import _interpreters  # type: ignore[import-not-found, no-redef, unused-ignore]
+    except ImportError:
+        _interpreters = None
+if _interpreters is not None and _interpreters.get_current() != _interpreters.get_main():
+    raise ImportError("nearkin supports one interpreter per process; import it in the main interpreter")
+
 _LAZY = {
     "BandIndex": "index.bands",
     "BandTuning": "quality.band_tuning",

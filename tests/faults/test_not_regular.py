@@ -112,7 +112,7 @@ def test_no_opener_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "command",
-    [["compare", "{}", "{}"], ["index", "info", "{}"], ["dedup", "{}", "-o", "out"], ["ssdeep", "hash", "{}"]],
+    [["text", "compare", "{}", "{}"], ["index", "info", "{}"], ["dedup", "{}", "-o", "out"], ["ssdeep", "hash", "{}"]],
 )
 def test_commands_refuse_a_named_pipe(command: list[str], tmp_path: Path) -> None:
     """The exit code is 1, with a message."""
@@ -128,7 +128,7 @@ def test_process_substitution_is_read(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text(lines)
     program = f"{shlex.quote(sys.executable)} -m nearkin"
     rows = shlex.quote(str(tmp_path / "rows"))
-    for script in (f"{program} hash <(cat {rows})", f"{program} compare <(cat {rows}) {rows}"):
+    for script in (f"{program} text hash <(cat {rows})", f"{program} text compare --files <(cat {rows}) {rows}"):
         done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, timeout=300)
         assert (0, b"") == (done.returncode, done.stderr)
         assert 3 <= len(done.stdout.splitlines())

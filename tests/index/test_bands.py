@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.errors import CorruptStoreError, MismatchError, NearkinError, ParameterError
+from nearkin.errors import InputError, MismatchError, NearkinError, ParameterError
 from nearkin.theory import banding_probability, choose_bands
 
 
@@ -160,7 +160,7 @@ def test_a_saved_index_is_the_same_and_damage_is_an_error(tmp_path: Path) -> Non
         # Bytes between sections are never read.
         assert 0 == content[at]
     path.write_bytes(b"no segment at all")
-    with pytest.raises(CorruptStoreError):
+    with pytest.raises(InputError, match="no file that nearkin saved"):
         nk.BandIndex.open(path)
 
 

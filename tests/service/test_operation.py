@@ -642,7 +642,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
     done = call("serve", tmp_path / "nothing", "--port", "0")
-    assert (1, True) == (done.code, "no store is here" in done.message), done.err
+    assert (1, True) == (done.code, "give the folder of a store" in done.message), done.err
     store = tmp_path / "s"
     nk.Store.create(store).close()
     (store / "log.sqlite").write_bytes(b"no database" * 1000)

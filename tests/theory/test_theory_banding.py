@@ -33,7 +33,7 @@ def test_the_least_number_of_equal_bits_is_missed_as_rarely_as_allowed(
     least, lost = theory.min_equal_bits(threshold, num_bits, missed)
     assert lost == pytest.approx(binom.cdf(least - 1, num_bits, (1 + threshold) / 2), abs=1e-12)
     assert lost <= missed
-    if threshold < 1:
+    if (1 + threshold) / 2 < 1:
         assert binom.cdf(least, num_bits, (1 + threshold) / 2) > missed - 1e-12
     assert binom.cdf(least - 1, num_bits, 1 - (1 - threshold) / 4) <= lost + 1e-12
 

@@ -202,8 +202,10 @@ class StagedOutput:
             raise
         except OSError as error:
             parent = self.target.parent
+            if not parent.is_dir():
+                raise
             # Folders of the system, such as /proc, say ENOENT although they exist.
-            reason = error.strerror if not parent.is_dir() or error.errno != errno.ENOENT else "it takes no files"
+            reason = error.strerror if error.errno != errno.ENOENT else "it takes no files"
             message = f"cannot write into the folder {parent} ({reason}); choose one in which you may create files"
             raise PermissionError(errno.EACCES, message, str(self.target)) from error
 

@@ -309,10 +309,12 @@ def min_equal_bits(threshold: float, num_bits: int, missed: float) -> tuple[int,
     check_share("threshold", threshold, "above 0 and up to 1", lambda share: 0 < share <= 1)
     check_count("num_bits", num_bits, 1, 1 << 16, "1 to 65,536")
     check_share("missed", missed, "from 0 and below 1", lambda share: 0 <= share < 1)
-    if threshold == 1:
+    equal = (1 + threshold) / 2
+    # Also where a threshold just below 1 rounds to it.
+    if equal == 1:
         return num_bits, 0.0
     least, below = 0, 0.0
-    while (more := below + binomial_probability(num_bits, least, (1 + threshold) / 2)) <= missed:
+    while (more := below + binomial_probability(num_bits, least, equal)) <= missed:
         least, below = least + 1, more
     return least, below
 

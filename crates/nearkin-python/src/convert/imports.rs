@@ -180,7 +180,8 @@ fn check_array(schema: &Schema, array: &Array) -> Result<(), String> {
         Ok(pointer)
     };
     let count = match layout {
-        Layout::None => 0,
+        // Before version 1.0 of the format, arrays of nulls had a buffer; polars still exports it.
+        Layout::None => array.n_buffers.clamp(0, 1),
         Layout::Validity => 1,
         Layout::Fixed(_) | Layout::Offsets(_, false) => 2,
         Layout::Offsets(_, true) | Layout::Ranges(_) => 3,
