@@ -60,7 +60,7 @@ if _DEBUG_BUILD:
     )
 
 try:
-    import _xxsubinterpreters as _interpreters
+    import _xxsubinterpreters as _interpreters  # type: ignore[import-not-found, unused-ignore]
 except ImportError:
     try:
         import _interpreters  # type: ignore[import-not-found, no-redef, unused-ignore]
