@@ -161,8 +161,7 @@ def kill_under_load(path: Path, kills: int, families: int, longest: float) -> No
             for thread in threads:
                 thread.join()
             assert [] == [fault for client in clients for fault in client.faults]
-        # The moment is random, so a kill may come between two requests; most must not, or nothing is tested.
-        assert under_load > kills // 2
+        assert under_load >= kills - 1
         service.start()
         for thread in run_all(clients, service):
             thread.join()
@@ -177,7 +176,7 @@ def kill_under_load(path: Path, kills: int, families: int, longest: float) -> No
 
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
     """After retries no acknowledged document is lost, and no family has two new documents."""
-    kill_under_load(tmp_path / "pages.store", 10, 100, 0.08)
+    kill_under_load(tmp_path / "pages.store", 10, 300, 0.08)
 
 
 @pytest.mark.slow
