@@ -41,6 +41,7 @@ GROUPS: dict[str, list[str]] = {
         *("families.Hyperplane", "families.CrossPolytope", "families.PStable", "families.SphericalHash"),
         *("families.KernelLSH", "families.ShiftInvariant", "families.RandomFourier", "families.SparseSimHash"),
         *("families.BitSampling", "families.ITQ", "families.Family", "families.load", "families.spherical_hamming"),
+        *("families.bounding_power", "families.BoundingPower"),
     ],
     "Theory": [
         *("theory.laws", "theory.amplification", "theory.banding", "theory.choice", "theory.hamming"),

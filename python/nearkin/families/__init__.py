@@ -15,11 +15,12 @@ from nearkin.families.random_fourier import RandomFourier
 from nearkin.families.shift_invariant import ShiftInvariant
 from nearkin.families.simhash import SimHash
 from nearkin.families.sparse import SparseSimHash
-from nearkin.families.spherical import SphericalHash, spherical_hamming
+from nearkin.families.spherical import BoundingPower, SphericalHash, bounding_power, spherical_hamming
 
 __all__ = [
     "ITQ",
     "BitSampling",
+    "BoundingPower",
     "CrossPolytope",
     "Family",
     "Hyperplane",
@@ -32,6 +33,7 @@ __all__ = [
     "SimHash",
     "SparseSimHash",
     "SphericalHash",
+    "bounding_power",
     "datasketch_signature",
     "load",
     "spherical_hamming",

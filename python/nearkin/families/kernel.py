@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix
-from nearkin.errors import bad_parameter, check_count, check_number
+from nearkin.errors import InputError, bad_parameter, check_count, check_number
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -47,14 +47,16 @@ from nearkin.vectors.arrays import Floats, Rows
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.sampling import random_subsets, sample_positions
 
-Name: TypeAlias = Literal["rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"]
+Name: TypeAlias = Literal["rbf", "laplacian", "chi2", "intersection", "linear", "cosine", "polynomial", "precomputed"]
 Kernel: TypeAlias = Name | Callable[[Floats, Floats], npt.ArrayLike]
 
 _ANCHORS, _SUBSETS, _GAUSSIAN = 21, 22, 23
 """Streams of the seed."""
+_HISTOGRAMS = ("chi2", "intersection")
+"""Kernels of values that are 0 or more."""
 _MIN_EIGENVALUE = 1e-8
 """Relative to the largest eigenvalue."""
-_NAMES = ("rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed")
+_NAMES = ("rbf", "laplacian", "chi2", "intersection", "linear", "cosine", "polynomial", "precomputed")
 
 
 @dataclass(eq=False, repr=False)
@@ -65,12 +67,16 @@ class KernelLSH(Family):
     ----------
     bits : int, default 64
         1 to 65,536; `HammingIndex` accepts up to 1,024.
-    kernel : {"rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"} or callable, default "rbf"
-        exp(-gamma L2²), exp(-gamma L1), x·y, the cosine, (gamma x·y + coef0)^degree; "precomputed" takes kernel values
-        with the fitted vectors instead of vectors: (n, n) in `fit`, (m, n) in `transform`. A function takes (m, d) and
-        (p, d) arrays and returns (m, p) values; such a family can't be saved.
+    kernel : str or callable, default "rbf"
+        "rbf" is exp(-gamma L2²), "laplacian" exp(-gamma L1), "linear" x·y, "cosine" the cosine, "polynomial"
+        (gamma x·y + coef0)^degree. Of histograms, whose values are 0 or more: "chi2" is
+        exp(-gamma Σ (x - y)² / (x + y)), "intersection" Σ min(x, y). "precomputed" takes kernel values with the fitted
+        vectors instead of vectors: (n, n) in `fit`, (m, n) in `transform`. A function takes (m, d) and (p, d) arrays
+        and returns (m, p) values; such a family can't be saved.
     gamma : float or "auto", default "auto"
-        Above 0. "auto" is 1 / the median squared distance (rbf) or distance (laplacian) of anchors; 1 / d (polynomial).
+        Above 0. "auto" is 1 / the median of what gamma multiplies between anchors: the squared distance (rbf), the
+        distance (laplacian) or χ² (chi2); so half of the pairs have kernel values on either side of 1/e, where the
+        kernel separates best. 1 / d (polynomial). "linear", "cosine" and "intersection" have no gamma.
     degree : int, default 3
     coef0 : float, default 1
     anchors : int, default 300
@@ -165,6 +171,8 @@ class KernelLSH(Family):
             kernel = rows.take(chosen).as_float64().dense()[:, chosen]
         else:
             self.anchors_ = np.require(rows.take(chosen).as_float64().dense(), np.float64)
+            if self.kernel in _HISTOGRAMS:
+                check_histograms(Rows(self.anchors_, None), str(self.kernel))
             if self.gamma == "auto":
                 self.gamma_ = self._auto_gamma(rows.d)
             kernel = self._kernel_values(Rows(self.anchors_, None))
@@ -192,14 +200,27 @@ class KernelLSH(Family):
     def _auto_gamma(self, d: int) -> float:
         if self.kernel == "polynomial":
             return 1.0 / d
-        if self.kernel not in ("rbf", "laplacian"):
+        if self.kernel not in ("rbf", "laplacian", "chi2"):
             return 1.0
-        metric = 1 if self.kernel == "laplacian" else 2
-        distances = [(np.abs(self.anchors_ - anchor) ** metric).sum(axis=1) for anchor in self.anchors_]
-        median = float(np.median(np.concatenate(distances)))
+        median = float(np.median(self._distances(self.anchors_)))
         if median <= 0:
             raise input_error("most anchors are equal, so no gamma follows from their distances; give gamma= a number")
         return 1.0 / median
+
+    def _distances(self, dense: Floats) -> Floats:
+        """Return what gamma multiplies, between vectors and anchors: `(n, p)`."""
+
+        def distances(anchor: Floats) -> Floats:
+            difference = np.abs(dense - anchor)
+            if self.kernel == "chi2":
+                sums = dense + anchor
+                difference = np.divide(difference**2, sums, out=np.zeros_like(sums), where=sums > 0)
+            elif self.kernel == "rbf":
+                difference = difference**2
+            total: Floats = difference.sum(axis=1)
+            return total
+
+        return np.stack([distances(anchor) for anchor in self.anchors_], axis=1)
 
     def _kernel_values(self, rows: Rows) -> Floats:
         """Return the kernel values of rows with the anchors, `(n, p)` float64."""
@@ -214,10 +235,13 @@ class KernelLSH(Family):
             if not np.isfinite(values).all():
                 raise bad_parameter("kernel", "values that are NaN or infinite", "a function with finite values")
             return np.ascontiguousarray(values)
-        if self.kernel == "laplacian":
+        if self.kernel in _HISTOGRAMS:
+            check_histograms(rows, str(self.kernel))
+        if self.kernel in ("laplacian", "chi2"):
+            return np.exp(-self.gamma_ * self._distances(cast("Floats", rows.as_float64().dense())))
+        if self.kernel == "intersection":
             dense = rows.as_float64().dense()
-            distances = np.stack([np.abs(dense - anchor).sum(axis=1) for anchor in self.anchors_], axis=1)
-            return np.exp(-self.gamma_ * distances)
+            return np.stack([np.minimum(dense, anchor).sum(axis=1) for anchor in self.anchors_], axis=1)
         products = rows.all_products(self.anchors_)
         if self.kernel == "linear":
             return products
@@ -321,3 +345,12 @@ class KernelLSH(Family):
             A cosine outside -1 to 1.
         """
         return theory.hyperplane(value)
+
+
+def check_histograms(rows: Rows, kernel: str) -> None:
+    """Raise InputError for a negative value, which no histogram has."""
+    dense = rows.dense()
+    if dense.size and float(dense.min()) < 0:
+        position = f"row {rows.first + int(np.argmin(dense.min(axis=1) >= 0))}"
+        reason = f"has a negative value; the kernel {kernel!r} compares histograms, whose values are 0 or more"
+        raise InputError(f"{position}: {reason}", place=position, reason=reason)
