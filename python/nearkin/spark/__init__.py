@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nearkin.spark.api import dedup
     from nearkin.spark.columns import fingerprint, signature
+    from nearkin.spark.hamming import search
     from nearkin.spark.results import SparkResult
 
 _MODULES = {
     "dedup": "api",
     **dict.fromkeys(("fingerprint", "signature"), "columns"),
     "SparkResult": "results",
+    "search": "hamming",
 }
 
-__all__ = ["SparkResult", "dedup", "fingerprint", "signature"]
+__all__ = ["SparkResult", "dedup", "fingerprint", "search", "signature"]
 
 
 def __getattr__(name: str) -> object:
