@@ -3,6 +3,7 @@
 ```
 NearkinError
 ├── ParameterError (ValueError)      an argument is out of range
+│   └── UnknownOptionError (TypeError)   a function has no option of this name
 ├── MismatchError (ValueError)       two objects have different bits, families, seeds or recipes
 ├── InputError (ValueError)          a record or file cannot be read
 ├── OutputError (OSError)            output could not be moved to its path
@@ -30,7 +31,7 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,10 @@ def _rebuild(kind: type[NearkinError], message: str, context: dict[str, Any]) ->
 
 class ParameterError(NearkinError, ValueError):
     """Error of an argument that is out of range. Attributes: name, found, allowed."""
+
+
+class UnknownOptionError(ParameterError, TypeError):
+    """Error of a keyword that a function does not have. Attributes: name; likely, the most similar name or None."""
 
 
 class MismatchError(NearkinError, ValueError):
@@ -216,6 +221,29 @@ def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
         Allowed values.
     """
     return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)
+
+
+def check_options(function: Callable[..., object], declared: type, options: Mapping[str, object]) -> None:
+    """Raise UnknownOptionError for the first name in `**options` that their `TypedDict` does not declare.
+
+    Parameters
+    ----------
+    function : function
+        The function that was called.
+    declared : type
+        The `TypedDict` of its options.
+    options : mapping
+        Its `**options`.
+    """
+    names = declared.__annotations__
+    for name in options:
+        if name not in names:
+            from difflib import get_close_matches
+
+            known = [*getattr(function, "__kwdefaults__", ()), *names]
+            likely = next(iter(get_close_matches(name, known, n=1)), None)
+            hint = f"did you mean {likely}?" if likely else f"use {', '.join(known)}"
+            raise UnknownOptionError(f"{function.__name__}() has no option {name}; {hint}", name=name, likely=likely)
 
 
 def mismatch(what: str, left: object, right: object) -> MismatchError:

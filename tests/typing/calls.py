@@ -78,6 +78,11 @@ def deduplication(texts: list[str]) -> None:
     assert_type(result.summary["removed"], int)
     nk.dedup(texts, verify="none", cluster="components", keep="max", values=[1, 2], links="all")
     nk.dedup(texts, verify="cosine")  # type: ignore[arg-type]
+    nk.dedup(texts, recal=0.9)  # type: ignore[call-arg]
+    nk.dedup(texts, recall="high")  # type: ignore[arg-type]
+    nk.dedup(texts, radius=3, recall=None, bands="9x3", differ=["days"], empty="drop", checkpoint=None, sources="host")
+    nk.passages(texts, share=0.5, remove="documents", boilerplate="drop", boilerplate_documents=3, recall=0.9)
+    nk.passages(texts, boilerplate=True)  # type: ignore[arg-type]
     assert_type(nk.similarity(texts, [0], [1], measure="indel"), NDArray[np.float64])
 
 

@@ -6,6 +6,9 @@
 | `FileDedupConfig` | `nearkin.dedup_files`, `nearkin dedup --family ssdeep`: files |
 | `PassagesConfig` | `nearkin.passages`, `nearkin dedup --unit`: parts of texts, with a `DedupConfig` |
 
+Each function has the options that most calls need as parameters, and the rest as `**options`, whose types are a
+`TypedDict`: `DedupOptions`, `FileDedupOptions`, `PassagesOptions`, and `EngineDedupOptions` of `nearkin.spark.dedup`.
+
 An instance is checked when it is built and never changes. `from_args` builds one from the arguments of a caller, in
 which None stands for the value of a store, or for the default. The metadata of each field are those of `option`, from
 which the command line generates its options.
@@ -15,10 +18,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, get_args
 
 from nearkin.dedup.candidates import (
     DigestCandidates,
@@ -37,6 +40,11 @@ from nearkin.families.base import Family
 from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.text.chunking import Unit, parse_units
+
+if TYPE_CHECKING:
+    from nearkin.dedup.documents import Cells
+    from nearkin.dedup.result import DedupResult
+    from nearkin.io import OutputDir
 
 Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
 ClusterRule = Literal["absorb", "components"]
@@ -145,6 +153,55 @@ def parse_bands(bands: str | Sequence[int]) -> tuple[int, int]:
 
 def _is_share(value: float) -> bool:
     return 0 < value <= 1
+
+
+class _MatchingOptions(TypedDict, total=False):
+    radius: int | None
+    recall: float | None
+    bands: str | tuple[int, int] | None
+    verify: Verify | None
+
+
+class EngineDedupOptions(_MatchingOptions, total=False):
+    """Further options of `nearkin.spark.dedup`, documented by `nearkin.dedup`."""
+
+    differ: str | Iterable[str] | None
+    empty: Empty | None
+    cluster: ClusterRule
+    links: ListedLinks
+
+
+class DedupOptions(EngineDedupOptions, total=False):
+    """Further options of `nearkin.dedup`, which documents each of them."""
+
+    max_comparisons: int
+    near_misses: int | Literal["auto"]
+    checkpoint: str | os.PathLike[str] | None
+    sources: Cells | str | None
+    columns: Mapping[str, Cells] | Iterable[str] | None
+    output: Callable[[DedupResult], OutputDir] | None
+
+
+class FileDedupOptions(TypedDict, total=False):
+    """Further options of `nearkin.dedup_files`, which documents each of them."""
+
+    cluster: ClusterRule
+    links: ListedLinks
+    skip_hubs: int | None
+    text_threshold: float | None
+    columns: Mapping[str, Cells] | None
+    output: Callable[[DedupResult], OutputDir] | None
+
+
+class PassagesOptions(_MatchingOptions, total=False):
+    """Further options of `nearkin.passages`, which documents each of them."""
+
+    max_comparisons: int
+    share: float | None
+    boilerplate: UseOfBoilerplate | None
+    boilerplate_documents: int
+    boilerplate_share: float
+    sources: Cells | str | None
 
 
 class CollectionSettings(Protocol):

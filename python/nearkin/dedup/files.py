@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.dedup.candidates import FileCandidates, TextBatch
 from nearkin.dedup.candidates.digests import Features, digest_values
-from nearkin.dedup.config import MODIFIED, SKIP_HUBS, ClusterRule, FileDedupConfig, ListedLinks
+from nearkin.dedup.config import MODIFIED, FileDedupConfig, FileDedupOptions
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids
 from nearkin.dedup.keep import VALUES, check_values, column_key, keep_columns
@@ -37,10 +37,13 @@ from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, c
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import InputError, bad_parameter, invalid_name_error, printable
-from nearkin.io import Column, OutputDir
+from nearkin.errors import InputError, bad_parameter, check_options, invalid_name_error, printable
+from nearkin.io import Column
 from nearkin.io.frames import is_frame
 from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["dedup_files"]
 
@@ -55,22 +58,17 @@ OnError = Callable[[str, Exception], None]
 def dedup_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    recipe: DigestRecipe | str | None = None,
     threshold: int | None = None,
-    cluster: ClusterRule = "absorb",
     keep: str = "first",
     values: Cells | Mapping[str, Cells] | None = None,
+    also: Literal["text"] | None = None,
+    recipe: DigestRecipe | str | None = None,
     against: Iterable[str | os.PathLike[str]] | ReferenceProvider | None = None,
     store: DedupSink | None = None,
-    columns: Mapping[str, Cells] | None = None,
-    output: Callable[[DedupResult], OutputDir] | None = None,
-    links: ListedLinks = "representatives",
     labels: LabelsInput | None = None,
-    skip_hubs: int | None = SKIP_HUBS,
-    also: Literal["text"] | None = None,
-    text_threshold: float | None = None,
     on_error: OnError | None = None,
     progress: ShowProgress = None,
+    **options: Unpack[FileDedupOptions],
 ) -> DedupResult:
     r"""Find near-identical files, and keep one of each cluster. No file is changed.
 
@@ -78,51 +76,56 @@ def dedup_files(
     ----------
     paths : iterable of str or os.PathLike
         Regular files, each once: a list, or a column of a frame.
-    recipe : DigestRecipe or str, default "ssdeep"
-        Defines the digest of a file.
-    threshold : int, optional
-        Smallest score of a match, inclusive, 1 to 100; default 80.
-    cluster : {"absorb", "components"}, default "absorb"
-        Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
+    threshold : int, default 80
+        Smallest score of a match, inclusive, 1 to 100.
     keep : str, default "first"
         The file to keep of each cluster: first, last, longest, shortest, oldest, newest (by modification time),
         `max:NAME`, `min:NAME`; `max` or `min` of `values`. Later rules of a list separated by commas decide ties. The
         last tie-break is the path.
     values : numbers or dates, one per path; or a mapping of names to such; optional
         For `max` and `min`. Missing values (None, NaN) come last, and a warning counts them.
+    also : {"text"}, optional
+        Let short textual files (scripts and pages up to 64 KB) also match by features of their text, whatever their
+        digests are: names of variables, numbers, comments, white space, case and base64 have no effect. `clusters` and
+        `pairs` then have a column `evidence`: "ssdeep 84", "text .91", both, or "bytes". Not with a store, which
+        has digests alone.
+    recipe : DigestRecipe or str, default "ssdeep"
+        Defines the digest of a file.
     against : iterable of paths, or a Store of files; optional
         Reference files: files that match one of them are removed, and the result names it. The settings of a store are
         the defaults of recipe and threshold.
     store : Store, optional
         Compare files with this store of files as with `against`, and add the kept ones under their paths in one durable
         transaction at the end.
+    labels : PairLabels, iterable of (path, path, bool or None), or the path of a table; optional
+        Labelled pairs of files, by their paths, as for `nearkin.dedup`: no file is removed for one that it is labelled
+        different from, unless their bytes are equal. Not with a store.
+    on_error : function, optional
+        Called with the path and the exception of each file that can't be read; the run leaves it and its entry of
+        `values` out. With None the first exception is raised.
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+    **options
+        The options below.
+
+    Other Parameters
+    ----------------
+    cluster : {"absorb", "components"}, default "absorb"
+        Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
+    links : {"representatives", "all"}, default "representatives"
+        The links in `pairs`: those of removed files, or all matches.
+    skip_hubs : int, default 100,000
+        Skip 7-grams shared by more digests than this, which bounds the work for very many files with a common part:
+        among the new files, and among reference files (in a store those of each segment). The summary counts such
+        look-ups under `skipped`. None skips none.
+    text_threshold : float, default 0.6
+        With `also="text"`: smallest Jaccard similarity of features of a match, inclusive, above 0 and up to 1.
     columns : mapping of str to one value per path; optional
         Columns that the store keeps with each file.
     output : function, optional
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
         published if, and only if, the store adds the kept files. Called again if another process changed the store in
         between.
-    links : {"representatives", "all"}, default "representatives"
-        The links in `pairs`: those of removed files, or all matches.
-    labels : PairLabels, iterable of (path, path, bool or None), or the path of a table; optional
-        Labelled pairs of files, by their paths, as for `nearkin.dedup`: no file is removed for one that it is labelled
-        different from, unless their bytes are equal. Not with a store.
-    skip_hubs : int, default 100,000
-        Skip 7-grams shared by more digests than this, which bounds the work for very many files with a common part:
-        among the new files, and among reference files (in a store those of each segment). The summary counts such
-        look-ups under `skipped`. None skips none.
-    also : {"text"}, optional
-        Let short textual files (scripts and pages up to 64 KB) also match by features of their text, whatever their
-        digests are: names of variables, numbers, comments, white space, case and base64 have no effect. `clusters` and
-        `pairs` then have a column `evidence`: "ssdeep 84", "text .91", both, or "bytes". Not with a store, which
-        has digests alone.
-    text_threshold : float, default 0.6
-        With `also="text"`: smallest Jaccard similarity of features of a match, inclusive, above 0 and up to 1.
-    on_error : function, optional
-        Called with the path and the exception of each file that can't be read; the run leaves it and its entry of
-        `values` out. With None the first exception is raised.
-    progress : bool or function, optional
-        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
     Returns
     -------
@@ -165,19 +168,11 @@ def dedup_files(
     b near 99.0
     d exact 100.0
     """
+    check_options(dedup_files, FileDedupOptions, options)
+    columns, output = options.pop("columns", None), options.pop("output", None)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
-    config = FileDedupConfig.from_args(
-        settings,
-        recipe=recipe,
-        threshold=threshold,
-        cluster=cluster,
-        keep=keep,
-        links=links,
-        skip_hubs=skip_hubs,
-        also=also,
-        text_threshold=text_threshold,
-    )
+    config = FileDedupConfig.from_args(settings, recipe=recipe, threshold=threshold, keep=keep, also=also, **options)
     if store is None and (columns is not None or output is not None):
         raise bad_parameter("store", "None", "a store, with columns= or output=")
     constraints = None if labels is None else read_constraints(labels, store, against)

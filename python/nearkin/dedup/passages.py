@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +35,11 @@ from nearkin.dedup.chunks import (
 )
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import (
-    BOILERPLATE_DOCUMENTS,
-    BOILERPLATE_SHARE,
     MIN_LENGTH,
     DedupConfig,
     PassagesConfig,
+    PassagesOptions,
     Removal,
-    UseOfBoilerplate,
-    Verify,
 )
 from nearkin.dedup.documents import Cells, HashedDocuments
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
@@ -50,7 +47,7 @@ from nearkin.dedup.keep import keep_order, missing_warnings, values_by_column
 from nearkin.dedup.result import IdList, ResultTable
 from nearkin.dedup.summary import RunSummary, StageTimer, peak_memory_bytes, summarize_family
 from nearkin.dedup.texts import hash_inputs
-from nearkin.errors import bad_parameter, check_count, warn_caller
+from nearkin.errors import bad_parameter, check_count, check_options, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.values import INT
@@ -59,6 +56,9 @@ from nearkin.progress import Progress, ShowProgress, reporting, ticker
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.text.chunking import Unit
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Cuts", "PassagesResult", "kept_by_share", "passages", "repeats", "without_spans"]
 
@@ -77,23 +77,14 @@ def passages(
     id: str | None = None,
     unit: str | Sequence[str] = "paragraph",
     min_length: int = MIN_LENGTH,
-    recipe: Recipe | str | None = None,
     threshold: float | None = None,
-    radius: int | None = None,
-    recall: float | None = None,
-    bands: str | tuple[int, int] | None = None,
-    verify: Verify | None = None,
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells] | None = None,
-    sources: Cells | str | None = None,
+    recipe: Recipe | str | None = None,
     within: bool = False,
     remove: Removal = "parts",
-    share: float | None = None,
-    boilerplate: UseOfBoilerplate | None = None,
-    boilerplate_documents: int = BOILERPLATE_DOCUMENTS,
-    boilerplate_share: float = BOILERPLATE_SHARE,
-    max_comparisons: int = MAX_COMPARISONS,
     progress: ShowProgress = None,
+    **options: Unpack[PassagesOptions],
 ) -> PassagesResult:
     r"""Find chunks of documents that occur in earlier documents, and remove them.
 
@@ -109,26 +100,33 @@ def passages(
     min_length : int, default 40
         Length, in characters, of the shortest chunk that is compared; documents may have any length. Use 20 for
         Chinese.
-    recipe, threshold, radius, recall, bands, verify, max_comparisons
-        Options for hashing, searching and verifying chunks, as for documents in `nearkin.dedup`. For repeats
-        `max_comparisons` bounds the positions that each is compared with; the others have no effect.
-    sources : strings or integers, one per text, or the name of a column; optional
-        The source of each text, for boilerplate.
+    threshold, recipe
+        As for documents in `nearkin.dedup`, for chunks. Repeats do not use them.
     within : bool, default False
         Also search for a chunk earlier in its own document. Repeats are always searched there.
     remove : {"parts", "documents", "nothing"}, default "parts"
         "parts" cuts the passages out, and removes documents that consist of passages; "documents" removes documents by
         their share of passages. Every removed passage also occurs in a document that is kept.
-    share : float, optional
+    progress : bool or function, optional
+    **options
+        The options below.
+
+    Other Parameters
+    ----------------
+    radius, recall, bands, verify, max_comparisons
+        As for documents in `nearkin.dedup`, for chunks. For repeats `max_comparisons` bounds the positions that each is
+        compared with; the others have no effect.
+    share : float, default 0.5
         With `remove="documents"`: the share of a document's characters in passages from which it is removed, above 0
-        and up to 1; default 0.5. White space does not count.
+        and up to 1. White space does not count.
     boilerplate : {"drop", "keep"}, optional
         Search for frequent lines: "drop" leaves them out before documents are split and hashed, "keep" only lists them.
     boilerplate_documents : int, default 10
         Smallest number of documents with a frequent line.
     boilerplate_share : float, default 0.05
         Smallest share of documents with a frequent line, among all documents or among those of one source.
-    progress : bool or function, optional
+    sources : strings or integers, one per text, or the name of a column; optional
+        The source of each text, for boilerplate.
 
     Returns
     -------
@@ -158,33 +156,21 @@ def passages(
     >>> result.remaining([news, digest])[1]
     'The week in short.\n\nThere was some rain, too.'
     """
-    config = DedupConfig.from_args(
-        recipe=recipe,
-        threshold=threshold,
-        radius=radius,
-        recall=recall,
-        bands=bands,
-        verify=verify,
-        keep=keep,
-        max_comparisons=max_comparisons,
-        candidates="family",
-    )
-    options = PassagesConfig(
-        unit=unit,
-        min_length=min_length,
-        within=within,
-        remove=remove,
-        share=share,
-        boilerplate=boilerplate,
-        boilerplate_documents=boilerplate_documents,
-        boilerplate_share=boilerplate_share,
+    check_options(passages, PassagesOptions, options)
+    sources = options.pop("sources", None)
+    parts = {name: value for name, value in options.items() if name in PassagesConfig.__dataclass_fields__}
+    matching = {name: value for name, value in options.items() if name not in parts}
+    config = DedupConfig.from_args(recipe=recipe, threshold=threshold, keep=keep, candidates="family", **matching)
+    search = _PassageSearch(
+        config,
+        PassagesConfig(unit=unit, min_length=min_length, within=within, remove=remove, **parts),  # type: ignore[arg-type]
     )
     names = ColumnNames.from_args(text, id, texts)
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources)  # type: ignore[arg-type]
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         inputs = stack.enter_context(open_inputs(inputs, names))
-        return _PassageSearch(config, options).run(inputs, report)
+        return search.run(inputs, report)
 
 
 def repeats(

@@ -14,14 +14,12 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
-from nearkin.dedup.cluster import MAX_COMPARISONS
-from nearkin.dedup.config import ClusterRule, DedupConfig, Empty, ListedLinks, Verify
+from nearkin.dedup.config import DedupConfig, DedupOptions
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
@@ -33,7 +31,7 @@ from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, c
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
 from nearkin.dedup.verify import Measure
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_options
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
@@ -43,6 +41,9 @@ from nearkin.progress import Progress, ShowProgress, mark_reference, reporting
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 def dedup(
     texts: Texts | Corpus | FrameLike | Paths,
@@ -50,30 +51,17 @@ def dedup(
     *,
     text: str | None = None,
     id: str | None = None,
-    recipe: Recipe | str | None = None,
     threshold: float | None = None,
-    radius: int | None = None,
-    recall: float | None = None,
-    bands: str | tuple[int, int] | None = None,
-    measure: Measure | None = None,
-    verify: Verify | None = None,
-    differ: str | Iterable[str] | None = None,
-    empty: Empty | None = None,
-    cluster: ClusterRule = "absorb",
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells] | None = None,
-    sources: Cells | str | None = None,
+    recipe: Recipe | str | None = None,
+    measure: Measure | None = None,
     against: Texts | Corpus | FrameLike | Paths | ReferenceProvider | None = None,
     against_ids: Ids | None = None,
     store: DedupSink | None = None,
-    columns: Mapping[str, Cells] | Iterable[str] | None = None,
-    output: Callable[[DedupResult], OutputDir] | None = None,
-    links: ListedLinks = "representatives",
-    max_comparisons: int = MAX_COMPARISONS,
     labels: LabelsInput | None = None,
-    near_misses: int | Literal["auto"] = 0,
-    checkpoint: str | PathLike[str] | None = None,
     progress: ShowProgress = None,
+    **options: Unpack[DedupOptions],
 ) -> DedupResult:
     """Find near-duplicates among texts, and keep one of each cluster.
 
@@ -87,48 +75,13 @@ def dedup(
         or `id` it is a list of paths, unless `against` is a frame or paths.
     ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
-    text : str, optional
-        For a frame or files: the column of the texts, which are strings, or bytes in UTF-8; default "text".
+    text : str, default "text"
+        For a frame or files: the column of the texts, which are strings, or bytes in UTF-8.
     id : str, optional
         For a frame or files: the column of the ids, integers or strings; default row numbers.
-    recipe : Recipe, str or None
-        Defines the features of a text and its hashes; None for the default, MinHash of distinct 4-grams with as many
-        values as the bands need.
-    threshold : float, optional
-        Smallest similarity of a match, inclusive, above 0 and up to 1; default 0.8. If `against` or `store` is a store,
-        its settings are the defaults of this parameter and of `recipe`, `radius`, `recall`, `verify`, `differ` and
-        `empty`.
-    radius : int, optional
-        Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
-        recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
-    recall : float, optional
-        Requested probability of finding a pair at the threshold, above 0 and below 1; the default is 0.995. The bands
-        of minhash follow from it (`nearkin.theory.choose_bands`), as does the radius of simhash. With
-        `measure="containment"` the default is 0.95 (`nearkin.theory.containment_recall`). The law of both families
-        is that of the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights,
-        and for "indel".
-    bands : str or (int, int), optional
-        With minhash: the numbers of bands and of rows, such as "29x8". By default they follow from threshold, recall,
-        the number of documents, and the similarity of unrelated ones among the first 2,000 documents: more rows leave
-        fewer unrelated candidates. The same bands give the same result wherever the job runs.
-    measure : {"jaccard", "containment", "indel"}, optional
-        The similarity that the threshold bounds, which also verifies candidates; default "jaccard". "containment" is
-        the share of the smaller text's features that the larger one has. It has candidates of its own, independent of
-        the recipe's family, so `radius` must be None.
-    verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
-        The names of `measure` have the same meaning here. With a `radius` or a store, candidates for
-        "containment" are those of the fingerprints, and no recall is promised. "signature", with minhash, takes the
-        share of equal values of signatures as the similarity; "none" takes every candidate as a match.
-    differ : str or iterable of str, optional
-        Rules by which similar texts differ: "numbers", "days", "signs", "symbols", separated by commas, or
-        "pattern:REGEX" (see `dedup.distinguishers`). Two texts differ if each has such an item that the other does not
-        have: "1.5 percent" and "15 percent", whose letters are the same. Texts that differ are no matches,
-        so both are kept, and the summary counts such pairs. "none" ignores the rules of a store.
-    empty : {"keep", "drop"}, optional
-        Treatment of documents without features (None, the empty text, "!!!"): they are never copies of anything.
-        "keep", the default, keeps all of them; "drop" removes them. The summary counts them as `without_features`.
-    cluster : {"absorb", "components"}, default "absorb"
-        Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
+    threshold : float, default 0.8
+        Smallest similarity of a match, inclusive, above 0 and up to 1. If `against` or `store` is a store, its settings
+        are the defaults of this parameter and of `recipe`, `radius`, `recall`, `verify`, `differ` and `empty`.
     keep : str, default "first"
         The document to keep of each cluster: first, last, longest, shortest, `max:COLUMN`, `min:COLUMN`; `max` or `min`
         of `values`. Later rules of a list separated by commas decide ties: "max:score,longest". The last tie-break is
@@ -136,9 +89,13 @@ def dedup(
     values : numbers or dates, one per text; a mapping of names to such; or the name of a column; optional
         For `max` and `min`. A frame, files and a Corpus have the columns that `keep` names. Strings are parsed as dates
         and times (ISO 8601; without a zone in UTC). Missing values (None, NaN) come last, and a warning counts them.
-    sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
-        The source of each text: the summary counts removals by source, and a warning names a source that loses far
-        more than the rest.
+    recipe : Recipe, str or None
+        Defines the features of a text and its hashes; None for the default, MinHash of distinct 4-grams with as many
+        values as the bands need.
+    measure : {"jaccard", "containment", "indel"}, default "jaccard"
+        The similarity that the threshold bounds, which also verifies candidates. "containment" is
+        the share of the smaller text's features that the larger one has. It has candidates of its own, independent of
+        the recipe's family, so `radius` must be None.
     against : texts, a frame, paths, an open Corpus, or a collection; optional
         Reference documents: texts that match one of them are removed, and the result names it. A frame and files have
         the columns that `text` and `id` name. A store, or another collection, implements
@@ -148,24 +105,52 @@ def dedup(
     store : Store, optional
         Compare texts with this store as with `against`, and add the kept ones in one durable transaction at the end.
         Without ids they get its row numbers.
-    columns : mapping of str to one value per text, or names of columns of a frame, files or a Corpus; optional
-        Columns that the store keeps with each document.
-    output : function, optional
-        With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
-        published if, and only if, the store adds the kept documents. Called again if another process changed the store
-        in between.
-    links : {"representatives", "all"}, default "representatives"
-        The links in `pairs`: those of removed documents, or all verified links.
-    max_comparisons : int, default 10,000
-        Maximum number of candidates that one document is compared with by text, which bounds the work for many
-        different texts with nearly equal fingerprints; with `verify="indel"` also at most 2**39 pairs of characters.
-        Candidates beyond the limit are no matches; the summary counts them under `skipped`.
     labels : PairLabels, iterable of (id, id, bool or None), or a path; optional
         Labelled pairs, or a table of them such as the report page exports. No document is removed for one that it is
         labelled different from, nor is it in a component with one. The clusters of documents labelled same are merged,
         whatever their similarity, unless that would merge a pair labelled different. Documents with equal contents are
         copies nevertheless, and a warning counts them. The summary counts under `labels` what the labels changed. Works
         with reference texts in `against`, whose ids count as well, but not with a store.
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+    **options
+        The options below.
+
+    Other Parameters
+    ----------------
+    radius : int, optional
+        Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
+        recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
+    recall : float, default 0.995
+        Requested probability of finding a pair at the threshold, above 0 and below 1. The bands
+        of minhash follow from it (`nearkin.theory.choose_bands`), as does the radius of simhash. With
+        `measure="containment"` the default is 0.95 (`nearkin.theory.containment_recall`). The law of both families
+        is that of the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights,
+        and for "indel".
+    bands : str or (int, int), optional
+        With minhash: the numbers of bands and of rows, such as "29x8". By default they follow from threshold, recall,
+        the number of documents, and the similarity of unrelated ones among the first 2,000 documents: more rows leave
+        fewer unrelated candidates. The same bands give the same result wherever the job runs.
+    verify : {"jaccard", "containment", "indel", "signature", "none"}, default "jaccard"
+        The names of `measure` have the same meaning here. With a `radius` or a store, candidates for
+        "containment" are those of the fingerprints, and no recall is promised. "signature", with minhash, takes the
+        share of equal values of signatures as the similarity; "none" takes every candidate as a match.
+    differ : str or iterable of str, optional
+        Rules by which similar texts differ: "numbers", "days", "signs", "symbols", separated by commas, or
+        "pattern:REGEX" (see `dedup.distinguishers`). Two texts differ if each has such an item that the other does not
+        have: "1.5 percent" and "15 percent", whose letters are the same. Texts that differ are no matches,
+        so both are kept, and the summary counts such pairs. "none" ignores the rules of a store.
+    empty : {"keep", "drop"}, default "keep"
+        Treatment of documents without features (None, the empty text, "!!!"): they are never copies of anything.
+        "keep" keeps all of them; "drop" removes them. The summary counts them as `without_features`.
+    cluster : {"absorb", "components"}, default "absorb"
+        Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
+    links : {"representatives", "all"}, default "representatives"
+        The links in `pairs`: those of removed documents, or all verified links.
+    max_comparisons : int, default 10,000
+        Maximum number of candidates that one document is compared with by text, which bounds the work for many
+        different texts with nearly equal fingerprints; with `verify="indel"` also at most 2**39 pairs of characters.
+        Candidates beyond the limit are no matches; the summary counts them under `skipped`.
     near_misses : int or "auto", default 0
         Size of the random sample of kept documents to search for near misses: the result's `near_misses` lists their
         candidates with similarities below the threshold, for people to judge. Needs `cluster="absorb"`, a verification
@@ -175,8 +160,15 @@ def dedup(
         and documents, and gives the result of a run that did not fail. The folder stays; delete it when the result is
         saved. The summary counts under `resumed` what was taken over. With a store, whose documents may change, these
         are hashes only.
-    progress : bool or function, optional
-        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+    sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
+        The source of each text: the summary counts removals by source, and a warning names a source that loses far
+        more than the rest.
+    columns : mapping of str to one value per text, or names of columns of a frame, files or a Corpus; optional
+        Columns that the store keeps with each document.
+    output : function, optional
+        With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
+        published if, and only if, the store adds the kept documents. Called again if another process changed the store
+        in between.
 
     Returns
     -------
@@ -225,27 +217,12 @@ def dedup(
     >>> nk.dedup(pages, text="body", id="url").filter(pages).rows()
     [('x', 'Twice the same text.')]
     """
+    check_options(dedup, DedupOptions, options)
+    sources, columns, output = options.pop("sources", None), options.pop("columns", None), options.pop("output", None)
     names = ColumnNames.from_args(text, id, texts, against)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
-    config = DedupConfig.from_args(
-        settings,
-        recipe=recipe,
-        threshold=threshold,
-        radius=radius,
-        recall=recall,
-        bands=bands,
-        measure=measure,
-        verify=verify,
-        differ=differ,
-        empty=empty,
-        cluster=cluster,
-        keep=keep,
-        links=links,
-        max_comparisons=max_comparisons,
-        near_misses=near_misses,
-        checkpoint=checkpoint,
-    )
+    config = DedupConfig.from_args(settings, recipe=recipe, threshold=threshold, measure=measure, keep=keep, **options)
     if store is None and (columns is not None or output is not None):
         raise bad_parameter("store", "None", "a store, with columns= or output=")
     constraints = None if labels is None else read_constraints(labels, store, against)

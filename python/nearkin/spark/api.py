@@ -7,18 +7,20 @@ however many a document has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nearkin.dedup.config import ClusterRule, DedupConfig, Empty, ListedLinks, Verify
+from nearkin.dedup.config import DedupConfig, EngineDedupOptions
 from nearkin.dedup.verify import Measure
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_options
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.spark.engine import DataFrame, raise_engine_errors
 from nearkin.spark.job import SparkJob
 from nearkin.spark.results import SparkResult, collect_result
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def dedup(
@@ -26,22 +28,15 @@ def dedup(
     text: str = "text",
     id: str = "id",
     *,
-    checkpoint: str | PathLike[str] | None = None,
-    recipe: Recipe | str | None = None,
     threshold: float | None = None,
-    radius: int | None = None,
-    recall: float | None = None,
-    bands: str | tuple[int, int] | None = None,
-    measure: Measure | None = None,
-    verify: Verify | None = None,
-    differ: str | Iterable[str] | None = None,
-    empty: Empty | None = None,
-    cluster: ClusterRule = "absorb",
     keep: str = "first",
+    recipe: Recipe | str | None = None,
+    measure: Measure | None = None,
     source: str | None = None,
     against: DataFrame | None = None,
-    links: ListedLinks = "representatives",
+    checkpoint: str | PathLike[str] | None = None,
     progress: ShowProgress = None,
+    **options: Unpack[EngineDedupOptions],
 ) -> SparkResult:
     """Find near-duplicates among the rows of a DataFrame, and keep one of each cluster.
 
@@ -54,23 +49,30 @@ def dedup(
     id : str
         The column of the ids, integers between -2**61 and 2**61, or strings; all different, none null. Rows of a
         DataFrame have no order, so they are ordered by their ids.
-    checkpoint : str or path, optional
-        A folder that driver and workers share, for the results of stages. A failed job resumes if it is called again
-        with the same arguments and documents. None creates a temporary folder on this machine, which works with local
-        engines only.
-    recipe : Recipe, str or None
-        None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
-        with their pairs.
-    threshold, radius, recall, bands, measure, verify, differ, empty, cluster, links
+    threshold, measure
         As for `nearkin.dedup`; `measure="containment"` is for one machine.
     keep : str, default "first"
         As for `nearkin.dedup`: "first" has the smallest id, "last" the largest.
+    recipe : Recipe, str or None
+        None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
+        with their pairs.
     source : str, optional
         The column with the source of each text: the summary counts removals by source.
     against : DataFrame, optional
         Reference documents, with the columns `text` and `id`: documents that match one of them are removed.
+    checkpoint : str or path, optional
+        A folder that driver and workers share, for the results of stages. A failed job resumes if it is called again
+        with the same arguments and documents. None creates a temporary folder on this machine, which works with local
+        engines only.
     progress : bool or function, optional
         As for `nearkin.dedup`, with one call for each stage.
+    **options
+        The options below.
+
+    Other Parameters
+    ----------------
+    radius, recall, bands, verify, differ, empty, cluster, links
+        As for `nearkin.dedup`.
 
     Returns
     -------
@@ -90,20 +92,8 @@ def dedup(
     EngineError
         An engine that is too old, workers without nearkin or without the folder, a job that failed in the engine.
     """
-    config = _build_config(
-        recipe,
-        threshold=threshold,
-        radius=radius,
-        recall=recall,
-        bands=bands,
-        measure=measure,
-        verify=verify,
-        differ=differ,
-        empty=empty,
-        cluster=cluster,
-        keep=keep,
-        links=links,
-    )
+    check_options(dedup, EngineDedupOptions, options)
+    config = _build_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
     with raise_engine_errors(), reporting(progress) as report:
         return collect_result(SparkJob(df, text, id, config, against, source, checkpoint, report))
 
