@@ -110,12 +110,29 @@ def test_every_module_imports_without_extras_or_says_which_one_it_needs(blocked:
 
 
 def test_dir_shows_the_names_to_begin_with() -> None:
-    """About 25, all public and importable, and no module that an import has left."""
+    """At most 28, all public and importable, and no module that an import has left."""
     import nearkin as nk
 
     for name in nk.__all__:
         getattr(nk, name)
     names = [name for name in dir(nk) if not name.startswith("_")]
-    assert 20 <= len(names) <= 26
+    assert 20 <= len(names) <= 28
     assert set(names) <= set(nk.__all__)
+    assert len(nk.__all__) <= 40
     assert names == sorted(names)
+
+
+def test_names_of_experts_are_in_their_packages_and_under_their_older_names() -> None:
+    """Each name that `nearkin` has without listing it is the same object in a listed package."""
+    import nearkin as nk
+
+    packages = (nk.families, nk.index, nk.patterns, nk.quality, nk.store)
+    for package in packages:
+        assert set(package.__all__) <= set(dir(package))
+        for name in package.__all__:
+            getattr(package, name)
+    for name in nk._LAZY.keys() - set(nk.__all__):
+        assert any(getattr(package, name, None) is getattr(nk, name) for package in packages), name
+    for holder in (nk, nk.index):
+        with pytest.raises(AttributeError, match="has no attribute 'BandIndx'"):
+            getattr(holder, "BandIndx")  # noqa: B009

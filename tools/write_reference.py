@@ -30,13 +30,17 @@ GROUPS: dict[str, list[str]] = {
         "PairLabels",
     ],
     "Hash": [
-        *("Recipe", "fingerprint", "SimHash", "hamming", "signature", "MinHash", "minhash_similarity", "similarity"),
+        *("Recipe", "fingerprint", "families.SimHash", "hamming", "signature", "families.MinHash"),
+        *("families.minhash_similarity", "similarity"),
         *("compare", "ComparedTexts", "explain", "words", "keywords", "Idf"),
     ],
-    "Search": ["HammingIndex", "BandIndex", "DigestIndex", "LSHIndex", "SearchResult", "Pairs"],
-    "Store": ["Store", "StoreGroup", "CheckResult", "Client", "service.AsyncClient"],
-    "Measure and tune": ["evaluate", "Evaluation", "ClusterLabels", "tune", "Tuning", "tune_bands", "BandTuning"],
-    "Patterns": ["UrlPatterns", "LogTemplates", "PayloadGroups"],
+    "Search": ["HammingIndex", "DigestIndex", "LSHIndex", "index.BandIndex", "index.SearchResult", "index.Pairs"],
+    "Store": ["Store", "Client", "store.StoreGroup", "store.CheckResult", "service.AsyncClient"],
+    "Measure and tune": [
+        *("evaluate", "quality.Evaluation", "quality.ClusterLabels", "tune", "quality.Tuning", "quality.tune_bands"),
+        "quality.BandTuning",
+    ],
+    "Patterns": ["UrlPatterns", "LogTemplates", "patterns.PayloadGroups"],
     "Families of vectors": [
         *("families.Hyperplane", "families.CrossPolytope", "families.PStable", "families.SphericalHash"),
         *("families.KernelLSH", "families.ShiftInvariant", "families.RandomFourier", "families.SparseSimHash"),
@@ -53,13 +57,13 @@ GROUPS: dict[str, list[str]] = {
 }
 """The pages: names of `nearkin`. A module is shown with what it defines or re-exports."""
 
-MODULE_PATHS = {"ssdeep": "digests.ssdeep"}
-"""Modules that `nearkin` re-exports, with their paths below it."""
+PATHS = {"ssdeep": "digests.ssdeep", "dedup": "dedup.texts.dedup", "explain": "explain.explain"}
+"""Names whose docstrings have other paths: a module of a package, and functions that share a package's name."""
 
 
 def resolve(name: str) -> object:
     """Return the object or the module of a name below `nearkin`."""
-    name = MODULE_PATHS.get(name, name)
+    name = PATHS.get(name, name)
     first, _, last = name.rpartition(".")
     holder = import_module("nearkin" + ("." + first if first else ""))
     return import_module(f"nearkin.{name}") if name in modules() else getattr(holder, last)
@@ -72,7 +76,7 @@ def page_file(group: str) -> str:
 
 def modules() -> set[str]:
     """Return the names that are modules."""
-    return {*GROUPS["Theory"], *GROUPS["Compatibility"], *GROUPS["Modules"], *MODULE_PATHS.values()}
+    return {*GROUPS["Theory"], *GROUPS["Compatibility"], *GROUPS["Modules"], PATHS["ssdeep"]}
 
 
 def summary(name: str) -> str:
@@ -100,9 +104,10 @@ def public(name: str) -> list[str]:
 
 def block(name: str) -> str:
     """Return the lines that the site generator replaces by a docstring."""
-    path = f"nearkin.{MODULE_PATHS.get(name, name)}"
+    path = f"nearkin.{PATHS.get(name, name)}"
     if name not in modules():
-        return f"::: {path}\n"
+        heading = f"    options:\n      heading: nearkin.{name}\n" if name in PATHS else ""
+        return f"::: {path}\n{heading}"
     options = ["show_root_heading: false", "show_root_toc_entry: false", "heading_level: 3"]
     if members := public(name):
         options.append(f"members: [{', '.join(members)}]")
@@ -116,7 +121,7 @@ def page(group: str, names: list[str]) -> str:
 
 def anchor(name: str) -> str:
     """Return the anchor of a name on its page."""
-    path = f"nearkin.{MODULE_PATHS.get(name, name)}"
+    path = f"nearkin.{PATHS.get(name, name)}"
     return path.replace(".", "") if name in modules() else path
 
 

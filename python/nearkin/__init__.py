@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys as _sys
 import warnings as _warnings
-from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from nearkin import errors
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin._core import content_hashes as _content_hashes
+from nearkin.lazy import lazy_names as _lazy_names
 
-if _TYPE_CHECKING:
-    from nearkin import families, theory
+if TYPE_CHECKING:
+    from nearkin import families, index, patterns, quality, store, theory
     from nearkin.dedup.contains import KnownTexts, contains
     from nearkin.dedup.files import dedup_files
     from nearkin.dedup.labels import PairLabels
@@ -25,25 +25,32 @@ if _TYPE_CHECKING:
     from nearkin.digests import ssdeep
     from nearkin.explain import explain
     from nearkin.explain.comparison import ComparedTexts, compare
-    from nearkin.families.minhash import MinHash, minhash_similarity, signature
-    from nearkin.families.simhash import SimHash, fingerprint
-    from nearkin.index.bands import BandIndex
+    from nearkin.families.minhash import MinHash as MinHash
+    from nearkin.families.minhash import minhash_similarity as minhash_similarity
+    from nearkin.families.minhash import signature
+    from nearkin.families.simhash import SimHash as SimHash
+    from nearkin.families.simhash import fingerprint
+    from nearkin.index.bands import BandIndex as BandIndex
     from nearkin.index.digests import DigestIndex
     from nearkin.index.fingerprints import hamming
     from nearkin.index.hamming import HammingIndex
     from nearkin.index.lsh import LSHIndex
-    from nearkin.index.results import Pairs, SearchResult
+    from nearkin.index.results import Pairs as Pairs
+    from nearkin.index.results import SearchResult as SearchResult
     from nearkin.patterns.lines import LogTemplates
-    from nearkin.patterns.payloads import PayloadGroups
+    from nearkin.patterns.payloads import PayloadGroups as PayloadGroups
     from nearkin.patterns.urls import UrlPatterns
-    from nearkin.quality.band_tuning import BandTuning, tune_bands
-    from nearkin.quality.evaluation import Evaluation, evaluate
-    from nearkin.quality.judgements import ClusterLabels
-    from nearkin.quality.tuning import Tuning, tune
+    from nearkin.quality.band_tuning import BandTuning as BandTuning
+    from nearkin.quality.band_tuning import tune_bands as tune_bands
+    from nearkin.quality.evaluation import Evaluation as Evaluation
+    from nearkin.quality.evaluation import evaluate
+    from nearkin.quality.judgements import ClusterLabels as ClusterLabels
+    from nearkin.quality.tuning import Tuning as Tuning
+    from nearkin.quality.tuning import tune
     from nearkin.recipe import Recipe
     from nearkin.service.client import Client
-    from nearkin.store.group import StoreGroup
-    from nearkin.store.results import CheckResult
+    from nearkin.store.group import StoreGroup as StoreGroup
+    from nearkin.store.results import CheckResult as CheckResult
     from nearkin.store.store import Store
     from nearkin.text.idf import Idf
     from nearkin.text.words import keywords, words
@@ -104,28 +111,26 @@ _LAZY = {
     "families": "",
     "fingerprint": "families.simhash",
     "hamming": "index.fingerprints",
+    "index": "",
     "keywords": "text.words",
     "minhash_similarity": "families.minhash",
     "passages": "dedup.passages",
+    "patterns": "",
+    "quality": "",
     "repeats": "dedup.passages",
     "signature": "families.minhash",
     "similarity": "dedup.verify",
     "ssdeep": "digests",
+    "store": "",
     "theory": "",
     "tune": "quality.tuning",
     "tune_bands": "quality.band_tuning",
     "words": "text.words",
 }
-"""Modules of the names that are imported on first use; empty for packages."""
+"""Modules of the names that are imported on first use; empty for packages.
 
-
-_FIRST_NAMES = (
-    *("Client", "DigestIndex", "HammingIndex", "LSHIndex", "LogTemplates", "Recipe", "Store", "UrlPatterns"),
-    *("__all__", "__doc__", "__version__"),
-    *("compare", "contains", "dedup", "dedup_files", "errors", "evaluate", "explain", "families", "fingerprint"),
-    *("hamming", "passages", "signature", "similarity", "ssdeep", "theory", "tune"),
-)
-"""What `dir(nearkin)` shows: one name per job, and the packages with more."""
+`__all__` leaves out names of experts, which the packages `families`, `index`, `patterns`, `quality` and `store` have.
+"""
 
 
 class _Package(_ModuleType):
@@ -141,46 +146,18 @@ class _Package(_ModuleType):
 _sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> object:
-    """Import a name of `_LAZY` and make it an ordinary attribute."""
-    if name not in _LAZY:
-        raise AttributeError(f"module 'nearkin' has no attribute {name!r}")
-    module = _LAZY[name]
-    value: object = getattr(_import_module(f"nearkin.{module}"), name) if module else _import_module(f"nearkin.{name}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """Return the names to begin with; `__all__` has every public name."""
-    return list(_FIRST_NAMES)
-
+# A type checker must not see it, or every misspelt name would be an object.
+if not TYPE_CHECKING:
+    __getattr__ = _lazy_names(__name__, _LAZY)
 
 __all__ = [
-    "BandIndex",
-    "BandTuning",
-    "CheckResult",
     "Client",
-    "ClusterLabels",
-    "ComparedTexts",
-    "DedupResult",
     "DigestIndex",
-    "Evaluation",
     "HammingIndex",
-    "Idf",
-    "KnownTexts",
     "LSHIndex",
     "LogTemplates",
-    "MinHash",
-    "PairLabels",
-    "Pairs",
-    "PayloadGroups",
     "Recipe",
-    "SearchResult",
-    "SimHash",
     "Store",
-    "StoreGroup",
-    "Tuning",
     "UrlPatterns",
     "__version__",
     "compare",
@@ -193,17 +170,33 @@ __all__ = [
     "families",
     "fingerprint",
     "hamming",
-    "keywords",
-    "minhash_similarity",
-    "num_threads",
+    "index",
     "passages",
-    "repeats",
-    "set_num_threads",
+    "patterns",
+    "quality",
     "signature",
     "similarity",
     "ssdeep",
+    "store",
     "theory",
     "tune",
-    "tune_bands",
+]
+_FIRST_NAMES = ("__all__", "__doc__", *__all__)
+"""What `dir(nearkin)` shows: one name per job, and the packages with more."""
+__all__ += [
+    "ComparedTexts",
+    "DedupResult",
+    "Idf",
+    "KnownTexts",
+    "PairLabels",
+    "keywords",
+    "num_threads",
+    "repeats",
+    "set_num_threads",
     "words",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the names to begin with; `__all__` has also the classes and helpers that belong to them."""
+    return list(_FIRST_NAMES)

@@ -38,6 +38,7 @@ def join_words(numbers: Any, prefix: str = "w") -> str:
     return " ".join(f"{prefix}{number}" for number in numbers)
 
 
+@pytest.mark.filterwarnings("ignore:.* matches are spread over")
 @settings(max_examples=80, deadline=None)
 @given(
     known=strategies.corpora(max_size=12),

@@ -27,7 +27,7 @@ from nearkin.spark.api import dedup as spark_dedup
 TEXTS = ["the same text of a few words", "the same text of a few words!", "another"]
 
 # Function, TypedDict of its options, configs, options that are inputs, and fields that it does not have.
-FUNCTIONS: list[tuple[Callable[..., Any], Any, tuple[type, ...], set[str], set[str]]] = [
+FUNCTIONS: list[tuple[Any, Any, tuple[type, ...], set[str], set[str]]] = [
     (nk.dedup, DedupOptions, (DedupConfig,), {"sources", "columns", "output"}, set()),
     (spark_dedup, EngineDedupOptions, (DedupConfig,), set(), {"max_comparisons", "near_misses"}),
     (nk.dedup_files, FileDedupOptions, (FileDedupConfig,), {"columns", "output"}, set()),
@@ -56,7 +56,7 @@ def config_fields(configs: tuple[type, ...]) -> dict[str, Any]:
     }
 
 
-def documented(function: Callable[..., Any]) -> dict[str, str]:
+def documented(function: Any) -> dict[str, str]:
     """Return the types of the parameters in a docstring, by name."""
     text = re.split(r"\n    (?:Returns|Raises)\n", function.__doc__ or "")[0]
     names = re.findall(r"^    ((?:\*\*)?\w+(?:, \w+)*)(?: : (.*))?$", text, re.MULTILINE)
@@ -65,7 +65,7 @@ def documented(function: Callable[..., Any]) -> dict[str, str]:
 
 @CASES
 def test_every_field_of_the_configs_is_an_option(
-    function: Callable[..., Any], declared: Any, configs: tuple[type, ...], inputs: set[str], absent: set[str]
+    function: Any, declared: Any, configs: tuple[type, ...], inputs: set[str], absent: set[str]
 ) -> None:
     """The parameters and the `TypedDict` together have each field once, and nothing but these and the inputs."""
     explicit = set(function.__kwdefaults__)
@@ -80,7 +80,7 @@ def test_every_field_of_the_configs_is_an_option(
 
 @CASES
 def test_every_option_is_documented_with_its_default(
-    function: Callable[..., Any], declared: Any, configs: tuple[type, ...], inputs: set[str], absent: set[str]
+    function: Any, declared: Any, configs: tuple[type, ...], inputs: set[str], absent: set[str]
 ) -> None:
     """Docstrings list every parameter and option; a default that they state is the config's."""
     kinds = documented(function)
@@ -94,7 +94,7 @@ def test_every_option_is_documented_with_its_default(
 
 @CASES
 def test_a_misspelt_option_is_an_error_that_names_the_likely_one(
-    function: Callable[..., Any], declared: Any, configs: tuple[type, ...], inputs: set[str], absent: set[str]
+    function: Any, declared: Any, configs: tuple[type, ...], inputs: set[str], absent: set[str]
 ) -> None:
     """The error is a ParameterError and, as Python's own, a TypeError."""
     with pytest.raises(UnknownOptionError, match=r"\(\) has no option treshold; did you mean threshold\?") as caught:
@@ -119,7 +119,7 @@ def test_a_misspelt_option_is_an_error_that_names_the_likely_one(
 )
 def test_each_option_reaches_the_run(name: str, value: Any, tmp_path: Path) -> None:
     """An option changes the summary, makes a folder, or is refused without what it needs."""
-    run = partial(nk.dedup, TEXTS)
+    run: Callable[..., nk.DedupResult] = partial(nk.dedup, TEXTS)
     if name == "checkpoint":
         run(checkpoint=tmp_path / "work")
         assert (tmp_path / "work").is_dir()

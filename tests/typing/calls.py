@@ -135,3 +135,12 @@ def clients(store: nk.Store, vectors: NDArray[np.float32], fps: NDArray[np.uint6
             assert_type(len(collection), int)
             assert_type("a" in collection, bool)
             assert_type(collection.id_kind, str)
+
+
+def packages(index: nk.HammingIndex, path: Path) -> None:
+    """Names of experts in their packages, and under their older names; a misspelt name is an error."""
+    assert_type(nk.index.BandIndex, type[nk.BandIndex])
+    assert_type(nk.quality.tune_bands(path), nk.BandTuning)
+    assert_type(index.pairs(radius=3), nk.index.Pairs)
+    nk.dedub([])  # type: ignore[attr-defined]
+    nk.index.BandIndx()  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from nearkin.families.datasketch import datasketch_signature
 from nearkin.families.hyperplane import Hyperplane
 from nearkin.families.itq import ITQ
 from nearkin.families.kernel import KernelLSH
-from nearkin.families.minhash import MinHash
+from nearkin.families.minhash import MinHash, minhash_similarity
 from nearkin.families.pstable import PStable
 from nearkin.families.random_fourier import RandomFourier
 from nearkin.families.shift_invariant import ShiftInvariant
@@ -36,5 +36,6 @@ __all__ = [
     "bounding_power",
     "datasketch_signature",
     "load",
+    "minhash_similarity",
     "spherical_hamming",
 ]

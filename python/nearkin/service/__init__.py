@@ -25,19 +25,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nearkin.lazy import lazy_names
+
 if TYPE_CHECKING:
     from nearkin.service.async_client import AsyncClient
     from nearkin.service.client import Client
 
 __all__ = ["AsyncClient", "Client"]
 
-
-def __getattr__(name: str) -> object:
-    """Import the clients on first use: the service itself needs neither."""
-    if name == "AsyncClient":
-        from nearkin.service import async_client as module
-    elif name == "Client":
-        from nearkin.service import client as module  # type: ignore[no-redef]
-    else:
-        raise AttributeError(f"module 'nearkin.service' has no attribute {name!r}")
-    return getattr(module, name)
+# The service itself needs neither client.
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {"AsyncClient": "async_client", "Client": "client"})

@@ -10,29 +10,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nearkin.lazy import lazy_names
+
 if TYPE_CHECKING:
     from nearkin.spark.api import dedup
     from nearkin.spark.columns import fingerprint, signature
     from nearkin.spark.hamming import search
     from nearkin.spark.results import SparkResult
 
-_MODULES = {
-    "dedup": "api",
-    **dict.fromkeys(("fingerprint", "signature"), "columns"),
-    "SparkResult": "results",
-    "search": "hamming",
-}
-
 __all__ = ["SparkResult", "dedup", "fingerprint", "search", "signature"]
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name on first access, so that the package can be imported without pyspark."""
-    from importlib import import_module
-
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"nearkin.spark.{_MODULES[name]}"), name)
+# The package can be imported without pyspark.
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "SparkResult": "results",
+            "dedup": "api",
+            "fingerprint": "columns",
+            "search": "hamming",
+            "signature": "columns",
+        },
+    )
 
 
 def __dir__() -> list[str]:

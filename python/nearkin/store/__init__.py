@@ -25,3 +25,31 @@
 | `memory` | the memory budget |
 | `filesystem` | the folder of a store |
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearkin.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from nearkin.store.group import StoreGroup
+    from nearkin.store.results import CheckResult
+    from nearkin.store.store import Store
+
+__all__ = ["CheckResult", "Store", "StoreGroup"]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "CheckResult": "results",
+            "Store": "store",
+            "StoreGroup": "group",
+        },
+    )
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return __all__
