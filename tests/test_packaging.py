@@ -72,18 +72,16 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 import nearkin
-from nearkin.errors import MissingExtraError
+from nearkin.errors import MissingExtraError, install_command
 
 walk = pkgutil.walk_packages(nearkin.__path__, "nearkin.", onerror=lambda _: None)
 for module in ["nearkin", *(found.name for found in walk)]:
-    # Parts of the service, which only its application imports.
-    private = module.startswith("nearkin.service.") and module not in ("nearkin.service.app", "nearkin.service.client")
-    if module == "nearkin.__main__" or private:
+    if module == "nearkin.__main__":
         continue
     try:
         importlib.import_module(module)
     except MissingExtraError as error:
-        assert "pip install" in str(error) and error.extra in str(error) and error.package in str(error), error
+        assert install_command(error.extra) in str(error) and error.package in str(error), error
         print(module)
 for name in nearkin.__all__:
     getattr(nearkin, name)
@@ -105,8 +103,24 @@ def test_every_module_imports_without_extras_or_says_which_one_it_needs(blocked:
         [sys.executable, "-c", BLOCKED % (sorted(blocked),)], capture_output=True, text=True, check=False
     )
     assert 0 == done.returncode, done.stderr
-    assert "nearkin.service.app" in done.stdout.split("\n")
+    modules = set(done.stdout.split("\n"))
+    assert {"nearkin.service.app", "nearkin.service.auth", "nearkin.service.routes"} <= modules
+    assert ("nearkin.sklearn" in modules) == ("sklearn" in blocked)
     assert ("client client" in done.stdout) == ("msgspec" in blocked)
+
+
+def test_hints_to_install_come_from_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No message and no page says what a release changes, except by `install_command`, which names the index then."""
+    from nearkin import errors
+
+    sources = [*(ROOT / "python").rglob("*.py"), *(ROOT / "docs").glob("*.md")]
+    hint = re.compile(r"pip install[^`\n]*nearkin\[")
+    assert [] == [path.name for path in sources if hint.search(path.read_text(encoding="utf-8"))]
+    assert "`pip install '.[plot]'` in the checkout of nearkin" == errors.install_command("plot")
+    monkeypatch.setattr(errors, "PUBLISHED", True)
+    assert "a chart needs x, which is not installed; run `pip install 'nearkin[plot]'`" == str(
+        errors.missing_extra("plot", "x", "a chart")
+    )
 
 
 def test_dir_shows_the_names_to_begin_with() -> None:

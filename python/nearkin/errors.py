@@ -31,7 +31,8 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,58 @@ class ServiceError(NearkinError, OSError):
 
 class MissingExtraError(NearkinError, ImportError):
     """Error of an optional package that is not installed. Attributes: extra, package."""
+
+
+PUBLISHED = False
+"""Is nearkin on the package index? A release sets this, and messages name the package in place of a checkout."""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, in backticks.
+
+    Examples
+    --------
+    >>> from nearkin.errors import install_command
+    >>> install_command("report")
+    "`pip install '.[report]'` in the checkout of nearkin"
+    """
+    target, place = (f"nearkin[{extra}]", "") if PUBLISHED else (f".[{extra}]", " in the checkout of nearkin")
+    return f"`pip install '{target}'`{place}"
+
+
+@contextmanager
+def require_extra(extra: str, what: str = "this module") -> Iterator[None]:
+    """Raise MissingExtraError if an import in the block fails.
+
+    Parameters
+    ----------
+    extra : str
+        The extra of nearkin that installs the package.
+    what : str, default "this module"
+        What needs it.
+
+    Examples
+    --------
+    >>> from nearkin.errors import require_extra
+    >>> with require_extra("plot", "a chart"):  # doctest: +ELLIPSIS
+    ...     import no_such_package
+    Traceback (most recent call last):
+    ...
+    nearkin.errors.MissingExtraError: a chart needs no_such_package, which is not installed; run ...
+    """
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except ImportError as error:
+        raise missing_extra(extra, (error.name or "a package").partition(".")[0], what) from error
+
+
+def missing_extra(extra: str, package: str, what: str) -> MissingExtraError:
+    """Return the error of something that needs a package of an extra."""
+    package = {"sklearn": "scikit-learn", "jinja2": "Jinja2"}.get(package, package)
+    message = f"{what} needs {package}, which is not installed; run {install_command(extra)}"
+    return MissingExtraError(message, extra=extra, package=package)
 
 
 class ConvergenceWarning(UserWarning):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import MissingExtraError, bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_count, require_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,14 +25,8 @@ __all__ = ["distance_histogram", "recall_cost", "s_curve"]
 def _get_axes(axes: Axes | None) -> Axes:
     if axes is not None:
         return axes
-    try:
+    with require_extra("plot", "nearkin.plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError(
-            "nearkin.plot needs matplotlib, which is not installed; `pip install nearkin[plot]`",
-            extra="plot",
-            package="matplotlib",
-        ) from None
     new: Axes = Figure(figsize=(6, 4), layout="constrained").subplots()
     return new
 

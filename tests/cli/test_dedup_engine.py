@@ -352,9 +352,9 @@ def test_a_server_that_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "options", "said"),
     [
-        ("pysail.spark", ["--engine", "sail"], "--engine sail needs pysail: pip install 'nearkin[sail]'"),
-        ("pyspark.sql", ["--engine", "sail"], "--engine sail needs pyspark: pip install 'nearkin[sail]'"),
-        ("pyspark.sql", ["--engine", "spark"], "--engine spark needs pyspark: pip install 'nearkin[spark]'"),
+        ("pysail.spark", ["--engine", "sail"], "needs pysail, which is not installed; run `pip install '.[sail]'`"),
+        ("pyspark.sql", ["--engine", "sail"], "needs pyspark, which is not installed; run `pip install '.[sail]'`"),
+        ("pyspark.sql", ["--engine", "spark"], "needs pyspark, which is not installed; run `pip install '.[spark]'`"),
     ],
 )
 def test_what_is_not_installed_is_named(tmp_path: Path, package: str, options: list[str], said: str) -> None:

@@ -207,5 +207,5 @@ def test_what_can_not_be_is_refused_at_once(crawl: Path, tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "jinja2", None)
     done = call("dedup", crawl, "--out", out, "--report")
     assert 0 != done.code
-    assert "pip install nearkin[report]" in done.message
+    assert "pip install '.[report]'" in done.message
     assert not out.exists()

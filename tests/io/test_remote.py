@@ -106,7 +106,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(MissingExtraError, match="s3"):
         open_corpus("s3://bucket/a.jsonl")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\[remote\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '.*\[remote\]'"):
         open_corpus("memory://b/a.jsonl")
 
 

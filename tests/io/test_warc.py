@@ -489,5 +489,5 @@ def test_a_store_remembers_pages(tmp_path: Path) -> None:
 def test_the_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     """A missing package is reported before anything is read."""
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\["):
+    with pytest.raises(MissingExtraError, match=r"pip install '.*\["):
         open_corpus(crawl(tmp_path / "crawl.warc"))

@@ -652,7 +652,7 @@ def test_threads_share_a_client(service: FakeService) -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error of a missing package says how to install it."""
     monkeypatch.setattr(client_module, "_HAS_EXTRA", False)
-    with pytest.raises(MissingExtraError, match=r"pip install nearkin\[client\]") as caught:
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[client\]") as caught:
         nk.Client("http://service")
     assert ("client", "httpx") == (caught.value.extra, caught.value.package)
 

@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
-from nearkin.errors import EngineError, MissingExtraError, NearkinError, bad_parameter
+from nearkin.errors import EngineError, NearkinError, bad_parameter, require_extra
 
 ENGINES = ("spark", "sail")
 _LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[\d+(, *\d+){2}\]")
@@ -191,11 +191,8 @@ def _summarize(text: str) -> str:
 @contextmanager
 def _sail() -> Iterator[Any]:
     builder = _builder("sail")
-    try:
+    with require_extra("sail", "--engine sail"):
         from pysail.spark import SparkConnectServer
-    except ImportError as error:
-        message = "--engine sail needs pysail: pip install 'nearkin[sail]'"
-        raise MissingExtraError(message, package="pysail", extra="sail") from error
     with _environment({"RUST_LOG": os.environ.get("RUST_LOG", "error")}), convert_engine_errors():
         server = SparkConnectServer("127.0.0.1", 0)
         server.start(background=True)
@@ -302,11 +299,8 @@ def _stop(session: Any, *, notify: bool = True) -> None:
 
 
 def _builder(engine: str) -> Any:
-    try:
+    with require_extra(engine, f"--engine {engine}"):
         from pyspark.sql import SparkSession
-    except ImportError as error:
-        message = f"--engine {engine} needs pyspark: pip install 'nearkin[{engine}]'"
-        raise MissingExtraError(message, package="pyspark", extra=engine) from error
     return SparkSession.builder
 
 

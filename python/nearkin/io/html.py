@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from nearkin.errors import MissingExtraError
+from nearkin.errors import require_extra
 from nearkin.io.values import PackedTexts
 
 _HIDDEN = "script, style, noscript, template, svg, [hidden]"
@@ -25,11 +25,8 @@ _LINES = re.compile(r"\s*\n\s*")
 
 def check_parser() -> None:
     """Raise MissingExtraError if the parser is not installed."""
-    try:
+    with require_extra("html", "HTML"):
         import selectolax.lexbor  # noqa: F401
-    except ImportError:
-        message = "HTML needs selectolax; pip install 'nearkin[html]'"
-        raise MissingExtraError(message, extra="html", package="selectolax") from None
 
 
 def visible_text(page: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, bad_parameter
+from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, bad_parameter, require_extra
 from nearkin.io.encoding import ChunkStream
 
 if TYPE_CHECKING:
@@ -117,11 +117,8 @@ def open_remote(url: str) -> ChunkStream:
 def _open_filesystem(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a URL and the path within it."""
     protocol = url.partition("://")[0]
-    try:
+    with require_extra("remote", f"{short_url(url)}: a remote file"):
         import fsspec.core
-    except ImportError:
-        message = f"{short_url(url)}: remote files need fsspec; pip install 'nearkin[remote]', or fetch the file first"
-        raise MissingExtraError(message, extra="remote", package="fsspec") from None
     try:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:

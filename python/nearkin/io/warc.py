@@ -34,7 +34,7 @@ from typing import IO, TYPE_CHECKING, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import MissingExtraError, bad_parameter
+from nearkin.errors import bad_parameter, require_extra
 from nearkin.io.base import MAX_RECORD, BatchSpans
 from nearkin.io.decompress import compressing, read_at
 from nearkin.io.html import check_parser, visible_text
@@ -82,11 +82,8 @@ _NO_CHARSETS = ("utf-7", "unicode_escape", "raw_unicode_escape", "raw-unicode-es
 
 def check_reader() -> None:
     """Raise MissingExtraError if FastWARC or the HTML parser is not installed."""
-    try:
+    with require_extra("warc", "WARC"):
         import fastwarc.warc  # noqa: F401
-    except ImportError:
-        message = "WARC needs fastwarc; pip install 'nearkin[warc]'"
-        raise MissingExtraError(message, extra="warc", package="fastwarc") from None
     check_parser()
 
 

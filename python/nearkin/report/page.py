@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearkin._core import __version__
-from nearkin.errors import MissingExtraError, bad_parameter
+from nearkin.errors import bad_parameter, require_extra
 from nearkin.report.model import Contents, Table
 from nearkin.web_assets import assets
 
@@ -172,12 +172,9 @@ def escape_invisible(value: object) -> str:
 
 def _environment() -> Environment:
     """Return an environment that escapes values and refuses undefined names."""
-    try:
+    with require_extra("report", "a report"):
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
         from markupsafe import Markup
-    except ImportError as error:
-        message = "a report needs Jinja2, which is not installed; run `pip install nearkin[report]`"
-        raise MissingExtraError(message, extra="report", package="jinja2") from error
     return Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,

@@ -11,32 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from nearkin._core import __version__
-from nearkin.errors import MissingExtraError, NearkinError
+from nearkin.errors import NearkinError, require_extra
+from nearkin.service.auth import AccessControl, Authorization, get_request
+from nearkin.service.errors import Problem, bad_request, problem_from
+from nearkin.service.openapi import DESCRIPTION, complete_schema, problems
+from nearkin.service.request import HttpRequest, Message, Receive, Send
+from nearkin.service.responses import JsonResponse, ProblemResponse
+from nearkin.service.routes import store_router
+from nearkin.service.settings import ServiceSettings
+from nearkin.service.state import AppState
+from nearkin.service.telemetry import log
 from nearkin.web_assets import assets
 
-try:
+with require_extra("service", "a service"):
     from fastapi import APIRouter, FastAPI, Response
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import PlainTextResponse
     from fastapi.routing import APIRoute
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, HTTPConnection
-
-    from nearkin.service.auth import AccessControl, Authorization, get_request
-    from nearkin.service.errors import Problem, bad_request, problem_from
-    from nearkin.service.openapi import DESCRIPTION, complete_schema, problems
-    from nearkin.service.request import HttpRequest, Message, Receive, Send
-    from nearkin.service.responses import JsonResponse, ProblemResponse
-    from nearkin.service.routes import store_router
-    from nearkin.service.settings import ServiceSettings
-    from nearkin.service.state import AppState
-    from nearkin.service.telemetry import log
-except ModuleNotFoundError as error:
-    raise MissingExtraError(
-        f"nearkin.service.app needs {error.name}, which is not installed; run `pip install 'nearkin[service]'`",
-        extra="service",
-        package=error.name,
-    ) from error
 
 PAGE = Path(__file__).parent / "page"
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}

@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from fastapi import Depends
-from starlette.requests import HTTPConnection
-
-from nearkin.errors import InputError
+from nearkin.errors import InputError, require_extra
 from nearkin.service.errors import Problem, bad_request, retry_after
 from nearkin.service.request import HttpRequest
 from nearkin.service.settings import LOOPBACK, ServiceSettings
 from nearkin.service.telemetry import log
+
+with require_extra("service", "a service"):
+    from fastapi import Depends
+    from starlette.requests import HTTPConnection
 
 Right = Literal["read", "write"]
 MIN_TOKEN = 16

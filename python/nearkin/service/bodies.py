@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET, Struct
 
+from nearkin.errors import require_extra
 from nearkin.index.fingerprints import from_hex
 from nearkin.index.ids import Id, check_ids
 from nearkin.service.errors import Problem, bad_request
@@ -38,6 +37,10 @@ from nearkin.service.settings import Limits
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import FileKind
 from nearkin.store.results import CheckResult, StoredMatch
+
+with require_extra("service", "a service"):
+    import msgspec
+    from msgspec import UNSET, Struct
 
 T = TypeVar("T", bound=Struct)
 Row = dict[str, Any] | Struct

@@ -45,7 +45,6 @@ from nearkin.errors import (
     CorruptStoreError,
     InputError,
     MismatchError,
-    MissingExtraError,
     NearkinError,
     ParameterError,
     ServiceError,
@@ -55,6 +54,7 @@ from nearkin.errors import (
     check_regular,
     check_share,
     mismatch,
+    missing_extra,
 )
 from nearkin.index.fingerprints import to_hex
 from nearkin.index.ids import Id, Ids, check_ids
@@ -164,7 +164,7 @@ class Client(DocumentStore):
     ParameterError
         An invalid URL, or values out of range.
     MissingExtraError
-        httpx or msgspec is not installed: `pip install nearkin[client]`.
+        httpx or msgspec is not installed.
 
     Notes
     -----
@@ -198,8 +198,7 @@ class Client(DocumentStore):
         check_count("retries", retries, 0, 100, "0 to 100")
         wait = check_share("wait", wait, "seconds, 0 to 86,400", lambda seconds: 0 <= seconds <= _MAX_TIMEOUT)
         if not _HAS_EXTRA:
-            message = "nearkin.Client needs httpx and msgspec; `pip install nearkin[client]`"
-            raise MissingExtraError(message, extra="client", package="httpx")
+            raise missing_extra("client", "httpx", "nearkin.Client")
         self._token, self._retries = token, int(retries)
         self._verify, self._transport = _check_verify(verify), transport
         # The end of the wait; None once the service has answered.

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
-
+from nearkin.errors import require_extra
 from nearkin.store.records import Cell
+
+with require_extra("service", "a service"):
+    import msgspec
+    from msgspec import UNSET, Meta, Struct, UnsetType
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"

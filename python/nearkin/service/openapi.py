@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
+from nearkin.errors import require_extra
 from nearkin.service.errors import PROBLEMS, TYPE
 from nearkin.service.models import ARROW, JSON, NDJSON, REQUESTS, RESPONSES, ProblemOutput
 from nearkin.service.responses import PROBLEM_JSON
+
+with require_extra("service", "a service"):
+    import msgspec
+    from msgspec import Struct
 
 Json = dict[str, Any]
 DESCRIPTION = (

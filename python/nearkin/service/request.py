@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl
 
-import anyio
 import pyarrow as pa
-from starlette.requests import ClientDisconnect
 
+from nearkin.errors import require_extra
 from nearkin.service.errors import Problem, bad_request
 from nearkin.service.state import AppState
+
+with require_extra("service", "a service"):
+    import anyio
+    from starlette.requests import ClientDisconnect
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -7,13 +7,15 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fastapi import Response
-from starlette.requests import ClientDisconnect
-
+from nearkin.errors import require_extra
 from nearkin.service.bodies import Row
 from nearkin.service.errors import Problem
 from nearkin.service.models import JSON, NDJSON, encode
 from nearkin.service.request import HttpRequest, Receive, Send
+
+with require_extra("service", "a service"):
+    from fastapi import Response
+    from starlette.requests import ClientDisconnect
 
 PROBLEM_JSON = "application/problem+json"
 _MEMORY = 1 << 20

@@ -10,12 +10,8 @@ from functools import partial
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from fastapi import APIRouter, Depends, Query, Response
-from fastapi.responses import PlainTextResponse
-from msgspec import UNSET
-
 from nearkin._core import __version__
-from nearkin.errors import NearkinError
+from nearkin.errors import NearkinError, require_extra
 from nearkin.index.ids import Id
 from nearkin.recipe import Recipe
 from nearkin.service.auth import AccessControl, ReadRequest, WriteRequest, check_parameters
@@ -62,6 +58,11 @@ from nearkin.service.request import HttpRequest
 from nearkin.service.responses import JsonResponse, NdjsonStream, encode_lines
 from nearkin.service.settings import MAX_K
 from nearkin.store.store import Store
+
+with require_extra("service", "a service"):
+    from fastapi import APIRouter, Depends, Query, Response
+    from fastapi.responses import PlainTextResponse
+    from msgspec import UNSET
 
 T = TypeVar("T")
 DEFAULT_K = 10

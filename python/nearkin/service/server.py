@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nearkin.errors import MissingExtraError, OutputError
+from nearkin.errors import OutputError, require_extra
 from nearkin.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -39,14 +39,11 @@ def serve(folder: Path, settings: ServiceSettings) -> None:
     NearkinError
         The store can't be opened.
     """
-    try:
+    with require_extra("service", "a service"):
         import fastapi  # noqa: F401
         import granian  # noqa: F401
         import msgspec  # noqa: F401
         import prometheus_client  # noqa: F401
-    except ImportError as error:
-        message = f"the service needs {error.name}; run `pip install nearkin[service]`"
-        raise MissingExtraError(message, extra="service", package=error.name) from None
     sys.setswitchinterval(SWITCH_INTERVAL)
     _runner()(_serve(folder, settings))
 

@@ -27,22 +27,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import MissingExtraError, bad_parameter, check_choice, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count, require_extra
 from nearkin.families.minhash import DEFAULT as MINHASH
 from nearkin.families.minhash import Signatures, check_minhash, signature
 from nearkin.families.simhash import fingerprint
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 
-try:
+with require_extra("sklearn", "nearkin.sklearn"):
     from scipy.sparse import csr_matrix
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-except ImportError as error:
-    raise MissingExtraError(
-        "nearkin.sklearn needs scikit-learn, which is not installed; `pip install nearkin[sklearn]`",
-        extra="sklearn",
-        package="scikit-learn",
-    ) from error
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

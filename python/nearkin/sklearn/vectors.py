@@ -14,23 +14,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import MissingExtraError, check_choice
+from nearkin.errors import check_choice, require_extra
 from nearkin.families import CrossPolytope, Hyperplane, PStable
 from nearkin.families.base import Family
 from nearkin.index.lsh import LSHIndex
 from nearkin.vectors.arrays import HashInput, Metric, Vectors, as_rows
 
-try:
+with require_extra("sklearn", "nearkin.sklearn"):
     from scipy.sparse import csr_matrix
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as error:
-    raise MissingExtraError(
-        "nearkin.sklearn needs scikit-learn, which is not installed; `pip install nearkin[sklearn]`",
-        extra="sklearn",
-        package="scikit-learn",
-    ) from error
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

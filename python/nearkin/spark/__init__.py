@@ -1,6 +1,6 @@
 """Deduplication on Apache Spark and on Sail, through the DataFrame API of both.
 
-`pip install nearkin[spark]`, or `nearkin[sail]`, which does not need Java.
+It needs the extra `spark`, or `sail`, which does not need Java.
 
 This package leaves scheduling, shuffles and retries to the engine and matching to `nearkin.dedup.distributed`, whose
 functions run inside `mapInArrow` on complete Arrow batches. It only calls methods that Spark Connect has.

@@ -16,11 +16,11 @@ from nearkin._core import __version__
 from nearkin.errors import (
     EngineError,
     MismatchError,
-    MissingExtraError,
     NearkinError,
     OutputError,
     bad_parameter,
     mismatch,
+    require_extra,
 )
 from nearkin.io.arrow import to_values
 
@@ -42,11 +42,8 @@ _WRITE_OPTIONS = {"compression": "zstd", "max_row_group_size": str(1 << 13)}
 
 def functions() -> Any:
     """Import `pyspark.sql.functions`."""
-    try:
+    with require_extra("spark", "nearkin.spark"):
         return import_module("pyspark.sql.functions")
-    except ImportError as error:
-        message = "nearkin.spark needs pyspark: pip install 'nearkin[spark]', or 'nearkin[sail]' without Java"
-        raise MissingExtraError(message, package="pyspark", extra="spark") from error
 
 
 def spark_session(frame: DataFrame, argument: str = "df") -> Session:
