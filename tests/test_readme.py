@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
 import json
 import os
@@ -18,7 +19,8 @@ import pytest
 import nearkin as nk
 from nearkin.errors import MismatchError
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def shown() -> list[tuple[str, str]]:
@@ -128,3 +130,16 @@ def test_files_of_different_recipes_cannot_be_mixed_and_arrays_have_none(tmp_pat
     index = nk.HammingIndex(recipe=one)
     assert 1 == index.add(None, nk.fingerprint(["some text"], other))
     assert "An array of fingerprints has no recipe" in README.replace("\n  ", " ")
+
+
+@pytest.mark.slow
+def test_python_examples_pass_mypy_in_strict_mode(tmp_path: Path) -> None:
+    """The examples, as one script, have types; an option that does not exist is an error there."""
+    source = "".join(example.source for example in doctest.DocTestParser().get_examples(README))
+    for name, added, code in (("readme", "", 0), ("misspelt", "nk.dedup(texts, treshold=0.7)\n", 1)):
+        script = tmp_path / f"{name}.py"
+        script.write_text(source + added, encoding="utf-8")
+        check = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), str(script)]
+        done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert code == done.returncode, done.stdout
+        assert ("treshold" in done.stdout) == bool(added)

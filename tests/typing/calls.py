@@ -39,6 +39,15 @@ def fingerprints(texts: Iterator[str | None], recipe: nk.Recipe) -> None:
     assert_type(nk.SimHash(64, hash="md5").fingerprint([{"red": 2.5}, [("wine", 1)], ["cheese"]]), NDArray[np.uint64])
 
 
+def distances(fps: NDArray[np.uint64]) -> None:
+    """Distances of two fingerprints, and of arrays of them."""
+    assert_type(nk.hamming(7, 5), int)
+    assert_type(nk.hamming(fps, fps), NDArray[np.uint16])
+    assert_type(nk.hamming(fps[0], fps), NDArray[np.uint16])
+    assert_type(nk.hamming(7, [5, 3]), NDArray[np.uint16])
+    assert_type(nk.hamming(fps, fps, bits=128), int | NDArray[np.uint16])
+
+
 def indexes(ids: list[str], fps: NDArray[np.uint64]) -> None:
     """A Hamming index and its results."""
     index = nk.HammingIndex(bits=64, method="auto", radius=3, memory_limit=None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from nearkin.errors import bad_parameter, check_count, mismatch
 from nearkin.vectors.arrays import as_contiguous, values_of
 
 Fingerprints = npt.NDArray[np.uint64]
+_One: TypeAlias = int | np.integer[Any]
 
 MAX_BITS = 1024
 
@@ -84,6 +85,12 @@ def flat_rows(values: Any, bits: int, name: str) -> Fingerprints:
     raise bad_parameter(name, f"an array of shape {array.shape}", f"uint64 of shape {shape} for bits={bits}")
 
 
+@overload
+def hamming(a: _One, b: _One, *, bits: int | None = None) -> int: ...
+@overload
+def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: None = None) -> npt.NDArray[np.uint16]: ...
+@overload
+def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int) -> int | npt.NDArray[np.uint16]: ...
 def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> int | npt.NDArray[np.uint16]:
     """Return the number of bits in which fingerprints differ.
 
