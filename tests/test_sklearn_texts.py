@@ -254,10 +254,12 @@ def test_parameters_are_searched_and_columns_named() -> None:
     assert "text__simhashvectorizer63" == columns.get_feature_names_out()[63]
 
 
-def test_the_default_of_simhash_separates_topics() -> None:
+@pytest.mark.parametrize("vectorizer", [SimHashVectorizer, MinHashVectorizer])
+def test_the_defaults_separate_topics(vectorizer: Any) -> None:
     """Texts of 40 words, of which half are of a topic: a linear model finds it; 128 bits of 4-grams are much worse."""
     from sklearn.linear_model import RidgeClassifier
 
+    few = f"char:4|binary|xxh3|{'simhash' if vectorizer is SimHashVectorizer else 'minhash'}:128"
     rng = np.random.default_rng(0)
     words = np.array(["".join(word) for word in rng.choice(list("abcdefghij"), (600, 5))])
     topics = rng.integers(0, 4, 600)
@@ -266,8 +268,8 @@ def test_the_default_of_simhash_separates_topics() -> None:
         for topic in topics
     ]
     scores = {}
-    for recipe in (None, "char:4|binary|xxh3|simhash:128"):
-        features = SimHashVectorizer(recipe).fit_transform(texts)
+    for recipe in (None, few):
+        features = vectorizer(recipe).fit_transform(texts)
         scores[recipe] = RidgeClassifier().fit(features[:400], topics[:400]).score(features[400:], topics[400:])
     assert scores[None] > 0.8
-    assert scores[None] > scores["char:4|binary|xxh3|simhash:128"] + 0.1
+    assert scores[None] > scores[few] + 0.1

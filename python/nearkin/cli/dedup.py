@@ -314,12 +314,12 @@ def _open_store(job: Job) -> Iterator[Store | None]:
     OutputError
         The interrupted run had the same output folder.
     """
-    from nearkin.store.store import Store
-
     path, out, against = job.reference.store, job.output.out, job.reference.against
     if path is None:
         yield None
         return
+    from nearkin.store.store import Store
+
     if re.match(r"https?:/", str(path)):
         allowed = "a folder, because output and store change in one step; for a service use `nearkin store add URL`"
         raise bad_parameter("store", short_url(str(path)), allowed)
@@ -380,6 +380,9 @@ def _open_reference(
     ParameterError
         An index, which has no `content`, or a store and something else.
     """
+    if not against:
+        yield None
+        return
     from nearkin.index.digests import is_digest_index
     from nearkin.index.files import index_class
     from nearkin.store.log import LOG_NAME
@@ -391,9 +394,6 @@ def _open_reference(
         raise bad_parameter(
             "against", short_url(", ".join(against)), f"one store, or other inputs; an index has no {content}"
         )
-    if not against:
-        yield None
-        return
     with Store.open(stores[0], "r") if stores else open_older() as older:
         yield older
 
@@ -404,7 +404,6 @@ def _write_texts(
     """Write kept documents, tables and a summary into a folder, or kept documents to standard output."""
     from nearkin.dedup.summary import StageTimer
     from nearkin.io import write_table
-    from nearkin.report import Run
 
     layout, reading = job.output.out_layout, job.reading
     read_as = {"encoding": reading.encoding, "delimiter": reading.delimiter, "html": reading.html or None}
@@ -427,6 +426,8 @@ def _write_texts(
     if target is None:
         return summary
     if job.output.report:
+        from nearkin.report import Run
+
         if result.near_misses is None:
             warn("the report has no recall: near misses need --verify jaccard or indel, and --cluster absorb")
         write_report(Run.from_result(result, corpus, summary, Path(job.output.out).resolve().name), target)
@@ -701,7 +702,6 @@ def _write_files(
 ) -> dict[str, Any]:
     """Write lists of paths, tables and a summary into a folder, or the list of kept files to standard output."""
     from nearkin.io import write_table
-    from nearkin.report import Run
 
     def join_names(paths: Iterable[str]) -> bytes:
         return b"".join(os.fsencode(path) + b"\0" for path in paths)
@@ -723,5 +723,7 @@ def _write_files(
         }
         write_table(target, name, columns, "jsonl")
     if output.report:
+        from nearkin.report import Run
+
         write_report(Run.from_files(result, summary, Path(output.out).resolve().name), target)
     return target.write_json("summary.json", summary)

@@ -28,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_choice, check_count, require_extra
-from nearkin.families.minhash import DEFAULT as MINHASH
 from nearkin.families.minhash import Signatures, check_minhash, signature
 from nearkin.families.simhash import fingerprint
 from nearkin.recipe import Recipe
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
 SIMHASH = "word:1|binary|xxh3|simhash:1024"
 """Default of `SimHashVectorizer`, chosen for topics on 20 Newsgroups; the default for duplicates, 128 bits of character
 4-grams, says little about them."""
+MINHASH = "word:1|binary|xxh3|minhash:512"
+"""Default of `MinHashVectorizer`, chosen for topics on 20 Newsgroups and the categories of Chinese reviews."""
 _MAX_BITS = 16
 
 
@@ -182,7 +183,10 @@ class MinHashVectorizer(_TextVectorizer):
     ----------
     recipe : Recipe or str, default=None
         Recipe of the family minhash, its text form or the name of a preset; None for
-        `char:4|binary|xxh3|minhash:128:fast`. More values are more accurate.
+        `word:1|binary|xxh3|minhash:512`. More values are more accurate. The default is meant for topics: with it
+        `LogisticRegression` reaches an accuracy of 0.81 on six groups of 20 Newsgroups (1,200 training texts, without
+        headers), by which it was chosen, and 0.73 on the nine classes of Sogou news, in Chinese; with the recipe of
+        `nearkin.signature` 0.46 and 0.19.
     output : {"onehot", "signature"}, default="onehot"
         A sparse matrix of shape (n_samples, num_perm · 2^n_bits) with 1/√num_perm at one position for each value, whose
         dot product estimates J + (1 - J)/2^n_bits; or the values, of shape (n_samples, num_perm), `uint32` or `uint64`
