@@ -254,12 +254,18 @@ def test_parameters_are_searched_and_columns_named() -> None:
     assert "text__simhashvectorizer63" == columns.get_feature_names_out()[63]
 
 
-@pytest.mark.parametrize("vectorizer", [SimHashVectorizer, MinHashVectorizer])
-def test_the_defaults_separate_topics(vectorizer: Any) -> None:
-    """Texts of 40 words, of which half are of a topic: a linear model finds it; 128 bits of 4-grams are much worse."""
+@pytest.mark.parametrize(
+    ("vectorizer", "few"),
+    [
+        (SimHashVectorizer, "char:4|binary|xxh3|simhash:128"),
+        (MinHashVectorizer, "word:1|binary|xxh3|minhash:64"),
+    ],
+    ids=["simhash", "minhash"],
+)
+def test_the_defaults_separate_topics(vectorizer: Any, few: str) -> None:
+    """Texts of 40 words, of which half are of a topic: a linear model finds it; few bits or values are much worse."""
     from sklearn.linear_model import RidgeClassifier
 
-    few = f"char:4|binary|xxh3|{'simhash' if vectorizer is SimHashVectorizer else 'minhash'}:128"
     rng = np.random.default_rng(0)
     words = np.array(["".join(word) for word in rng.choice(list("abcdefghij"), (600, 5))])
     topics = rng.integers(0, 4, 600)
