@@ -258,7 +258,7 @@ def test_parameters_are_searched_and_columns_named() -> None:
     ("vectorizer", "few"),
     [
         (SimHashVectorizer, "char:4|binary|xxh3|simhash:128"),
-        (MinHashVectorizer, "word:1|binary|xxh3|minhash:64"),
+        (MinHashVectorizer, "word:1|binary|xxh3|minhash:16"),
     ],
     ids=["simhash", "minhash"],
 )
