@@ -57,7 +57,7 @@ def test_distances_of_faiss_are_ours(bits: int) -> None:
     distances, rows = flat.search(new_queries, 60)
     for query, row, result in zip(queries, rows, distances, strict=True):
         alone = query.reshape(1, -1) if bits > 64 else query
-        assert np.array_equal(hamming(alone, fps)[row], result)  # type: ignore[index]
+        assert np.array_equal(hamming(alone, fps)[row], result)
     index = HammingIndex(bits)
     index.add(None, fps)
     radius = bits // 2
@@ -78,4 +78,4 @@ def test_distances_of_usearch_are_ours(bits: int) -> None:
     fps = from_bytes(codes, bits)
     for query, keys, distances in zip(fps[:20], result.keys, result.distances, strict=True):
         alone = query.reshape(1, -1) if bits > 64 else query
-        assert np.array_equal(hamming(alone, fps)[keys.astype(int)], distances.astype(int))  # type: ignore[index]
+        assert np.array_equal(hamming(alone, fps)[keys.astype(int)], distances.astype(int))

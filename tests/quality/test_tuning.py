@@ -352,7 +352,7 @@ def test_weights_count_in_every_proportion() -> None:
         assert 2 * hits / (total + true) == pytest.approx(row["f1"])
     assert tuned.chosen is not None
     fps = nk.fingerprint(texts, recipe)
-    distance = {pair: int(nk.hamming(fps[[int(pair[0])]], fps[[int(pair[1])]])[0]) for pair in weight}  # type: ignore[index]
+    distance = {pair: int(nk.hamming(fps[[int(pair[0])]], fps[[int(pair[1])]])[0]) for pair in weight}
     target = [pair for pair in weight if labels.labels[pair] and similar[pair] >= tuned.chosen["threshold"]]
     for row in tuned.curve.rows():
         near = [pair for pair in weight if distance[pair] <= row["radius"]]

@@ -101,7 +101,11 @@ def to_words(column: pa.Array | pa.ChunkedArray, bits: int) -> NDArray[np.uint64
 
     lengths = pc.unique(pc.binary_length(column)).to_numpy(zero_copy_only=False)
     if (lengths != 8 * words).any():
-        raise bad_parameter("column", f"fingerprints of {lengths[lengths != 8 * words][0]} bytes", f"{8 * words}, which have {bits} bits")
+        raise bad_parameter(
+            "column",
+            f"fingerprints of {lengths[lengths != 8 * words][0]} bytes",
+            f"{8 * words}, which have {bits} bits",
+        )
     return unpack_values(column, np.dtype("<u8")).reshape(-1, words)
 
 
