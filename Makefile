@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit faults notices sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: audit faults notices sanitize setup check format lint-rust lint-types lint-workflows sdist wheel test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -102,6 +102,11 @@ audit: setup
 sdist: $(VENV)/.tools
 	$(BIN)/python tools/make_notices.py --check
 	$(BIN)/maturin sdist --out dist
+
+# A wheel for this machine, in dist, with its compressed size; .github/workflows/wheels.yml builds those of all platforms.
+wheel: $(VENV)/.tools
+	$(BIN)/maturin build --quiet --release --locked --out dist
+	@ls -t dist/*.whl | head -n 1 | xargs -I {} sh -c 'echo "{}: $$(($$(wc -c < {}) / 1000)) kB"'
 
 # The notices of everything that the wheel carries, after a change of Cargo.lock.
 notices: $(VENV)/.tools

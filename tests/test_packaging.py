@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,8 +64,8 @@ def test_a_build_without_rust_ends_in_one_line(tmp_path: Path, hook: str) -> Non
     assert "--only-binary" in lines[0]
 
 
-BLOCKED = """
-import importlib, pkgutil, sys
+BLOCKER = """
+import sys
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):
@@ -71,6 +73,9 @@ class Blocker:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocker())
+"""
+MODULES = """
+import importlib, pkgutil
 import nearkin
 from nearkin.errors import MissingExtraError, install_command
 
@@ -95,18 +100,75 @@ EXTRAS = {
     "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "msgspec", "pandas", "polars",
     "prometheus_client", "pysail", "pyspark", "scipy", "selectolax", "sklearn", "starlette", "uvloop",
 }  # fmt: skip
+CALLS = """
+import json, os, shlex, sys
+sys.path[:0] = %r
+from pathlib import Path
+from command import call
+from test_help import EXAMPLES, write_example_files
+
+for number, line in enumerate([*(each[0].removeprefix("$ nearkin ") for each in EXAMPLES.values()), *%r]):
+    folder = Path(%r, str(number))
+    folder.mkdir()
+    os.chdir(folder)
+    write_example_files(folder, line)
+    Path("page.html").write_text("<p>A page</p>")
+    Path("crawl.warc").write_text("WARC/1.0")
+    done = call(*shlex.split(line))
+    print(json.dumps([line, done.code, done.err]))
+"""
+WITH_EXTRA = {
+    "report clean": "report",
+    "serve pages.store": "service",
+    "dedup corpus.jsonl --out r --report": "report",
+    "dedup corpus.jsonl --out r --engine spark": "spark",
+    "dedup corpus.jsonl --out r --engine sail": "sail",
+    "dedup corpus.jsonl --out r --remote sc://host --checkpoint s3://bucket/work": "spark",
+    "dedup crawl.warc --out r": "warc",
+    "dedup https://host/a.jsonl --out r": "remote",
+    "dedup corpus.jsonl --against s3://bucket/a.jsonl --out r": "remote",
+    "text hash page.html --html": "html",
+    "check new.jsonl --store http://127.0.0.1:1": "client",
+    "store info http://127.0.0.1:1": "client",
+    "index info corpus.nks --report x.html": "report",
+    "recipe tune corpus.jsonl --report x.html": "report",
+    "recipe evaluate clean --truth labels.tsv --report x.html": "report",
+}
+"""Commands that need an extra, with its name."""
+
+
+def run_without(packages: set[str], code: str, **options: Any) -> str:
+    """Run code in a process in which packages cannot be imported, and return what it prints."""
+    blocked = BLOCKER % (sorted(packages),) + code
+    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False, **options)
+    assert 0 == done.returncode, done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize("blocked", [EXTRAS, {"msgspec"}, {"fastapi", "starlette"}], ids=["all", "msgspec", "fastapi"])
 def test_every_module_imports_without_extras_or_says_which_one_it_needs(blocked: set[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKED % (sorted(blocked),)], capture_output=True, text=True, check=False
-    )
-    assert 0 == done.returncode, done.stderr
-    modules = set(done.stdout.split("\n"))
+    printed = run_without(blocked, MODULES)
+    modules = set(printed.split("\n"))
     assert {"nearkin.service.app", "nearkin.service.auth", "nearkin.service.routes"} <= modules
     assert ("nearkin.sklearn" in modules) == ("sklearn" in blocked)
-    assert ("client client" in done.stdout) == ("msgspec" in blocked)
+    assert ("client client" in printed) == ("msgspec" in blocked)
+
+
+def test_every_command_runs_without_extras_or_says_which_one_it_needs(tmp_path: Path) -> None:
+    """The example of each command, and calls that need an extra; a traceback would end the process."""
+    folders = [str(ROOT / "tests"), str(ROOT / "tests" / "cli")]
+    printed = run_without(EXTRAS, CALLS % (folders, sorted(WITH_EXTRA), str(tmp_path)))
+    results = [json.loads(line) for line in printed.splitlines()]
+    assert len(results) > 50
+    for line, code, message in results:
+        extra = WITH_EXTRA.get(line)
+        if extra is None:
+            assert code in (0, 3), (line, message)
+        else:
+            assert 1 == code, (line, message)
+            assert re.search(rf" needs [\w-]+, which is not installed; run `pip install '\.\[{extra}\]'`", message), (
+                line
+            )
 
 
 def test_hints_to_install_come_from_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
