@@ -395,63 +395,6 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
     assert expected == {form: names for form, names in seen.items() if form != "-h"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["text", "pairs", "a.jsonl", "--format", "xml"], "--format 'xml' is not allowed; use one of jsonl"),
-        (
-            ["text", "pairs", "a.jsonl", "--max-malformed", "few"],
-            "--max-malformed 'few' is not allowed; use a number of records",
-        ),
-        (["store", "create", "s", "--memory"], "there is no option --memory"),
-        (["index", "remove", "a.jsonl"], "no ids given; use ids as arguments, or --ids FILE"),
-        (
-            ["index", "build", "a.jsonl", "-o", "a.jsonl"],
-            "--out a.jsonl is not allowed; use a file that does",
-        ),
-        (["text", "hash", "a.xml"], "unknown file extension; rename it, or give --format, one of jsonl"),
-        (["text", "hash", "latin.jsonl"], "or give the encoding that it has, such as --encoding latin-1"),
-        (
-            ["text", "hash", "folder"],
-            "folder/b.jsonl is jsonl; give inputs of one format, or --format files to take every",
-        ),
-        (["search", "a.jsonl", "--text", "a"], "give an index, as `nearkin index build` writes it"),
-        (["store", "info", "folder"], "no store is here"),
-        (["search", "folder", "--text", "a", "--radius", "3"], "--radius: not with a store"),
-        (["search", "c.nks", "--fingerprint", "xyz"], "text 'xyz' is not allowed; use a hexadecimal number"),
-        (["search", "c.nks", "--text", "one", "-k", "0"], "--top-k 0 is not allowed; use 1 or more"),
-        (
-            ["index", "remove", "c.nks", "77"],
-            "ids 77 (not there) is not allowed; use ids of the index, or --missing-ok",
-        ),
-        (
-            ["text", "hash", "a.jsonl", "--threads", "0"],
-            "--threads 0 is not allowed; use 1 to 4096, or leave it out for one per",
-        ),
-        (["dedup", "a.jsonl", "-o", "folder"], "--out folder is not allowed; use a folder that is empty or does not"),
-        (["dedup", "a.jsonl", "-o", "x", "--family", "ssdeep", "--html"], "--html: not with --family ssdeep"),
-        (["dedup", "a.jsonl", "-o", "x", "--family", "ssdeep", "--encoding", "latin-1"], "--encoding: not with --fam"),
-        (["ssdeep", "cluster", "nowhere"], "nowhere: no such file or folder"),
-    ],
-)
-def test_errors_speak_of_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    """Messages name options, and contain no Python arguments or error numbers."""
-    monkeypatch.chdir(tmp_path)
-    Path("a.jsonl").write_text('{"text": "one"}\n')
-    Path("a.xml").write_text("<a/>")
-    Path("latin.jsonl").write_bytes(b'{"text": "caf\xe9"}\n')
-    nk.HammingIndex(recipe=nk.Recipe()).save("c.nks")
-    Path("folder").mkdir()
-    Path("folder", "b.jsonl").write_text('{"text": "one"}\n')
-    Path("folder", "c.xml").write_text("<a/>")
-    done = call(*arguments)
-    assert done.code in (1, 2)
-    assert message in done.message
-    assert not re.search(r"\w=['\w]|Errno|os error|`save`|None|True", done.message)
-
-
 @pytest.mark.parametrize("command", ["hash", "pairs", "keywords"])
 def test_an_input_without_documents_is_told(tmp_path: Path, command: str) -> None:
     """An empty file is reported."""

@@ -162,7 +162,7 @@ def test_dedup_against_a_store_takes_its_recipe_and_threshold(store: Path, tmp_p
 
 def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
     """An existing or missing store, a known id with another text, and missing ids are errors."""
-    assert "something is there" in run("store", "create", str(store)).err
+    assert "exists already" in run("store", "create", str(store)).err
     assert 1 == run("store", "info", str(tmp_path / "none")).code
     corpus = write(tmp_path / "other.jsonl", [("a", "Another text under the same id.")])
     result = run("store", "add", str(store), str(corpus), "--id-column", "url")

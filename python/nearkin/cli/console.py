@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 import typer
 
 from nearkin.cli.errors import format_error
-from nearkin.errors import InputError, bad_parameter, printable
+from nearkin.errors import InputError, ParameterError, bad_parameter, printable
 from nearkin.progress import reporting
 
 if TYPE_CHECKING:
@@ -258,13 +258,13 @@ def read_arguments(names: Sequence[str], *, text: bool, files: bool) -> list[str
         Both options, or a file beside a name that is no file.
     """
     if text and files:
-        raise bad_parameter("text", "--text with --files", "one of them")
+        raise bad_parameter("text", "given", "not with --files")
     found = [name == "-" or is_existing(name) for name in names]
     if not (text or files):
         if any(found) and not all(found):
             missing = names[found.index(False)]
-            allowed = "two files or two texts: the other argument is a file; --text takes both as texts"
-            raise bad_parameter("argument", repr(missing), allowed)
+            message = f"{missing}: no such file, but the other argument is one; --text takes both as texts"
+            raise ParameterError(message, name="argument", found=missing)
         files = any(found)
         taken = "taken as texts: no such file; --files reads files"
         warn("read as files; --text takes the arguments as texts" if files else taken)

@@ -36,7 +36,7 @@ from nearkin.cli.console import (
 )
 from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, list_files, report_skipped
 from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
-from nearkin.cli.options import Bits, Inputs, Json, Quiet, RecipeOption, parse_recipe
+from nearkin.cli.options import Bits, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
 from nearkin.errors import OutputError, bad_parameter, printable
@@ -122,7 +122,9 @@ def dedup(job: Job) -> None:
         job.keep_columns()
         summary = distributed.dedup(job, engine)
         _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")))
-    elif job.family == "ssdeep":
+        return
+    refuse_url(job.output.out, "--out", "a local folder, or --engine, which writes to URLs")
+    if job.family == "ssdeep":
         _dedup_files(job)
     elif job.unit or "boilerplate" in job.passages:
         job.check_unset(job.files, "with --family ssdeep alone")

@@ -17,12 +17,17 @@ from nearkin.errors import InputError, ParameterError
 
 _REMEDIES = {"strict=False": "add --lenient for old data", "max_malformed=": "allow more by --max-malformed"}
 """Arguments of Python that mend an error, and the advice that replaces them."""
-_ARGUMENT = re.compile(r"\b(encoding|format|max_malformed|missing_ok|overwrite)=(?:'([^']*)'|True\b)?")
+_ARGUMENT = re.compile(
+    r"\b(encoding|existing|format|max_malformed|missing_ok|overwrite)=(?:['\"]([^'\"]*)['\"]|True\b)?"
+)
 _SAVED = ("a file that `save` has written", "an index, as `nearkin index build` writes it")
 _OS_NUMBER = re.compile(r" \(os error \d+\)")
 """Suffix that Rust adds to the message of the system."""
 _NO_TEXT = re.compile(r"""\bno column ["']text["']; (?:the header|the file|this record) has [^;]*$""")
-_OPEN = re.compile(r"open (.+?): ([A-Z].*)")
+_ACTION = re.compile(r"(?:create|open|opening|reading the kind of) (.+?): ([A-Z].*)")
+"""Message of the core about a file."""
+_HIDDEN = re.compile(r"^(.*/|)\.([^/]+)\.(?:nearkin-[0-9a-f]{16}.*|[0-9a-f]{16}\.part)$")
+"""Name of a file that is being written next to its target."""
 
 
 def format_error(error: object) -> str:
@@ -61,7 +66,7 @@ def _format_os_error(error: OSError) -> str:
     """Return the name of a file and the message of the system."""
     reason = _OS_NUMBER.sub("", str(error.strerror))
     name = error.filename
-    if name is None and (match := _OPEN.fullmatch(reason)):
+    if name is None and (match := _ACTION.fullmatch(reason)):
         name, reason = match[1], match[2]
     if name is None or error.errno == errno.ENOENT:
         reason = reason.replace("No such file or directory", "no such file or folder")
@@ -69,6 +74,9 @@ def _format_os_error(error: OSError) -> str:
         # Other messages of the core name the file themselves.
         return reason
     name = name if isinstance(name, str) else str(getattr(name, "decode", lambda: name)())
+    if match := _HIDDEN.match(name):
+        name = match[1] + match[2]
+        reason = f"cannot write into its folder ({reason[:1].lower()}{reason[1:]}); choose one that takes new files"
     return f"{name}: {reason[:1].lower()}{reason[1:]}"
 
 
@@ -88,10 +96,13 @@ def format_failure(error: BaseException, parameters: Iterable[Any], words: Seque
     if name is None or allowed is None:
         return format_error(error)
     allowed = _use_options(str(allowed))
-    if value is None or str(value).lower() == "none":
-        return f"no {str(name).replace('_', ' ')} given; use {allowed}"
     flag = f"--{str(name).replace('_', '-')}"
     matches = [each for each in parameters if each.name == name or flag in each.opts]
+    if value is None or str(value).lower() == "none":
+        what = (
+            _name_of(matches[0]) if matches and matches[0].param_type_name == "option" else str(name).replace("_", " ")
+        )
+        return f"no {what} given; use {allowed}"
     if not matches:
         # The name is a field of a recipe, for example.
         return format_error(error)
@@ -99,7 +110,16 @@ def format_failure(error: BaseException, parameters: Iterable[Any], words: Seque
     option = options[0] if options else str(name).replace("_", " ")
     if str(value) == "given":
         return f"{option}: {allowed}" if allowed.startswith("not ") else f"{option} is not allowed; use {allowed}"
-    return f"{option} {value} is not allowed; use {allowed}"
+    return f"{option} {value} is not allowed; use {allowed}{_suggest(str(value), allowed)}"
+
+
+def _suggest(value: str, allowed: str) -> str:
+    """Return a question that names the allowed word that a value is spelt like; empty without one."""
+    word, names = value.strip("'"), set(re.findall(r"[a-z][a-z0-9_-]+", allowed))
+    if "did you mean" in allowed or word in names or not re.fullmatch(r"[A-Za-z][\w-]*", word):
+        return ""
+    close = get_close_matches(word.lower(), sorted(names), n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def format_usage_error(error: Any, command: str, words: Sequence[str], commands: Callable[[], list[str]]) -> str:

@@ -38,9 +38,10 @@ from nearkin.cli.options import (
     parse_id,
     parse_ids,
     parse_recipe,
+    refuse_url,
 )
 from nearkin.cli.report import check_page, write_page
-from nearkin.errors import MismatchError, bad_parameter
+from nearkin.errors import MismatchError, ParameterError, bad_parameter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -251,10 +252,10 @@ def _check_new(out: Path, *, overwrite: bool) -> None:
         raise bad_parameter("out", str(out), "a file in a folder that exists")
     if not out.exists():
         return
+    if not out.is_file():
+        raise bad_parameter("out", str(out), "a file; this is a folder")
     if not overwrite:
         raise bad_parameter("out", str(out), "a file that does not exist, or --overwrite")
-    if not out.is_file():
-        raise bad_parameter("out", str(out), "a file")
     HammingIndex.open(out)
 
 
@@ -277,7 +278,11 @@ def _check_recipe(index: HammingIndex, recipe: str | None, *, texts: bool) -> Re
         `recipe` is another one, or the index has none and the input is texts.
     """
     if recipe is not None:
-        index.check_recipe(recipe)
+        try:
+            index.check_recipe(recipe)
+        except MismatchError as error:
+            message = f"--recipe {recipe} is not that of the index ({error}); leave it out: the index has its own"
+            raise MismatchError(message, **error.context) from error
     if texts and index.recipe is None:
         raise MismatchError(
             "the index was built from fingerprints without a recipe, so texts cannot be hashed in the same way; give "
@@ -445,6 +450,7 @@ def search(
     """
     if top_k is not None and top_k < 1:
         raise bad_parameter("top_k", top_k, "1 or more")
+    refuse_url(index_path, "INDEX", "the file of an index or the folder of a store; `nearkin check` queries a service")
     # Progress bars would mix with matches on a terminal.
     with progress_bars(quiet=quiet or sys.stdout.isatty()) as progress:
         if index_path.is_dir():
@@ -488,7 +494,11 @@ def _search_index(
         values, counts = fingerprint(texts, loaded, return_counts=True)
         yield names, _search_batch(index, FingerprintBatch(names, values, counts > 0), radius, top_k)
     if codes := query.fingerprint:
-        batch = FingerprintBatch(codes, from_hex(codes, index.bits), np.ones(len(codes), bool))
+        try:
+            values = from_hex(codes, index.bits)
+        except ParameterError as error:
+            raise bad_parameter("fingerprint", error.context["found"], error.context["allowed"]) from error
+        batch = FingerprintBatch(codes, values, np.ones(len(codes), bool))
         yield codes, _search_batch(index, batch, radius, top_k)
     if query.inputs:
         with query.reading.open_fingerprints(query.inputs, loaded, kind, index.bits) as source:

@@ -14,7 +14,7 @@ import typer
 
 from nearkin.cli.commands import complete
 from nearkin.cli.console import read_text
-from nearkin.errors import bad_parameter
+from nearkin.errors import ParameterError, bad_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +92,21 @@ StoreMemory = Annotated[
         show_default="25%",
     ),
 ]
+
+
+def refuse_url(path: str | Path, name: str, allowed: str) -> None:
+    """Raise ParameterError if a local path is a URL, of which it would make a folder such as `s3:`.
+
+    Parameters
+    ----------
+    path : str or Path
+    name : str
+        The option or argument.
+    allowed : str
+        What to give.
+    """
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
+        raise ParameterError(f"{name} {path} is not allowed; use {allowed}", name=name, found=str(path))
 
 
 def parse_bytes(text: str, name: str = "memory_limit") -> int:

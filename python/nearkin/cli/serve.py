@@ -66,6 +66,7 @@ def serve(
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
+    from nearkin.store.log import check_is_store
     from nearkin.store.store import Store
 
     limits = Limits(
@@ -101,4 +102,5 @@ def serve(
         if readonly:
             raise bad_parameter("readonly", "with --create", "an existing store")
         Store.create(store).close()
+    check_is_store(store)
     serve_store(store, settings)

@@ -45,6 +45,7 @@ from nearkin.cli.options import (
     parse_ids,
     parse_memory,
     parse_recipe,
+    refuse_url,
 )
 from nearkin.dedup.config import DedupConfig
 from nearkin.errors import InputError, bad_parameter, check_regular
@@ -465,6 +466,7 @@ def require_folder(path: str, command: str) -> Path:
     """
     if _is_url(path):
         raise bad_parameter("store", path, f"a folder: run `{command}` on the machine of the store")
+    refuse_url(path, "STORE", "the folder of a store")
     return Path(path)
 
 
@@ -487,6 +489,7 @@ def open_store(
         with Client(path, None if token_file is None else read_token(token_file, mode)) as client:
             yield client
         return
+    refuse_url(path, "the store", "the folder of a store, or the http:// or https:// URL of its service")
     if token_file is not None:
         raise bad_parameter("token_file", token_file, "not with a folder, which needs no token")
     from nearkin.store.store import Store

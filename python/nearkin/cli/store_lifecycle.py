@@ -269,6 +269,8 @@ def ship(
     from nearkin.io.remote import short_url
     from nearkin.store.follower import ship as ship_store
 
+    if Path(target).is_file():
+        raise bad_parameter("target", target, "a folder or a URL; this is a file")
     with progress_bars(quiet=quiet) as progress:
         manifest = ship_store(require_folder(path, "ship"), target, progress=progress)
     if as_json:

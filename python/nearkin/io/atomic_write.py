@@ -201,13 +201,17 @@ class StagedOutput:
         except FileExistsError:
             raise
         except OSError as error:
-            parent = self.target.parent
+            parent, place = self.target.parent, str(self.target)
+            if not parent.exists():
+                reason = f"the folder {parent} does not exist; create it, or choose another"
+                raise FileNotFoundError(errno.ENOENT, reason, place) from error
             if not parent.is_dir():
-                raise
+                reason = f"{parent} is a file, not a folder; choose another folder"
+                raise NotADirectoryError(errno.ENOTDIR, reason, place) from error
             # Folders of the system, such as /proc, say ENOENT although they exist.
             reason = error.strerror if error.errno != errno.ENOENT else "it takes no files"
             message = f"cannot write into the folder {parent} ({reason}); choose one in which you may create files"
-            raise PermissionError(errno.EACCES, message, str(self.target)) from error
+            raise PermissionError(errno.EACCES, message, place) from error
 
     def commit_file(self) -> None:
         """Rename the new file to the target, replacing an existing file.

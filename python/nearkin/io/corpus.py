@@ -132,8 +132,10 @@ def open_corpus(
         raise bad_parameter("encoding", repr(encoding), f"no encoding for {kind}, {reason}")
     sources = [replace(source, encoding=codec) for source in sources] if codec else sources
     valid = delimiter in (None, "\t") or (len(delimiter) == 1 and "!" <= delimiter <= "~" and delimiter != '"')
-    if delimiter is not None and not (kind == "csv" and valid):
-        raise bad_parameter("delimiter", repr(delimiter), "one ASCII character such as ';', with csv alone")
+    if delimiter is not None and kind != "csv":
+        raise bad_parameter("delimiter", repr(delimiter), f"it with csv alone; the format is {kind}")
+    if delimiter is not None and not valid:
+        raise bad_parameter("delimiter", repr(delimiter), "one ASCII character such as ';'")
     extra = [extra_columns] if isinstance(extra_columns, str) else extra_columns
     options = ReadOptions(
         text_column="text" if text_column is None else str(text_column),

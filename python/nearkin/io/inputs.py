@@ -20,6 +20,7 @@ from typing import Literal, cast, get_args
 
 from nearkin.errors import InputError, bad_parameter, describe_file_type, printable
 from nearkin.io import remote
+from nearkin.io.saved import STORE_LOG
 
 Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"]
 Compression = Literal["", "gz", "zst", "bz2", "xz", "lz4"]
@@ -234,6 +235,8 @@ def _expand(
     if remote.is_url(name):
         return [_remote_file(url, remote.name_in(url), format) for url in remote.expand(name)]
     path = Path(name)
+    if (path / STORE_LOG).is_file():
+        raise file_error(name, "is a store; `nearkin store export` writes its documents as a file")
     if not path.exists():
         if not any(sign in name for sign in "*?["):
             raise file_error(name, "no such file or folder")

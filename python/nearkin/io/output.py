@@ -10,6 +10,7 @@ replaces these files and moves all other entries over to the new folder.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -464,6 +465,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     check_name(path)
     target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder; give the path of a file", os.fspath(path))
     atomic_write.recover(target)
     staged = StagedOutput(target)
     staged.begin()

@@ -24,7 +24,7 @@ _KINDS = {
     12: ("a state of patterns", "the open method of its class"),
 }
 _IDF = b'"nearkin-idf"'
-_STORE_LOG = "log.sqlite"
+STORE_LOG = "log.sqlite"
 
 
 def check_saved(path: str | os.PathLike[str], kind: int | None) -> None:
@@ -51,7 +51,7 @@ def check_saved(path: str | os.PathLike[str], kind: int | None) -> None:
 
 def _describe(path: Path, kind: int | None) -> str:
     """Return what a path is and how to open it; empty if it may be the expected file."""
-    if (path / _STORE_LOG).is_file():
+    if (path / STORE_LOG).is_file():
         return "is a store; open it with nearkin.Store.open"
     if not path.is_file():
         return ""
@@ -59,11 +59,11 @@ def _describe(path: Path, kind: int | None) -> str:
         head = file.read(128)
     if kind is not None and _IDF in head:
         return "is a table of inverse document frequencies; open it with nearkin.Idf.load"
-    magic, _, own = HEADER.unpack(head[: HEADER.size]) if len(head) >= HEADER.size else (MAGIC, 0, kind)
+    magic, _, own = HEADER.unpack(head[: HEADER.size]) if len(head) >= HEADER.size else (head or MAGIC, 0, kind)
     if magic == MAGIC and own != kind and own in _KINDS:
         what, opener = _KINDS[own]
         return f"is {what}; open it with {opener}"
     # A damaged file still has most of its first bytes.
-    if kind is not None and not any(a == b for a, b in zip(magic, MAGIC, strict=True)):
+    if kind is not None and not any(a == b for a, b in zip(magic, MAGIC, strict=False)):
         return "is no file that nearkin saved; give a file that `save` has written"
     return ""

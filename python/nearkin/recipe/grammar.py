@@ -208,7 +208,9 @@ def _parse_feature_segment(name: str, argument: str) -> _Pairs | None:
     """Parse a segment about features, their weights, and the number that is kept."""
     if name in ("char", "word"):
         if not (mixed := re.fullmatch("([0-9]+)-([0-9]+)", argument)):
-            return [("features", name), ("n", parse_number(name, argument)), ("min_n", 0)]
+            if not (n := parse_number(name, argument)):
+                raise bad_parameter(name, repr(argument), f"1 or more, such as {name}:3")
+            return [("features", name), ("n", n), ("min_n", 0)]
         shortest, longest = parse_number(name, mixed[1]), parse_number(name, mixed[2])
         if not shortest:
             raise bad_parameter(name, repr(argument), f"1 or more as the shortest, such as {name}:1-{longest}")

@@ -161,6 +161,8 @@ def _read_summary(folder: Path) -> dict[str, Any]:
         reason = f"its summary.json has no {missing[0]!r}" if missing else ""
     except FileNotFoundError:
         reason = "it has no summary.json" if folder.is_dir() else "the folder does not exist"
+    except NotADirectoryError:
+        reason = "it is a file"
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         reason = f"its summary.json cannot be read ({error})"
     if reason:

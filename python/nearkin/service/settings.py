@@ -112,7 +112,7 @@ class ServiceSettings:
         check_count("port", self.port, 0, 65535, "0 to 65535; 0 selects a free port")
         if (self.certificate is None) != (self.key is None):
             name, missing = ("tls_cert", "tls_key") if self.key is None else ("tls_key", "tls_cert")
-            raise bad_parameter(name, f"a file without {missing}", "both, in PEM, or neither")
+            raise bad_parameter(name, f"FILE without --{missing.replace('_', '-')}", "both, in PEM, or neither")
         if not self.is_local and self.token_file is None:
             allowed = "127.0.0.1, or tokens: --token-file FILE with lines such as `write SECRET`"
             raise bad_parameter("host", f"{self.host} without tokens", allowed)

@@ -45,8 +45,9 @@ def cutoff(before: datetime | date | str | None, max_age: timedelta | str | None
         Both, none, or a value that is neither.
     """
     if (before is None) == (max_age is None):
-        given = "neither" if before is None else "both"
-        raise bad_parameter("before, max_age", given, "one of them: a time, or an age such as 90d")
+        if before is None:
+            raise bad_parameter("before", None, "a time, or an age such as 90d as max_age (--max-age)")
+        raise bad_parameter("before", f"{before!r} with max_age", "one of them: a time, or an age such as 90d")
     if before is not None:
         time = as_time(before)
         if time is None:

@@ -71,7 +71,7 @@ def new_store_folder(target: Path) -> Iterator[Path]:
     recover(target)
     remove_abandoned(target.parent)
     if target.exists() or target.is_symlink():
-        raise FileExistsError(f"{target}: something is there; open it, or give another path")
+        raise FileExistsError(f"{target}: exists already; give another path, or open the store that is there")
     staged = StagedOutput(target)
     staged.begin()
     try:

@@ -161,6 +161,19 @@ class SegmentEntry:
     bytes: int
 
 
+def check_is_store(folder: Path) -> None:
+    """Raise FileNotFoundError, which says what is there instead, unless a folder has the log of a store."""
+    if (folder / LOG_NAME).is_file():
+        return
+    reason = os.strerror(errno.ENOENT)
+    if folder.is_dir():
+        reason = "the folder exists, but no store is here"
+    elif folder.exists():
+        reason = "is a file, and a store is a folder"
+    advice = "give the folder of a store, or create one by `nearkin store create`"
+    raise FileNotFoundError(errno.ENOENT, f"{reason}; {advice}", str(folder))
+
+
 @dataclass(frozen=True)
 class LogBatch:
     """Documents of consecutive rows as the log stores them.
@@ -371,11 +384,7 @@ class Log:
         self._sums = self._num_removed = 0
         self._mark: CommitMark | None = None
         self._commits: CommitFile | None = None
-        path = folder / LOG_NAME
-        if not path.is_file():
-            reason = "the folder exists, but no store is here" if folder.is_dir() else os.strerror(errno.ENOENT)
-            advice = "give the folder of a store, or create one by `nearkin store create`"
-            raise FileNotFoundError(errno.ENOENT, f"{reason}; {advice}", str(folder))
+        check_is_store(folder)
         # Device and inode of what the paths name. SQLite writes to the files that it has opened, wherever they are now.
         self._identities = {place: file_identity(place) for place in (str(folder), self._place)}
         self._replaced = ""
