@@ -105,7 +105,7 @@ sdist: $(VENV)/.tools
 
 # A wheel for this machine, in dist, with its compressed size; .github/workflows/wheels.yml builds those of all platforms.
 wheel: $(VENV)/.tools
-	$(BIN)/maturin build --quiet --release --locked --out dist
+	$(BIN)/maturin build --quiet --release --locked --compression-level 9 --out dist
 	@ls -t dist/*.whl | head -n 1 | xargs -I {} sh -c 'echo "{}: $$(($$(wc -c < {}) / 1000)) kB"'
 
 # The notices of everything that the wheel carries, after a change of Cargo.lock.

@@ -10,8 +10,10 @@ import re
 import subprocess
 import sys
 import threading
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -292,3 +294,49 @@ def test_a_table_in_a_pipe_is_lines_with_tabs(capsys: pytest.CaptureFixture[str]
     assert "n\twhat\n1\ta b\n2\tc\\td\\ne\n" == capsys.readouterr().out
     show_table(["", ""], [["documents", "3"]], header=False, lines=False)
     assert "documents\t3\n" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "stage"),
+    [
+        ("text hash large.jsonl", "read, MB"),
+        ("text keywords large.jsonl --recipe word:1", "read, MB"),
+        ("text contains large.jsonl --known known.jsonl", "read, MB"),
+        ("text contains known.jsonl --known large.jsonl", "read, MB older"),
+        ("recipe idf large.jsonl --out large.idf --recipe word:1", "read, MB"),
+        ("patterns lines large.jsonl", "read, MB"),
+        ("patterns urls large.log", "read, MB"),
+        ("patterns payloads large.jsonl", "read, MB"),
+        ("store add texts.store large.jsonl", "read, MB"),
+        ("check large.jsonl --store texts.store", "read, MB"),
+        ("store add files.store folder", "read"),
+    ],
+)
+def test_what_reads_a_corpus_reports_its_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, stage: str
+) -> None:
+    """The total is known, so that bars show the share and the time left; the last report is all of it."""
+    events: list[tuple[str, int, int | None]] = []
+
+    @contextmanager
+    def record(_: object) -> Iterator[Any]:
+        yield lambda *event: events.append(event)
+
+    monkeypatch.chdir(tmp_path)
+    text = " ".join(f"word{number}" for number in range(150))
+    Path("large.jsonl").write_text("".join(json.dumps({"text": f"{row} {text}"}) + "\n" for row in range(2000)))
+    Path("large.log").write_text("".join(f"https://host/item/{row}/{text[:50]}\n" for row in range(20_000)))
+    Path("known.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    Path("folder").mkdir()
+    Path("folder", "a.bin").write_text(text)
+    for words in ("store create texts.store", "store create files.store --family ssdeep"):
+        if words.split()[2] in line:
+            assert 0 == call(*words.split()).code
+    monkeypatch.setattr(console, "reporting", record)
+    done = call(*line.split(), *(["--quiet"] if line.startswith("store add") else []))
+    assert 0 == done.code, done.err
+    reported = [(count, total) for name, count, total in events if name == stage]
+    assert reported, events
+    count, total = reported[-1]
+    assert count == total
+    assert total

@@ -208,6 +208,13 @@ def progress_bars(*, quiet: bool) -> Iterator[Progress]:
         yield progress
 
 
+@contextmanager
+def listing_progress() -> Iterator[Progress]:
+    """Show progress bars for a command that lists results, unless they would mix with the results on a terminal."""
+    with progress_bars(quiet=_is_terminal(sys.stdout)) as progress:
+        yield progress
+
+
 def read_input(name: str) -> bytes:
     """Return the content of a file or, for the name -, of standard input.
 

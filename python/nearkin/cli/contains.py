@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.console import say_row
+from nearkin.cli.console import listing_progress, progress_bars, say_row
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import Inputs, Json, RecipeOption, opt, parse_recipe
 from nearkin.dedup.config import DedupConfig
+from nearkin.progress import mark_reference
 
 app = Commands()
 
@@ -42,9 +43,9 @@ def contains(
     from nearkin.theory import CONTAINMENT_RECALL
 
     matching = {"threshold": THRESHOLD, "recall": CONTAINMENT_RECALL, **matching}
-    with reading.read(known) as corpus:
+    with progress_bars(quiet=False) as progress, reading.read(known, progress=mark_reference(progress)) as corpus:
         known_texts = KnownTexts(corpus, recipe=parse_recipe(recipe), **matching)
-    with reading.read(inputs) as corpus:
+    with listing_progress() as progress, reading.read(inputs, progress=progress) as corpus:
         for matches in known_texts.find_each(corpus):
             for row in matches.rows():
                 cells = (row["query"], row["id"], f"{row['similarity']:.4f}", row["start"], row["end"])

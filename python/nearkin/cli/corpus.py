@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nearkin.dedup.fingerprint_source import FingerprintSource
     from nearkin.io import Corpus
     from nearkin.io.base import KeptLayout
+    from nearkin.progress import Progress
     from nearkin.recipe import Recipe
 
 READING = "Reading"
@@ -108,9 +109,14 @@ class CorpusOptions:
         extra_columns: Iterable[str] = (),
         exclude: Iterable[Path] = (),
         quiet: bool = False,
+        progress: Progress | None = None,
     ) -> Iterator[Corpus]:
-        """Open a corpus, and report the records that were skipped when the context ends without an error."""
+        """Open a corpus whose bytes are reported as they are read; at the end, report records that were skipped."""
         with self.open_corpus(inputs, extra_columns=extra_columns, exclude=exclude, quiet=quiet) as corpus:
+            if progress is not None:
+                from nearkin.dedup.documents import byte_reporter
+
+                corpus.on_read = byte_reporter(corpus, progress)
             yield corpus
             report_skipped(corpus)
 

@@ -9,7 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import display, read_arguments, read_input, read_text, say, say_json, say_row, warn
+from nearkin.cli.console import (
+    display,
+    listing_progress,
+    progress_bars,
+    read_arguments,
+    read_input,
+    read_text,
+    say,
+    say_json,
+    say_row,
+    warn,
+)
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
 from nearkin.errors import bad_parameter
@@ -38,7 +49,7 @@ def hash_(
     from nearkin.index.fingerprints import to_hex
 
     parsed = parse_recipe(recipe, bits)
-    with reading.read(inputs) as corpus:
+    with listing_progress() as progress, reading.read(inputs, progress=progress) as corpus:
         for batch in corpus.batches():
             values, counts = parsed.core.fingerprints(batch.texts)
             digits = to_hex(as_fingerprints(values, parsed), parsed.bits)
@@ -205,7 +216,7 @@ def keywords(
     parsed = parse_recipe(recipe)
     if top is not None:
         parsed = parsed.with_(top=top)
-    with reading.read(inputs) as corpus:
+    with listing_progress() as progress, reading.read(inputs, progress=progress) as corpus:
         for batch in corpus.batches():
             for name, words in zip(batch.ids.to_list(), parsed.core.keywords(batch.texts), strict=True):
                 if as_json:
@@ -237,7 +248,8 @@ def idf(
     """
     from nearkin.text.idf import Idf
 
-    with replace(reading, id_column="none").read(inputs) as corpus:
+    reading = replace(reading, id_column="none")
+    with progress_bars(quiet=as_json) as progress, reading.read(inputs, progress=progress) as corpus:
         table = Idf.fit(corpus, parse_recipe(recipe), min_df=min_df)
     table.save(out)
     record = {"documents": table.documents, "features": len(table), "digest": table.digest, "out": str(out)}

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.console import NO_MATCH, progress_bars, say, say_json, say_row, show_table, warn
+from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, say_json, say_row, show_table, warn
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
 from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt
 from nearkin.dedup.config import option
 from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, printable
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.inputs import check_stream, resolve
+from nearkin.progress import megabyte_ticker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nearkin.patterns.base import Patterns
     from nearkin.patterns.payloads import PayloadGroups
     from nearkin.patterns.requests import Fields, RequestReader
+    from nearkin.progress import Progress
 
 group = Commands("patterns", "Patterns of many items: templates of log lines, patterns of URLs, groups of payloads.")
 
@@ -70,7 +72,7 @@ class Items:
         return [value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value for value in values]
 
 
-OpenItems: TypeAlias = Callable[[], AbstractContextManager[Iterator[Items]]]
+OpenItems: TypeAlias = "Callable[[Progress], AbstractContextManager[Iterator[Items]]]"
 """Opens the items of a command. At the end of the context, unreadable records are reported."""
 
 
@@ -170,7 +172,7 @@ def urls(
     fields = Fields(url_column, method_column, options.time_column, client_column)
     reader = RequestReader(_list_logs(inputs), format=format, fields=fields)  # type: ignore[arg-type]  # The reader checks it.
     limit = parse_max_malformed(malformed.get("max_malformed"))
-    run(UrlPatterns, lambda: _requests(reader, fields, limit), options)
+    run(UrlPatterns, lambda progress: _requests(reader, fields, limit, progress), options)
 
 
 @group.add(omit=["export"], brief=_BRIEF)
@@ -191,7 +193,10 @@ def lines(inputs: Inputs, reading: CorpusOptions, options: PatternOptions) -> No
     """
     from nearkin.patterns import LogTemplates
 
-    run(LogTemplates, lambda: _texts(reading, inputs, time=options.time_column, source=None), options)
+    def open_lines(progress: Progress) -> AbstractContextManager[Iterator[Items]]:
+        return _texts(reading, inputs, progress, time=options.time_column, source=None)
+
+    run(LogTemplates, open_lines, options)
 
 
 @group.add(omit=["export"], brief=(*_BRIEF, "source_column", "queue"))
@@ -225,8 +230,8 @@ def payloads(
     """
     from nearkin.patterns import PayloadGroups
 
-    def open_payloads() -> AbstractContextManager[Iterator[Items]]:
-        return _texts(reading, inputs, time=options.time_column, source=source_column)
+    def open_payloads(progress: Progress) -> AbstractContextManager[Iterator[Items]]:
+        return _texts(reading, inputs, progress, time=options.time_column, source=source_column)
 
     if not queue:
         run(PayloadGroups, open_payloads, options)
@@ -261,11 +266,10 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions) ->
         if options.state is not None and exists:
             model = kind.open(options.state)
         before = model.count
-        with progress_bars(quiet=options.quiet) as progress, open_items() as batches:
-            progress("read", 0, None)
+        with progress_bars(quiet=options.quiet) as progress, open_items(progress) as batches:
             for batch in batches:
                 model.partial_fit(batch.values, **batch.details)
-                progress("read", model.count - before, None)
+                progress("learn", model.count - before, None)
         table = model.table()
         changes = None if older is None else model.compare(older)
         text = None if options.export is None else _export(model, options.export)
@@ -333,7 +337,7 @@ def _load_table(kind: type[Patterns], path: Path) -> pa.Table:
 def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> None:
     """Print the pattern of each item, or the items without one."""
     rows, unmatched = 0, 0
-    with open_items() as batches:
+    with listing_progress() as progress, open_items(progress) as batches:
         for batch in batches:
             matches = model.match_many(batch.values, **batch.match_details)
             for name, item, row in zip(batch.names, batch.texts(), to_values(matches), strict=True):
@@ -413,7 +417,7 @@ def _print_summary(model: Patterns, table: pa.Table) -> None:
 
 def _print_queue(model: PayloadGroups, open_items: OpenItems, *, as_json: bool) -> None:
     """Print each attack once: item, id, count, new or known, the first payload."""
-    with open_items() as batches:
+    with listing_progress() as progress, open_items(progress) as batches:
         items = [pair for batch in batches for pair in zip(batch.names, batch.texts(), strict=True)]
     for row in to_values(model.queue([text for _, text in items])):
         name, text = items[row["row"]]
@@ -430,12 +434,12 @@ def _count(number: int, name: str) -> str:
 
 @contextmanager
 def _texts(
-    reading: CorpusOptions, inputs: Sequence[str], *, time: str | None, source: str | None
+    reading: CorpusOptions, inputs: Sequence[str], progress: Progress, *, time: str | None, source: str | None
 ) -> Iterator[Iterator[Items]]:
     """Open the texts of a corpus, with columns of time and source."""
     columns = list(dict.fromkeys(name for name in (time, source) if name is not None))
     try:
-        with reading.read(inputs, extra_columns=columns) as corpus:
+        with reading.read(inputs, extra_columns=columns, progress=progress) as corpus:
             yield (_text_items(batch, time, source) for batch in corpus.batches())
     except ParameterError as error:
         if error.context.get("name") != "extra_columns":
@@ -462,9 +466,15 @@ def _list_logs(inputs: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _requests(reader: RequestReader, fields: Fields, max_malformed: float) -> Iterator[Iterator[Items]]:
+def _requests(
+    reader: RequestReader, fields: Fields, max_malformed: float, progress: Progress
+) -> Iterator[Iterator[Items]]:
     """Open the requests of files; at the end of the context, report lines that are not requests."""
     method, time, client = fields.method, fields.time, fields.client
+
+    files = [Path(name) for name in reader.paths if Path(name).is_file()]
+    if len(files) == len(reader.paths):
+        reader.on_read = megabyte_ticker(progress, "read", sum(file.stat().st_size for file in files))
 
     def items() -> Iterator[Items]:
         first = 0

@@ -587,7 +587,11 @@ def read_batches(
             place = escape_surrogates(path)
             failures.add(path, InputError(f"{place}: {reason}", place=place, reason=reason))
         paths = [path for path in paths if escape_surrogates(path) == path]
-    yield from _hash_batches(store, paths, failures) if _is_local(store) else _content_batches(paths, failures)
+    batches = _hash_batches(store, paths, failures) if _is_local(store) else _content_batches(paths, failures)
+    position = {name: number for number, name in enumerate(map(escape_surrogates, paths), 1)}
+    for batch in batches:
+        progress("read", position[batch.names[-1]], len(paths))
+        yield batch
 
 
 def _text_batches(
@@ -600,12 +604,10 @@ def _text_batches(
     quiet: bool,
 ) -> Generator[_Documents]:
     """Read texts; a record whose id a store cannot have counts as unreadable."""
-    from nearkin.dedup.documents import byte_reporter
     from nearkin.io.values import BIG_INT, BadRecord
 
-    with reading.read(inputs, extra_columns=columns, exclude=own, quiet=quiet) as corpus:
+    with reading.read(inputs, extra_columns=columns, exclude=own, quiet=quiet, progress=progress) as corpus:
         numbered = corpus.id_column is None and corpus.format != "files"
-        report_bytes = byte_reporter(corpus, progress)
         # The columns must be known to exist before anything is added.
         for batch in corpus.batches(wait_for_columns=True):
             for row in (batch.ids.kinds == BIG_INT).nonzero()[0].tolist():
@@ -616,7 +618,6 @@ def _text_batches(
             ids: list[Any] = [batch.ids[row] for row in rows]
             cells = {name: [batch.columns[name][row] for row in rows] for name in columns}
             yield _Documents([batch.texts[row] for row in rows], None if numbered else ids, ids, cells or None)
-            report_bytes()
 
 
 def _hash_batches(store: Store, paths: list[str], failures: Failures) -> Generator[_Documents]:

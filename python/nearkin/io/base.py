@@ -139,6 +139,7 @@ class Corpus(ABC):
         self.left_out = dict(options.excluded)
         self.rows = 0
         self.bytes_read = 0
+        self.on_read: Callable[..., None] | None = None
         self._excluded = dict(options.excluded)
         self._replacements: Replacements | None = None
         self._sources = sources
@@ -206,6 +207,8 @@ class Corpus(ABC):
         missing = set(self.extra_columns) if self.format in ("jsonl", "warc") else set()
         pending: list[tuple[Batch, int]] = []
         for batch in self._read():
+            if self.on_read is not None:
+                self.on_read()
             missing -= {name for name in missing if batch.columns[name].kinds.any()}
             if wait_for_columns and missing:
                 pending.append((replace(batch, texts=_NO_TEXTS), len(batch)))
@@ -219,6 +222,8 @@ class Corpus(ABC):
                 reason = f"no record has a column {name!r}; the first has {', '.join(map(repr, columns))}"
                 raise file_error(self._sources[0].name, reason)
         yield from self._with_texts(pending)
+        if self.on_read is not None:
+            self.on_read(ended=True)
         self._complete = True
 
     def _with_texts(self, pending: Sequence[tuple[Batch, int]]) -> Iterator[Batch]:

@@ -16,12 +16,12 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -132,22 +132,28 @@ class RequestReader:
         paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
         if not paths:
             raise bad_parameter("inputs", "[]", "at least one path, or - for standard input")
-        self._paths = [os.fspath(path) for path in paths]
+        self.paths = [os.fspath(path) for path in paths]
         self._format = format
         self._fields = fields or Fields()
         self.malformed: dict[str, int] = {}
         self.first_malformed: list[tuple[str, int, str]] = []
         self.seen: set[str] = set()
         self.formats: set[str] = set()
+        self.on_read: Callable[[int], None] | None = None
 
     def __iter__(self) -> Iterator[Requests]:
         self.malformed, self.first_malformed, self.seen = {}, [], set()
-        for path in self._paths:
-            with _open_stream(path) as stream:
+        for path in self.paths:
+            with _open_stream(path) as (raw, stream):
                 block = _read(stream, path)
                 kind = self._format or detect_format(path, block)
                 self.formats.add(kind)
-                yield from self._read_lines(path, block, stream, kind)
+                reported = 0
+                for requests in self._read_lines(path, block, stream, kind):
+                    if self.on_read is not None and path != "-":
+                        self.on_read(raw.tell() - reported)
+                        reported = raw.tell()
+                    yield requests
 
     def _skip(self, path: str, line: int, reason: str) -> None:
         self.malformed[reason] = self.malformed.get(reason, 0) + 1
@@ -273,8 +279,8 @@ def _read(stream: ByteStream, path: str) -> bytes:
 
 
 @contextmanager
-def _open_stream(path: str) -> Iterator[ByteStream]:
-    """Open the decompressed bytes of a file or of standard input."""
+def _open_stream(path: str) -> Iterator[tuple[IO[bytes], ByteStream]]:
+    """Open a file or standard input, and its decompressed bytes."""
     try:
         raw: Any = sys.stdin.buffer if path == "-" else Path(path).open("rb")  # noqa: SIM115
     except OSError as error:
@@ -282,7 +288,7 @@ def _open_stream(path: str) -> Iterator[ByteStream]:
     try:
         head = raw.peek(6)[:6]
         names: list[Compression] = [name for magic, name in MAGIC.items() if head.startswith(magic)]
-        yield decompressed(raw, names[0] if names else "")
+        yield raw, decompressed(raw, names[0] if names else "")
     finally:
         if path != "-":
             raw.close()
