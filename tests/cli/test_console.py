@@ -323,13 +323,13 @@ def test_what_reads_a_corpus_reports_its_share(
         yield lambda *event: events.append(event)
 
     monkeypatch.chdir(tmp_path)
-    text = " ".join(f"word{number}" for number in range(150))
-    Path("large.jsonl").write_text("".join(json.dumps({"text": f"{row} {text}"}) + "\n" for row in range(2000)))
+    text = " ".join(f"word{number}" for number in range(400))
+    Path("large.jsonl").write_text("".join(json.dumps({"text": f"{row} {text}"}) + "\n" for row in range(450)))
     Path("large.log").write_text("".join(f"https://host/item/{row}/{text[:50]}\n" for row in range(20_000)))
     Path("known.jsonl").write_text(json.dumps({"text": text}) + "\n")
     Path("folder").mkdir()
     Path("folder", "a.bin").write_text(text)
-    for words in ("store create texts.store", "store create files.store --family ssdeep"):
+    for words in ("store create texts.store", "store create files.store --recipe ssdeep"):
         if words.split()[2] in line:
             assert 0 == call(*words.split()).code
     monkeypatch.setattr(console, "reporting", record)

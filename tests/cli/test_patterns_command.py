@@ -222,7 +222,7 @@ def test_what_is_wrong_is_said(
         ('{"id": "1"}', "a pattern has no 'pattern'"),
         ('{"id": "1", "pattern": "a {int}", "count": "x", "share": 1}', "it is not a pattern"),
         ('{"id": "1", "pattern": "a {int}", "count": 1, "share": 1}', "is not a pattern of LogTemplates"),
-        ("no table", "p.jsonl is not a state of patterns; use a file that save or --state wrote"),
+        ("no table", "p.jsonl: is no file that nearkin saved; give a file that save or --state wrote"),
     ],
 )
 def test_what_is_no_table_is_said(app_log: Path, tmp_path: Path, content: str, message: str) -> None:

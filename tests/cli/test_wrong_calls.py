@@ -144,7 +144,7 @@ WRONG = [
     (1, "ssdeep compare Documents/old.bin nowhere", "nowhere: no such file or folder"),
     (1, "ssdeep cluster nowhere", "nowhere: no such file or folder"),
     (1, "recipe show idf:@nowhere|word:1", "nowhere: no such file or folder"),
-    (1, "recipe show word:1|idf:@fox.txt|xxh3|simhash:64", "fox.txt: is no IDF table; give a file that `nearkin recip"),
+    (1, "recipe show word:1|idf:@fox.txt|xxh3|simhash:64", "fox.txt is damaged: not an IDF table of nearkin"),
     (1, "recipe evaluate corpus.jsonl --truth labels.tsv", "name pair columns (left,right), or an id and a cluster co"),
     (1, "text explain Documents/raw.bin --files", "is not UTF-8 at byte 128; convert it"),
     (1, "text hash a.xml", "unknown file extension; rename it, or give --format, one of jsonl"),

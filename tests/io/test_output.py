@@ -479,7 +479,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path, name: str) -> None:
     with replace_file(tmp_path / "link") as file:
         file.write(b"four")
     assert (Path(name), b"four") == ((tmp_path / "link").readlink(), target.read_bytes())
-    with pytest.raises(OSError, match="No such file"), replace_file(tmp_path / "none" / "file"):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it"), replace_file(tmp_path / "none" / "file"):
         pass
 
 

@@ -283,7 +283,7 @@ def test_invalid_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(CorruptStoreError):
         Numbers.open(path)
     path.write_text("plain text")
-    with pytest.raises(InputError, match="is not a state of patterns; use a file that save or --state wrote"):
+    with pytest.raises(InputError, match="is no file that nearkin saved; give a file that save or --state wrote"):
         Numbers.open(path)
     with pytest.raises(InputError, match="folder"):
         Numbers.open(tmp_path)

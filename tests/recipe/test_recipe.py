@@ -279,7 +279,7 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
         ("char:four|count|xxh3|simhash:64", "char='four' is not allowed; use a whole number"),
         ("char:-1|count|xxh3|simhash:64", "char='-1' is not allowed; use a whole number"),
         ("char:４|count|xxh3|simhash:64", "is not allowed; use a whole number"),
-        ("char:0|count|xxh3|simhash:64", "n=0 is not allowed; use 1 to 64"),
+        ("char:0|count|xxh3|simhash:64", "char='0' is not allowed; use 1 or more, such as char:3"),
         ("word:65|count|xxh3|simhash:64", "n=65 is not allowed; use 1 to 64"),
         ("char:4|count|xxh3|simhash:0", "bits=0 is not allowed; use 1 to 1024"),
         ("char:4|count|xxh3|simhash:1025", "bits=1025 is not allowed; use 1 to 1024"),

@@ -27,7 +27,9 @@ _IDF = b'"nearkin-idf"'
 STORE_LOG = "log.sqlite"
 
 
-def check_saved(path: str | os.PathLike[str], kind: int | None) -> None:
+def check_saved(
+    path: str | os.PathLike[str], kind: int | None, *, written: str = "a file that `save` has written"
+) -> None:
     """Check that an existing path is not another kind of file than expected; damage is left to the reader.
 
     Parameters
@@ -36,20 +38,22 @@ def check_saved(path: str | os.PathLike[str], kind: int | None) -> None:
         A path that does not exist is accepted.
     kind : int or None
         The expected kind; None for a table of inverse document frequencies.
+    written : str
+        What to give instead of a file that nearkin did not save.
 
     Raises
     ------
     InputError
         A store, another saved file, or a file that nearkin did not save; a pipe, socket, device or folder.
     """
-    found = _describe(Path(os.fspath(path)), kind)
+    found = _describe(Path(os.fspath(path)), kind, written)
     if found:
         place = os.fspath(path)
         raise InputError(f"{place}: {found}", place=place, file=place, reason=found)
     check_regular(path)
 
 
-def _describe(path: Path, kind: int | None) -> str:
+def _describe(path: Path, kind: int | None, written: str) -> str:
     """Return what a path is and how to open it; empty if it may be the expected file."""
     if (path / STORE_LOG).is_file():
         return "is a store; open it with nearkin.Store.open"
@@ -65,5 +69,5 @@ def _describe(path: Path, kind: int | None) -> str:
         return f"is {what}; open it with {opener}"
     # A damaged file still has most of its first bytes.
     if kind is not None and not any(a == b for a, b in zip(magic, MAGIC, strict=False)):
-        return "is no file that nearkin saved; give a file that `save` has written"
+        return f"is no file that nearkin saved; give {written}"
     return ""

@@ -397,14 +397,14 @@ class Patterns(ABC):
             The file cannot be read.
         """
         place = os.fspath(path)
-        check_saved(place, 12)
+        check_saved(place, 12, written="a file that save or --state wrote")
         try:
             text, values = read_patterns(place)
         except CorruptStoreError as error:
             with Path(place).open("rb") as file:
                 if file.read(len(_MAGIC)) == _MAGIC:
                     raise
-            reason = "is not a state of patterns; use a file that save or --state wrote"
+            reason = "is no file that nearkin saved; give a file that save or --state wrote"
             raise InputError(f"{place} {reason}", place=place, reason=reason) from error
         try:
             head = json.loads(text)

@@ -305,9 +305,6 @@ class Idf:
         check_saved(path, None)
         data = Path(path).read_bytes()
         line, _, body = data.partition(b"\n")
-        if not line.startswith(b"{"):
-            reason = "is no IDF table; give a file that `nearkin recipe idf` or `Idf.save` has written"
-            raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
         try:
             head = json.loads(line)
             if head["format"] != "nearkin-idf":
