@@ -9,7 +9,6 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -137,10 +136,10 @@ WITH_EXTRA = {
 """Commands that need an extra, with its name."""
 
 
-def run_without(packages: set[str], code: str, **options: Any) -> str:
+def run_without(packages: set[str], code: str) -> str:
     """Run code in a process in which packages cannot be imported, and return what it prints."""
     blocked = BLOCKER % (sorted(packages),) + code
-    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False, **options)
+    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
     return done.stdout
 

@@ -203,11 +203,11 @@ class StagedOutput:
         except OSError as error:
             parent, place = self.target.parent, str(self.target)
             if not parent.exists():
-                reason = f"the folder {parent} does not exist; create it, or choose another"
-                raise FileNotFoundError(errno.ENOENT, reason, place) from error
+                message = f"the folder {parent} does not exist; create it, or choose another"
+                raise FileNotFoundError(errno.ENOENT, message, place) from error
             if not parent.is_dir():
-                reason = f"{parent} is a file, not a folder; choose another folder"
-                raise NotADirectoryError(errno.ENOTDIR, reason, place) from error
+                message = f"{parent} is a file, not a folder; choose another folder"
+                raise NotADirectoryError(errno.ENOTDIR, message, place) from error
             # Folders of the system, such as /proc, say ENOENT although they exist.
             reason = error.strerror if error.errno != errno.ENOENT else "it takes no files"
             message = f"cannot write into the folder {parent} ({reason}); choose one in which you may create files"
