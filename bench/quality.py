@@ -1,6 +1,6 @@
 """Accuracy of the defaults and of other packages on labelled corpora (docs/quality.md).
 
-    python bench/quality.py [default packages differ containment]
+    python bench/quality.py [default packages differ containment features]
 
 - `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
   256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
@@ -13,6 +13,8 @@
 - `containment`: texts contained in others. The variants of a base text are: its first half; itself with a quarter of
   another text; itself between a menu and a footer; itself followed by another base; its sentences in another order. A
   pair is correct if one text was built from the other, or both from one base.
+- `features`: what unrelated texts share by length, script and feature: the mean Jaccard similarity of pairs, and the
+  mean share of the features of a text of 500 bytes that a query has; F1 of all labelled corpora by feature at 0.8.
 """
 
 from __future__ import annotations
@@ -681,6 +683,86 @@ def run_differ(data: Path) -> None:
     common.save("quality-differ", {"results": results}, versions=common.versions())
 
 
+COMPARED = ("char:4", "char:5", "char:6", "char:8", "char:10", "char:12", "word:2", "word:3", "word:4", "word:5")
+LABELLED_FEATURES = ("char:4", "char:5", "char:6", "char:8", "word:2", "word:3")
+LENGTHS = (100, 1000, 10_000, 100_000, 1_000_000, 3_000_000)
+UNRELATED = {"English": ("en_20news",), "Chinese": ("zh_laws", "zh_news_sogou")}
+
+
+def unrelated_texts(pool: list[str], size: int, count: int) -> list[str]:
+    """Join documents to disjoint texts of a number of bytes."""
+    results, rest = [], iter(pool)
+    for _ in range(count):
+        text = b""
+        while len(text) < size and (part := next(rest, None)) is not None:
+            text += part.encode() + b"\n"
+        if len(text) >= size:
+            results.append(text[:size].decode(errors="ignore"))
+    return results
+
+
+def measure_unrelated(pool: list[str], size: int) -> dict[str, Any]:
+    """Measure, by feature, the Jaccard similarity of unrelated texts, and what they have of texts of 500 bytes."""
+    texts, short = unrelated_texts(pool[150:], size, 8), [text[:500] for text in unrelated_texts(pool[:150], 500, 60)]
+    left, right = (rows.astype(np.int64) for rows in np.triu_indices(len(texts), 1))
+    results = {}
+    for features in COMPARED:
+        recipe = nk.Recipe(f"{features}|binary|xxh3|simhash:64")
+        jaccard = nk.similarity(texts, left, right, recipe=recipe)
+        offsets, hashes = feature_sets(recipe.core, texts + short)
+        sets = [hashes[start:end] for start, end in pairwise(offsets.tolist())]
+        shares = [np.isin(part, text).mean() for text in sets[: len(texts)] for part in sets[len(texts) :]]
+        results[features] = {"jaccard": float(jaccard.mean()), "share": float(np.mean(shares))}
+    return results
+
+
+def score_features(corpus: Set, features: str) -> dict[str, float]:
+    """Score all pairs at 0.8 of a feature."""
+    recipe = build_recipe(features)
+    if corpus.match is None:
+        result = find_similar_pairs(corpus.texts, recipe, THRESHOLD, lambda *_: None)
+        left, right = result.left, result.right
+    else:
+        match = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe) >= THRESHOLD
+        left, right = corpus.left[match], corpus.right[match]
+    return cut_score(count_pairs(corpus, left, right), corpus.true)
+
+
+def run_features(data: Path) -> None:
+    unrelated: dict[str, dict[str, Any]] = {}
+    for name, files in UNRELATED.items():
+        pool = [text.split("\n\n", 1)[-1] for file in files for text in common.texts(data, file)]
+        random.Random(1).shuffle(pool)
+        unrelated[name] = {str(size): measure_unrelated(pool, size) for size in LENGTHS}
+    labelled = {}
+    for name, (_, loader) in LABELLED.items():
+        corpus = loader(data)
+        labelled[name] = {features: score_features(corpus, features) for features in LABELLED_FEATURES}
+        print(name, labelled[name], file=sys.stderr)
+    common.save("quality-features", {"unrelated": unrelated, "labelled": labelled}, versions=common.versions())
+
+
+def report_features(run: dict[str, Any]) -> None:
+    """Write the tables of features."""
+    tables = []
+    for value in ("jaccard", "share"):
+        rows = [
+            [f"{name}, {int(size):,} B", *(f"{row[features][value]:.3f}" for features in COMPARED)]
+            for name, sizes in run["unrelated"].items()
+            for size, row in sizes.items()
+        ]
+        header = {"jaccard": "mean J of unrelated texts", "share": "share of an unrelated text of 500 bytes"}[value]
+        tables.append(common.table([header, *(f"`{features}`" for features in COMPARED)], rows))
+    columns = {
+        f"`{features}`": lambda row, features=features: "{f1:.2f} ({precision:.2f} / {recall:.2f})".format(
+            **row[features]
+        )
+        for features in LABELLED_FEATURES
+    }
+    tables.append(common.table_of("F1 (precision / recall)", columns, run["labelled"]))
+    common.splice("quality.md", "features", "\n\n".join([*tables, common.source(run)]))
+
+
 def run_containment(data: Path) -> None:
     """Measure containment, the Jaccard job and brute force on the variants of every corpus."""
     corpora: dict[str, Any] = {}
@@ -728,6 +810,7 @@ PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], N
     "packages": ("quality-table", run_packages, report_packages),
     "differ": ("quality-differ", run_differ, report_differ),
     "containment": ("quality-containment", run_containment, report_containment),
+    "features": ("quality-features", run_features, report_features),
 }
 
 

@@ -51,7 +51,7 @@ def test_short_texts_equal_the_definition(
 ) -> None:
     """Every reference text whose features the query has is found, also a larger one; the most similar come first."""
     with mock.patch.object(module, "_MAX_QUERIES", batch), mock.patch.object(module, "_MAX_CHARACTERS", 40):
-        result = nk.contains(queries, known, recipe=WORDS, threshold=threshold)
+        result = nk.contains(queries, known, recipe=WORDS, threshold=threshold, max_spread=None)
     item, other = text_features(queries), text_features(known)
     expected = []
     for i, query in enumerate(item):
@@ -144,7 +144,6 @@ def test_empty_inputs_give_no_rows() -> None:
     assert 0 == len(nk.contains(["!!!", None, ""], ["one", "", None]))
 
 
-@pytest.mark.filterwarnings("ignore:.* matches are spread")
 def test_threads_have_no_effect() -> None:
     """One thread and three give the same rows."""
     rng = np.random.default_rng(4)
@@ -155,7 +154,7 @@ def test_threads_have_no_effect() -> None:
     try:
         for count in (1, 3):
             nk.set_num_threads(count)
-            actual.append(nk.contains(queries, references, recipe=WORDS).columns)
+            actual.append(nk.contains(queries, references, recipe=WORDS, max_spread=None).columns)
     finally:
         nk.set_num_threads(threads)
     assert actual[0] == actual[1]
@@ -165,6 +164,7 @@ def test_threads_have_no_effect() -> None:
     ("options", "message"),
     [
         ({"threshold": 0.0}, "threshold=0.0 is not allowed; use a containment above 0"),
+        ({"max_spread": 0.5}, "max_spread=0.5 is not allowed; use 1 or more, or None"),
         ({"recall": 1.0}, "recall=1.0 is not allowed; use a probability above 0 and below 1"),
         ({"recipe": "given|xxh3|simhash:64"}, "which reads texts"),
         ({"known_ids": ["a", "b"]}, "ids=2 values is not allowed; use 1 values, one per text"),
@@ -181,7 +181,13 @@ def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) ->
 def test_known_texts_have_their_own_parameters() -> None:
     """A recipe, a threshold, a recall or ids with them are refused; so are equal ids."""
     stored = nk.KnownTexts(["one"])
-    others: list[dict[str, Any]] = [{"recipe": WORDS}, {"threshold": 0.5}, {"recall": 0.9}, {"known_ids": [1]}]
+    others: list[dict[str, Any]] = [
+        {"recipe": WORDS},
+        {"threshold": 0.5},
+        {"recall": 0.9},
+        {"known_ids": [1]},
+        {"max_spread": 2},
+    ]
     for options in others:
         with pytest.raises(ParameterError, match="None with KnownTexts"):
             nk.contains(["one"], stored, **options)
@@ -189,16 +195,34 @@ def test_known_texts_have_their_own_parameters() -> None:
         nk.KnownTexts(["one", "two"], ids=["a", "a"])
 
 
-def test_matches_by_chance_give_a_warning() -> None:
-    """A long text has the frequent 4-grams of short ones, and few of their runs of five words."""
+def test_scattered_features_are_no_match() -> None:
+    """A long text has the frequent 4-grams of short ones by chance, but not close together; the call says so."""
     source = random.Random(5)
     words = ["".join(source.choice("abcde") for _ in range(4)) for _ in range(60)]
     long = " ".join(source.choice(words) for _ in range(20_000))
     known = [" ".join(source.choice(words) for _ in range(30)) for _ in range(10)]
-    with pytest.warns(RuntimeWarning, match="of 10 matches are spread over more than 4 times .* longer features"):
-        assert 10 == len(nk.contains([long], known))
+    short_features = "char:4|binary|xxh3|simhash:128"
+    with pytest.warns(RuntimeWarning, match=r"10 reference texts were left out: .* max_spread=4 .* max_spread=None"):
+        assert 0 == len(nk.contains([long], known, recipe=short_features))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        everything = nk.contains([long], known, recipe=short_features, max_spread=None)
+        assert 10 == len(everything)
+        spreads = [end - start for start, end in zip(everything["start"], everything["end"], strict=True)]
+        assert min(spreads) > 4 * max(map(len, known))
         assert 0 == len(nk.contains([long], known, recipe="word:5|binary|xxh3|simhash:128"))
         quoted = "red wine and old cheese on a table in the garden of the house"
         assert 1 == len(nk.contains([f"He said: {quoted}. Then he left, and nothing else was heard."], [quoted]))
+
+
+def test_a_passage_in_a_long_text_is_found_where_it_stands() -> None:
+    """Chance matches do not hide it: 300,000 characters of other text, one passage in lines with a prefix."""
+    source = random.Random(6)
+    words = ["".join(source.choice("abcdefgh") for _ in range(source.randint(2, 7))) for _ in range(800)]
+    filler = " ".join(source.choice(words) for _ in range(60_000))
+    passages = [[source.choice(words) for _ in range(40)] for _ in range(100)]
+    wrapped = "".join(f"\n// {' '.join(passages[7][at : at + 5])}" for at in range(0, 40, 5))
+    middle = len(filler) // 2
+    result = nk.contains([filler[:middle] + wrapped + filler[middle:]], [" ".join(passage) for passage in passages])
+    assert [7] == result["id"]
+    assert middle <= result["start"][0] < result["end"][0] <= middle + len(wrapped) + 20

@@ -36,7 +36,7 @@ def contains(
     $ nearkin text contains pages.jsonl --known known.jsonl --id-column id
     page    motto   1.0000  22      65
 
-    nearkin text contains src --format files --known licences --recipe 'word:5|binary|xxh3|simhash:128'
+    nearkin text contains src --format files --known licences
     nearkin text contains pages.jsonl --known articles.jsonl --id-column url --json
     """
     from nearkin.dedup.contains import THRESHOLD, KnownTexts

@@ -37,7 +37,7 @@ from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import bad_parameter, check_count, check_share, mismatch
 from nearkin.families.base import Family
-from nearkin.recipe import Recipe
+from nearkin.recipe import CONTAINMENT, Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.text.chunking import Unit, parse_units
 
@@ -393,7 +393,9 @@ class DedupConfig(_ClusterOptions):
         recipe: Recipe | None = self.recipe
         # A radius is one of fingerprints.
         adaptive = recipe is None and self.radius is None
-        self._set(recipe=_default_recipe() if adaptive else Recipe.of(recipe))
+        if recipe is None and self.candidates == "containment":
+            recipe = Recipe.of(CONTAINMENT)
+        self._set(recipe=_default_recipe() if recipe is None and adaptive else Recipe.of(recipe))
         self._set(bands=None if self.bands is None else parse_bands(self.bands))
         self._check_choices(verify=Verify, empty=Empty, cluster=ClusterRule, links=ListedLinks)
         self._set(order=parse_keep(self.keep))

@@ -6,6 +6,9 @@ features of the query are looked up among the sketches of the reference texts, s
 candidate is verified exactly, and its *span* is computed: the shortest stretch of the query with at least nine tenths
 of the common features, extended at both ends as long as the next feature belongs to the reference text.
 
+A long query has many features of any text by chance, but scattered: what a stretch has by chance depends on the length
+of the stretch alone. So a match needs a span of at most `max_spread` times the length of the reference text.
+
 Cost: one pass over each query, and for each candidate one over the query and the reference text. Memory: 200 bytes per
 reference text in addition to the texts themselves, and the features of one batch of queries. Kernels:
 `crates/nearkin-core/src/index/sketches.rs`, `crates/nearkin-core/src/dedup/contained.rs`.
@@ -28,11 +31,11 @@ from nearkin.dedup.documents import as_column, check_distinct_ids
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import texts_by_row
-from nearkin.errors import bad_parameter, warn_caller
+from nearkin.errors import bad_parameter, check_number, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import to_values
-from nearkin.recipe import Recipe
+from nearkin.recipe import CONTAINMENT, Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
 __all__ = ["ContainedTexts", "KnownTexts", "contains"]
@@ -41,8 +44,8 @@ THRESHOLD = 0.8
 """Default containment from which a reference text is inside a query."""
 RECALL = 0.95
 """Default recall at the threshold."""
-_SCATTERED = 4
-"""A match is one by chance if its features are spread over more than this many times the reference text's length."""
+MAX_SPREAD = 4.0
+"""Default of `max_spread`: a passage in lines with prefixes or with insertions is within it (docs/quality.md)."""
 _MAX_QUERIES = 512
 """Queries whose features are in memory at once."""
 _MAX_CHARACTERS = 1 << 24
@@ -74,12 +77,15 @@ class KnownTexts:
     ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
     recipe : Recipe, str or None
-        Defines the features; None for the default.
+        Defines the features; None for those of containment, "char:8|binary|xxh3|simhash:128".
     threshold : float, default 0.8
         Smallest containment, inclusive, above 0 and up to 1.
     recall : float, default 0.95
         Requested probability of finding a reference text at the threshold, above 0 and below 1; texts of up to 32
         features are always found.
+    max_spread : float or None, default 4.0
+        Longest span of a match, as a multiple of the reference text's length, 1 or more; None for any length. Longer
+        spans are by chance, or of a text that was cut to pieces.
 
     Raises
     ------
@@ -106,8 +112,12 @@ class KnownTexts:
         recipe: Recipe | str | None = None,
         threshold: float = THRESHOLD,
         recall: float = RECALL,
+        max_spread: float | None = MAX_SPREAD,
     ) -> None:
-        self.recipe = Recipe.of(recipe)
+        self.recipe = Recipe.of(CONTAINMENT if recipe is None else recipe)
+        if max_spread is not None:
+            check_number("max_spread", max_spread, "1 or more, or None", lambda spread: spread >= 1)
+        self.max_spread = max_spread
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         self._source = ContainmentCandidates(self.recipe, threshold, recall)
@@ -137,7 +147,8 @@ class KnownTexts:
         return f"KnownTexts({len(self)} texts, threshold={self.threshold}, recall={self.recall}, {self.recipe})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rebuild = partial(KnownTexts, recipe=self.recipe, threshold=self.threshold, recall=self.recall)
+        options = {"threshold": self.threshold, "recall": self.recall, "max_spread": self.max_spread}
+        rebuild = partial(KnownTexts, recipe=self.recipe, **options)
         return rebuild, (self._texts, self._ids.to_list())
 
     def find(self, texts: Texts | Corpus, ids: Ids | None = None) -> ContainedTexts:
@@ -156,7 +167,7 @@ class KnownTexts:
         Warns
         -----
         RuntimeWarning
-            A tenth of the matches or more is by chance: long queries have most of the short features of a language.
+            Matches were left out because their features are scattered over more than `max_spread`.
         """
         tables = list(self.find_each(texts, ids))
         names = ("query", "id", "similarity", "start", "end")
@@ -171,7 +182,7 @@ class KnownTexts:
             As for `find`.
         """
         first = 0
-        scattered, matches = 0, 0
+        scattered = 0
         names = None if ids is None else as_column(ids)
         for batch, corpus_ids in _query_batches(texts):
             end = first + len(batch)
@@ -180,21 +191,21 @@ class KnownTexts:
                 if end > len(names):
                     raise bad_parameter("ids", f"{len(names)} values", f"one per text, of more than {first}")
                 batch_ids = names.take(np.arange(first, end))
-            table, chance = self._find_batch(batch, batch_ids)
-            scattered, matches = scattered + chance, matches + len(table)
+            table, left_out = self._find_batch(batch, batch_ids)
+            scattered += left_out
             yield table
             first = end
         if names is not None and len(names) != first:
             raise bad_parameter("ids", f"{len(names)} values", f"{first} values, one per text")
-        if 10 * scattered >= matches > 0:
+        if scattered:
             warn_caller(
-                f"{scattered:,} of {matches:,} matches are spread over more than {_SCATTERED} times the length of the "
-                "reference text, most likely by chance: long texts have most of the short features of a language. Use "
-                "longer features, such as the recipe word:5|binary|xxh3|simhash:128, or char:8 for Chinese"
+                f"{scattered:,} reference texts were left out: their features are in a query, but scattered over more "
+                f"than max_spread={self.max_spread:g} times their length, which is chance in a long text. Longer "
+                "features find fewer by chance; max_spread=None returns them"
             )
 
     def _find_batch(self, texts: list[str | None], names: list[Any]) -> tuple[ContainedTexts, int]:
-        """Return a row for each reference text inside a query of the batch, and the number of scattered matches."""
+        """Return a row for each reference text inside a query of the batch, and how many were too scattered."""
         hashed = HashedFeatures(self.recipe.core, texts, self._source.seed)
         numbers = np.arange(len(texts), dtype=np.uint32)
         offsets, rows = self._index.scan(hashed, numbers, kept=False, any_size=True)
@@ -211,8 +222,12 @@ class KnownTexts:
         queries = np.repeat(np.arange(len(texts)), np.diff(offsets))
         rows = distinct[matched].astype(np.int64)
         order: NDArray[np.int64] = np.lexsort((rows, -similarity, queries))
-        lengths = content_hashes(known)[1].astype(np.int64)
-        scattered = int((end - start > _SCATTERED * lengths[matched]).sum())
+        scattered = 0
+        if self.max_spread is not None:
+            lengths = content_hashes(known)[1].astype(np.int64)[matched]
+            dense = (end - start <= self.max_spread * lengths)[order]
+            scattered = len(order) - int(dense.sum())
+            order = order[dense]
         table = ContainedTexts(
             {
                 "query": [names[query] for query in queries[order].tolist()],
@@ -236,6 +251,7 @@ def contains(
     recipe: Recipe | str | None = None,
     threshold: float | None = None,
     recall: float | None = None,
+    max_spread: float | None = MAX_SPREAD,
 ) -> ContainedTexts:
     r"""Find reference texts inside other texts, and their position.
 
@@ -250,12 +266,13 @@ def contains(
     text, id : str, optional
         For frames or files: the columns of texts and ids.
     recipe : Recipe, str or None
-        Defines the features; None for the default. Longer features such as "word:5|binary|xxh3|simhash:128" match less
-        by chance in long queries.
+        Defines the features; None for those of containment, "char:8|binary|xxh3|simhash:128".
     threshold : float, optional
         Smallest containment of the reference text in the query, inclusive, above 0 and up to 1; default 0.8.
     recall : float, optional
         Requested probability of finding a reference text at the threshold, above 0 and below 1; default 0.95.
+    max_spread : float or None, default 4.0
+        Longest span of a match, as a multiple of the reference text's length, 1 or more; None for any length.
 
     Returns
     -------
@@ -280,6 +297,8 @@ def contains(
     """
     hashed = isinstance(known, KnownTexts)
     options = {"recipe": recipe, "threshold": threshold, "recall": recall, "known_ids": known_ids}
+    if hashed and max_spread != MAX_SPREAD:
+        options["max_spread"] = max_spread
     for name, value in options.items() if hashed else ():
         if value is not None:
             raise bad_parameter(name, repr(value), "None with KnownTexts, which have their own")
@@ -294,6 +313,7 @@ def contains(
                 recipe=recipe,
                 threshold=THRESHOLD if threshold is None else threshold,
                 recall=RECALL if recall is None else recall,
+                max_spread=max_spread,
             )
         return known.find(queries.texts, queries.ids)
 

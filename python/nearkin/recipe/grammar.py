@@ -39,6 +39,9 @@ IDF_TABLES = ("cppjieba", "jieba")
 DEFAULT = "char:4|binary|xxh3|simhash:128"
 """Default recipe of `dedup`; docs/quality.md has the measurements that support it."""
 
+CONTAINMENT = "char:8|binary|xxh3|simhash:128"
+"""Default recipe of containment: a long text has most of the 4-grams of its language, and few of its 8-grams."""
+
 
 MEANINGS = {
     "norm": "Unicode normalisation form",

@@ -36,6 +36,7 @@ from nearkin.errors import ParameterError, bad_parameter, mismatch
 from nearkin.notebook import html_facts
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.recipe.grammar import (
+    CONTAINMENT,
     DEFAULT,
     DEFAULTS,
     FAMILIES,
@@ -68,6 +69,7 @@ FOLD_VERSION = 1
 """Version of the fold tables, in recipes with folds; incremented when a fold changes."""
 
 PRESETS = {
+    "containment": CONTAINMENT,
     "default": DEFAULT,
     "go-fnv1a": (
         "norm:none|case:keep|letters:all|cut:jieba|stop:jieba|min_length:2|word:1|idf:jieba|top:22|fnv1a|simhash:64"

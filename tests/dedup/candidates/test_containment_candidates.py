@@ -199,10 +199,10 @@ def test_every_pair_above_the_threshold_is_found_with_the_stated_recall() -> Non
 
 @pytest.mark.shared
 def test_real_texts_are_found_with_the_stated_recall(shared: Path) -> None:
-    """Chinese news by character 4-grams, compared with every pair by brute force."""
+    """Chinese news by the features of containment, compared with every pair by brute force."""
     with gzip.open(shared / "data" / "zh_news_sogou.jsonl.gz", "rt", encoding="utf-8") as file:
         texts = list(dict.fromkeys(json.loads(line)["text"] for line in file))
-    recipe = nk.Recipe.of("default")
+    recipe = nk.Recipe.of("containment")
     offsets, hashes = feature_sets(recipe.core, texts)
     columns = np.unique(hashes, return_inverse=True)[1]
     features = csr_array((np.ones(len(columns), np.int32), columns, offsets))
