@@ -327,3 +327,23 @@ def test_a_damaged_file_is_an_error_never_a_crash(tmp_path: Path) -> None:
         HammingIndex.open(path)
     with pytest.raises(FileNotFoundError):
         HammingIndex.open(tmp_path / "none.nks")
+
+
+@given(st.data(), st.sampled_from([1, 8, 64, 65, 200]), st.booleans())
+def test_fingerprints_are_those_that_were_added(data: st.DataObject, bits: int, removes: bool) -> None:
+    """In order of addition, without removed ones, from runs and from the tail."""
+    words = -(-bits // 64)
+    values = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=20))
+    rows = np.array([[value >> 64 * word & 2**64 - 1 for word in range(words)] for value in values], np.uint64)
+    rows = rows.reshape(-1, words)
+    index = HammingIndex(bits=bits)
+    half = len(values) // 2
+    index.add(None, rows[:half] if words > 1 else rows[:half, 0])
+    index.pairs(0)  # Makes a run of what is there.
+    index.add(None, rows[half:] if words > 1 else rows[half:, 0])
+    removed = set(range(0, len(values), 3)) if removes else set()
+    index.remove(sorted(removed))
+    ids, fingerprints = index.fingerprints()
+    kept = [row for row in range(len(values)) if row not in removed]
+    assert kept == ids.tolist()
+    assert rows[kept].reshape(len(kept), words).tolist() == fingerprints.reshape(-1, words).tolist()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from nearkin._core import feature_hashes
 from nearkin.errors import bad_parameter, mismatch, printable
+from nearkin.explain.features import BitOrder
 from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_names, join_numbers, wrap_cells
 from nearkin.io.values import encode
 from nearkin.notebook import short
@@ -113,9 +114,12 @@ class SimHashSteps(TextSteps):
     ----------
     fingerprint : int or None
         The words of `nearkin.fingerprint` as one number, lowest word first; None without features.
+    bit_order : {"highest", "lowest"}
+        Which bit `bits`, the text form and the JSON form write first.
     """
 
     fingerprint: int | None
+    bit_order: BitOrder = "highest"
 
     @cached_property
     def rows(self) -> npt.NDArray[Any]:
@@ -146,13 +150,21 @@ class SimHashSteps(TextSteps):
 
     @property
     def bits(self) -> str:
-        """The fingerprint as binary digits, highest bit first; empty without features."""
-        return "" if self.fingerprint is None else f"{self.fingerprint:0{self.recipe.bits}b}"
+        """The fingerprint as binary digits in the bit order; empty without features."""
+        return "" if self.fingerprint is None else self._digits(self.fingerprint)
+
+    def _digits(self, value: int) -> str:
+        digits = f"{value:0{self.recipe.bits}b}"
+        return digits if self.bit_order == "highest" else digits[::-1]
+
+    def _ordered_sums(self) -> list[Any]:
+        ordered: list[Any] = (self.sums if self.bit_order == "lowest" else self.sums[::-1]).tolist()
+        return ordered
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the steps for JSON; sums and bits have the highest bit first."""
+        """Return the steps for JSON; sums and bits are in the bit order."""
         fingerprint = None if self.fingerprint is None else self._to_hex(self.fingerprint)
-        return {**super().to_dict(), "sums": self.sums[::-1].tolist(), "bits": self.bits, "fingerprint": fingerprint}
+        return {**super().to_dict(), "sums": self._ordered_sums(), "bits": self.bits, "fingerprint": fingerprint}
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         rows = [
@@ -161,7 +173,7 @@ class SimHashSteps(TextSteps):
                 str(feature.count),
                 short(feature.weight, 5),
                 self._to_hex(feature.hash),
-                f"{feature.hash:0{self.recipe.bits}b}".replace("0", "-").replace("1", "+"),
+                self._digits(feature.hash).replace("0", "-").replace("1", "+"),
             ]
             for feature in self.features[:MAX_ROWS]
         ]
@@ -172,7 +184,7 @@ class SimHashSteps(TextSteps):
         if self.fingerprint is None:
             yield "fingerprint  none: a text without any feature"
             return
-        yield from wrap_cells("sums", [short(value, 5) for value in self.sums[::-1].tolist()], 16)
+        yield from wrap_cells("sums", [short(value, 5) for value in self._ordered_sums()], 16)
         yield f"bits         {self.bits}"
         yield f"fingerprint  {self._to_hex(self.fingerprint)}"
 
@@ -287,7 +299,7 @@ def compare_steps(a: SimHashSteps | MinHashSteps, b: SimHashSteps | MinHashSteps
     )
 
 
-def explain_text(text: str, recipe: Recipe) -> SimHashSteps | MinHashSteps:
+def explain_text(text: str, recipe: Recipe, bit_order: BitOrder = "highest") -> SimHashSteps | MinHashSteps:
     """Return the steps of a text.
 
     Raises
@@ -316,7 +328,7 @@ def explain_text(text: str, recipe: Recipe) -> SimHashSteps | MinHashSteps:
     if recipe.family == "simhash":
         values, num_features = recipe.core.fingerprints([text])
         fingerprint = sum(int(word) << 64 * i for i, word in enumerate(values.reshape(-1)))
-        return SimHashSteps(*steps, fingerprint if int(num_features[0]) else None)
+        return SimHashSteps(*steps, fingerprint if int(num_features[0]) else None, bit_order)
     signature = recipe.core.signatures([text])[0].reshape(-1)
     return MinHashSteps(*steps, tuple(signature.tolist()), _find_owners(list(weights), signature, recipe))
 

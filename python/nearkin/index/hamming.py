@@ -24,7 +24,7 @@ from nearkin._core import HammingCore, instructions
 from nearkin.errors import CorruptStoreError, check_choice, check_count, mismatch
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.fingerprints import Fingerprints, check_bits, flat_rows, words_per_row
-from nearkin.index.ids import Existing, Ids, check_existing, new_ids
+from nearkin.index.ids import Existing, IdArray, Ids, check_existing, new_ids
 from nearkin.index.memory import INDEX_SHARE, memory_budget
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
 from nearkin.io.saved import check_saved
@@ -214,6 +214,36 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         """Bytes of fingerprints, tables and ids."""
         _, fingerprints, ids = self._core.info()
         return fingerprints + ids
+
+    def fingerprints(self) -> tuple[IdArray, Fingerprints]:
+        """Return the ids and fingerprints of the index, in order of addition.
+
+        Returns
+        -------
+        ids : int64 array of shape (n,), or object array of str
+        fingerprints : uint64 array of shape (n,) up to 64 bits, (n, words) above
+
+        Raises
+        ------
+        CorruptStoreError
+            The file of an opened index is damaged.
+
+        Notes
+        -----
+        Both are copies. An updated fingerprint is at the position of its last addition.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex(bits=8)
+        >>> _ = index.add(["b", "a"], [7, 5])
+        >>> ids, fingerprints = index.fingerprints()
+        >>> ids.tolist(), fingerprints.tolist()
+        (['b', 'a'], [7, 5])
+        """
+        ids, rows = self._core.fingerprints()
+        words = words_per_row(self.bits)
+        return ids, rows if words == 1 else rows.reshape(-1, words)
 
     def add(self, ids: Ids | None, fps: npt.ArrayLike, *, existing: Existing = "error") -> int:
         """Add fingerprints and return how many were added.

@@ -161,6 +161,14 @@ impl HammingCore {
         self.index.ids(py, start, most)
     }
 
+    /// Return the ids in order of addition, and the fingerprints, row after row.
+    fn fingerprints(&self, py: Python<'_>) -> PyResult<(FoundIds, Array<u64>)> {
+        self.index.query(py, |index| {
+            let (rows, fps) = index.fingerprints()?;
+            Ok((FoundIds::of(index.rows(), &rows), Array(fps)))
+        })
+    }
+
     /// Add fingerprints; without ids, row numbers are the ids.
     fn add(&self, py: Python<'_>, ids: Option<Ids<'_>>, fps: Slice<u64>, existing: &str) -> PyResult<usize> {
         let (ids, fps, existing) = (ids.as_ref().map(Ids::view), &*fps, parse_existing(existing)?);

@@ -214,6 +214,31 @@ impl Index {
         Ok(removed)
     }
 
+    /// Return the live rows in order of addition, and their fingerprints, `words` each.
+    ///
+    /// # Errors
+    /// Memory runs out; the call is cancelled.
+    pub fn fingerprints(&self) -> Result<(Vec<u32>, Vec<u64>)> {
+        let (cancel, sources) = (CancelToken::current(), self.sources());
+        let rows = self.rows.live_rows(0, self.len())?;
+        // The source and the slot of each row.
+        let mut slots = alloc::try_zeroed::<u64>(self.rows.total())?;
+        for (number, source) in sources.iter().enumerate() {
+            cancel.check()?;
+            for slot in 0..source.fps.len() / self.words {
+                for &row in source.rows_of(slot as u32) {
+                    slots[row as usize] = (number as u64) << 32 | slot as u64;
+                }
+            }
+        }
+        let mut fps = alloc::try_with_capacity(rows.len() * self.words)?;
+        for &row in &rows {
+            let at = slots[row as usize];
+            fps.extend_from_slice(&sources[(at >> 32) as usize].fps[(at as u32) as usize * self.words..][..self.words]);
+        }
+        Ok((rows, fps))
+    }
+
     /// Merge everything into one run without dead rows. If it is cancelled, the rows are the same, in more runs.
     fn compact(&mut self) -> Result<()> {
         self.flush()?;

@@ -1,0 +1,289 @@
+r"""Every step from weighted features to a SimHash, with hashes or hyperplanes that the caller passes.
+
+    weight of each feature, ± by each digit of its hash → row → sums of columns → bits
+
+Let w be the n weights and S the matrix of n rows and b columns with 1 for the digit 1 and -1 for the digit 0. The sums
+are wᵀ S, and bit j is 1 if sum j is above 0. Column j of S, read downwards, is the normal of a hyperplane through the
+origin, and sum j is its inner product with w. So b hyperplanes in n dimensions and n hashes of b digits are the same
+matrix, by columns or by rows: hashes need no stored planes.
+
+`nearkin.explain(text, recipe)` derives features, weights and hashes from a text instead. Sums of floats are added in the
+order of the features, so a sum near 0 can differ in sign from that of `nearkin.SimHash`, which adds in the order of the
+hashes.
+
+Cost: O(n b). Test: `tests/explain/test_explain_features.py`.
+
+References
+----------
+.. [1] M. Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002, section 3.
+.. [2] G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin._core import feature_hash_names, feature_hashes
+from nearkin.errors import bad_parameter, check_choice, excerpt, mismatch
+from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_names, join_numbers, wrap_cells
+from nearkin.io.values import encode
+from nearkin.notebook import short
+
+BitOrder: TypeAlias = Literal["highest", "lowest"]
+"""Which bit is written first."""
+Weights: TypeAlias = "Mapping[str, float] | Sequence[float] | npt.NDArray[Any]"
+Hashes: TypeAlias = "Mapping[str, str] | Sequence[str] | str"
+
+_MAX_ROW_BITS = 16
+"""Columns up to which the weighted row of each feature is shown."""
+_HASH_BITS = 64
+
+
+@dataclass(frozen=True)
+class FeatureSteps(Rendered):
+    """Every step from weighted features to a SimHash.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Features, in the order of the caller; for a list of weights "0", "1" and so on.
+    weights : tuple of int or float
+    hashes : tuple of str
+        Digits of each feature's hash; empty if planes are given.
+    signs : ndarray of shape (n_features, n_bits)
+        1 and -1 for the digits 1 and 0; with planes their coordinates, one plane per column.
+    bit_order : {"highest", "lowest"}
+        Whether the first digit is the highest or the lowest bit.
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[int | float, ...]
+    hashes: tuple[str, ...]
+    signs: npt.NDArray[Any]
+    bit_order: BitOrder
+
+    @cached_property
+    def rows(self) -> npt.NDArray[Any]:
+        """Weight times sign, `(n_features, n_bits)`, in the order of the digits."""
+        rows: npt.NDArray[Any] = self.signs * np.array(self.weights)[:, None]
+        return rows
+
+    @cached_property
+    def sums(self) -> npt.NDArray[Any]:
+        """The sum of each column, `(n_bits,)`, in the order of the digits: the products with the hyperplanes."""
+        total = np.zeros(self.rows.shape[1], self.rows.dtype)
+        for row in self.rows:
+            total = total + row
+        return total
+
+    @property
+    def bits(self) -> str:
+        """1 for each sum above 0, otherwise 0; in the order of the digits."""
+        return "".join("1" if total > 0 else "0" for total in self.sums.tolist())
+
+    @property
+    def fingerprint(self) -> int:
+        """The bits as a number."""
+        return int(self.bits if self.bit_order == "highest" else self.bits[::-1], 2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the steps for JSON; hashes, rows, sums and bits are in the order of the digits."""
+        digits = self.hashes or (None,) * len(self.names)
+        columns = zip(self.names, self.weights, digits, self.rows.tolist(), strict=True)
+        return {
+            "features": [
+                {"feature": name, "weight": weight, "hash": hash_, "row": row} for name, weight, hash_, row in columns
+            ],
+            "bit_order": self.bit_order,
+            "sums": self.sums.tolist(),
+            "bits": self.bits,
+            "fingerprint": f"{self.fingerprint:0{-(-len(self.bits) // 4)}x}",
+        }
+
+    def _head(self) -> Iterator[str]:
+        yield f"features     {len(self.names)}"
+        yield f"columns      {len(self.sums)}, {self.bit_order} bit first"
+
+    def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
+        is_narrow = len(self.sums) <= _MAX_ROW_BITS
+        columns = ["feature", "weight", *(["hash"] if self.hashes else []), *(["row"] if is_narrow else [])]
+        rows = []
+        for i in range(min(len(self.names), MAX_ROWS)):
+            row = [" ".join(short(value, 5) for value in self.rows[i].tolist())] if is_narrow else []
+            rows.append([self.names[i], short(self.weights[i], 5), *self.hashes[i : i + 1], *row])
+        return columns, rows, ["weight"]
+
+    def _tail(self) -> Iterator[str]:
+        if len(self.names) > MAX_ROWS:
+            yield f"  … and {len(self.names) - MAX_ROWS} more"
+        yield from wrap_cells("sums", [short(value, 5) for value in self.sums.tolist()], 16)
+        yield f"bits         {self.bits}"
+        yield f"fingerprint  {self.fingerprint:0{-(-len(self.bits) // 4)}x}"
+
+
+@dataclass(frozen=True)
+class FeatureComparison(Comparison):
+    """The steps of two lists of weighted features, and their differences.
+
+    Attributes
+    ----------
+    a, b : FeatureSteps
+    shared, only_a, only_b : tuple of str
+        Features of both, of the first only, and of the second only.
+    differing : tuple of int
+        Positions in `bits`, from 0, at which the two differ.
+    """
+
+    _keys = ("shared", "only_a", "only_b", "differing", "distance")
+
+    a: FeatureSteps
+    b: FeatureSteps
+    shared: tuple[str, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    differing: tuple[int, ...]
+
+    @property
+    def distance(self) -> int:
+        """Hamming distance."""
+        return len(self.differing)
+
+    def _difference(self) -> list[str]:
+        lines = [
+            f"shared       {len(self.shared)} features: {join_names(self.shared)}",
+            f"only in a    {len(self.only_a)}: {join_names(self.only_a)}",
+            f"only in b    {len(self.only_b)}: {join_names(self.only_b)}",
+            f"distance     {self.distance} of {len(self.a.bits)} bits",
+        ]
+        return [*lines, f"they differ  at {join_numbers(self.differing)}"] if self.differing else lines
+
+
+def explain_features(
+    weights: Weights,
+    *,
+    hashes: Hashes | None = None,
+    planes: npt.ArrayLike | None = None,
+    bit_order: BitOrder = "highest",
+) -> FeatureSteps:
+    """Return the steps from weighted features to a SimHash; `nearkin.explain` describes the arguments.
+
+    Raises
+    ------
+    ParameterError
+        Neither or both of `hashes` and `planes`; no features; a weight that is not a finite number; a feature without a
+        hash; digits other than 0 and 1, or of different lengths; planes of another dimension; an unknown hash.
+    """
+    check_choice("bit_order", bit_order, "highest", "lowest")
+    if (hashes is None) == (planes is None):
+        found = "neither" if hashes is None else "both"
+        raise bad_parameter("hashes and planes", found, "one of them: digits of each feature, or a matrix of planes")
+    names, values = _read_weights(weights)
+    if hashes is None:
+        return FeatureSteps(names, values, (), _read_planes(planes, len(names)), bit_order)
+    if isinstance(hashes, str):
+        digits = _hash_names(names, hashes)
+        digits = digits if bit_order == "highest" else [text[::-1] for text in digits]
+    else:
+        digits = _read_digits(names, hashes)
+    # The sign of a negative number is written like a digit; every character but 0 adds the weight.
+    signs = np.array([[-1 if digit == "0" else 1 for digit in text] for text in digits], np.int64)
+    return FeatureSteps(names, values, tuple(digits), signs, bit_order)
+
+
+def compare_features(a: FeatureSteps, b: FeatureSteps) -> FeatureComparison:
+    """Compare the steps of two lists of weighted features.
+
+    Raises
+    ------
+    MismatchError
+        Their hashes have different numbers of digits.
+    """
+    if len(a.bits) != len(b.bits):
+        raise mismatch("bits", len(a.bits), len(b.bits))
+    return FeatureComparison(
+        a,
+        b,
+        tuple(name for name in a.names if name in b.names),
+        tuple(name for name in a.names if name not in b.names),
+        tuple(name for name in b.names if name not in a.names),
+        tuple(i for i, (left, right) in enumerate(zip(a.bits, b.bits, strict=True)) if left != right),
+    )
+
+
+def _read_weights(weights: Weights) -> tuple[tuple[str, ...], tuple[int | float, ...]]:
+    if isinstance(weights, Mapping):
+        names, values = tuple(weights), list(weights.values())
+    else:
+        array = np.asarray(weights)
+        if array.ndim != 1:
+            raise bad_parameter("value", f"an array of shape {array.shape}", "a mapping, or a list of weights")
+        names, values = tuple(map(str, range(len(array)))), array.tolist()
+    if not names:
+        raise bad_parameter("value", "no features", "at least one feature with its weight")
+    for name, value in zip(names, values, strict=True):
+        if not isinstance(name, str):
+            raise bad_parameter("value", f"the feature {excerpt(repr(name))}", "features that are strings")
+        if not isinstance(value, Real) or not math.isfinite(value):
+            found = f"the weight {excerpt(repr(value))} of {excerpt(repr(name))}"
+            raise bad_parameter("value", found, "finite numbers as weights")
+    return names, tuple(int(value) if isinstance(value, (int, np.integer)) else float(value) for value in values)
+
+
+def _read_planes(planes: npt.ArrayLike | None, dimension: int) -> npt.NDArray[Any]:
+    matrix = np.asarray(planes)
+    if matrix.ndim != 2 or matrix.shape[1] != dimension or not len(matrix):
+        allowed = f"shape (n_bits, {dimension}): one coordinate per feature, one row per bit"
+        raise bad_parameter("planes", f"an array of shape {matrix.shape}", allowed)
+    if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all():
+        raise bad_parameter("planes", f"an array of {matrix.dtype} with other values", "finite numbers")
+    return np.asarray(matrix, np.float64 if matrix.dtype.kind == "f" else np.int64).T
+
+
+def _read_digits(names: Sequence[str], hashes: Mapping[str, str] | Sequence[str]) -> list[str]:
+    if isinstance(hashes, Mapping):
+        missing = [name for name in names if name not in hashes]
+        if missing:
+            raise bad_parameter("hashes", f"no hash of {excerpt(repr(missing[0]))}", "the digits of every feature")
+        digits = [hashes[name] for name in names]
+    else:
+        digits = list(hashes)
+        if len(digits) != len(names):
+            raise bad_parameter("hashes", f"{len(digits)} hashes", f"one for each of the {len(names)} features")
+    for name, text in zip(names, digits, strict=True):
+        if not isinstance(text, str) or not text or set(text) - {"0", "1"} or len(text) != len(digits[0]):
+            found = f"{excerpt(repr(text))} of {excerpt(repr(name))}"
+            raise bad_parameter("hashes", found, "strings of the digits 0 and 1, all of one length")
+    return digits
+
+
+def _hash_names(names: Sequence[str], hashes: str) -> list[str]:
+    """Return the digits of the hashes of names, highest bit first, by `NAME`, `NAME:BITS` or `NAME:int64`."""
+    function, _, form = hashes.partition(":")
+    allowed = f"one of {', '.join(feature_hash_names())}, alone or with `:` and 1 to 1024 bits or int64"
+    is_number = form.isascii() and form.isdigit() and len(form) <= 4
+    bits = int(form) if is_number else _HASH_BITS
+    if function not in feature_hash_names() or not (is_number or form in ("", "int64")) or not 1 <= bits <= 1024:
+        raise bad_parameter("hashes", excerpt(repr(hashes)), allowed)
+    if function == "one_at_a_time":
+        if form == "":
+            bits = 32
+        elif bits > 32:
+            raise bad_parameter("hashes", excerpt(repr(hashes)), "one_at_a_time with 1 to 32 bits")
+    encoded = [encode(name, i) for i, name in enumerate(names)]
+    values = [0] * len(names)
+    for word in range(-(-bits // 64)):
+        for i, value in enumerate(feature_hashes(function, encoded, 0, word).tolist()):
+            values[i] |= value << 64 * word
+    if form == "int64":
+        values = [value - (value >> 63 << 64) for value in values]
+        # A sign takes the place of a digit, as in C and Go. (-2**63 has no place for it; no input with this hash is known.)
+        return [f"{value:064b}" for value in values]
+    return [f"{value & (1 << bits) - 1:0{bits}b}" for value in values]

@@ -1,0 +1,151 @@
+"""`nk.explain` of weighted features: digits or planes of the caller lead to sums and bits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin._core import feature_hash_names
+from nearkin.errors import InputError, MismatchError, ParameterError
+from nearkin.explain.texts import SimHashSteps
+
+WEIGHTS = st.dictionaries(st.text("abc好", min_size=1, max_size=4), st.integers(-9, 9), min_size=1, max_size=8)
+
+
+@given(st.data(), WEIGHTS, st.integers(1, 70))
+def test_digits_and_planes_are_the_same_matrix(data: st.DataObject, weights: dict[str, int], bits: int) -> None:
+    """The sums are the products with the columns of the digits, by rows and by planes; any number of bits."""
+    digits = {name: data.draw(st.text("01", min_size=bits, max_size=bits)) for name in weights}
+    signs = np.array([[2 * int(digit) - 1 for digit in digits[name]] for name in weights])
+    steps = nk.explain(weights, hashes=digits)
+    sums = [sum(weight * sign for weight, sign in zip(weights.values(), column, strict=True)) for column in signs.T]
+    assert sums == steps.sums.tolist()
+    assert "".join(str(int(total > 0)) for total in sums) == steps.bits
+    assert int(steps.bits, 2) == steps.fingerprint
+    planes = nk.explain(weights, planes=signs.T)
+    as_list = nk.explain(list(weights.values()), hashes=list(digits.values()))
+    assert (steps.bits, sums) == (planes.bits, planes.sums.tolist())
+    assert (steps.bits, sums) == (as_list.bits, as_list.sums.tolist())
+    lowest = nk.explain(weights, hashes=digits, bit_order="lowest")
+    assert (steps.bits, int(steps.bits[::-1], 2)) == (lowest.bits, lowest.fingerprint)
+    saved = json.loads(json.dumps(steps.to_dict()))
+    assert (sums, steps.bits) == (saved["sums"], saved["bits"])
+    assert json.loads(json.dumps(planes.to_dict()))["features"][0]["hash"] is None
+    assert f"bits         {steps.bits}" in str(steps)
+
+
+@pytest.mark.parametrize("name", sorted(feature_hash_names()))
+@given(weights=WEIGHTS, bits=st.integers(1, 130))
+def test_named_hashes_give_the_fingerprint_of_simhash(name: str, weights: dict[str, int], bits: int) -> None:
+    bits = min(bits, 32) if name == "one_at_a_time" else bits
+    weights = {feature: abs(weight) for feature, weight in weights.items()}
+    values = np.atleast_1d(nk.SimHash(bits, hash=name).fingerprint([list(weights.items())])[0])
+    expected = sum(int(word) << 64 * i for i, word in enumerate(values))
+    for bit_order in ("highest", "lowest"):
+        assert expected == nk.explain(weights, hashes=f"{name}:{bits}", bit_order=bit_order).fingerprint
+
+
+def test_a_named_hash_has_64_bits_unless_it_says_otherwise() -> None:
+    for hashes, bits in (("md5", 64), ("md5:128", 128), ("one_at_a_time", 32), ("fnv1a:int64", 64)):
+        assert bits == len(nk.explain({"a": 1}, hashes=hashes).bits)
+
+
+@given(WEIGHTS)
+def test_signed_digits_count_the_minus_sign_as_one(weights: dict[str, int]) -> None:
+    """A value from 2**63 on is written as a minus sign and the 63 digits of 2**64 minus it."""
+    plain, signed = (nk.explain(weights, hashes=f"fnv1a{form}") for form in ("", ":int64"))
+    for unsigned, digits in zip(plain.hashes, signed.hashes, strict=True):
+        value = int(unsigned, 2)
+        assert digits == (unsigned if value < 2**63 else f"-{2**64 - value:063b}")
+    signs = [[-1 if digit == "0" else 1 for digit in digits] for digits in signed.hashes]
+    assert (signed.signs == np.array(signs)).all()
+    assert plain.signs[:, 0].tolist() == signed.signs[:, 0].tolist()
+
+
+def test_two_lists_are_compared() -> None:
+    a, b = {"red": 3, "wine": 2}, {"red": 1, "cheese": 4}
+    hashes = {"red": "1010", "wine": "0110", "cheese": "0001"}
+    comparison = nk.explain(a, hashes=hashes, other=b)
+    assert (("red",), ("wine",), ("cheese",)) == (comparison.shared, comparison.only_a, comparison.only_b)
+    assert ("1010", "0001") == (comparison.a.bits, comparison.b.bits)
+    assert ((0, 2, 3), 3) == (comparison.differing, comparison.distance)
+    assert "they differ  at 0 2 3" in str(comparison)
+    assert 3 == json.loads(json.dumps(comparison.to_dict()))["distance"]
+    same = nk.explain(a, hashes=hashes, other=a)
+    assert (0, False) == (same.distance, "they differ" in str(same))
+    assert 0 == nk.explain([1, 2], planes=[[1, -1]], other=[2, 4]).distance
+    from nearkin.explain.features import compare_features
+
+    with pytest.raises(MismatchError, match="bits"):
+        compare_features(nk.explain({"a": 1}, hashes="md5"), nk.explain({"a": 1}, hashes="md5:8"))
+
+
+def test_long_lists_and_wide_rows_are_shortened_and_escaped() -> None:
+    steps = nk.explain({f"<{i}\x1b>": 1.5 for i in range(30)}, hashes="xxh3")
+    assert "… and 6 more" in str(steps)
+    assert "row" not in str(steps).split("\n")[2].split()
+    assert "\x1b" not in str(steps)
+    assert "<0" not in steps._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("weights", "arguments", "message"),
+    [
+        ({"a": 1}, {}, "neither"),
+        ({"a": 1}, {"hashes": "md5", "planes": [[1]]}, "both"),
+        ({}, {"hashes": "md5"}, "no features"),
+        ([], {"planes": [[1]]}, "no features"),
+        ([[1, 2]], {"hashes": "md5"}, r"shape \(1, 2\)"),
+        ({1: 1}, {"hashes": "md5"}, "features that are strings"),
+        ({"a": float("nan")}, {"hashes": "md5"}, "finite numbers"),
+        ({"a": "1"}, {"hashes": "md5"}, "finite numbers"),
+        ({"a": 1}, {"hashes": {"b": "1"}}, "no hash of 'a'"),
+        ({"a": 1}, {"hashes": ["1", "0"]}, "one for each of the 1 features"),
+        ({"a": 1}, {"hashes": {"a": "12"}}, "digits 0 and 1"),
+        ({"a": 1}, {"hashes": {"a": ""}}, "digits 0 and 1"),
+        ({"a": 1}, {"hashes": {"a": 5}}, "digits 0 and 1"),
+        ({"a": 1, "b": 1}, {"hashes": {"a": "10", "b": "1"}}, "one length"),
+        ({"a": 1}, {"hashes": "crc32"}, "xxh3"),
+        ({"a": 1}, {"hashes": "md5:0"}, "1 to 1024 bits"),
+        ({"a": 1}, {"hashes": "md5:2000"}, "1 to 1024 bits"),
+        ({"a": 1}, {"hashes": "md5:int32"}, "int64"),
+        ({"a": 1}, {"hashes": "one_at_a_time:33"}, "1 to 32"),
+        ({"a": 1}, {"planes": [[1, 2]]}, r"shape \(n_bits, 1\)"),
+        ({"a": 1}, {"planes": [["x"]]}, "finite numbers"),
+        ({"a": 1}, {"planes": [[float("inf")]]}, "finite numbers"),
+        ({"a": 1}, {"hashes": "md5", "bit_order": "big"}, "highest"),
+        ({"a": 1}, {"hashes": "md5", "recipe": "default"}, "no recipe with hashes or planes"),
+        ({"a": 1}, {"hashes": "md5", "radius": 3}, "no radius with hashes or planes"),
+        ("text", {"radius": 3}, "no radius with a recipe"),
+        (b"text", {"recipe": "ssdeep", "bit_order": "lowest"}, "no bit_order with a recipe of digests"),
+        ("text", {"bit_order": "big"}, "highest"),
+    ],
+)
+def test_bad_arguments_say_what_is_allowed(weights: Any, arguments: dict[str, Any], message: str) -> None:
+    explain: Any = nk.explain
+    with pytest.raises(ParameterError, match=message):
+        explain(weights, **arguments)
+
+
+def test_a_lone_surrogate_has_no_hash() -> None:
+    with pytest.raises(InputError, match="lone surrogate"):
+        nk.explain({"\ud800": 1}, hashes="md5")
+
+
+@given(st.text(max_size=40))
+def test_the_bit_order_of_a_text_reverses_what_is_written(text: str) -> None:
+    """Digits, sums and signs turn around; the fingerprint does not change."""
+    highest, lowest = nk.explain(text), nk.explain(text, bit_order="lowest")
+    assert isinstance(highest, SimHashSteps)
+    assert isinstance(lowest, SimHashSteps)
+    assert highest.fingerprint == lowest.fingerprint
+    assert highest.bits[::-1] == lowest.bits
+    assert highest.to_dict()["sums"][::-1] == lowest.to_dict()["sums"] == lowest.sums.tolist()
+    if highest.features:
+        assert [row[-1][::-1] for row in highest._table()[1]] == [row[-1] for row in lowest._table()[1]]
