@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from nearkin import HammingIndex, errors
 from nearkin.theory import (
+    bits_for,
     hamming_candidates,
     hamming_cost,
     keys_within,
     permuted_tables,
+    random_pairs,
     tables_for,
 )
 from nearkin.theory.hamming import block_widths
@@ -190,6 +192,30 @@ def test_simple_methods() -> None:
     assert four > five
 
 
+@pytest.mark.parametrize("radius", [0, 1, 3])
+def test_random_pairs_are_as_many_as_expected(radius: int) -> None:
+    """The number of pairs of random fingerprints within a radius is C(n, 2) B / 2^bits, within 6 standard deviations.
+
+    Pairs are pairwise independent, so the variance is below the mean. The least mean is 48, of a number that is nearly
+    Poisson: it is off by 6 standard deviations with probability below 1e-6.
+    """
+    n, bits = 20_000, 22
+    index = HammingIndex(bits=bits)
+    index.add(None, np.random.default_rng(4).integers(0, 1 << bits, n, dtype=np.uint64))
+    expected = random_pairs(n, bits, radius)
+    assert abs(len(index.pairs(radius)) - expected) < 6 * math.sqrt(expected)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 5), st.sampled_from([0.001, 1, 1000]))
+def test_the_width_is_the_smallest(n: int, radius: int, max_pairs: float) -> None:
+    bits = bits_for(n, radius=radius, max_pairs=max_pairs)
+    assert random_pairs(n, bits, radius) <= max_pairs
+    assert bits == max(1, radius) or random_pairs(n, bits - 1, radius) > max_pairs
+    least = bits_for(n)
+    assert 2**least >= n
+    assert least == 1 or 2 ** (least - 1) < n
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -203,6 +229,14 @@ def test_simple_methods() -> None:
         (lambda: permuted_tables(64, 3, 34, [3]), "splits=3"),
         (lambda: permuted_tables(64, 64, 34, [65]), "radius=64"),
         (lambda: tables_for(64, 3, 34, -40), "log2_candidates=-40"),
+        (lambda: random_pairs(0, 64), "n=0"),
+        (lambda: random_pairs(10, 64, 65), "radius=65"),
+        (lambda: random_pairs(10, 1025), "bits=1025"),
+        (lambda: bits_for(0), "n=0"),
+        (lambda: bits_for(10, radius=3), "max_pairs="),
+        (lambda: bits_for(10, max_pairs=0), "max_pairs=0"),
+        (lambda: bits_for(10, max_pairs=float("nan")), "max_pairs=nan"),
+        (lambda: bits_for(1 << 62, radius=900, max_pairs=1), "1024 bits are not enough"),
     ],
 )
 def test_what_is_out_of_range_is_an_error(call: object, message: str) -> None:

@@ -27,10 +27,12 @@ from nearkin.theory.containment import (
 from nearkin.theory.hamming import (
     HammingCost,
     PermutedTables,
+    bits_for,
     hamming_candidates,
     hamming_cost,
     keys_within,
     permuted_tables,
+    random_pairs,
     tables_for,
 )
 from nearkin.theory.laws import (
@@ -69,6 +71,7 @@ __all__ = [
     "ball_regions",
     "banding_probability",
     "bit_sampling",
+    "bits_for",
     "cascade",
     "choose",
     "choose_bands",
@@ -93,6 +96,7 @@ __all__ = [
     "permuted_tables",
     "plane_regions",
     "pstable",
+    "random_pairs",
     "rho",
     "sample_distances",
     "sensitivity",

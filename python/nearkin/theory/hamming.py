@@ -37,12 +37,13 @@ References
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from nearkin.errors import bad_parameter, check_choice, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count, check_number
 
 Method = Literal["scan", "bits", "blocks", "tables", "multi"]
 
@@ -231,6 +232,82 @@ def hamming_candidates(method: Method, n: int, bits: int, radius: int, *, blocks
     (1048576, 64.0)
     """
     return hamming_cost(method, n, bits, radius, blocks=blocks).candidates
+
+
+def random_pairs(n: int, bits: int, radius: int = 0) -> float:
+    """Return the expected number of pairs of n random fingerprints within a radius: C(n, 2) B(bits, radius) / 2^bits.
+
+    These are false matches, in addition to pairs of similar documents. Fingerprints of real texts are less random, so
+    this is a lower bound.
+
+    Parameters
+    ----------
+    n : int
+        Number of fingerprints, 1 or more.
+    bits : int
+        Width of the fingerprints, 1 to 1024.
+    radius : int, default 0
+        0 to bits.
+
+    Raises
+    ------
+    ParameterError
+        An argument out of range.
+
+    Examples
+    --------
+    >>> from nearkin.theory import random_pairs
+    >>> round(random_pairs(10**6, 20)), round(random_pairs(10**6, 64, 3), 4), round(random_pairs(10**9, 64, 3))
+    (476837, 0.0012, 1186)
+    """
+    check_count("n", n, 1, 1 << 62, "1 or more")
+    check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
+    check_count("radius", radius, 0, bits, f"0 to bits={bits}")
+    return n * (n - 1) // 2 * keys_within(bits, radius) / (1 << bits)
+
+
+def bits_for(n: int, *, radius: int = 0, max_pairs: float | None = None) -> int:
+    """Return the width of fingerprints that n documents need.
+
+    Without `max_pairs` it is ceil(log2 n): just enough for every document to have a value of its own, if values were
+    assigned. Hash values are not assigned but random. At this width the expected number of equal pairs is at least (n -
+    1) / 4 (the birthday problem), and almost every fingerprint has others within 3 bits. With `max_pairs` it is the
+    smallest width at which n random fingerprints have at most that many pairs within the radius (`random_pairs`).
+
+    Parameters
+    ----------
+    n : int
+        Number of documents, 1 or more.
+    radius : int, default 0
+        Radius of matches; only with `max_pairs`.
+    max_pairs : float, optional
+        Expected number of false matches that is allowed, above 0.
+
+    Raises
+    ------
+    ParameterError
+        An argument out of range, or more than 1024 bits are necessary.
+
+    Examples
+    --------
+    >>> from nearkin.theory import bits_for
+    >>> bits_for(10**6), bits_for(10**9)
+    (20, 30)
+    >>> bits_for(10**6, max_pairs=1), bits_for(10**6, radius=3, max_pairs=1), bits_for(10**9, radius=3, max_pairs=1)
+    (39, 54, 75)
+    """
+    check_count("n", n, 1, 1 << 62, "1 or more")
+    if max_pairs is None:
+        check_count("radius", radius, 0, 0, "0, or max_pairs=, the number of false matches that is allowed")
+        return max(1, (n - 1).bit_length())
+    max_pairs = check_number("max_pairs", max_pairs, "a finite number above 0", lambda number: 0 < number < math.inf)
+    check_count("radius", radius, 0, MAX_BITS, f"0 to {MAX_BITS}")
+    widths = range(max(1, radius), MAX_BITS + 1)
+    # The share of keys within a radius falls as they get wider.
+    at = bisect_left(widths, True, key=lambda bits: random_pairs(n, bits, radius) <= max_pairs)
+    if at < len(widths):
+        return widths[at]
+    raise bad_parameter("max_pairs", max_pairs, f"more pairs, or a smaller radius: {MAX_BITS} bits are not enough")
 
 
 def block_widths(bits: int, blocks: int) -> list[int]:

@@ -23,9 +23,11 @@ References
 from __future__ import annotations
 
 from nearkin.digests.ssdeep.comparison import (
+    ArticleScores,
     ComparedParts,
     ContentSimilarity,
     ScoreExplanation,
+    article_compare,
     compare,
     compare_many,
     content_similarity,
@@ -37,11 +39,13 @@ from nearkin.digests.ssdeep.lists import read_list, write_list
 from nearkin.digests.ssdeep.recipe import DigestRecipe
 
 __all__ = [
+    "ArticleScores",
     "ComparedParts",
     "ContentSimilarity",
     "DigestRecipe",
     "Hasher",
     "ScoreExplanation",
+    "article_compare",
     "compare",
     "compare_many",
     "content_similarity",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from nearkin._core import ssdeep_compare, ssdeep_compare_many, ssdeep_explain, ssdeep_matrix
 from nearkin.digests.ssdeep.hashing import hash, read_content  # noqa: A004 - the public name
 from nearkin.errors import check_count
+from nearkin.text.edits import common_substring, distances
 
 Digest: TypeAlias = "str | bytes"
 
@@ -279,6 +280,85 @@ def explain(a: Digest, b: Digest, *, strict: bool = True, least_common: int = LE
     longest = max((min(part.lengths) for part in parts), default=0)
     reliability = "none" if longest < length else "low" if longest < 16 else "fair" if longest < 32 else "good"
     return ScoreExplanation(score, comparable, equal, (_count_removed(a), _count_removed(b)), parts, reliability)
+
+
+@dataclass(frozen=True)
+class ArticleScores:
+    """The score of two digests by a listing that is often copied, as its author meant it and as it runs.
+
+    Attributes
+    ----------
+    as_meant : int
+        0 if the compared parts have no seven consecutive characters in common.
+    as_run : int
+        Without that rule, because the listing compares the common string itself with 7.
+    ssdeep : int
+        The score of the program: `compare`.
+    """
+
+    as_meant: int
+    as_run: int
+    ssdeep: int
+
+
+def article_compare(a: Digest, b: Digest, *, least_common: int = LEAST_COMMON) -> ArticleScores:
+    """Compute the scores of a Python listing of ssdeep that circulates in articles, next to the score of ssdeep.
+
+    Its formula, in integers, with the Levenshtein distance d of two parts of lengths l and m:
+
+        100 - 100 (64 d // (l + m)) // 64
+
+    It differs from ssdeep in five points. A substitution costs 1 instead of 2; scores of short parts have no cap; runs of
+    more than three equal characters count in full; equal digests pass through the formula; and the rule of seven
+    consecutive common characters never applies, because `str < int` is always false in Python 2 (in Python 3 it is a
+    TypeError). Scores are therefore higher, and unrelated digests score far above 0. Use `compare`, and this function
+    only to understand numbers of such a program.
+
+    Parameters
+    ----------
+    a, b : str or bytes
+        Digests, as for `compare`.
+    least_common : int, default 7
+        Consecutive characters of the rule, for `as_meant` and `ssdeep`.
+
+    Returns
+    -------
+    ArticleScores
+
+    Raises
+    ------
+    InputError
+        One of them is not a digest.
+    ParameterError
+        `least_common` is out of range.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> nk.ssdeep.article_compare("12:abcdefgh:xyz", "12:abcdefgk:xyz")
+    ArticleScores(as_meant=94, as_run=100, ssdeep=32)
+    """
+    score = compare(a, b, least_common=least_common)
+    parts = [(digest if isinstance(digest, str) else digest.decode("ascii")).split(":") for digest in (a, b)]
+    (size_a, *parts_a), (size_b, *parts_b) = parts
+    pairs: list[tuple[str, str]] = []
+    if int(size_a) == int(size_b):
+        pairs = list(zip(parts_a, parts_b, strict=True))
+    elif int(size_a) == 2 * int(size_b):
+        pairs = [(parts_a[0], parts_b[1])]
+    elif 2 * int(size_a) == int(size_b):
+        pairs = [(parts_a[1], parts_b[0])]
+    scores = [(_score_by_levenshtein(left, right), len(common_substring(left, right))) for left, right in pairs]
+    as_run = max((each for each, _ in scores), default=0)
+    as_meant = max((each for each, common in scores if common >= least_common), default=0)
+    return ArticleScores(as_meant, as_run, score)
+
+
+def _score_by_levenshtein(left: str, right: str) -> int:
+    if not left and not right:
+        # The program never writes two empty parts, and the listing divides by 0.
+        return 0
+    return 100 - min(100, 100 * (64 * distances(left, right)[0] // (len(left) + len(right))) // 64)
 
 
 def _count_removed(digest: Digest) -> int:
