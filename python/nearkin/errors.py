@@ -367,7 +367,7 @@ def check_number(name: str, value: object, allowed: str, valid: Callable[[float]
         if isinstance(value, (str, bytes, bytearray, bool)):
             raise TypeError
         number = float(value)  # type: ignore[arg-type]  # A TypeError is handled.
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise bad_parameter(name, repr(value), allowed) from None
     if not (math.isfinite(number) and valid(number)):
         raise bad_parameter(name, value, allowed)

@@ -55,10 +55,10 @@ def test_the_steps_are_those_of_the_definition(search: tuple[int, int, int, list
         return
     digits = [f"{value:0{bits}b}" for value in [query, *stored]]
     reached: set[int | str] = set()
-    assert [0, *(block.end for block in steps.blocks)] == [*(block.start for block in steps.blocks), bits]
+    assert [bits, *(block.lowest for block in steps.blocks)] == [*(block.highest + 1 for block in steps.blocks), 0]
     assert max(len(block.key) for block in steps.blocks) - min(len(block.key) for block in steps.blocks) <= 1
     for block in steps.blocks:
-        span = slice(block.start, block.end)
+        span = slice(bits - 1 - block.highest, bits - block.lowest)
         assert digits[0][span] == block.key
         expected = [(row, distances[row]) for row in range(n) if digits[row + 1][span] == block.key]
         assert sorted(expected, key=lambda entry: entry[1]) == list(block.candidates)
@@ -71,7 +71,7 @@ def test_the_steps_are_those_of_the_definition(search: tuple[int, int, int, list
     )
     # The pigeonhole principle: every match is a candidate.
     assert {match[0] for match in steps.matches} <= reached
-    assert len(steps.matches) == json.loads(json.dumps(steps.to_dict()))["matches"].__len__()
+    assert len(steps.matches) == len(json.loads(json.dumps(steps.to_dict()))["matches"])
     assert f"matches      {len(steps.matches)}" in str(steps)
 
 

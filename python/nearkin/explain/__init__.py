@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, overload
 from nearkin.errors import bad_parameter, check_choice, excerpt
 
 if TYPE_CHECKING:
-    from nearkin.digests.ssdeep import DigestRecipe
-    from nearkin.digests.ssdeep.hashing import Data
     import numpy.typing as npt
 
+    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.digests.ssdeep.hashing import Data
     from nearkin.explain.digests import DigestComparison, DigestSteps
     from nearkin.explain.features import BitOrder, FeatureComparison, FeatureSteps, Hashes, Weights
     from nearkin.explain.search import SearchSteps

@@ -7,9 +7,8 @@ are wᵀ S, and bit j is 1 if sum j is above 0. Column j of S, read downwards, i
 origin, and sum j is its inner product with w. So b hyperplanes in n dimensions and n hashes of b digits are the same
 matrix, by columns or by rows: hashes need no stored planes.
 
-`nearkin.explain(text, recipe)` derives features, weights and hashes from a text instead. Sums of floats are added in the
-order of the features, so a sum near 0 can differ in sign from that of `nearkin.SimHash`, which adds in the order of the
-hashes.
+`nearkin.explain(text, recipe)` derives features, weights and hashes from a text. Floats are added in the order of the
+features, so a sum near 0 can differ in sign from that of `nearkin.SimHash`, which adds in the order of the hashes.
 
 Cost: O(n b). Test: `tests/explain/test_explain_features.py`.
 
@@ -21,18 +20,16 @@ References
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import feature_hash_names, feature_hashes
-from nearkin.errors import bad_parameter, check_choice, excerpt, mismatch
+from nearkin.errors import bad_parameter, check_choice, check_number, excerpt, mismatch
 from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_names, join_numbers, wrap_cells
 from nearkin.io.values import encode
 from nearkin.notebook import short
@@ -231,9 +228,8 @@ def _read_weights(weights: Weights) -> tuple[tuple[str, ...], tuple[int | float,
     for name, value in zip(names, values, strict=True):
         if not isinstance(name, str):
             raise bad_parameter("value", f"the feature {excerpt(repr(name))}", "features that are strings")
-        if not isinstance(value, Real) or not math.isfinite(value):
-            found = f"the weight {excerpt(repr(value))} of {excerpt(repr(name))}"
-            raise bad_parameter("value", found, "finite numbers as weights")
+        allowed = "a number between -2**53 and 2**53 as weight"
+        check_number(f"value[{excerpt(repr(name))}]", value, allowed, lambda number: abs(number) < 1 << 53)
     return names, tuple(int(value) if isinstance(value, (int, np.integer)) else float(value) for value in values)
 
 
@@ -244,7 +240,8 @@ def _read_planes(planes: npt.ArrayLike | None, dimension: int) -> npt.NDArray[An
         raise bad_parameter("planes", f"an array of shape {matrix.shape}", allowed)
     if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all():
         raise bad_parameter("planes", f"an array of {matrix.dtype} with other values", "finite numbers")
-    return np.asarray(matrix, np.float64 if matrix.dtype.kind == "f" else np.int64).T
+    columns: npt.NDArray[Any] = np.asarray(matrix, np.float64 if matrix.dtype.kind == "f" else np.int64).T
+    return columns
 
 
 def _read_digits(names: Sequence[str], hashes: Mapping[str, str] | Sequence[str]) -> list[str]:
@@ -284,6 +281,6 @@ def _hash_names(names: Sequence[str], hashes: str) -> list[str]:
             values[i] |= value << 64 * word
     if form == "int64":
         values = [value - (value >> 63 << 64) for value in values]
-        # A sign takes the place of a digit, as in C and Go. (-2**63 has no place for it; no input with this hash is known.)
+        # A sign takes the place of a digit, as in C and Go. -2**63 leaves none; no input with this hash is known.
         return [f"{value:064b}" for value in values]
     return [f"{value & (1 << bits) - 1:0{bits}b}" for value in values]

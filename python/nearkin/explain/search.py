@@ -7,16 +7,16 @@ The same query is answered in three ways, over n fingerprints of f bits with rad
 | method | reads | entries | compares |
 |---|---|---|---|
 | `scan` | everything | n | n |
-| `bits` | f inverted lists: for each bit, the list of its value in the query | Σ (f - d) | every fingerprint in a list |
-| `blocks` | k + 1 buckets, one per block of the query | Σ of their sizes | every fingerprint in a bucket |
+| `bits` | f inverted lists: for each bit that of the query's value | Σ (f - d) | each fingerprint in a list |
+| `blocks` | k + 1 buckets, one per block of the query | Σ of their sizes | each fingerprint in a bucket |
 
-d is the distance of a fingerprint. A fingerprint is in some list of `bits` unless it differs in all f bits, so these
-lists read n f / 2 entries of random fingerprints and exclude none. Of k + 1 blocks at least one agrees exactly if at most k
-bits differ (pigeonhole principle), and a block of p random bits agrees with probability 2^-p.
+d is the distance of a fingerprint. A fingerprint is in some list of `bits` unless it differs in all f bits. So these
+lists have n f / 2 entries of random fingerprints to read, and exclude none. Of k + 1 blocks at least one agrees exactly
+if at most k bits differ (pigeonhole principle), and a block of p random bits agrees with probability 2^-p.
 
 These are the methods by definition. `HammingIndex` with `method="bits"` walks only the lists of set bits and derives
-distances from counts; with `method="blocks"` it shortens keys to about log2 n bits, and so compares more. Its own choice
-and expected costs are in `HammingIndex.explain`.
+distances from counts. With `method="blocks"` it shortens keys to about log2 n bits, and so compares more. Its own
+choice and expected costs are in `HammingIndex.explain`.
 
 Cost: O(n f / 64) for one query; the fingerprints are copied. Test: `tests/explain/test_explain_search.py`.
 
@@ -69,16 +69,16 @@ class BlockSteps:
 
     Attributes
     ----------
-    start, end : int
-        The bits, counted from the highest, which is 0; the end is exclusive.
+    highest, lowest : int
+        The first and the last of its bits, inclusive; bit 0 is the lowest of the fingerprint.
     key : str
         Their digits in the query.
     candidates : tuple of (int or str, int)
         Ids and distances of the fingerprints with this key, nearest first, ties in order of addition.
     """
 
-    start: int
-    end: int
+    highest: int
+    lowest: int
     key: str
     candidates: tuple[tuple[int | str, int], ...]
 
@@ -122,7 +122,13 @@ class SearchSteps(Rendered):
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         columns = ["block", "bits", "key", "candidates", "nearest"]
         rows = [
-            [str(i), f"{block.start}-{block.end - 1}", block.key, f"{len(block.candidates):,}", _join(block.candidates, 3)]
+            [
+                str(i),
+                f"{block.highest}-{block.lowest}",
+                block.key,
+                f"{len(block.candidates):,}",
+                _join(block.candidates, 3),
+            ]
             for i, block in enumerate(self.blocks[:MAX_ROWS])
         ]
         return columns, rows, ["block", "candidates"]
@@ -130,9 +136,7 @@ class SearchSteps(Rendered):
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]], list[str]]]:
         yield "", *self._table()
         names = ["method", "lists", "entries", "comparisons"]
-        rows = [
-            [each.method, f"{each.lists:,}", f"{each.entries:,}", f"{each.comparisons:,}"] for each in self.methods
-        ]
+        rows = [[each.method, f"{each.lists:,}", f"{each.entries:,}", f"{each.comparisons:,}"] for each in self.methods]
         yield "cost of each method", names, rows, names[1:]
 
     def _tail(self) -> Iterator[str]:
@@ -184,7 +188,7 @@ def explain_search(query: npt.ArrayLike | str, index: HammingIndex, radius: int 
             reached |= equal
             entries += int(equal.sum())
             key = "".join(map(str, digits[start : start + width].tolist()))
-            blocks.append(BlockSteps(start, start + width, key, name_rows(equal)))
+            blocks.append(BlockSteps(bits - 1 - start, bits - start - width, key, name_rows(equal)))
             start += width
         methods.append(MethodSteps("blocks", radius + 1, entries, int(reached.sum())))
     hits = index.search(row if words == 1 else row.reshape(1, words), radius)[0]

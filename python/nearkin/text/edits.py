@@ -9,20 +9,29 @@ always the same. `alignments` finds all of them, with costs of the caller, in Py
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import edit_distance, text_edits
-from nearkin.errors import bad_parameter, excerpt
+from nearkin.errors import bad_parameter, check_number
+
+__all__ = [
+    "Alignments",
+    "Edit",
+    "Edits",
+    "alignments",
+    "common_substring",
+    "distances",
+    "edits",
+    "positional_similarity",
+]
 
 Unit = Literal["char", "word"]
 MAX_CELLS = 1 << 34
@@ -232,9 +241,9 @@ def alignments(
 
     Notes
     -----
-    d(i, j) is the minimum over the edit that comes last; the number of sequences and the sums of their edits follow the
-    same recurrence, so the means need no enumeration. Costs are added exactly, as fractions, so equal costs are equal in
-    whatever order they are added. Cost: O(len(a) len(b)) time, one byte per cell.
+    d(i, j) is the minimum over the edit that comes last. The number of sequences and the sums of their edits follow the
+    same recurrence, so the means need no enumeration. Costs are added exactly, as fractions, so that rounding separates
+    no equal costs. Cost: O(len(a) len(b)) time, one byte per cell.
 
     Examples
     --------
@@ -290,9 +299,8 @@ def alignments(
 
 def _cost_of(name: str, cost: float | Callable[..., float], *characters: str) -> int | Fraction:
     value = cost(*characters) if callable(cost) else cost
-    if not isinstance(value, Real) or not math.isfinite(value) or value < 0:
-        raise bad_parameter(name, excerpt(repr(value)), "a finite number from 0, or a function that returns one")
-    return value if type(value) is int else Fraction(float(value))
+    number = check_number(name, value, "a finite number from 0, or a function that returns one", lambda each: each >= 0)
+    return value if isinstance(value, int) else Fraction(number)
 
 
 def _check_lengths(left: str | list[str], right: str | list[str], unit: Unit) -> None:

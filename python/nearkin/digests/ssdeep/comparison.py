@@ -308,11 +308,17 @@ def article_compare(a: Digest, b: Digest, *, least_common: int = LEAST_COMMON) -
 
         100 - 100 (64 d // (l + m)) // 64
 
-    It differs from ssdeep in five points. A substitution costs 1 instead of 2; scores of short parts have no cap; runs of
-    more than three equal characters count in full; equal digests pass through the formula; and the rule of seven
-    consecutive common characters never applies, because `str < int` is always false in Python 2 (in Python 3 it is a
-    TypeError). Scores are therefore higher, and unrelated digests score far above 0. Use `compare`, and this function
-    only to understand numbers of such a program.
+    It differs from ssdeep in five points:
+
+    - a substitution costs 1 instead of 2;
+    - scores of short parts have no cap;
+    - runs of more than three equal characters count in full;
+    - equal digests pass through the formula;
+    - the rule of seven consecutive common characters never applies, because `str < int` is always false in Python 2 (in
+      Python 3 it is a TypeError).
+
+    So scores are higher, and unrelated digests score far above 0. Use `compare`. This function only explains the
+    numbers of such a program.
 
     Parameters
     ----------

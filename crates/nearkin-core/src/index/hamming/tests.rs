@@ -312,6 +312,16 @@ proptest! {
 }
 
 #[test]
+fn fingerprints_are_in_order_of_addition() {
+    let mut index = Index::new(65, Method::Auto, None, None).unwrap();
+    index.add(NewIds::Rows, &[9, 0, 5, 1, 9, 0], Existing::Error).unwrap();
+    index.prepare_pairs(0).unwrap();
+    index.add(NewIds::Rows, &[3, 1, 4, 0], Existing::Error).unwrap();
+    index.remove(Keys::Ints(&[1]), false).unwrap();
+    assert_eq!(index.fingerprints().unwrap(), (vec![0, 2, 3, 4], vec![9, 0, 9, 0, 3, 1, 4, 0]));
+}
+
+#[test]
 fn a_changed_index_ends_its_stream() {
     let mut index = Index::new(8, Method::Auto, None, None).unwrap();
     index.add(NewIds::Rows, &[1, 2, 3], Existing::Error).unwrap();
