@@ -139,7 +139,7 @@ def test_distances_of_three_texts() -> None:
 
 @pytest.mark.parametrize(("n", "two", "three"), [(1, 10, 11), (2, 16, 23), (4, 12, 28)])
 def test_why_n_matters(n: int, two: int, three: int) -> None:
-    """Only long n-grams tell the text with repetitions apart; single characters hardly do."""
+    """Long n-grams separate the text with repetitions from the others; single characters hardly do."""
     recipe = nk.Recipe(recipe_of(n))
     assert two == nk.explain(ONE, recipe, other=TWO).distance
     assert three == nk.explain(ONE, recipe, other=THREE).distance
