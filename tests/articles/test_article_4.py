@@ -12,6 +12,8 @@ the proportions of their weights.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,11 +63,32 @@ def test_keywords_and_their_order() -> None:
     assert (list(LONG), list(SHORT)) == (list(keywords(LONG)), list(keywords(SHORT)))
 
 
-@pytest.mark.parametrize("counts", [LONG, SHORT], ids=["22", "11"])
-def test_weights_are_jiebas(counts: dict[str, int]) -> None:
+def test_weights_are_jiebas() -> None:
+    """The keywords and weights of the original of gojieba's method, in Python."""
     analyse: Any = pytest.importorskip("jieba.analyse")
-    expected = analyse.extract_tags(write(counts), topK=len(counts), withWeight=True)
-    assert dict(expected) == keywords(counts)
+    for counts in (LONG, SHORT):
+        expected = analyse.extract_tags(write(counts), topK=len(counts), withWeight=True)
+        assert dict(expected) == keywords(counts)
+
+
+def test_keywords_of_the_library_below_gojieba(tmp_path: Path) -> None:
+    """gojieba calls cppjieba, whose table differs. With that table keywords, weights and both distances are equal."""
+    cppjieba: Any = pytest.importorskip("cppjieba_py_dat", reason="cppjieba has wheels for few systems")
+    tables = Path(cppjieba.__file__).parent / "dict"
+    names = ("jieba.dict.utf8", "hmm_model.utf8", "", "idf.utf8", "stop_words.utf8")
+    paths = [str(tables / name) if name else "" for name in names]
+    extractor = cppjieba.bindings.Jieba(*paths, str(tmp_path))
+    stop_words = [word for word in (tables / "stop_words.utf8").read_text(encoding="utf-8").split("\n") if word]
+    recipe = nk.Recipe.preset("jieba-jenkins").with_(stop_words=stop_words)
+    recipe = recipe.with_(idf=nk.Idf.read(tables / "idf.utf8", recipe, unknown="mean"))
+    weights = []
+    for counts in (LONG, SHORT):
+        expected = extractor.extract_keywords(write(counts), len(counts))
+        assert expected == nk.keywords([write(counts)], recipe, top=len(counts))[0]
+        weights.append(dict(expected))
+        assert set(counts) == set(weights[-1])
+    for hashes, distance in (("fnv1a", 12), ("fnv1a:int64", 9)):
+        assert distance == nk.explain(weights[0], hashes=hashes, other=weights[1]).distance
 
 
 def test_the_program_as_meant() -> None:
@@ -87,3 +110,16 @@ def test_the_program_as_it_runs() -> None:
     negative = [text for text in comparison.a.hashes if text.startswith("-")]
     assert 0 < len(negative) < 22
     assert {64} == {len(text) for text in comparison.a.hashes}
+
+
+@pytest.mark.shared
+def test_the_texts_of_the_article(shared: Path) -> None:
+    """The texts themselves: their keywords, and both distances."""
+    page = (shared / "articles" / "article_4.txt").read_text(encoding="utf-8")
+    texts = [re.findall(f'{name} := "(.*?)"\n', page, re.DOTALL)[0] for name in ("srcStr", "dstStr")]
+    weights = []
+    for text, counts in zip(texts, (LONG, SHORT), strict=True):
+        weights.append(dict(nk.keywords([text], RECIPE, top=len(counts))[0]))
+        assert counts == {word: RECIPE.features_of(text)[word] for word in weights[-1]}
+    for hashes, distance in (("fnv1a", 12), ("fnv1a:int64", 9)):
+        assert distance == nk.explain(weights[0], hashes=hashes, other=weights[1]).distance

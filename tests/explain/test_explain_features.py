@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
@@ -40,8 +40,8 @@ def test_digits_and_planes_are_the_same_matrix(data: st.DataObject, weights: dic
     assert f"bits         {steps.bits}" in str(steps)
 
 
-@pytest.mark.parametrize("name", sorted(feature_hash_names()))
-@given(weights=WEIGHTS, bits=st.integers(1, 130))
+@settings(max_examples=200)
+@given(name=st.sampled_from(sorted(feature_hash_names())), weights=WEIGHTS, bits=st.integers(1, 130))
 def test_named_hashes_give_the_fingerprint_of_simhash(name: str, weights: dict[str, int], bits: int) -> None:
     bits = min(bits, 32) if name == "one_at_a_time" else bits
     weights = {feature: abs(weight) for feature, weight in weights.items()}
@@ -86,6 +86,14 @@ def test_two_lists_are_compared() -> None:
         compare_features(nk.explain({"a": 1}, hashes="md5"), nk.explain({"a": 1}, hashes="md5:8"))
 
 
+def test_planes_have_any_coordinates() -> None:
+    steps = nk.explain([2, -3], planes=[[0.5, 0.25], [2**60, 2**60], [0, 1]])
+    assert [0.25, -(2.0**60), -3] == steps.sums.tolist()
+    assert "100" == steps.bits
+    wide = nk.explain([2**52, 1], planes=np.array([[2**63, 1]], np.uint64))
+    assert [2.0**115] == wide.sums.tolist()
+
+
 def test_long_lists_and_wide_rows_are_shortened_and_escaped() -> None:
     steps = nk.explain({f"<{i}\x1b>": 1.5 for i in range(30)}, hashes="xxh3")
     assert "… and 6 more" in str(steps)
@@ -107,6 +115,7 @@ def test_long_lists_and_wide_rows_are_shortened_and_escaped() -> None:
         ({"a": "1"}, {"hashes": "md5"}, "a number between"),
         ({"a": 2**53}, {"hashes": "md5"}, "a number between"),
         ({"a": 10**400}, {"hashes": "md5"}, "a number between"),
+        (dict.fromkeys(map(str, range(1025)), 2**53 - 1), {"hashes": "md5"}, "smaller weights"),
         ({"a": 1}, {"hashes": {"b": "1"}}, "no hash of 'a'"),
         ({"a": 1}, {"hashes": ["1", "0"]}, "one for each of the 1 features"),
         ({"a": 1}, {"hashes": {"a": "12"}}, "digits 0 and 1"),

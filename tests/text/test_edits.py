@@ -112,7 +112,7 @@ def test_alignments_are_all_the_cheapest(a: str, b: str, costs: tuple[float, flo
     result = alignments(a, b, insertion=costs[0], deletion=costs[1], substitution=costs[2])
     assert (cost, len(expected)) == (result.cost, result.count)
     listed = list(result)
-    assert len(expected) == len(listed) == len(result)
+    assert len(expected) == len(listed)
     names = {"insert": "I", "delete": "D", "replace": "S", "equal": "M"}
     kinds = [
         tuple(names[piece.kind] for piece in each.pieces for _ in range(max(len(piece.a), len(piece.b))))

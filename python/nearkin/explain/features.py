@@ -230,6 +230,8 @@ def _read_weights(weights: Weights) -> tuple[tuple[str, ...], tuple[int | float,
             raise bad_parameter("value", f"the feature {excerpt(repr(name))}", "features that are strings")
         allowed = "a number between -2**53 and 2**53 as weight"
         check_number(f"value[{excerpt(repr(name))}]", value, allowed, lambda number: abs(number) < 1 << 53)
+    if sum(abs(value) for value in values) >= 1 << 63:
+        raise bad_parameter("value", "weights of 2**63 and more together", "smaller weights, or fewer of them")
     return names, tuple(int(value) if isinstance(value, (int, np.integer)) else float(value) for value in values)
 
 
@@ -240,7 +242,9 @@ def _read_planes(planes: npt.ArrayLike | None, dimension: int) -> npt.NDArray[An
         raise bad_parameter("planes", f"an array of shape {matrix.shape}", allowed)
     if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all():
         raise bad_parameter("planes", f"an array of {matrix.dtype} with other values", "finite numbers")
-    columns: npt.NDArray[Any] = np.asarray(matrix, np.float64 if matrix.dtype.kind == "f" else np.int64).T
+    # Sums of signs are exact integers; other coordinates could overflow them.
+    is_signs = matrix.dtype.kind in "iu" and bool(((matrix == 1) | (matrix == 0) | (matrix == -1)).all())
+    columns: npt.NDArray[Any] = np.asarray(matrix, np.int64 if is_signs else np.float64).T
     return columns
 
 
