@@ -72,7 +72,7 @@ def test_weights_are_jiebas() -> None:
 
 
 def test_keywords_of_the_library_below_gojieba(tmp_path: Path) -> None:
-    """gojieba calls cppjieba, whose table differs. With that table keywords, weights and both distances are equal."""
+    """With the table of cppjieba, which gojieba calls, keywords, weights and both distances are the same."""
     cppjieba: Any = pytest.importorskip("cppjieba_py_dat", reason="cppjieba has wheels for few systems")
     tables = Path(cppjieba.__file__).parent / "dict"
     names = ("jieba.dict.utf8", "hmm_model.utf8", "", "idf.utf8", "stop_words.utf8")

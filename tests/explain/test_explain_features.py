@@ -87,7 +87,7 @@ def test_two_lists_are_compared() -> None:
 
 
 def test_planes_have_any_coordinates() -> None:
-    steps = nk.explain([2, -3], planes=[[0.5, 0.25], [2**60, 2**60], [0, 1]])
+    steps = nk.explain([2, -3], planes=np.array([[0.5, 0.25], [2**60, 2**60], [0, 1]]))
     assert [0.25, -(2.0**60), -3] == steps.sums.tolist()
     assert "100" == steps.bits
     wide = nk.explain([2**52, 1], planes=np.array([[2**63, 1]], np.uint64))
