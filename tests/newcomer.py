@@ -3,7 +3,7 @@
     python tests/newcomer.py dist/nearkin-0.1.0-cp310-abi3-linux_x86_64.whl
 
 Runs outside of the checkout. Every Python example of the README and the documentation is run and its output compared,
-and so are the README's commands with shown output. The main command runs on the sample corpus, and the import and the
+and so are the commands of README and guides. The main command runs on the sample corpus, and the import and the
 start of the command are timed. `make newcomer` builds the wheel first.
 """
 
@@ -19,7 +19,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from consoles import PAGES, ROOT, differences, session
+
 # Packages that the pages use in addition to nearkin, and the test runner.
 GUESTS = ["pytest"]
 EXTRAS = "all,sail"
@@ -42,7 +43,7 @@ def main() -> int:
         environment["PATH"] = f"{tools}{os.pathsep}{environment['PATH']}"
         failed = [
             *examples(tools, work, environment),
-            *commands(work, environment),
+            *commands(tools, home, environment),
             *times(tools, work, environment, strict=options.times),
         ]
     for line in failed:
@@ -81,27 +82,15 @@ def examples(tools: Path, work: Path, environment: dict[str, str]) -> list[str]:
     return re.findall(r"^FAILED (.*)", done.stdout, re.MULTILINE) or ([] if done.returncode == 0 else [done.stdout])
 
 
-def shown(page: str) -> list[tuple[str, str]]:
-    """Return the commands of a page's console blocks with the output that the page shows."""
-    blocks = []
-    for block in re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        blocks += re.findall(
-            r"^\$ (nearkin .*|.*\| nearkin .*|.*&& nearkin .*|head .*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE
-        )
-    return [(command, printed) for command, printed in blocks if printed.strip()]
-
-
-def commands(work: Path, environment: dict[str, str]) -> list[str]:
-    """Run the README's commands with shown output; return those that print something different."""
+def commands(tools: Path, home: Path, environment: dict[str, str]) -> list[str]:
+    """Run the commands of README and guides; return those that print something different."""
     failed = []
-    listed = shown((work / "README.md").read_text(encoding="utf-8"))
-    for command, printed in listed:
-        done = run(["sh", "-c", command], work, environment)
-        # Times differ from run to run.
-        actual, expected = (re.sub(r"in [\d.]+ s", "in a while", text) for text in (done.stdout + done.stderr, printed))
-        if done.returncode or not all(line in actual for line in expected.splitlines()):
-            failed.append(f"$ {command}\n{actual}")
-    say(f"{len(listed) - len(failed)} of {len(listed)} commands print what the README shows")
+    for name in PAGES:
+        folder = home / Path(name).stem
+        folder.mkdir()
+        page = (ROOT / name).read_text(encoding="utf-8")
+        failed += differences(page, folder, session(folder, str(tools / "python"), environment))
+    say(f"{len(failed)} commands of {len(PAGES)} pages print something different")
     return failed
 
 

@@ -19,7 +19,7 @@ import pytest
 import typer.main
 
 import nearkin as nk
-from command import ENVIRONMENT, ROOT, TEXTS, call, run
+from command import ENVIRONMENT, TEXTS, call, run
 from nearkin.cli import app as door
 from nearkin.cli.app import app
 
@@ -319,24 +319,6 @@ def test_the_command_line_imports_neither_rich_nor_the_doors_it_does_not_need() 
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set() == {"rich", "filelock", "fcntl", "resource", "matplotlib", "sklearn"} & set(loaded)
-
-
-def test_the_readme_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first console block of the README equals the output, except for the time."""
-    readme = (ROOT / "README.md").read_text()
-    block = re.search(r"```console\n\$ nearkin (dedup samples.*?)\n(.*?)```", readme, re.DOTALL)
-    assert block is not None
-    arguments = block[1].replace("demo-out", str(tmp_path / "demo-out")).split()
-    monkeypatch.chdir(ROOT)
-    printed = call(*arguments).err.replace(str(tmp_path) + "/", "")
-
-    def normal(text: str) -> list[str]:
-        return [re.sub(r"in [0-9.]+ s", "in T s", " ".join(line.split())) for line in text.splitlines() if line.strip()]
-
-    assert normal(block[2]) == normal(printed)[: len(normal(block[2]))]
-    rows = re.search(r"head -n 2 demo-out/clusters.jsonl\n(.*?)```", readme, re.DOTALL)
-    assert rows is not None
-    assert rows[1].splitlines() == (tmp_path / "demo-out" / "clusters.jsonl").read_text().splitlines()[:2]
 
 
 def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
