@@ -19,9 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages whose commands run.
-PAGES = ("README.md", "docs/every-day.md", "docs/threshold.md")
+PAGES = ("README.md", "docs/every-day.md", "docs/threshold.md", "docs/deploy.md")
 # They install, need root, or run until someone stops them.
-NOT_RUN = ("pip ", "make", "git ", "docker ", "sudo ", "nearkin serve ", "curl ")
+NOT_RUN = ("pip ", "make", "git ", "docker ", "sudo ", "nearkin serve ", "curl ", "nearkin store backup http")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -97,3 +97,23 @@ def test_no_file_holds_the_marks_of_a_conflict() -> None:
         pytest.skip("not a git checkout")
     marks = re.compile(rb"^(<{7} |>{7} |={7}$)", re.MULTILINE)
     assert [] == [name for name in files if (ROOT / name).is_file() and marks.search((ROOT / name).read_bytes())]
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "compose.yaml", "nearkin.service", "nginx.conf"])
+def test_the_page_on_deployment_has_the_files_of_the_example(name: str) -> None:
+    """The page shows each file of examples/service as it is."""
+    shown = re.findall(r"^```\w+\n(.*?)^```", (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert (ROOT / "examples" / "service" / name).read_text(encoding="utf-8") in shown
+
+
+def test_the_chinese_readme_has_the_examples_of_the_readme() -> None:
+    """Its code blocks, which the tests of README.md run, and its links are those of README.md; each links to the other."""
+    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
+
+    def shown(page: str) -> tuple[list[str], set[str]]:
+        blocks = re.findall(r"^```.*?^```", page, re.MULTILINE | re.DOTALL)
+        return blocks, set(re.findall(r"\]\(([^)\s]+)\)", page)) - {"README.md", "README.zh.md"}
+
+    assert shown(english) == shown(chinese)
+    assert "](README.zh.md)" in english
+    assert "](README.md)" in chinese
