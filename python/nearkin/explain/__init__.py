@@ -10,7 +10,7 @@
 
 >>> import nearkin as nk
 >>> steps = nk.explain("How are you?", "char:4|count|xxh3|simhash:64")
->>> steps.normalised, [feature.name for feature in steps.features][:3]
+>>> steps.normalised, [feature.name for feature in steps.features[:3]]
 ('howareyou', ['howa', 'owar', 'ware'])
 >>> steps.fingerprint == int(nk.fingerprint(["How are you?"], "char:4|count|xxh3|simhash:64")[0])
 True
