@@ -3,8 +3,8 @@
     make docs && python tools/check_site.py [--pictures FOLDER] [FOLDER of the site]
 
 Faults are: a page wider than its window, an error or warning in the console, a request that fails or that goes to
-another host, an image that does not load, a link to a missing page or anchor, and a formula that is not MathML.
-`--pictures` also saves a screenshot of each page. Needs playwright and Debian's chromium.
+another host, an image that does not load, a link to a missing page or anchor, a formula that is not MathML, and a search
+for a word of `SEARCHES` whose first result is another page. `--pictures` also saves a screenshot of each page. Needs playwright and Debian's chromium.
 """
 
 from __future__ import annotations
@@ -24,6 +24,23 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (1280, 390)
 HOST = "http://site.test/"
+# What people search for, and the page that is found first.
+SEARCHES = {
+    "incremental": "every-day",
+    "daily": "every-day",
+    "upgrade": "every-day",
+    "windows": "every-day",
+    "pickle": "every-day",
+    "backup": "every-day",
+    "threshold": "threshold",
+    "containment": "contains",
+    "near-duplicate": "dedup",
+    "fuzzy dedup": "dedup",
+    "dedup": "dedup",
+    "duplicates": "dedup",
+    "nginx": "deploy",
+    "docker": "deploy",
+}
 
 
 class Page(HTMLParser):
@@ -128,8 +145,35 @@ def faults_in_browser(site: Path, pictures: Path | None) -> list[str]:
                     name = (where[0] or "index").replace("/", "-")
                     page.screenshot(path=pictures / f"{name}-{width}.png", full_page=True)
             page.close()
+        faults += wrong_searches(browser.new_page(viewport={"width": max(WIDTHS), "height": 900}), root)
         browser.close()
     server.shutdown()
+    return faults
+
+
+FIRST_RESULT = """() => {
+    for (const element of document.querySelectorAll("div"))
+        for (const link of element.shadowRoot?.querySelectorAll("a[href]") ?? []) return link.href;
+    return null;
+}"""
+
+
+def wrong_searches(page: Any, root: str) -> list[str]:
+    """Return the searches of `SEARCHES` whose first result is another page."""
+    faults = []
+    for words, wanted in SEARCHES.items():
+        page.goto(root)
+        page.locator(".md-search__button").click()
+        page.keyboard.type(words)
+        found = None
+        for _ in range(50):  # The worker reads the index first, and answers each key.
+            page.wait_for_timeout(100)
+            last, found = found, page.evaluate(FIRST_RESULT)
+            if found and found == last and f"h={words.split()[-1]}" in found:
+                break
+        first = urlsplit(found or root).path.strip("/")
+        if first != wanted:
+            faults.append(f"the search for {words!r} finds {first or 'nothing'}, not {wanted}")
     return faults
 
 
