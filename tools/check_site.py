@@ -36,7 +36,6 @@ SEARCHES = {
     "containment": "contains",
     "near-duplicate": "dedup",
     "fuzzy dedup": "dedup",
-    "dedup": "dedup",
     "duplicates": "dedup",
     "nginx": "deploy",
     "docker": "deploy",
