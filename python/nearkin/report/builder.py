@@ -167,7 +167,7 @@ class _Builder:
         largest = f"the largest of {summary['largest_cluster']:,}" if summary["clusters"] else ""
         words = {
             "exact": "exact",
-            "same-letters": "but for case, spacing or punctuation",
+            "same-letters": "different only in case, spacing or punctuation",
             "near": "near",
             "empty": "without text",
         }
