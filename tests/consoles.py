@@ -1,8 +1,8 @@
 """Console blocks of a page, run as one session of a shell in a temporary folder and compared with what the page shows.
 
-A block is ```console; a line that begins with `$ ` is a command, and a backslash at its end continues it. The lines below a
-command are its output: standard output and standard error, as a terminal shows them. A line `...` stands for any lines.
-Seconds are not compared. A command without shown output must succeed.
+A block is ```console; a line that begins with `$ ` is a command, and a backslash at its end continues it. The lines
+below a command are its output: standard output and standard error, as a terminal shows them. A line `...` stands for
+any lines. Seconds are not compared. A command without shown output must succeed.
 """
 
 from __future__ import annotations

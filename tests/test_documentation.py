@@ -107,7 +107,7 @@ def test_the_page_on_deployment_has_the_files_of_the_example(name: str) -> None:
 
 
 def test_the_chinese_readme_has_the_examples_of_the_readme() -> None:
-    """Its code blocks, which the tests of README.md run, and its links are those of README.md; each links to the other."""
+    """Its code blocks and links are those of README.md, whose tests run them; each page links to the other."""
     english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
 
     def shown(page: str) -> tuple[list[str], set[str]]:

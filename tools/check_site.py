@@ -3,8 +3,9 @@
     make docs && python tools/check_site.py [--pictures FOLDER] [FOLDER of the site]
 
 Faults are: a page wider than its window, an error or warning in the console, a request that fails or that goes to
-another host, an image that does not load, a link to a missing page or anchor, a formula that is not MathML, and a search
-for a word of `SEARCHES` whose first result is another page. `--pictures` also saves a screenshot of each page. Needs playwright and Debian's chromium.
+another host, an image that does not load, a link to a missing page or anchor, a formula that is not MathML, and a
+search of `SEARCHES` whose first result is another page. `--pictures` also saves a screenshot of each page. Needs
+playwright and Debian's chromium.
 """
 
 from __future__ import annotations
