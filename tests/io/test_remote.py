@@ -17,7 +17,7 @@ import pytest
 from corpora import TEXTS, encode, read_all
 from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, ParameterError
 from nearkin.io import open_corpus
-from nearkin.io.remote import check_new, expand, is_folder, is_url, name_in, short_url, write_file
+from nearkin.io.remote import check_new, document_id, expand, is_folder, is_url, name_in, short_url, write_file
 
 
 @pytest.fixture
@@ -130,6 +130,40 @@ SECRETS = ("PASSWORD", "SIGNATURE", "FRAGMENT")
 def test_urls_are_shown_without_secrets(url: str, expected: str) -> None:
     """Passwords, queries and fragments are left out; the result does not change again."""
     assert expected == short_url(url) == short_url(short_url(url))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://h/a.txt", "https://h/a.txt"),
+        ("https://h/a?id=1&Page=b-2", "https://h/a?id=1&Page=b-2"),
+        ("https://h/a?id=1&sig=SIGNATURE#FRAGMENT", "https://h/a?id=1&…"),
+        ("https://h/a?id=1#FRAGMENT", "https://h/a?id=1&…"),
+        ("https://u:PASSWORD@h/a?version=7", "https://u:***@h/a?version=7"),
+        ("https://u:pa?id=PASSWORD@h/a", "https://u:pa?…"),
+        ("https://h/a?SIGNATURE", "https://h/a?…"),
+        ("https://h/a?file=https%3A%2F%2Fu%3APASSWORD%40h", "https://h/a?…"),
+        ("abfs://c/x?versionId=3&sig=SIGNATURE", "abfs://c/x?versionId=3&…"),
+        ("s3://bucket/part-?.txt", "s3://bucket/part-?.txt"),
+    ],
+)
+def test_ids_of_urls_have_no_secrets(url: str, expected: str) -> None:
+    """The id of a document has the parameters that number or name it, and no others."""
+    assert expected == document_id(url)
+    assert not any(secret in expected for secret in SECRETS)
+
+
+def test_urls_whose_ids_are_equal_are_refused() -> None:
+    """URLs that differ in a public parameter are two documents; those that differ in a secret alone are an error."""
+    urls = [f"https://h/a?id={number}&token=PASSWORD" for number in range(2)]
+    with open_corpus(urls, format="files") as corpus:
+        assert urls == corpus.urls
+    urls = [f"https://h/a?id=1&token=PASSWORD{number}" for number in range(2)]
+    with pytest.raises(InputError, match="has the id of another input") as caught:
+        open_corpus(urls, format="files")
+    assert "https://h/a?id=1&…" == caught.value.place
+    assert "PASSWORD" not in str(caught.value)
+    open_corpus(urls, format="jsonl").close()
 
 
 class Answer(SimpleHTTPRequestHandler):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import shutil
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,37 @@ def test_a_lost_response_is_repeated(store: Path, mirror: nk.Store, count: int, 
             assert same_answers(expected, client.check_and_add(batch, names, columns=columns, conflicts=conflicts))
         assert repr(mirror.get(ids + more)) == repr(client.get(ids + more))
         assert 2 * count == len(client)
+
+
+@pytest.mark.parametrize("lost", [(), (1, 2)])
+def test_repeated_ids_are_known_beside_a_conflict(store: Path, mirror: nk.Store, lost: tuple[int, ...]) -> None:
+    """A document that a call repeats is "known", although the call has conflicts or is sent a second time."""
+    with serve_in_thread(store) as service, nk.Client(service.url, transport=Losing(*lost)) as client:
+        for target in (mirror, client):
+            target.add(["a stored text about rivers"], ["stored"])
+        texts = ["one text about cats", "another text about the sea", "one text about cats", "a text about mountains"]
+        ids = ["a", "stored", "a", "b"]
+        expected = mirror.check_and_add(texts, ids, conflicts="report")
+        assert ["new", "conflict", "known", "new"] == expected.status
+        assert same_answers(expected, client.check_and_add(texts, ids, conflicts="report"))
+        assert repr(mirror.get(["a", "b", "stored"])) == repr(client.get(["a", "b", "stored"]))
+
+
+def test_repeated_ids_of_a_stream_are_known_in_a_later_part(store: Path) -> None:
+    """A stream is processed in parts; a line that repeats an id of an earlier part is "known", also at a retry."""
+    line = json.dumps({"id": "a", "text": "one text about cats"}).encode() + b"\n"
+
+    def parts() -> Iterator[bytes]:
+        yield line
+        time.sleep(0.3)
+        yield line
+
+    headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "k"}
+    with serve_in_thread(store) as service:
+        for _ in range(2):
+            response = httpx.post(f"{service.url}/v1/check-and-add", content=parts(), headers=headers)
+            rows = [json.loads(row) for row in response.content.splitlines()]
+            assert ["new", "known"] == [row["status"] for row in rows]
 
 
 def test_a_change_is_not_applied_twice(store: Path) -> None:

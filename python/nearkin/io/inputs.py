@@ -70,7 +70,8 @@ class InputFile:
     regular : bool
         True for a local file, which can be read twice.
     document : str
-        For a file that is a document: its path relative to the input folder, with / on every system.
+        For a file that is a document: its path relative to the input folder, with / on every system, or the id of
+        its URL (`nearkin.io.remote.document_id`).
     rejection : str
         Reason why the name cannot be an id; empty if it can. Such a file is a malformed record.
     encoding : str
@@ -192,7 +193,8 @@ def resolve(
     ParameterError
         There is no input, or the format is unknown.
     InputError
-        A file is missing, a glob matches nothing, an extension is unknown, formats differ, or a file occurs twice.
+        A file is missing, a glob matches nothing, an extension is unknown, formats differ, a file occurs twice, or two
+        URLs have the same id.
     """
     if format is not None and format not in get_args(Format):
         raise bad_parameter("format", repr(format), "one of " + ", ".join(get_args(Format)))
@@ -213,7 +215,22 @@ def resolve(
             reason = f"is given twice (also as {seen[real]}), and all of it would be a duplicate; give each file once"
             raise file_error(file.name, reason)
         seen[real] = file.name
+    if first_format == "files":
+        _check_url_ids(file for _, file in files)
     return first_format, [file for _, file in files]
+
+
+def _check_url_ids(files: Iterable[InputFile]) -> None:
+    """Refuse URLs that differ in passwords or parameters that may be secret alone, because ids do not hold them."""
+    ids = set()
+    for file in files:
+        if file.url and file.document in ids:
+            reason = (
+                "has the id of another input, because the parameters in which they differ may be secret; fetch the "
+                "files first, or tell them apart by a parameter such as id, page or version"
+            )
+            raise file_error(file.document, reason)
+        ids.add(file.document)
 
 
 def _identity(path: Path) -> str | tuple[int, int]:
@@ -260,7 +277,7 @@ def _find_format(name: str, path: str, format: Format | None) -> Format:
 
 def _remote_file(url: str, path: str, format: Format | None) -> tuple[Format, InputFile]:
     name = remote.short_url(url)
-    file = InputFile(name, None, compression_of(path), regular=False, document=name, url=url)
+    file = InputFile(name, None, compression_of(path), regular=False, document=remote.document_id(url), url=url)
     return _find_format(name, path, format), file
 
 

@@ -22,6 +22,9 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # A URL within a message; quotes and brackets end it.
 _ANY_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^\s'\"<>]*)")
 _WEB = ("http://", "https://")
+# Parameters of a query that number or name a document, and the values that cannot be URLs with passwords.
+_PUBLIC = "date|doc|document|file|filename|id|lang|number|offset|p|page|part|path|start|title|v|version|versionid|year"
+_PUBLIC_PARAMETER = re.compile(rf"({_PUBLIC})=[A-Za-z0-9._~/-]{{1,64}}", re.IGNORECASE)
 _BLOCK = 4 << 20
 
 
@@ -57,6 +60,26 @@ def _shorten(match: re.Match[str]) -> str:
     is_web = scheme.lower() in ("http", "https")
     cut = min((at for at in map(tail.find, "?#") if at >= 0 and (is_web or "=" in tail[at:])), default=len(tail))
     return f"{scheme}://{account}{at}{host}{tail[:cut]}{'' if cut == len(tail) else '?…'}"
+
+
+def document_id(url: str) -> str:
+    """Return the id of the document at a URL: its short form, with parameters of the query that hold no secret.
+
+    These are the parameters whose name says that they number or name a document, such as `id`, `page` and `version`.
+
+    Examples
+    --------
+    >>> from nearkin.io.remote import document_id
+    >>> document_id("https://host/page?id=7&token=1f"), document_id("https://host/page?token=1f")
+    ('https://host/page?id=7&…', 'https://host/page?…')
+    """
+    short = short_url(url)
+    if not short.endswith("?…"):
+        return short
+    parameters = url.partition("#")[0].partition("?")[2].split("&")
+    public = [parameter for parameter in parameters if _PUBLIC_PARAMETER.fullmatch(parameter)]
+    hidden = "#" in url or len(public) < len(parameters)
+    return short[:-1] + "&".join([*public, *["…"] * hidden])
 
 
 def name_in(url: str) -> str:

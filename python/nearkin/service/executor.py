@@ -65,6 +65,8 @@ class Request:
         Number of best matches that a check returns.
     key : str, optional
         Idempotency key.
+    line : int, optional
+        Number of the first document's line, in a stream of lines.
     call : function of a store, optional
         For "call".
     future : asyncio.Future
@@ -75,6 +77,7 @@ class Request:
     documents: DocumentBatch = field(default_factory=lambda: DocumentBatch([]))
     k: int | None = None
     key: str | None = None
+    line: int | None = None
     call: Callable[[Store], Any] | None = None
     future: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
@@ -94,7 +97,12 @@ class Request:
         columns = self.documents.columns
         if self.key is None:
             return columns
-        return [{**row, KEY: self.key} for row in columns or [{}] * len(self.documents)]
+        rows = columns or [{}] * len(self.documents)
+        return [{**row, KEY: self.document_key(number)} for number, row in enumerate(rows)]
+
+    def document_key(self, number: int) -> str | None:
+        """Return the key of a document. In a stream it has the line, because a later line may repeat the id."""
+        return self.key if self.key is None or self.line is None else f"{self.key}:{self.line + number}"
 
 
 class Admission:
@@ -360,7 +368,7 @@ def _finish_change(store: Store, request: Request, result: CheckResult) -> Check
         first_rows = {id: row for row, id in reversed(list(enumerate(ids)))}
         rows = [row for row in first_rows.values() if result.status[row] == "known"]
         for row, document in zip(rows, store.get([ids[row] for row in rows], missing_ok=True), strict=True):
-            if document is not None and document.columns.get(KEY) == request.key:
+            if document is not None and document.columns.get(KEY) == request.document_key(row):
                 result.status[row] = document.status
     return result
 

@@ -132,23 +132,23 @@ async def submit_documents(
     submit = partial(state.submit, operation, k=k, key=request.idempotency_key)
     if media_type == NDJSON:
 
-        async def process(lines: list[bytes]) -> list[Row]:
+        async def process(lines: list[bytes], first: int) -> list[Row]:
             size = sum(map(len, lines))
             documents = await decode(size, partial(documents_from_lines, lines, settings))
-            return [*result_rows(await submit(documents), documents)]
+            return [*result_rows(await submit(documents, line=first), documents)]
 
-        async def process_line(line: bytes, details: dict[str, Any]) -> Row:
+        async def process_line(line: bytes, number: int, details: dict[str, Any]) -> Row:
             documents = documents_from_lines([line], settings, place=None)
             if documents.ids is not None:
                 details["id"] = documents.ids[0]
-            return result_rows(await submit(documents), documents)[0]
+            return result_rows(await submit(documents, line=number), documents)[0]
 
         if not strict:
             return line_stream(request, process_line, process)
         data = await request.body()
         lines = data.removesuffix(b"\n").split(b"\n") if data else []
         check_batch(len(lines), limits)
-        return Response(encode_lines(await process(lines)), media_type=NDJSON)
+        return Response(encode_lines(await process(lines, 1)), media_type=NDJSON)
     if strict:
         raise bad_request("strict", "it is for NDJSON: a batch of JSON or Arrow is always all or nothing")
     if media_type == ARROW and k is not None:
@@ -183,7 +183,7 @@ async def search(
     options: Any = {"settings": state.store_settings, "limits": state.limits}
     if request.media_type == NDJSON:
 
-        async def process_line(line: bytes, _: object) -> Row:
+        async def process_line(line: bytes, *_: object) -> Row:
             return matches_rows(await state.read(partial(find, queries_from_json(line, **options))))[0]
 
         return line_stream(request, process_line)
@@ -216,7 +216,7 @@ async def remove(request: WriteRequest, missing_ok: MissingOk = False, erase: Er
 
     if request.media_type == NDJSON:
 
-        async def process_line(line: bytes, _: object) -> Row:
+        async def process_line(line: bytes, *_: object) -> Row:
             return RemovedOutput(await state.write(partial(call, ids_from_json(line, state.limits))))
 
         return line_stream(request, process_line)
@@ -247,7 +247,7 @@ async def documents(request: ReadRequest, text: WithText = False, missing_ok: Mi
     state = request.state
     if request.media_type == NDJSON:
 
-        async def process_line(line: bytes, _: object) -> Row:
+        async def process_line(line: bytes, *_: object) -> Row:
             ids = ids_from_json(line, state.limits)
             if len(ids) != 1:
                 raise bad_request(f"{len(ids)} ids in a line", 'send {"id": …} per line')
@@ -375,8 +375,8 @@ async def read_ids(request: HttpRequest) -> list[Id]:
 
 def line_stream(
     request: HttpRequest,
-    process_line: Callable[[bytes, dict[str, Any]], Awaitable[Row]],
-    process: Callable[[list[bytes]], Awaitable[list[Row]]] | None = None,
+    process_line: Callable[[bytes, int, dict[str, Any]], Awaitable[Row]],
+    process: Callable[[list[bytes], int], Awaitable[list[Row]]] | None = None,
 ) -> NdjsonStream:
     """Return a response in which a bad line does not affect the others.
 
@@ -384,16 +384,17 @@ def line_stream(
     ----------
     request : HttpRequest
     process_line : callable
-        Submits a line to the store before it waits for anything, and returns the result. What it adds to its second
-        argument becomes part of an error.
+        Submits a line to the store before it waits for anything, and returns the result. Takes the line, its number,
+        and a mapping whose content becomes part of an error.
     process : callable, optional
-        Processes several lines at once, or raises an error and changes nothing.
+        Processes several lines at once, or raises an error and changes nothing. Takes the lines, and the number of the
+        first.
     """
 
     async def try_line(number: int, line: bytes) -> Row:
         details: dict[str, Any] = {}
         try:
-            return await process_line(line, details)
+            return await process_line(line, number, details)
         except (Problem, NearkinError) as error:
             return {"line": number, "error": problem_from(error).details(), **details}
 
@@ -403,7 +404,7 @@ def line_stream(
         if process is not None:
             # The common case is that all lines are valid.
             with suppress(Problem, NearkinError):
-                return await process(lines)
+                return await process(lines, first)
         # Tasks start in their order.
         return await asyncio.gather(*itertools.starmap(try_line, enumerate(lines, first)))
 

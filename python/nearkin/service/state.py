@@ -144,7 +144,13 @@ class AppState:
     # Store
 
     def submit(
-        self, operation: Operation, documents: DocumentBatch, *, k: int | None = None, key: str | None = None
+        self,
+        operation: Operation,
+        documents: DocumentBatch,
+        *,
+        k: int | None = None,
+        key: str | None = None,
+        line: int | None = None,
     ) -> asyncio.Future[CheckResult]:
         """Check or add the documents of a request, all or none; raise busy if the queue is full.
 
@@ -156,13 +162,15 @@ class AppState:
             Number of best matches per document.
         key : str, optional
             Idempotency key.
+        line : int, optional
+            Number of the first document's line, in a stream of lines.
         """
         if key is not None and documents.ids is None:
             raise bad_request("an idempotency key for documents without ids", "give each document an id")
         if key is not None and any(KEY in row for row in documents.columns or ()):
             raise bad_request(f"a column {KEY!r} and an idempotency key", "rename the column")
         worker = self._reader if operation == "check" else self.check_writable()
-        return self._enqueue(worker, Request(operation, documents, k, key), len(documents))
+        return self._enqueue(worker, Request(operation, documents, k, key, line), len(documents))
 
     def read(self, call: Callable[[Store], T]) -> asyncio.Future[T]:
         """Call a function of the store in the reader's thread."""
