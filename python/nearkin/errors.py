@@ -407,21 +407,29 @@ def check_regular(path: str | os.PathLike[str], expected: str = "a file that `sa
 
 
 def invalid_name_error(path: str | os.PathLike[str]) -> InputError | None:
-    """Return the error of a file name that is always invalid, because it has a NUL byte; None for other names."""
+    """Return the error of a file name that is always invalid; None for other names.
+
+    Bytes that are not UTF-8 are valid on POSIX: `os.fsdecode` makes lone surrogates from U+DC80 to U+DCFF of them.
+    """
     name = os.fsdecode(path)
-    if "\0" not in name:
+    sign = "NUL byte" if "\0" in name else ""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        sign = sign or f"lone surrogate, {name[error.start]!a}"
+    if not sign:
         return None
-    place, reason = printable(name), "the name has a NUL byte, which no file name can have"
+    place, reason = printable(name), f"the name has a {sign}, which no file name can have"
     return InputError(f"{place}: {reason}", place=place, file=name, reason=reason)
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Check that the name of a file or folder has no NUL byte.
+    """Check that a file or folder can have this name.
 
     Raises
     ------
     InputError
-        It has one.
+        It has a NUL byte, or a lone surrogate that stands for no byte.
     """
     if (error := invalid_name_error(path)) is not None:
         raise error

@@ -21,6 +21,7 @@ import nearkin as nk
 from command import call
 from nearkin.errors import InputError
 from nearkin.io import OutputDir, open_corpus
+from nearkin.store.follower import Follower
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
 
@@ -90,24 +91,49 @@ def saver(name: str, folder: Path) -> Callable[[Path], object]:
 SAVERS = ("hamming", "bands", "digests", "vectors", "family", "idf", "store", "backup", "output")
 
 
+IMPOSSIBLE = pytest.mark.parametrize(
+    ("sign", "noun"), [("\0", "NUL byte"), ("\ud800", "lone surrogate")], ids=["nul", "surrogate"]
+)
+
+
+@IMPOSSIBLE
 @pytest.mark.parametrize("name", SAVERS)
-def test_no_saver_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> None:
-    """The error shows the name with the byte escaped, and nothing is written."""
+def test_no_saver_takes_an_impossible_name(name: str, sign: str, noun: str, tmp_path: Path) -> None:
+    """The error shows the name with the character escaped, and nothing is written."""
     save = saver(name, tmp_path)
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(InputError, match=r"new\\x00name: .*NUL byte") as error:
-        save(tmp_path / "new\0name")
-    assert "\0" not in str(error.value)
+    with pytest.raises(InputError, match=rf"new\\(x00|ud800)name: .*{noun}") as error:
+        save(tmp_path / f"new{sign}name")
+    assert sign not in str(error.value)
     assert error.value.place in str(error.value)
     assert before == sorted(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", [*OPENERS, "store"])
-def test_no_opener_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> None:
+@IMPOSSIBLE
+@pytest.mark.parametrize("name", [*OPENERS, "store", "follower"])
+def test_no_opener_takes_an_impossible_name(name: str, sign: str, noun: str, tmp_path: Path) -> None:
     """The same error is raised before any file is accessed."""
-    opener = OPENERS.get(name, nk.Store.open)
+    opener = {**OPENERS, "store": nk.Store.open, "follower": Follower}[name]
     with pytest.raises(InputError):
-        opener(tmp_path / "old\0name")
+        opener(tmp_path / f"old{sign}name")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of other systems are characters")
+@pytest.mark.parametrize("name", [name for name in SAVERS if name != "output"])
+def test_names_need_not_be_utf8(name: str, tmp_path: Path) -> None:
+    """A path with bytes that are not UTF-8 is saved and opened as any other."""
+    path = tmp_path / os.fsdecode(b"na\xffme") / os.fsdecode(b"\xfe.nk")
+    path.parent.mkdir()
+    saver(name, tmp_path)(path)
+    assert [os.fsencode(path)] == [*map(os.fsencode, path.parent.iterdir())]
+    if name not in ("store", "backup"):
+        assert OPENERS[name](path) is not None
+        return
+    with nk.Store.open(path) as store:
+        store.check_and_add(["a text", "another one"], ["a", "b"])
+        store.merge()
+        store.verify()
+        assert 2 == len(store)
 
 
 @pytest.mark.parametrize(

@@ -253,3 +253,44 @@ def test_verify_notices_a_damaged_file_of_commits(hot: Path, tmp_path: Path) -> 
     with nk.Store.open(path, "r") as store, pytest.raises(CorruptStoreError, match="commits"):
         store.verify()
     assert [str(path / "commits")] == [finding.place for finding in nk.Store.repair(path)]
+
+
+def test_a_missing_file_of_commits_is_never_created_in_silence(hot: Path, tmp_path: Path) -> None:
+    """Without it, missing commits cannot be noticed: opening warns, and `verify` fails until the record is deleted."""
+    path = copy(hot, tmp_path / "store")
+    (path / "commits").unlink()
+    with pytest.warns(RuntimeWarning, match="the file commits was missing at commit"):
+        reader = nk.Store.open(path, "r")
+    with reader, pytest.raises(CorruptStoreError, match="the file commits was missing"):
+        reader.verify()
+    assert not (path / "commits").exists()
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="the file commits was missing at commit"):
+            store = nk.Store.open(path)
+        with store:
+            store.add(["one more text"], ["more"])
+            assert 1 == store.stats().lost
+            with pytest.raises(CorruptStoreError, match="delete its record"):
+                store.verify()
+    (record,) = (path / "lost").iterdir()
+    assert record.name.startswith("marks-")
+    record.unlink()
+    with nk.Store.open(path) as store:
+        store.verify()
+
+
+def test_a_file_of_commits_that_is_removed_while_the_store_is_open_is_missed(tmp_path: Path) -> None:
+    """Commits do not create it again, and write to the one that a repair has created."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.add(["a text"], ["a"])
+        (path / "commits").unlink()
+        store.add(["another text"], ["b"])
+        assert not (path / "commits").exists()
+        with pytest.raises(CorruptStoreError, match="the file commits was missing"):
+            store.verify()
+        assert [str(path / "commits")] == [finding.place for finding in nk.Store.repair(path)]
+        before = (path / "commits").read_bytes()
+        store.add(["a third text"], ["c"])
+        assert before != (path / "commits").read_bytes()
+        store.verify()

@@ -38,6 +38,7 @@ from nearkin.errors import (
     NotFittedError,
     bad_parameter,
     check_count,
+    check_name,
     damaged,
     mismatch,
     newer_format,
@@ -523,9 +524,12 @@ class Family(ABC):
             Before `fit`.
         ParameterError
             A parameter that can't be saved, such as a kernel function.
+        InputError
+            No file can have this name.
         OSError
             The file can't be written.
         """
+        check_name(path)
         text, arrays = self.serialize()
         write_family(os.fspath(path), text, arrays)
 

@@ -95,13 +95,14 @@ class CommitFile:
         """Write the mark of a commit that SQLite has synced.
 
         An error of the disk is ignored, because the commit is complete: without its mark, only its loss would go
-        unnoticed.
+        unnoticed. A file that is missing is not created: `verify` reports it, and the next opening records it.
         """
         with suppress(OSError):
+            if self._descriptor >= 0 and not os.fstat(self._descriptor).st_nlink:
+                # It was removed, and may be there again.
+                self.close()
             if self._descriptor < 0:
-                self.create(self._path.parent, mark)
                 self._open()
-                return
             os.lseek(self._descriptor, mark.sequence % _SLOTS * _SIZE, os.SEEK_SET)
             content = memoryview(_encode(mark))
             while content:

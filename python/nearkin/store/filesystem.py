@@ -26,7 +26,7 @@ def check_local_fs(folder: Path) -> None:
     Raises
     ------
     InputError
-        The name has a NUL byte.
+        The name has a NUL byte or a lone surrogate.
     ParameterError
         The folder is on a network file system.
     """

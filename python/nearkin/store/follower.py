@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from nearkin.errors import CorruptStoreError, InputError
+from nearkin.errors import CorruptStoreError, InputError, check_name
 from nearkin.index.ids import Ids
 from nearkin.io import remote
 from nearkin.io.output import replace_file
@@ -95,6 +95,8 @@ class _Place:
         # For messages.
         self.name = remote.short_url(self._root)
         self._is_remote = remote.is_url(name)
+        if not self._is_remote:
+            check_name(name)
 
     def put(self, path: Path, name: str) -> None:
         """Copy a local file to a name, atomically and synced where it is a folder."""

@@ -979,3 +979,5 @@ class Log:
         with sqlite_errors(self.folder), closing(sqlite3.connect(folder / LOG_NAME)) as copy:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode = WAL")
+            state = self.state()
+        CommitFile.create(folder, CommitMark(state.sequence, state.next_row, state.removals))

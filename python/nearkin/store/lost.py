@@ -8,6 +8,7 @@ Otherwise it is moved to `lost/`. Each loss has a record there, a JSON file:
 | file | loss |
 |---|---|
 | `commits-SEQUENCE.json` | commits after this sequence number: rows of their documents, number of removals |
+| `marks-SEQUENCE.json` | the file `commits`, so commits after this sequence number may be missing |
 | `NAME.json`, with `NAME.documents.nks` and `NAME.index.nks` | a segment: rows of the documents that the store lacks |
 
 Rows of lost documents are never assigned again, so a lost segment can be adopted at any time.
@@ -28,7 +29,7 @@ from nearkin._core import StoreSegment
 from nearkin.errors import NearkinError
 from nearkin.io.atomic_write import sync_folder
 from nearkin.io.output import replace_file
-from nearkin.store.commits import CommitMark, read_marks
+from nearkin.store.commits import COMMITS_NAME, CommitFile, CommitMark, read_marks
 from nearkin.store.filesystem import LOST_FOLDER, SEGMENT_FOLDER
 from nearkin.store.kinds import read_settings
 from nearkin.store.log import LOG_NAME, Log
@@ -36,6 +37,7 @@ from nearkin.store.segment import SegmentHeader, segment_paths
 from nearkin.store.snapshot import Snapshot
 
 _SEGMENT_FILE = re.compile(r"([0-9a-f]{16})\.(documents|index)\.nks")
+_MARKS = "marks-"
 _BATCH = 1 << 16
 
 
@@ -54,7 +56,7 @@ class Loss:
     removals : int
         Number of removals that are missing.
     commits : int
-        Number of commits that are missing; 0 for a segment.
+        Number of commits that are missing; 0 for a segment, and if it is not known.
     """
 
     name: str
@@ -65,6 +67,9 @@ class Loss:
     commits: int = 0
 
     def __str__(self) -> str:
+        if self.name.startswith(_MARKS):
+            number = self.name.removeprefix(_MARKS)
+            return f"the file {COMMITS_NAME} was missing at commit {number}, so commits after it may be missing"
         rows = f"rows {self.first} to {self.stop - 1}" if self.documents else "no documents"
         if not self.commits and not self.documents:
             return f"segment {self.name} is on no list and cannot be read"
@@ -86,8 +91,13 @@ def _read_loss(path: Path) -> Loss:
 
 
 def missing_commits(log: Log, mark: CommitMark) -> Loss | None:
-    """Return the commits that the open transaction lacks, if the last one has a later mark, read before it began."""
+    """Return the commits that the open transaction lacks, if the last one has a later mark, read before it began.
+
+    Without the file of marks it is not known whether commits are missing, which is a loss, too.
+    """
     state = log.state()
+    if not (log.folder / COMMITS_NAME).exists():
+        return Loss(f"{_MARKS}{state.sequence}", state.next_row, state.next_row, 0)
     if mark.sequence <= state.sequence:
         return None
     stop = max(mark.next_row, state.next_row)
@@ -203,13 +213,21 @@ def remove_unlisted(folder: Path, log: Log, name: str | None = None) -> list[Los
 
 
 def record_missing_commits(folder: Path, log: Log) -> None:
-    """Record commits that are missing, and continue after them, so that their rows are not assigned again."""
+    """Record commits that are missing, and continue after them, so that their rows are not assigned again.
+
+    A missing file of marks is recorded and created again.
+    """
     mark, _ = read_marks(folder)
     with log.reading():
         loss = missing_commits(log, mark)
     if loss is None:
         return
     _record(folder, loss)
+    if loss.name.startswith(_MARKS):
+        with log.reading():
+            state = log.state()
+        CommitFile.create(folder, CommitMark(state.sequence, state.next_row, state.removals))
+        return
     with log.writing():
         state = log.state()
         if state.sequence < mark.sequence:
