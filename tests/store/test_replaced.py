@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +36,16 @@ def replace_log(path: Path) -> None:
     (path / "new").replace(path / LOG_NAME)
 
 
+def overwrite_log(path: Path) -> None:
+    """Copy the log of another store over that of the store, into the same file."""
+    nk.Store.create(path.with_name("other"), "char:3|binary|xxh3|simhash:64", threshold=0.8).close()
+    shutil.copyfile(path.with_name("other") / LOG_NAME, path / LOG_NAME)
+
+
+def overwrite_log_by_garbage(path: Path) -> None:
+    (path / LOG_NAME).write_bytes(b"garbage" * 9999)
+
+
 def remove_wal(path: Path) -> None:
     (path / f"{LOG_NAME}-wal").unlink()
 
@@ -51,7 +62,16 @@ def contents(path: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in path.rglob("*") if file.is_file() and not file.name.endswith("-shm")}
 
 
-ATTACKS = [restore_backup, remove, move, replace_log, remove_wal, replace_while_hot]
+ATTACKS = [
+    restore_backup,
+    remove,
+    move,
+    replace_log,
+    overwrite_log,
+    overwrite_log_by_garbage,
+    remove_wal,
+    replace_while_hot,
+]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -103,6 +123,46 @@ def test_a_store_that_is_replaced_during_a_commit_acknowledges_nothing(
         monkeypatch.setattr(store._log, "append", replaced_meanwhile)
         with pytest.raises(StoreReplacedError):
             store.add(["a text"], [1])
+
+
+def test_an_older_log_of_the_same_store_is_noticed(tmp_path: Path) -> None:
+    """The number of the last commit in the file never decreases."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.add(["a text"], ["a"])
+        store.backup(tmp_path / "backup")
+        for name in "bcd":
+            store.add([f"another text {name}"], [name])
+        assert store._log.truncate_wal(5)
+        store.add(["a last text"], ["e"])
+        shutil.copyfile(tmp_path / "backup" / LOG_NAME, path / LOG_NAME)
+        with pytest.raises(StoreReplacedError, match="it was overwritten"):
+            store.add(["one more text"], ["f"])
+
+
+def test_a_write_ahead_log_that_is_truncated_acknowledges_nothing(tmp_path: Path) -> None:
+    """SQLite writes on where it ended, so that a recovery would find nothing."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.add(["a text"], ["a"])
+        os.truncate(path / f"{LOG_NAME}-wal", 0)
+        with pytest.raises(StoreReplacedError, match="-wal: it was overwritten"):
+            store.add(["another text"], ["b"])
+        with pytest.raises(StoreReplacedError):
+            store.check_place()
+
+
+def test_checkpoints_of_others_are_no_replacement(tmp_path: Path) -> None:
+    """A writer goes on while others commit, checkpoint and rewrite the log."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store, nk.Store.open(path) as other:
+        for number in range(20):
+            other.add([f"text {number}"], [f"other {number}"])
+            other.remove([f"other {number}"])
+            assert other._log.truncate_wal(5, vacuum=number % 2 == 0)
+            store.add([f"text {number}"], [f"own {number}"])
+            assert store._log.truncate_wal(5)
+        assert 20 == len(store) == len(other)
 
 
 def test_background_merges_leave_another_store_alone(tmp_path: Path) -> None:

@@ -76,6 +76,10 @@ ADDITION_SECONDS = 600
 """Seconds of additions that share one row of the table `added`: 53,000 rows for a year without a pause."""
 _MAX_PAUSE, _MIN_PAUSE = 0.01, 0.0005
 """Seconds between two attempts to get a lock: at first, and after a long wait."""
+_CONTENT_READS, _CONTENT_PAUSE = 50, 0.02
+"""Attempts to read a log that another process may be writing, and seconds between two of them."""
+_WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+"""First bytes of a write-ahead log of SQLite."""
 
 _TABLES = """
 CREATE TABLE batches (first INTEGER PRIMARY KEY, documents INTEGER, sum INTEGER, ids BLOB, contents BLOB, records BLOB,
@@ -352,9 +356,9 @@ def _file_state(folder: Path) -> _FileState:
     return tuple(_facts(folder / name) for name in (LOG_NAME, f"{LOG_NAME}-wal"))
 
 
-def _facts(path: Path) -> tuple[int, int, int] | None:
+def _facts(path: str | os.PathLike[str]) -> tuple[int, int, int] | None:
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116  # As in `file_identity`.
     except FileNotFoundError:
         return None
     return status.st_size, status.st_mtime_ns, status.st_ino
@@ -388,6 +392,9 @@ class Log:
         # Device and inode of what the paths name. SQLite writes to the files that it has opened, wherever they are now.
         self._identities = {place: file_identity(place) for place in (str(folder), self._place)}
         self._replaced = ""
+        self._change = "replaced, moved or removed"
+        # State of the log's file, and the store id and sequence number in it; None if they cannot be read.
+        self._file_state, self._content = _facts(path), self._read_content()
         # An immutable connection has no locks: the sizes and times of the files that it read, None for others.
         self._immutable: _FileState | None = None
         self._num_connections = 0
@@ -513,10 +520,57 @@ class Log:
         if not self._replaced:
             changed = (place for place, known in self._identities.items() if file_identity(place) != known)
             self._replaced = next(changed, "")
+        if not self._replaced and self._is_overwritten():
+            self._replaced, self._change = self._place, "overwritten"
         if self._replaced:
-            reason = "it was replaced, moved or removed after the store was opened, which accepts no changes any more"
+            reason = f"it was {self._change} after the store was opened, which accepts no changes any more"
             message = f"{self._replaced}: {reason}; open the store again"
             raise StoreReplacedError(message, place=self._replaced, reason=reason)
+
+    def _is_overwritten(self) -> bool:
+        """Return True if another program wrote into the log's file: the log of another store, or an older one.
+
+        SQLite writes into it at checkpoints alone, so this reads it after one of them, or if something else wrote.
+        """
+        state = _facts(self._place)
+        if state == self._file_state or state is None or self._content is None:
+            return False
+        num_wrong = 0
+        for _ in range(_CONTENT_READS):
+            content = self._read_content()
+            if content is not None:
+                (store, sequence), (known, least) = content, self._content
+                if store == known and sequence >= least:
+                    self._file_state, self._content = state, content
+                    return False
+                num_wrong += 1
+                if num_wrong > 1:
+                    return True
+            # A checkpoint of another process may be half done.
+            time.sleep(_CONTENT_PAUSE)
+        return True
+
+    def _read_content(self) -> tuple[str, int] | None:
+        """Return the store id and the sequence number in the log's file, without its write-ahead log."""
+        uri = f"{Path(self._place).absolute().as_uri()}?mode=ro&immutable=1"
+        with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as connection:
+            row = connection.execute("SELECT store, sequence FROM state").fetchone()
+            if row is not None and isinstance(row[0], str) and isinstance(row[1], int):
+                return row[0], row[1]
+        return None
+
+    def _check_wal(self) -> None:
+        """Check that the write-ahead log to which this log has committed is one.
+
+        Raises
+        ------
+        StoreReplacedError
+            Another program truncated or overwrote it.
+        """
+        with suppress(FileNotFoundError), open(f"{self._place}-wal", "rb", buffering=0) as wal:  # noqa: PTH123
+            if (magic := wal.read(4)) and magic not in _WAL_MAGIC:
+                self._replaced, self._change = wal.name, "overwritten"
+                self.check_place()
 
     def corrupt(self, reason: str) -> CorruptStoreError:
         """Return the error for a damaged log."""
@@ -559,9 +613,11 @@ class Log:
                 self._connection.execute("BEGIN")
                 try:
                     yield
-                except CorruptStoreError:
+                except (CorruptStoreError, sqlite3.DatabaseError) as error:
                     # Without locks, what was read while another user wrote may be of two commits.
                     self._check_unchanged()
+                    if not isinstance(error, sqlite3.OperationalError):
+                        self.check_place()
                     raise
                 self._check_unchanged()
             finally:
@@ -591,6 +647,7 @@ class Log:
                 self._connection.execute("COMMIT")
                 # A commit counts only if it is in the folder that the path names.
                 self.check_place()
+                self._check_wal()
                 self._write_mark()
             finally:
                 self._rollback()
