@@ -158,3 +158,17 @@ def test_ship_says_what_is_shipped_and_pending(store: Path, tmp_path: Path) -> N
     result = json.loads(run("store", "ship", str(store), str(tmp_path / "place"), "--json").out)
     assert (4, 0) == (result["documents"], result["pending"])
     assert 2 == run("store", "ship", "http://host/", str(tmp_path / "place")).code
+
+
+def test_a_shipped_store_is_checked_and_not_changed(store: Path, tmp_path: Path) -> None:
+    """Commands that read take the place as their store; those that change it name what is there."""
+    run("store", "merge", str(store), "-q")
+    place = str(tmp_path / "place")
+    run("store", "ship", str(store), place, "-q")
+    (tmp_path / "new.jsonl").write_text(json.dumps({"text": FOX, "id": "x"}))
+    result = run("check", str(tmp_path / "new.jsonl"), "--store", place, "--id-column", "id")
+    assert ["x", "exact", "a"] == result.out.split("\t")[:3]
+    assert 4 == json.loads(run("store", "info", place, "--json").out)["documents"]
+    refused = run("store", "add", place, str(tmp_path / "new.jsonl"))
+    assert 1 == refused.code
+    assert "no store is here" in refused.err

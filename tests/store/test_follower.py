@@ -11,9 +11,9 @@ import pytest
 from test_store import texts_of
 
 import nearkin as nk
-from nearkin.errors import InputError
+from nearkin.errors import CorruptStoreError, InputError
 from nearkin.store import follower
-from nearkin.store.follower import MANIFEST_NAME, Follower, ship
+from nearkin.store.follower import MANIFEST_NAME, Follower, is_place, ship
 
 TEXTS = texts_of(120, 4)
 NAMES = [f"d{n}" for n in range(120)]
@@ -145,3 +145,33 @@ def test_nothing_shipped_is_an_error(place: str) -> None:
     """A place without a manifest is refused."""
     with pytest.raises(InputError, match="nothing was shipped here"):
         Follower(place)
+
+
+def test_a_repaired_index_is_shipped_again(tmp_path: Path, place: str) -> None:
+    """The name of the file stays; the place and its followers get the repaired content."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.add(TEXTS[:50], NAMES[:50])
+        store.merge()
+    (index,) = (path / "segments").glob("*.index.nks")
+    intact = index.read_bytes()
+    index.write_bytes(intact[:-1000] + bytes(1000))
+    ship(path, place)
+    with Follower(place) as following:
+        with pytest.raises(CorruptStoreError):
+            following.store.verify()
+        assert [str(index)] == [finding.place for finding in nk.Store.repair(path)]
+        ship(path, place)
+        assert following.refresh()
+        following.store.verify()
+        assert ["exact"] * 50 == following.check(TEXTS[:50]).status
+    with Follower(place) as following:
+        following.store.verify()
+
+
+def test_places_are_told_from_stores(tmp_path: Path, place: str) -> None:
+    """A store, a folder without a manifest, and a missing one are no places."""
+    with nk.Store.create(tmp_path / "store"):
+        ship(tmp_path / "store", place)
+    assert is_place(place)
+    assert not any(map(is_place, (tmp_path / "store", tmp_path, tmp_path / "missing")))

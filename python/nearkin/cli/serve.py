@@ -16,7 +16,12 @@ app = Commands()
 
 @app.add(brief=("host", "port", "create", "readonly", "token_file", "backups", "tls_cert", "tls_key"), threads=True)
 def serve(
-    store: Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE", show_default=False)],
+    store: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of the store; with --readonly also DEST of `store ship`.", metavar="STORE", show_default=False
+        ),
+    ],
     host: Annotated[str, opt("Address; any but loopback requires --token-file.")] = "127.0.0.1",
     port: Annotated[int, opt("Port; 0 for any free port.")] = 8470,
     create: Annotated[bool, opt("Create a store of the default recipe if there is none.", "--create")] = False,
@@ -60,9 +65,11 @@ def serve(
     {"time":"2026-11-26T08:00:00.000+00:00","level":"info","event":"ready",...
 
     nearkin serve pages.store --create
+    nearkin serve s3://bucket/pages --readonly
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
+    from nearkin.io.remote import is_url
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
@@ -98,7 +105,7 @@ def serve(
     free_port(host, port)
     if backups is not None:
         backups.mkdir(parents=True, exist_ok=True)
-    if create and not store.exists():
+    if create and not is_url(store) and not Path(store).exists():
         if readonly:
             raise bad_parameter("readonly", "with --create", "an existing store")
         Store.create(store).close()

@@ -474,7 +474,7 @@ def require_folder(path: str, command: str) -> Path:
 def open_store(
     path: str, mode: Mode = "w", *, token_file: Path | None = None, memory_limit: str | None = None
 ) -> Iterator[AnyStore]:
-    """Open a store, or a client of its service.
+    """Open a store, or a client of its service; for reading also a store that was shipped to a folder or URL.
 
     Raises
     ------
@@ -492,9 +492,15 @@ def open_store(
     refuse_url(path, "the store", "the folder of a store, or the http:// or https:// URL of its service")
     if token_file is not None:
         raise bad_parameter("token_file", token_file, "not with a folder, which needs no token")
+    from nearkin.store.follower import Follower, is_place
     from nearkin.store.store import Store
 
-    with Store.open(path, mode, memory=parse_memory(memory_limit)) as store:
+    memory = parse_memory(memory_limit)
+    if mode == "r" and is_place(path):
+        with Follower(path, memory=memory) as follower:
+            yield follower.store
+        return
+    with Store.open(path, mode, memory=memory) as store:
         yield store
 
 

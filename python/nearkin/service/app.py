@@ -49,8 +49,8 @@ class Service(FastAPI):
 
     Parameters
     ----------
-    folder : Path
-        The store.
+    folder : Path or str
+        The store, or the folder or URL to which one was shipped.
     settings : ServiceSettings
 
     Raises
@@ -59,7 +59,7 @@ class Service(FastAPI):
         The token file has an invalid line.
     """
 
-    def __init__(self, folder: Path, settings: ServiceSettings) -> None:
+    def __init__(self, folder: Path | str, settings: ServiceSettings) -> None:
         self.settings, self.access = settings, AccessControl(settings)
         self.app_state = AppState(folder, settings)
         self._prefix = f"{os.getpid():x}-{time.time_ns() // 1_000_000:x}-"

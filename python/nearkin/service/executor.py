@@ -233,19 +233,20 @@ class StoreWorker:
 
     def _run(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
         try:
-            self.store = store = self._open()
+            self.store = self._open()
         except BaseException as error:
             loop.call_soon_threadsafe(_resolve, [(opened, error)])
             return
         loop.call_soon_threadsafe(_resolve, [(opened, None)])
         try:
             while (group := self._groups.get()) is not None:
-                loop.call_soon_threadsafe(self._finish, group, self._results(store, group))
+                # A call may replace the store.
+                loop.call_soon_threadsafe(self._finish, group, self._results(self.store, group))
         except RuntimeError:
             # The loop is closed because the process ends.
             return
         finally:
-            store.close()
+            self.store.close()
 
     def _results(self, store: Store, group: list[Request]) -> list[Any]:
         start = time.perf_counter()

@@ -294,7 +294,7 @@ def parse_integer_id(name: str) -> int:
 async def info(request: ReadRequest) -> Response:
     """Return sizes and settings of the store, and the limits of the service."""
     state, limits = request.state, request.state.limits
-    stats, id_kind = await state.read(lambda store: (store.stats(), store.id_kind))
+    stats, id_kind = await state.read(lambda store: (state.stats(store), store.id_kind))
     body = InfoOutput(
         **vars(stats),
         kind=state.store_settings.noun + "s",
@@ -342,7 +342,7 @@ async def metrics(request: ReadRequest) -> Response:
     queue = {"queue_bytes": state.admission.bytes, "queue_documents": state.admission.documents}
     access: AccessControl = request.scope["app"].access
     flags = {"readonly": int(state.is_readonly), "token_file_error": int(access.token_error is not None)}
-    text = state.metrics.render(await state.read(Store.stats), {**queue, **flags})
+    text = state.metrics.render(await state.read(state.stats), {**queue, **flags})
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 

@@ -27,7 +27,7 @@ _READ_AHEAD = 1 << 16
 """Bytes of a connection that the server buffers; the head of a request can't be longer."""
 
 
-def serve(folder: Path, settings: ServiceSettings) -> None:
+def serve(folder: Path | str, settings: ServiceSettings) -> None:
     """Serve a store until SIGTERM or SIGINT; return when the store is closed.
 
     Raises
@@ -80,7 +80,7 @@ def make_server(app: FastAPI, port: int, settings: ServiceSettings) -> Server:
     )
 
 
-async def _serve(folder: Path, settings: ServiceSettings) -> None:
+async def _serve(folder: Path | str, settings: ServiceSettings) -> None:
     from nearkin.service.app import Service
     from nearkin.service.telemetry import log
 
@@ -101,7 +101,7 @@ async def _serve(folder: Path, settings: ServiceSettings) -> None:
     opening.add_done_callback(_freeze)
     scheme = "https" if settings.certificate is not None else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    log("info", "listening", url=f"{scheme}://{host}:{port}", store=str(folder), readonly=settings.readonly)
+    log("info", "listening", url=f"{scheme}://{host}:{port}", store=app.app_state.place, readonly=settings.readonly)
     try:
         await _wait(stopped, running, opening)
     finally:

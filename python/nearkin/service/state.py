@@ -6,11 +6,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nearkin.errors import StoreReplacedError
+from nearkin.errors import NearkinError, StoreReplacedError, bad_parameter
+from nearkin.io.remote import short_url
 from nearkin.service.bodies import DocumentBatch
 from nearkin.service.errors import Problem, bad_request, problem_from, retry_after
 from nearkin.service.executor import Admission, ChangeExecutor, Operation, Request, StoreWorker, execute_checks
@@ -18,14 +20,17 @@ from nearkin.service.models import KEY
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.telemetry import Metrics, log
 from nearkin.store.compaction import MergeStats
+from nearkin.store.follower import Follower, is_place
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.log import Mode
-from nearkin.store.results import CheckResult
+from nearkin.store.results import CheckResult, StoreStats
 from nearkin.store.store import Store
 
 T = TypeVar("T")
 BACKUP_SHARE = 0.12
 """Share of the time for which a backup uses the disk."""
+FOLLOW_SECONDS = 10.0
+"""Seconds after which a follower looks for another shipment."""
 
 
 class AppState:
@@ -33,18 +38,28 @@ class AppState:
 
     Parameters
     ----------
-    folder : Path
-        The store.
+    folder : Path or str
+        The store, or the folder or URL to which one was shipped (`nearkin.store.follower`).
     settings : ServiceSettings
+
+    Raises
+    ------
+    ParameterError
+        A shipped store is to be changed.
     """
 
-    def __init__(self, folder: Path, settings: ServiceSettings) -> None:
-        self.folder, self.settings, self.limits = folder, settings, settings.limits
+    def __init__(self, folder: Path | str, settings: ServiceSettings) -> None:
+        self.place, self.settings, self.limits = short_url(str(folder)), settings, settings.limits
+        self._path, self._follows = str(folder), is_place(folder)
+        if self._follows and not settings.readonly:
+            raise bad_parameter("readonly", "False", f"True: {self.place} follows another store; serve it --readonly")
+        self._follower: Follower | None = None
+        self._following: asyncio.Task[None] | None = None
         self.metrics, self.admission = Metrics(self._merge_stats), Admission(settings.limits)
         self.is_ready = self.is_closing = self._is_replaced = False
         self.num_requests = 0
         """Number of requests in flight."""
-        self._changes = ChangeExecutor(folder)
+        self._changes = ChangeExecutor(Path(folder))
         self._reader = StoreWorker("reader", partial(self._open_store, "r"), execute_checks, self.metrics)
         self._writer: StoreWorker | None = None
         if not settings.readonly:
@@ -56,8 +71,11 @@ class AppState:
         """Open a handle with half of the memory: bytes if it is an int, a share of the machine if it is a float."""
         memory = 0.25 if self.settings.memory is None else self.settings.memory
         half = max(memory // 2, 1 << 20) if isinstance(memory, int) else memory / 2
+        if self._follows:
+            self._follower = Follower(self._path, memory=half)
+            return self._follower.store
         sync: Any = self.settings.sync if mode == "w" else "commit"
-        return Store.open(self.folder, mode, sync=sync, memory=half)
+        return Store.open(self._path, mode, sync=sync, memory=half)
 
     def _merge_stats(self) -> MergeStats:
         """Return the merges of the writer; none before the store is open."""
@@ -81,9 +99,36 @@ class AppState:
         if self._reader.store is not None:
             self._store_settings = self._reader.store.settings
         if self._reader.store is not None and (lost := self._reader.store.stats().lost):
-            log("error", "lost", store=str(self.folder), records=lost, detail="run `nearkin store verify`")
+            log("error", "lost", store=self.place, records=lost, detail="run `nearkin store verify`")
+        if self._follower is not None:
+            self._following = asyncio.create_task(self._follow(self._follower))
         self.is_ready = True
-        log("info", "ready", store=str(self.folder), seconds=round(time.perf_counter() - start, 3))
+        log("info", "ready", store=self.place, seconds=round(time.perf_counter() - start, 3))
+
+    async def _follow(self, follower: Follower) -> None:
+        """Open each later shipment. It is copied while requests are served, and replaces the store between them."""
+        is_failing = False
+        while True:
+            await asyncio.sleep(FOLLOW_SECONDS)
+            try:
+                fetched = await asyncio.to_thread(follower.fetch)
+            except (NearkinError, OSError) as error:
+                if not is_failing:
+                    log("warning", "follow", store=self.place, detail=f"no later shipment can be read: {error}")
+                is_failing = True
+                continue
+            is_failing = False
+            if fetched is None:
+                continue
+
+            def switch(_: Store, fetched: Any = fetched) -> None:
+                follower.switch(*fetched)
+                self._reader.store = follower.store
+
+            request = Request("call", call=switch)
+            self._reader.submit(request)
+            await request.future
+            log("info", "followed", store=self.place, **follower.lag)
 
     async def close(self) -> None:
         """Stop accepting requests, drain those in flight, then close the store. A second call does nothing."""
@@ -95,9 +140,13 @@ class AppState:
             await asyncio.sleep(0.01)
         if self.num_requests:
             log("warning", "drain", detail="requests were aborted", requests=self.num_requests)
+        if self._following is not None:
+            self._following.cancel()
         for worker in (self._writer, self._reader):
             if worker is not None:
                 await worker.stop()
+        if self._follower is not None:
+            self._follower.close()
         log("info", "closed")
 
     def check_ready(self) -> None:
@@ -113,7 +162,7 @@ class AppState:
             except StoreReplacedError as error:
                 if not self._is_replaced:
                     self._is_replaced = True
-                    log("error", "store-replaced", store=str(self.folder), detail=error.message)
+                    log("error", "store-replaced", store=self.place, detail=error.message)
                 raise problem_from(error) from None
 
     @property
@@ -186,6 +235,11 @@ class AppState:
         worker.submit(request)
         return request.future
 
+    def stats(self, store: Store) -> StoreStats:
+        """Return the counts of the store, with the lag of a follower."""
+        stats = store.stats()
+        return stats if self._follower is None else replace(stats, lag=self._follower.lag)
+
     async def merge(self) -> None:
         """Merge the segments of the store, while requests are served."""
         self._changes.check_space()
@@ -199,8 +253,10 @@ class AppState:
     async def backup(self, target: Path) -> None:
         """Copy the store through a handle of its own, so that no request waits."""
 
+        folder = Path(self._path) if self._reader.store is None else self._reader.store.path
+
         def copy() -> None:
-            with self._backup_lock, self.metrics.timing_backup(), Store.open(self.folder, "r") as store:
+            with self._backup_lock, self.metrics.timing_backup(), Store.open(folder, "r") as store:
                 store.backup(target, share=BACKUP_SHARE)
 
         await asyncio.to_thread(copy)

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -56,6 +56,8 @@ class Manifest:
         When it was shipped, in Unix seconds.
     documents, pending : int
         Documents of the shipment, and those of the store that it does not have.
+    stamps : dict of str to list of int
+        Bytes of each of `files`, and its time of change in nanoseconds in the store: a repair writes a file again.
     """
 
     log: str
@@ -63,6 +65,11 @@ class Manifest:
     time: float
     documents: int
     pending: int
+    stamps: dict[str, list[int]] = field(default_factory=dict)
+
+    def has_same(self, other: Manifest | None, name: str) -> bool:
+        """Return True if both shipments have the same version of a file."""
+        return other is not None and name in self.stamps and self.stamps[name] == other.stamps.get(name)
 
     @classmethod
     def read(cls, place: _Place) -> Manifest | None:
@@ -126,7 +133,7 @@ class _Place:
 def ship(path: str | Path, target: str | Path, *, progress: ShowProgress = None) -> Manifest:
     """Ship the sealed segments of a store to a folder or a URL of fsspec, and return the manifest.
 
-    Files that are there are not copied again. Pending documents are not shipped; a merge seals them.
+    Files that are there are copied again only if a repair has rewritten them. Pending documents are not shipped; a merge seals them.
 
     Parameters
     ----------
@@ -144,13 +151,17 @@ def ship(path: str | Path, target: str | Path, *, progress: ShowProgress = None)
     """
     folder, place = Path(path).absolute(), _Place(str(target))
     old = Manifest.read(place)
-    there = set() if old is None else set(old.files)
+    there: set[str] = set()
     with reporting(progress) as report, tempfile.TemporaryDirectory() as temporary:
         for attempt in range(_MAX_RETRIES):
             (Path(temporary) / LOG_NAME).unlink(missing_ok=True)
             manifest = _sealed_log(folder, Path(temporary))
-            paths = [folder / name for name in manifest.files if name not in there]
             try:
+                for name in manifest.files:
+                    status = (folder / name).stat()
+                    manifest.stamps[name] = [status.st_size, status.st_mtime_ns]
+                there |= {name for name in manifest.files if manifest.has_same(old, name)}
+                paths = [folder / name for name in manifest.files if name not in there]
                 tick = megabyte_ticker(report, "ship", sum(each.stat().st_size for each in paths))
                 for each in paths:
                     name = each.relative_to(folder).as_posix()
@@ -193,6 +204,14 @@ def _sealed_log(folder: Path, temporary: Path) -> Manifest:
     return Manifest(name, files, now, documents, state.pending - len(dropped))
 
 
+def is_place(path: str | Path) -> bool:
+    """Return True for a folder to which a store was shipped, and for every URL."""
+    if remote.is_url(str(path)):
+        return True
+    check_name(path)
+    return (Path(path) / MANIFEST_NAME).is_file() and not (Path(path) / LOG_NAME).exists()
+
+
 class Follower:
     """A shipped store, open for reading.
 
@@ -232,26 +251,40 @@ class Follower:
         InputError
             Nothing was shipped there, or it cannot be read. The follower keeps what it has.
         """
+        fetched = self.fetch()
+        if fetched is not None:
+            self.switch(*fetched)
+        return fetched is not None
+
+    def fetch(self) -> tuple[Store, Manifest] | None:
+        """Copy and open the last shipment for `switch`, while others use this one; None if it is the same.
+
+        Raises
+        ------
+        InputError
+            As for `refresh`.
+        """
         for attempt in range(_MAX_RETRIES):
             manifest = Manifest.read(self._place)
             if manifest is None:
                 reason = "nothing was shipped here; run `nearkin store ship` first"
                 raise InputError(f"{self._place.name}: {reason}", place=self._place.name, reason=reason)
             if manifest == self._manifest:
-                return False
+                return None
             try:
-                store = self._open(manifest)
+                return self._open(manifest), manifest
             except FileNotFoundError:
                 # A shipment has removed a file since the manifest was read.
                 if attempt + 1 == _MAX_RETRIES:
                     raise
-                continue
-            old, self._store, self._manifest = self._store, store, manifest
-            if old is not None:
-                old.close()
-                shutil.rmtree(old.path, ignore_errors=True)
-            return True
-        return False
+        return None
+
+    def switch(self, store: Store, manifest: Manifest) -> None:
+        """Use a shipment that `fetch` has opened, and close the one before."""
+        old, self._store, self._manifest = self._store, store, manifest
+        if old is not None:
+            old.close()
+            shutil.rmtree(old.path, ignore_errors=True)
 
     def _open(self, manifest: Manifest) -> Store:
         """Copy the files of a shipment that are new, and open it."""
@@ -260,9 +293,8 @@ class Follower:
         (folder / SEGMENT_FOLDER).mkdir(parents=True)
         try:
             for name in manifest.files:
-                old = None if self._store is None else self._store.path / name
-                if old is not None and old.exists():
-                    (folder / name).hardlink_to(old)
+                if self._store is not None and manifest.has_same(self._manifest, name):
+                    (folder / name).hardlink_to(self._store.path / name)
                 else:
                     self._place.get(name, folder / name)
             self._place.get(manifest.log, folder / LOG_NAME)
