@@ -52,13 +52,24 @@ def test_containment_without_a_radius_is_refused(tmp_path: Path, recipe: str | N
     assert not (tmp_path / "s").exists()
 
 
-def test_containment_with_a_radius_equals_a_deduplication(tmp_path: Path) -> None:
-    """With a radius both have the same candidates."""
+@pytest.mark.parametrize("recipe", ["default", None])
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_containment_with_a_radius_equals_a_deduplication(tmp_path: Path, recipe: str | None, size: int) -> None:
+    """With a radius both have the same candidates, and so the same documents, statuses and matches."""
     words = [f"word{number}" for number in range(120)]
     texts = [" ".join(words[start : start + size]) for start in range(0, 60, 7) for size in (20, 26, 40, 60)]
+    texts += [text.upper() for text in texts[::5]] + texts[::6]
+    ids = [f"d{number}" for number in range(len(texts))]
     options: dict[str, Any] = {"threshold": 0.9, "verify": "containment", "radius": 40}
-    kept = nk.dedup(texts, recipe="default", **options).kept
-    with nk.Store.create(tmp_path / "s", "default", **options) as store:
-        result = store.check_and_add(texts)
-    assert list(kept) == [number for number, is_new in enumerate(result.is_new) if is_new]
-    assert len(kept) < len(texts)
+    result = nk.dedup(texts, ids, recipe=recipe, **options)
+    expected: dict[str, tuple[str, str | None]] = dict.fromkeys(ids, ("new", None))
+    for row in result.clusters.rows():
+        if row["reason"] != "kept":
+            expected[row["id"]] = (row["reason"], row["representative"])
+    assert {"new", "near", "exact"} == {reason for reason, _ in expected.values()}
+    answers: list[tuple[str, Any]] = []
+    with nk.Store.create(tmp_path / "s", recipe, **options) as store:
+        for start in range(0, len(texts), size):
+            part = store.check_and_add(texts[start : start + size], ids[start : start + size])
+            answers += zip(part.status, part.ids, strict=True)
+    assert expected == dict(zip(ids, answers, strict=True))

@@ -56,9 +56,9 @@ def scatter(values: Iterable[T], positions: NDArray[np.int64], count: int) -> li
 def status_names(settings: StoreSettings, codes: Iterable[int], similarities: Iterable[float]) -> list[Status]:
     """Return the status of each code; a near-duplicate with the same features has the "same-letters".
 
-    Without a comparison of features, equal features are not detected.
+    Only a Jaccard similarity of 1 means equal features, as in `nearkin.dedup`.
     """
-    compared = settings.comparison is not None
+    compared = settings.comparison is not None and settings.comparison.measure == "jaccard"
     return [
         "same-letters" if code == NEAR and compared and similarity == 1.0 else _NAMES[code]
         for code, similarity in zip(codes, similarities, strict=True)

@@ -195,6 +195,8 @@ pub(super) struct Lookup {
 }
 
 const EMPTY: u32 = u32::MAX;
+/// Steps of a probe after which equal keys are looked for; at most 3/4 full, a table of distinct keys needs 9 on average.
+const LONG_PROBE: usize = 64;
 
 impl Default for Lookup {
     fn default() -> Self {
@@ -233,6 +235,24 @@ impl Lookup {
             at = (at + 1) & mask;
         }
         self.rows[at] = row;
+    }
+
+    /// Insert a row of a file, in which a faulty writer may have repeated keys; return false for some that are present.
+    ///
+    /// Only long probes look for an equal key, so that equal keys take linear time and distinct ones no comparison.
+    fn put_checked(&mut self, hash: u64, row: u32, equals: impl Fn(u32) -> bool) -> bool {
+        let mask = self.rows.len() - 1;
+        let mut at = Self::place(hash, mask);
+        let mut steps = 0;
+        while self.rows[at] != EMPTY {
+            steps += 1;
+            if steps == LONG_PROBE && self.find(hash, &equals).is_some() {
+                return false;
+            }
+            at = (at + 1) & mask;
+        }
+        self.rows[at] = row;
+        true
     }
 
     /// Remove `row` and close the gap, so that no probe ends early.
@@ -322,7 +342,7 @@ fn name<'a>(bytes: &'a [u8], ends: &[u64], row: u32) -> &'a [u8] {
     &bytes[start..ends[row] as usize]
 }
 
-/// Build a table of the live rows, by the hash of each.
+/// Build a table of the live rows, by the hash of each. Of many rows with equal keys it has the first ones.
 ///
 /// # Errors
 /// The call is cancelled, or memory runs out.
@@ -331,11 +351,12 @@ fn lookup_of(
     alive: impl Fn(u32) -> bool,
     cancel: &CancelToken,
     hash_of: impl Fn(&RandomState, u32) -> u64,
+    equals: impl Fn(u32, u32) -> bool,
 ) -> Result<Lookup> {
     let mut rebuilt = Lookup::with_room((0..rows as u32).filter(|&row| alive(row)).count())?;
     for row in cancel.ranges(0..rows).flatten().map(|row| row as u32).filter(|&row| alive(row)) {
-        rebuilt.put(hash_of(&rebuilt.hasher, row), row);
-        rebuilt.used += 1;
+        let hash = hash_of(&rebuilt.hasher, row);
+        rebuilt.used += usize::from(rebuilt.put_checked(hash, row, |other| equals(row, other)));
     }
     cancel.check()?;
     Ok(rebuilt)
@@ -351,7 +372,8 @@ impl Ids {
             None
         } else {
             let hash_of = |hasher: &RandomState, row: u32| hasher.hash_one(values[row as usize]);
-            Some(lookup_of(values.len(), alive, &CancelToken::current(), hash_of)?)
+            let equals = |a: u32, b: u32| values[a as usize] == values[b as usize];
+            Some(lookup_of(values.len(), alive, &CancelToken::current(), hash_of, equals)?)
         };
         Ok(Self::Ints { values, lookup })
     }
@@ -369,7 +391,8 @@ impl Ids {
             return Ok(None);
         }
         let hash_of = |hasher: &RandomState, row: u32| hasher.hash_one(name(&bytes, &ends, row));
-        let lookup = lookup_of(ends.len(), alive, &CancelToken::current(), hash_of)?;
+        let equals = |a: u32, b: u32| name(&bytes, &ends, a) == name(&bytes, &ends, b);
+        let lookup = lookup_of(ends.len(), alive, &CancelToken::current(), hash_of, equals)?;
         Ok(Some(Self::Names { bytes, ends, lookup }))
     }
 
@@ -414,7 +437,12 @@ impl Ids {
                 };
                 match lookup {
                     None if grows || new.is_empty() => Ok(None),
-                    None => lookup_of(first, alive, cancel, hash_of)?.changed(removed, all, cancel, hash_of).map(Some),
+                    None => {
+                        let equals = |a: u32, b: u32| values[a as usize] == values[b as usize];
+                        lookup_of(first, alive, cancel, hash_of, equals)?
+                            .changed(removed, all, cancel, hash_of)
+                            .map(Some)
+                    }
                     Some(lookup) if lookup.is_quick(new.len(), removed.len()) => Ok(None),
                     Some(lookup) => lookup.changed(removed, all, cancel, hash_of).map(Some),
                 }
