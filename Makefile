@@ -90,13 +90,15 @@ lint-workflows: $(VENV)/.tools
 	if command -v actionlint >/dev/null; then actionlint; fi
 
 # Licences, sources and known vulnerabilities of dependencies: crates by cargo-deny (cargo install cargo-deny), which reads
-# deny.toml, and packages of the environment by pip-audit (pip install pip-audit). Both ask the network for advisories, so
-# this is no part of `check`.
+# deny.toml, and the packages of nearkin and its extras by pip-audit. Both ask the network for advisories, so this is no part
+# of `check`. It fails if anything was not audited.
 audit: setup
-	@if command -v cargo-deny >/dev/null; then cargo deny --all-features check; \
-	else echo "audit: cargo-deny is not installed (cargo install cargo-deny); crates were NOT checked"; fi
-	@if command -v pip-audit >/dev/null; then pip-audit --strict --skip-editable --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
-	else echo "audit: pip-audit is not installed (pip install pip-audit); packages were NOT checked"; fi
+	@( $(call pip,--group audit) ) || echo "audit: pip-audit could not be installed"
+	@status=0; \
+	if command -v cargo-deny >/dev/null; then cargo deny --all-features check || status=1; \
+	else echo "audit: cargo-deny is not installed (cargo install cargo-deny); crates were NOT checked"; status=2; fi; \
+	$(BIN)/python tools/audit_packages.py || status=$$?; \
+	exit $$status
 
 # The source archive, in dist.
 sdist: $(VENV)/.tools
