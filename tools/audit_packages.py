@@ -7,7 +7,7 @@ requirements are passed to pip-audit with these versions; it asks the advisory s
 Every package must come back with an answer: the program fails, and names them, if packages are not installed or were
 not audited, for instance because the service cannot be reached.
 
-Exit status: 0 if all packages were audited and none is vulnerable, 1 if one is vulnerable, 2 if something was not audited.
+Exit status: 0 if all packages were audited and none is vulnerable, 1 if one is vulnerable, 2 if one was not audited.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pyarrow as pa
 import pytest
 from asgi import NDJSON, AsgiClient, asgi_client
@@ -374,12 +375,12 @@ def test_readonly(tmp_path: Path) -> None:
 
 def lag_of(url: str) -> dict[str, float]:
     """Return the lag in the metrics of a service."""
-    lines = urllib.request.urlopen(f"{url}/metrics").read().decode().splitlines()
+    lines = httpx.get(f"{url}/metrics").text.splitlines()
     return {name: float(line.split()[1]) for line in lines if (name := line.split()[0]).startswith("nearkin_lag_")}
 
 
 def test_a_follower_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
-    """The service answers from the last shipment, opens later ones, keeps it if none can be read, and refuses changes."""
+    """The service answers from the last shipment, opens a later one if it can be read, and refuses changes."""
     monkeypatch.setattr("nearkin.service.state.FOLLOW_SECONDS", 0.05)
     place = tmp_path / "place"
     with nk.Store.create(tmp_path / "store", threshold=0.7) as store:

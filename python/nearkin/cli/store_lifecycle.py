@@ -47,7 +47,8 @@ DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-
 def check(
     inputs: Inputs,
     stores: Annotated[
-        list[str], opt("Folder of a store, URL of its service, or DEST of `store ship`; several folders may be given.", "--store")
+        list[str],
+        opt("Folder of a store, URL of its service, or DEST of `store ship`; several folders may be given.", "--store"),
     ],
     reading: CorpusOptions,
     best: Best = None,

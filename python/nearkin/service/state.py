@@ -252,7 +252,6 @@ class AppState:
 
     async def backup(self, target: Path) -> None:
         """Copy the store through a handle of its own, so that no request waits."""
-
         folder = Path(self._path) if self._reader.store is None else self._reader.store.path
 
         def copy() -> None:

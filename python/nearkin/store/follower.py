@@ -133,7 +133,8 @@ class _Place:
 def ship(path: str | Path, target: str | Path, *, progress: ShowProgress = None) -> Manifest:
     """Ship the sealed segments of a store to a folder or a URL of fsspec, and return the manifest.
 
-    Files that are there are copied again only if a repair has rewritten them. Pending documents are not shipped; a merge seals them.
+    Files that are there are copied again only if a repair has rewritten them. Pending documents are not shipped; a
+    merge seals them.
 
     Parameters
     ----------
