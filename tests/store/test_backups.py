@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -147,3 +148,28 @@ def test_a_damaged_record_prevents_no_backup(backups: Path, tmp_path: Path, cont
     with nk.Store.open(tmp_path / "store") as store:
         store.backup(backups / "four")
     assert 4 == len(json.loads((backups / "four" / RECORD_NAME).read_text()))
+
+
+def test_backups_are_complete_while_others_commit(tmp_path: Path) -> None:
+    """A copy has the mark of its own last commit, and not that of a later one of the store."""
+    texts = texts_of(40, 3)
+    with nk.Store.create(tmp_path / "store") as store, nk.Store.open(tmp_path / "store") as other:
+        stop = threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not stop.is_set():
+                other.add([texts[number % 40]], [number])
+                number += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for number in range(8):
+                store.backup(tmp_path / f"backup{number}")
+        finally:
+            stop.set()
+            writer.join()
+    for number in range(8):
+        with nk.Store.open(tmp_path / f"backup{number}", "r") as backup:
+            backup.verify()

@@ -1036,5 +1036,6 @@ class Log:
         with sqlite_errors(self.folder), closing(sqlite3.connect(folder / LOG_NAME)) as copy:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode = WAL")
-            state = self.state()
-        CommitFile.create(folder, CommitMark(state.sequence, state.next_row, state.removals))
+            # Not of this log, in which others may have committed meanwhile.
+            mark = CommitMark(*copy.execute("SELECT sequence, next_row, removals FROM state").fetchone())
+        CommitFile.create(folder, mark)
