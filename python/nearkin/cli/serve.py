@@ -69,10 +69,10 @@ def serve(
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
-    from nearkin.io.remote import is_url
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
+    from nearkin.store.follower import is_place
     from nearkin.store.log import check_is_store
     from nearkin.store.store import Store
 
@@ -105,9 +105,10 @@ def serve(
     free_port(host, port)
     if backups is not None:
         backups.mkdir(parents=True, exist_ok=True)
-    if create and not is_url(store) and not Path(store).exists():
+    if create and not is_place(store) and not Path(store).exists():
         if readonly:
             raise bad_parameter("readonly", "with --create", "an existing store")
         Store.create(store).close()
-    check_is_store(store)
+    if not is_place(store):
+        check_is_store(Path(store))
     serve_store(store, settings)

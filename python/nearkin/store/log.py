@@ -394,7 +394,7 @@ class Log:
         self._replaced = ""
         self._change = "replaced, moved or removed"
         # State of the log's file, and the store id and sequence number in it; None if they cannot be read.
-        self._file_state, self._content = _facts(path), self._read_content()
+        self._file_state, self._content = _facts(self._place), self._read_content()
         # An immutable connection has no locks: the sizes and times of the files that it read, None for others.
         self._immutable: _FileState | None = None
         self._num_connections = 0
