@@ -6,6 +6,8 @@ import doctest
 import gzip
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
