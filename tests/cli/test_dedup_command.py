@@ -60,7 +60,7 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
     assert lines[0].startswith("5 documents read in ")
     assert [
         f"3 kept in {tmp_path / 'out' / 'kept.jsonl'}",
-        "2 removed (40.0%) in 1 clusters, the largest of 3",
+        "2 removed (40.0%) in 1 cluster, the largest of 3",
         "1 of them exact copies",
         "1 of them differ from a kept document only in case, spacing or punctuation",
         "0 of them near-duplicates: jaccard similarity of at least 0.8",

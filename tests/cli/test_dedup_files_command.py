@@ -58,7 +58,7 @@ def test_the_summary_is_words_or_json(folder: Path, tmp_path: Path) -> None:
     done = dedup(folder, "-o", tmp_path / "out")
     assert "4 files read in " in done.message
     assert f"2 kept, listed in {tmp_path / 'out' / 'kept.nul'}" in done.message
-    assert "2 removed (50.0%) in 1 clusters, the largest of 3 1 of them exact copies" in done.message
+    assert "2 removed (50.0%) in 1 cluster, the largest of 3 1 of them exact copies" in done.message
     assert "1 of them near-duplicates: a score of at least 80" in done.message
     assert "is removed as a duplicate of" in done.err
     done = dedup(folder, "-o", tmp_path / "json", "--json")

@@ -347,7 +347,9 @@ def test_with_refuses_what_the_text_form_refuses(slots: dict[str, Any]) -> None:
 
 def test_unknown_presets_are_refused() -> None:
     """The error lists the presets."""
-    with pytest.raises(errors.ParameterError, match="preset=gaoya is not allowed; use one of containment, default, go-fnv1a, "):
+    with pytest.raises(
+        errors.ParameterError, match="preset=gaoya is not allowed; use one of containment, default, go-fnv1a, "
+    ):
         nk.Recipe.preset("gaoya")
 
 

@@ -42,6 +42,7 @@ from nearkin.dedup.config import DedupConfig
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, KeptLayout
 from nearkin.io.remote import short_url
+from nearkin.notebook import count_of
 
 if TYPE_CHECKING:
     from nearkin.dedup.passages import PassagesResult
@@ -96,7 +97,7 @@ def dedup(job: Job) -> None:
     $ nearkin dedup corpus.jsonl --out out --id-column id
     4  documents read in 0.0 s (0.0 MB)
     3  kept in out/kept.jsonl
-    1  removed (25.0%) in 1 clusters, the largest of 2
+    1  removed (25.0%) in 1 cluster, the largest of 2
     0  of them exact copies
     ...
 
@@ -485,7 +486,7 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     yield f"{summary['kept']:,}", f"kept{place}{added}"
     yield (
         f"{summary['removed']:,}",
-        f"removed ({share:.1%}) in {summary['clusters']:,} clusters, the largest of {summary['largest_cluster']:,}",
+        f"removed ({share:.1%}) in {count_of(summary['clusters'], 'cluster')}, the largest of {summary['largest_cluster']:,}",
     )
     reasons = summary["removed_by_reason"]
     yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"

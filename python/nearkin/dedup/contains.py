@@ -147,8 +147,13 @@ class KnownTexts:
         return f"KnownTexts({len(self)} texts, threshold={self.threshold}, recall={self.recall}, {self.recipe})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {"threshold": self.threshold, "recall": self.recall, "max_spread": self.max_spread}
-        rebuild = partial(KnownTexts, recipe=self.recipe, **options)
+        rebuild = partial(
+            KnownTexts,
+            recipe=self.recipe,
+            threshold=self.threshold,
+            recall=self.recall,
+            max_spread=self.max_spread,
+        )
         return rebuild, (self._texts, self._ids.to_list())
 
     def find(self, texts: Texts | Corpus, ids: Ids | None = None) -> ContainedTexts:
