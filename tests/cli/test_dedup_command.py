@@ -311,12 +311,13 @@ def test_a_column_of_the_text_is_refused_where_texts_lie_in_none(
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("family", ["minhahs", "minhahs:64", "ssdep"])
-def test_a_family_that_there_is_not_is_told_with_all_that_there_are(corpus: Path, tmp_path: Path, family: str) -> None:
-    """The message lists the families of texts and that of files."""
+@pytest.mark.parametrize(("family", "likely"), [("minhahs", "minhash"), ("minhahs:64", ""), ("ssdep", "ssdeep")])
+def test_a_misspelt_family_is_told_with_all_families(corpus: Path, tmp_path: Path, family: str, likely: str) -> None:
+    """The message lists the families of texts and that of files, and the likely one."""
     done = call("dedup", corpus, "-o", tmp_path / "x", "--family", family)
     allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
-    assert (2, f"nearkin: error: --family '{family}' is not allowed; use {allowed}\n") == (done.code, done.err)
+    hint = f"; did you mean {likely}?" if likely else ""
+    assert (2, f"nearkin: error: --family '{family}' is not allowed; use {allowed}{hint}\n") == (done.code, done.err)
     reported = call("dedup", corpus, "-o", tmp_path / "x", "--family", "simhash:2000")
     assert (2, True) == (reported.code, "1 to 1024" in reported.err)
 
@@ -326,7 +327,7 @@ def test_a_family_that_there_is_not_is_told_with_all_that_there_are(corpus: Path
     [
         (["--threshold", "1.5"], 2, "--threshold 1.5 is not allowed; use a similarity above 0 and up to 1"),
         (["--radius", "200"], 2, "use a whole number from 0 to bits=128"),
-        (["--recipe", "char:0|count|xxh3|simhash:64"], 2, "n=0 is not allowed; use 1 to 64"),
+        (["--recipe", "char:0|count|xxh3|simhash:64"], 2, "char='0' is not allowed; use 1 or more, such as char:3"),
         (["--recipe", "nonsense"], 2, "--recipe nonsense is not allowed; use a preset"),
         (["--family", "nonsense"], 2, "family"),
         (["--bits", "7.5"], 2, "--bits 7.5 is not allowed; use a whole number"),

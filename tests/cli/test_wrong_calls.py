@@ -31,7 +31,7 @@ WRONG = [
     (2, "text pairs corpus.jsonl --format xml", "--format 'xml' is not allowed; use one of jsonl"),
     (2, "dedup corpus.jsonl -o x --encoding utf-9", "use the name of an encoding, such as latin-1"),
     (2, "dedup corpus.jsonl -o x --engine duckdb", "--engine duckdb is not allowed; use spark or sail"),
-    (2, "dedup corpus.jsonl -o x --recipe foo", "use a preset (default, go-fnv1a, jieba-jenkins"),
+    (2, "dedup corpus.jsonl -o x --recipe foo", "use a preset (containment, default, go-fnv1a, jieba-jenkins"),
     (2, "dedup corpus.jsonl -o x --recipe simhash-pipy", "did you mean simhash-pypi?"),
     (2, "recipe show word:3|count|xxh4|simhash:64", "'xxh4' is not one of them"),
     (2, "recipe show word:0|count|xxh3|simhash:64", "word='0' is not allowed; use 1 or more, such as word:3"),

@@ -486,7 +486,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     yield f"{summary['kept']:,}", f"kept{place}{added}"
     yield (
         f"{summary['removed']:,}",
-        f"removed ({share:.1%}) in {count_of(summary['clusters'], 'cluster')}, the largest of {summary['largest_cluster']:,}",
+        f"removed ({share:.1%}) in {count_of(summary['clusters'], 'cluster')}, "
+        f"the largest of {summary['largest_cluster']:,}",
     )
     reasons = summary["removed_by_reason"]
     yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"

@@ -116,7 +116,12 @@ def format_failure(error: BaseException, parameters: Iterable[Any], words: Seque
 def _suggest(value: str, allowed: str) -> str:
     """Return a question that names the allowed word that a value is spelt like; empty without one."""
     word, names = value.strip("'"), set(re.findall(r"[a-z][a-z0-9_-]+", allowed))
-    if "did you mean" in allowed or word in names or not re.fullmatch(r"[A-Za-z][\w-]*", word):
+    if (
+        "did you mean" in allowed
+        or allowed.startswith("no ")
+        or word in names
+        or not re.fullmatch(r"[A-Za-z][\w-]*", word)
+    ):
         return ""
     close = get_close_matches(word.lower(), sorted(names), n=1, cutoff=0.7)
     return f"; did you mean {close[0]}?" if close else ""
