@@ -45,7 +45,7 @@ def test_links_lead_to_pages_and_headings(page: Path) -> None:
 
 def test_every_page_is_in_the_menu() -> None:
     """mkdocs.yml lists each page once."""
-    menu = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    menu = re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(menu) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
 
 
