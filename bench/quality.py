@@ -711,7 +711,12 @@ def measure_unrelated(pool: list[str], size: int) -> dict[str, Any]:
         jaccard = nk.similarity(texts, left, right, recipe=recipe)
         offsets, hashes = feature_sets(recipe.core, texts + short)
         sets = [hashes[start:end] for start, end in pairwise(offsets.tolist())]
-        shares = [np.isin(part, text).mean() for text in sets[: len(texts)] for part in sets[len(texts) :]]
+        known = [np.sort(text) for text in sets[: len(texts)]]
+        shares = [
+            (text[np.searchsorted(text, part).clip(max=len(text) - 1)] == part).mean()
+            for text in known
+            for part in sets[len(texts) :]
+        ]
         results[features] = {"jaccard": float(jaccard.mean()), "share": float(np.mean(shares))}
     return results
 
