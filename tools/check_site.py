@@ -40,6 +40,8 @@ SEARCHES = {
     "duplicates": "dedup",
     "nginx": "deploy",
     "docker": "deploy",
+    "gojieba": "articles/article-4.zh",
+    "PHASH": "articles/article-1",
 }
 
 
