@@ -98,10 +98,9 @@ def test_the_index_has_the_words_that_people_search_for(word: str) -> None:
     assert word in page
 
 
-@pytest.mark.parametrize(("article", "language"), [(a, language) for a, both in PAGES.items() for language in both])
-def test_each_page_is_three_clicks_from_the_readme_at_most(article: int, language: str) -> None:
-    """The README links to the index, and the index to the page."""
-    suffix = "" if language == "en" else f".{language}"
+def test_each_page_is_three_clicks_from_the_readme_at_most() -> None:
+    """Both READMEs link to the index, and the index to every page."""
     for readme in ("README.md", "README.zh.md"):
         assert "](docs/articles/index.md)" in (DOCS.parent / readme).read_text(encoding="utf-8")
-    assert f"](article-{article}{suffix}.md)" in (DOCS / "articles" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\((article-[^)#]+)\)", (DOCS / "articles" / "index.md").read_text(encoding="utf-8")))
+    assert {page.name for page in (DOCS / "articles").glob("article-*.md")} == linked
