@@ -118,7 +118,7 @@ def dedup(job: Job) -> None:
 
     set_num_threads(job.threads)
     if job.output.report:
-        check_report(job.output.out)
+        check_report(job.output.out, job.matching.get("keep"))
     if (engine := distributed.choose_engine(job)) is not None:
         job.keep_columns()
         summary = distributed.dedup(job, engine)
@@ -501,6 +501,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     else:
         near = f": {summary['verify']} similarity of at least {summary['threshold']}"
     yield f"{reasons['near'] + reasons['near-old']:,}", f"of them near-duplicates{near}"
+    if heads := reasons.get("representative", 0):
+        yield f"{heads:,}", "of them would have been kept, one of each cluster: --keep none"
     if older := sum(count for reason, count in reasons.items() if reason.endswith("-old")):
         yield f"{older:,}", "of them match older documents"
     if summary.get("pairs_that_differ"):
@@ -549,7 +551,7 @@ def _example(rows: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the first removed document of the first cluster with the kept one, if both are in this corpus."""
     kept = None
     for row in rows:
-        if row["reason"] == "kept":
+        if row["reason"] in ("kept", "representative"):
             kept = row["representative"] if kept is None else kept
         elif kept is None:
             return None

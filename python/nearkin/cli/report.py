@@ -63,12 +63,14 @@ def write_page(path: Path, page: str) -> None:
         file.write(page.encode())
 
 
-def check_report(out: str) -> None:
+def check_report(out: str, keep: str | None = None) -> None:
     """Raise an error if the report of a deduplication cannot be written, before the run begins."""
     from nearkin.report.page import check_installed
 
     if out == "-":
         raise bad_parameter("out", out, "a folder with --report, which is written there")
+    if keep == "none":
+        raise bad_parameter("keep", keep, "another rule with --report, which shows removed documents beside a kept one")
     check_installed()
 
 

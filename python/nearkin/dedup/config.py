@@ -32,7 +32,7 @@ from nearkin.dedup.candidates import (
 )
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
-from nearkin.dedup.keep import KeepKey, parse_keep
+from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
 from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import bad_parameter, check_count, check_share, mismatch
@@ -252,9 +252,10 @@ class _ClusterOptions:
     keep: str = option(
         "first",
         help="Document to keep of each cluster: first, last, longest, shortest, max:COLUMN, min:COLUMN; for files "
-        "also oldest and newest. Later rules of a list separated by commas decide ties.",
+        "also oldest and newest. Later rules of a list separated by commas decide ties. none removes all documents of "
+        "a cluster of two or more.",
         group=KEEPING,
-        choices=("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest"),
+        choices=("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest", "none"),
     )
     links: ListedLinks = option(
         "representatives",
@@ -512,12 +513,13 @@ class DedupConfig(_ClusterOptions):
     def _count_near_misses(self) -> int:
         """Return the number of kept documents to search for near misses; "auto" becomes a number."""
         possible = self.comparison is not None and self.cluster == "absorb" and self.candidates == "family"
+        possible = possible and not removes_clusters(self.order)
         requested: object = self.near_misses
         if requested == "auto":
             return NEAR_MISSES if possible else 0
         count = check_count("near_misses", requested, 0, 1 << 31, "0 to 2147483648, or auto")
         if count and not possible:
-            raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel")
+            raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel, and keep other than none")
         return count
 
 

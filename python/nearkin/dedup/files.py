@@ -254,14 +254,15 @@ def _add_evidence(
 
     clusters, pairs = result.clusters, result.pairs
     evidence = source.evidence(values(clusters["id"]), values(clusters["representative"]))
-    equal = {"kept": "", "exact": "bytes", "exact-old": "bytes"}
+    equal = {"kept": "", "representative": "", "exact": "bytes", "exact-old": "bytes"}
     evidence = [equal.get(reason, text) for reason, text in zip(clusters["reason"], evidence, strict=True)]
     clusters.with_column("evidence", evidence)
     if "left" in pairs.columns:
         evidence = source.evidence(values(pairs["left"]), values(pairs["right"]))
         evidence[len(evidence) - pairs.copies :] = ["bytes"] * pairs.copies
     else:
-        evidence = [text for text, reason in zip(evidence, clusters["reason"], strict=True) if reason != "kept"]
+        reasons = clusters["reason"]
+        evidence = [text for text, why in zip(evidence, reasons, strict=True) if why not in ("kept", "representative")]
     pairs.with_column("evidence", evidence)
 
 

@@ -3,6 +3,8 @@
 A rule is a list of keys, separated by commas; each key decides the ties of earlier ones: `longest`, `shortest`,
 `max:COLUMN`, `min:COLUMN`. `first` and `last` (by row) leave no tie and must come last. Remaining ties are decided by
 id (numbers before strings), then by row. Documents without a value come last by that key.
+
+`none`, which stands alone, visits documents as `first` does; the caller then removes the kept one of each cluster too.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from nearkin.io.values import INT, TEXT
 VALUES = "values"
 """The column of `max` and `min` if they name none."""
 _BY_ROW = ("first", "last")
+_ALONE = "none"
 _BY_LENGTH = ("longest", "shortest")
 _BY_COLUMN = ("max", "min")
 
@@ -40,7 +43,7 @@ def parse_keep(keep: str, aliases: Mapping[str, KeepKey] | None = None, *, value
     Parameters
     ----------
     keep : str
-        Such as "first", "longest" or "max:score,longest".
+        Such as "first", "longest", "max:score,longest" or "none".
     aliases : mapping of str to KeepKey, optional
         Additional keys by name.
     values : str
@@ -52,8 +55,10 @@ def parse_keep(keep: str, aliases: Mapping[str, KeepKey] | None = None, *, value
         An unknown key, one that occurs twice, or one behind a key that leaves no tie.
     """
     aliases = aliases or {}
+    if keep == _ALONE:
+        return (KeepKey(_ALONE),)
     names = [*_BY_ROW, *_BY_LENGTH, *aliases]
-    allowed = f"{', '.join(names)}, max:COLUMN or min:COLUMN, or several separated by commas"
+    allowed = f"{', '.join(names)}, max:COLUMN or min:COLUMN, or several separated by commas; or none"
     keys: list[KeepKey] = []
     for word in keep.split(",") if isinstance(keep, str) else [""]:
         by, colon, column = word.strip().partition(":")
@@ -67,6 +72,11 @@ def parse_keep(keep: str, aliases: Mapping[str, KeepKey] | None = None, *, value
             raise bad_parameter("keep", repr(keep), f"each key once, and first or last only at the end ({word!r})")
         keys.append(key)
     return tuple(keys)
+
+
+def removes_clusters(keys: Sequence[KeepKey]) -> bool:
+    """Return True if a rule keeps no document of a cluster."""
+    return keys[0].by == _ALONE
 
 
 def keep_columns(keys: Sequence[KeepKey]) -> list[str]:
@@ -110,7 +120,7 @@ def column_key(name: str) -> str:
 def keep_order(new: HashedDocuments, keys: Sequence[KeepKey]) -> NDArray[np.int64]:
     """Return the rows in keep order."""
     rows = np.arange(len(new))
-    if keys[0].by == "first":
+    if keys[0].by == "first" or removes_clusters(keys):
         return rows
     if keys[0].by == "last":
         return np.ascontiguousarray(rows[::-1])

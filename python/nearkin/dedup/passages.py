@@ -43,7 +43,7 @@ from nearkin.dedup.config import (
 )
 from nearkin.dedup.documents import Cells, HashedDocuments
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
-from nearkin.dedup.keep import keep_order, missing_warnings, values_by_column
+from nearkin.dedup.keep import keep_order, missing_warnings, removes_clusters, values_by_column
 from nearkin.dedup.result import IdList, ResultTable
 from nearkin.dedup.summary import RunSummary, StageTimer, peak_memory_bytes, summarize_family
 from nearkin.dedup.texts import hash_inputs
@@ -165,6 +165,8 @@ def passages(
         config,
         PassagesConfig(unit=unit, min_length=min_length, within=within, remove=remove, **parts),  # type: ignore[arg-type]
     )
+    if removes_clusters(config.order):
+        raise bad_parameter("keep", "none", "a rule that orders documents: parts are compared with earlier documents")
     names = ColumnNames.from_args(text, id, texts)
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources)  # type: ignore[arg-type]
     with ExitStack() as stack:

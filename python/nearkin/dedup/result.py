@@ -33,6 +33,7 @@ _ROWS = 1 << 12
 """Rows of a table that become Python objects at once."""
 _PAIRS = 1 << 11
 """Pairs whose values are copied at once to compute their distances."""
+_REMOVED_REPRESENTATIVE = REASONS.index("representative")
 
 
 class LazyColumn(Sequence[Any]):
@@ -373,10 +374,10 @@ class TableBuilder:
     reference: ReferenceCorpus | None
     representatives: Representatives
 
-    def clusters(self, *, by_features: bool) -> ClusterTable:
+    def clusters(self, *, by_features: bool, keeps_none: bool = False) -> ClusterTable:
         """Build the clusters table: clusters by their first row, in each the representative, then the others by row.
 
-        With `by_features` a similarity of 1 means equal features.
+        With `by_features` a similarity of 1 means equal features; with `keeps_none` representatives are removed.
         """
         chosen = self.representatives
         members, cluster = cluster_members(chosen)
@@ -384,7 +385,7 @@ class TableBuilder:
         exact = representative == chosen.copy_of[members]
         near = np.where(chosen.similarity[members] == 1.0, 2, 3) if by_features else np.full(len(members), 3)
         reason = np.where(exact, 1, near) + np.where(representative >= len(chosen), 3, 0)
-        reason[representative == members] = 0
+        reason[representative == members] = _REMOVED_REPRESENTATIVE if keeps_none else 0
         distance = self._distances(members, representative)
         # Signatures without features differ from each other, but a document has distance 0 to itself and its copies.
         distance[exact | (representative == members)] = 0
@@ -490,6 +491,6 @@ def cluster_members(representatives: Representatives) -> tuple[Ordinals, NDArray
 
 def representative_links(clusters: ClusterTable) -> PairTable:
     """Build the table that links each removed document with its representative."""
-    removed = np.flatnonzero(clusters.codes != 0)
+    removed = np.flatnonzero((clusters.codes != 0) & (clusters.codes != _REMOVED_REPRESENTATIVE))
     names = ("id", "representative", "distance", "similarity")
     return PairTable({name: _take(clusters.compact[name], removed) for name in names}, id_type=clusters._id_type)

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from nearkin.dedup.candidates import CandidateSource
 from nearkin.dedup.config import AnyDedupConfig, CollectionSettings
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column
+from nearkin.dedup.keep import removes_clusters
 from nearkin.dedup.reference import ReferenceCorpus, ReferenceProvider
 from nearkin.dedup.result import DedupResult
 from nearkin.errors import bad_parameter, mismatch
@@ -49,12 +50,15 @@ def check_sink(store: DedupSink, against: object, config: AnyDedupConfig) -> Non
     Raises
     ------
     ParameterError
-        Reference documents together with a store.
+        Reference documents together with a store; a rule that keeps no document of a cluster.
     MismatchError
         Another threshold, verification or rule than the store's.
     """
     if against is not None:
         raise bad_parameter("against", repr(against)[:40], "None with store=, which has the reference documents")
+    if removes_clusters(config.order):
+        allowed = "a rule that keeps one document of a cluster: the store would not recognise the next copy of none"
+        raise bad_parameter("keep", "none", allowed)
     settings = store.settings
     for name in ("threshold", "verify", "empty"):
         own, value = getattr(settings, name), getattr(config, name)

@@ -24,7 +24,7 @@ from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.config import AnyDedupConfig
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
-from nearkin.dedup.keep import KeepKey, keep_order, missing_warnings
+from nearkin.dedup.keep import KeepKey, keep_order, missing_warnings, removes_clusters
 from nearkin.dedup.labels import PairLabels
 from nearkin.dedup.reference import MemoryReference, ReferenceCorpus
 from nearkin.dedup.result import (
@@ -212,7 +212,8 @@ def make_result(
     chosen = representatives(collapsed, clustering, source.equal)
     tables = TableBuilder(source, new, reference, chosen)
     by_features = config.comparison is not None and config.comparison.measure == "jaccard"
-    clusters = tables.clusters(by_features=by_features)
+    keeps_none = removes_clusters(config.order)
+    clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none)
     pairs = representative_links(clusters)
     skipped = assignment.skipped
     n = len(chosen)
@@ -222,6 +223,9 @@ def make_result(
         pairs = tables.all_links(clustering.positions(left, n), clustering.positions(right, n), similarity)
     kept = np.ones(len(new), bool)
     kept[chosen.rows[chosen.removed]] = False
+    if keeps_none:
+        heads = chosen.by[chosen.removed]
+        kept[chosen.rows[heads[heads < n]]] = False
     if config.empty == "drop":
         kept[new.counts == 0] = False
     summary = _summarize(new, clustering, clusters, kept, config, skipped)
@@ -256,6 +260,8 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
     # Without a comparison of features, equal features are not detected.
     compared = config.comparison is not None
     reasons = [reason for reason in REASONS[1:] if compared or not reason.startswith("same-letters")]
+    if not removes_clusters(config.order):
+        reasons.remove("representative")
     source = config.candidate_source
     family, warnings = summarize_family(source.summary(), config.verify)
     # The number of values may follow from the documents.

@@ -85,7 +85,8 @@ def dedup(
     keep : str, default "first"
         The document to keep of each cluster: first, last, longest, shortest, `max:COLUMN`, `min:COLUMN`; `max` or `min`
         of `values`. Later rules of a list separated by commas decide ties: "max:score,longest". The last tie-break is
-        the id.
+        the id. "none" removes all documents of a cluster of two or more, exact copies as well; the reason of its
+        representative, the first, is "representative". It goes with neither `store` nor `near_misses`.
     values : numbers or dates, one per text; a mapping of names to such; or the name of a column; optional
         For `max` and `min`. A frame, files and a Corpus have the columns that `keep` names. Strings are parsed as dates
         and times (ISO 8601; without a zone in UTC). Missing values (None, NaN) come last, and a warning counts them.

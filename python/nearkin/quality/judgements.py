@@ -140,7 +140,7 @@ class DedupRun:
         own = [not reason.endswith("-old") for reason in clusters["reason"]]
         ids = {*id_texts(documents, "documents"), *id_texts(clusters["id"], "clusters")}
         rows = zip(clusters["id"], clusters["representative"], clusters["reason"], own, strict=True)
-        removed = [(a, b) for a, b, reason, is_own in rows if is_own and reason != "kept"]
+        removed = [(a, b) for a, b, reason, is_own in rows if is_own and reason not in ("kept", "representative")]
         flat = id_texts([name for pair in removed for name in pair], "clusters")
         listed = None
         if "left" in pairs and all(own):

@@ -137,6 +137,9 @@ class Run:
             The folder is not the output of a run, or its tables cannot be read.
         """
         summary = _read_summary(folder)
+        if summary.get("keep") == "none":
+            reason = "its run kept no document of a cluster (keep none); a report shows removed documents beside a kept one"
+            raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason)
         format_ = summary.get("format", "files")
         suffix = "jsonl" if format_ in ("txt", "files", "warc") else str(format_)
         clusters = _read_columns(folder / f"clusters.{suffix}", "id", "cluster", "representative", *_MEASURES, "reason")

@@ -104,5 +104,7 @@ def _build_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
     if containment and args.get("radius") is None:
         allowed = "jaccard or indel on an engine; nearkin.dedup has containment"
         raise bad_parameter(containment[0], "'containment'", allowed)
+    if args["keep"] == "none":
+        raise bad_parameter("keep", "'none'", "a rule that keeps one document on an engine; nearkin.dedup has none")
     recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
     return DedupConfig.from_args(recipe=recipe, signatures=True, **args)
