@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import nearkin as nk
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import KeepKey, keep_columns, keep_order, missing_warnings, parse_keep
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import Column
+from nearkin.spark.api import _build_config
 
 IDS = st.lists(st.one_of(st.integers(-5, 5), st.sampled_from(["", "a", "b", "10", "東"])), max_size=12)
 
@@ -135,3 +138,59 @@ def test_keep_columns_lists_each_column_once() -> None:
     """Each once, in order."""
     assert ["a", "b"] == keep_columns(parse_keep("max:a,min:b,min:a,first"))
     assert (KeepKey("max", "x:y"), KeepKey("last")) == parse_keep("max:x:y,last")
+
+
+FOX = [
+    "The quick brown fox jumps over the lazy dog.",
+    "A completely different sentence, about cats.",
+    "The quick brown fox jumps over the lazy dog!!",
+    "The quick brown fox jumped over the lazy dog.",
+    "!!!",
+]
+
+
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+def test_none_removes_every_document_of_a_cluster(cluster: Any) -> None:
+    """The kept one of `first` is removed as well; its reason says so, and pairs and clusters are those of `first`."""
+    texts = [*FOX, FOX[1]]
+    result = nk.dedup(texts, keep="none", threshold=0.7, cluster=cluster)
+    first = nk.dedup(texts, keep="first", threshold=0.7, cluster=cluster)
+    assert ([4], [0, 1, 4]) == (result.kept, first.kept)
+    assert ["representative", "same-letters", "near", "representative", "exact"] == result.clusters["reason"]
+    assert (2, 5, 1) == (
+        result.summary["removed_by_reason"]["representative"], result.summary["removed"], result.summary["kept"]
+    )  # fmt: skip
+    assert list(first.pairs.rows()) == list(result.pairs.rows())
+    assert "representative" not in first.summary["removed_by_reason"]
+
+
+def test_none_keeps_what_matches_nothing_and_removes_matches_of_reference_documents() -> None:
+    """A match of a reference document is removed; the reference document is none of this corpus."""
+    result = nk.dedup(FOX[:2], keep="none", against=[FOX[0]])
+    assert ([1], ["exact-old"]) == (result.kept, result.clusters["reason"])
+    assert 0 == result.summary["removed_by_reason"]["representative"]
+
+
+def test_none_removes_clusters_of_files(tmp_path: Path) -> None:
+    """Files have the same rule."""
+    for name, content in (("a", b"one " * 2000), ("b", b"one " * 2000), ("c", b"something else")):
+        (tmp_path / name).write_bytes(content)
+    result = nk.dedup_files(sorted(tmp_path.iterdir()), keep="none")
+    assert [str(tmp_path / "c")] == result.kept
+
+
+def test_none_is_refused_where_a_document_must_stay(tmp_path: Path) -> None:
+    """By a store, near misses, passages and engines, and in a list of rules."""
+    with (
+        nk.Store.create(tmp_path / "store") as store,
+        pytest.raises(ParameterError, match=r"^keep=none .* the store would not recognise"),
+    ):
+        nk.dedup(FOX, keep="none", store=store)
+    with pytest.raises(ParameterError, match="keep other than none"):
+        nk.dedup(FOX, keep="none", near_misses=5)
+    with pytest.raises(ParameterError, match="parts are compared with earlier"):
+        nk.passages(FOX, keep="none")
+    with pytest.raises(ParameterError, match=r"on an engine; nearkin\.dedup has none"):
+        _build_config(None, keep="none")
+    with pytest.raises(ParameterError, match="or none"):
+        nk.dedup(FOX, keep="longest,none")

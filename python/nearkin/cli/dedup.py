@@ -40,7 +40,7 @@ from nearkin.cli.options import Bits, Inputs, Json, Quiet, RecipeOption, parse_r
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
 from nearkin.errors import OutputError, bad_parameter, printable
-from nearkin.io.base import REJECTED, KeptLayout
+from nearkin.io.base import REJECTED, AddedColumn, KeptLayout
 from nearkin.io.remote import short_url
 from nearkin.notebook import count_of
 
@@ -66,7 +66,7 @@ _FILE_OPTIONS = {
 """Options of a run over files."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "empty", "checkpoint"),
+    *("differ", "empty", "checkpoint", "weights"),
 )
 
 
@@ -208,6 +208,8 @@ def _dedup_texts(job: Job) -> None:
                 "texts",
             )
         )
+        if output.weights is not None:
+            corpus.check_added(output.weights, "weights")
         tables = ("clusters", "pairs", "near") if output.report else ("clusters", "pairs")
         names = [*corpus.kept_names(output.out_layout), *(table_name(name, corpus.format) for name in tables), REJECTED]
         inputs = [*corpus.inputs, *own, *(getattr(older, "inputs", None) or map(Path, against))]
@@ -416,10 +418,18 @@ def _write_texts(
         **({} if store is None else {"store": escape_surrogates(str(store.path))}),
         **input_summary(corpus, layout),
         **({"read_as": read_as} if read_as else {}),
+        **({} if job.output.weights is None else {"weights": job.output.weights}),
     }
     timer = StageTimer()
     with timer("write"):
-        corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout)
+        added = None
+        if job.output.weights is not None:
+            import numpy as np
+
+            sizes = np.zeros(corpus.rows, np.int64)
+            sizes[result.kept_rows] = result.weights
+            added = AddedColumn(job.output.weights, sizes)
+        corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout, added=added)
         if target is not None:
             write_table(target, "clusters", result.clusters.compact, corpus.format)
             write_table(target, "pairs", result.pairs.compact, corpus.format)

@@ -40,6 +40,13 @@ class OutputOptions:
         help="Write kept documents to one file, or to one per input with the same compression and row groups.",
         group=WRITING,
     )
+    weights: str | None = option(
+        None,
+        help="Append a column of this name, such as cluster_size, to the kept documents: the size of each one's "
+        "cluster (1 without one).",
+        group=WRITING,
+        metavar="COLUMN",
+    )
     overwrite: Overwrite = False
     report: bool = option(
         False,

@@ -267,6 +267,8 @@ class DedupResult:
         Counts, recipe, parameters, version and timings per stage, as in the file summary.json.
     ids : Column
         Ids of all documents, by row.
+    weights : (n_kept,) int64
+        Number of documents that each kept one stands for: the size of its cluster, 1 without one.
     near_misses : PairTable or None
         If requested, candidates of a random sample of the kept documents that are no matches: left, right, distance,
         similarity.
@@ -277,6 +279,7 @@ class DedupResult:
     pairs: PairTable
     summary: Summary
     ids: Column
+    weights: NDArray[np.int64]
     near_misses: PairTable | None = None
 
     @cached_property
@@ -284,7 +287,7 @@ class DedupResult:
         """Ids of the kept documents, in input order; the list is built on first access."""
         return self.ids.to_list() if len(self.kept_rows) == len(self.ids) else self.ids.take(self.kept_rows)
 
-    def filter(self, frame: _Frame) -> _Frame:
+    def filter(self, frame: _Frame, *, weights: str | None = None) -> _Frame:
         """Return the kept rows of the input frame, or of another frame with the same rows.
 
         Parameters
@@ -292,11 +295,14 @@ class DedupResult:
         frame : DataFrame, LazyFrame, Table, RecordBatch, RecordBatchReader, Dataset, column, array, list or tuple
             Of pandas, polars, pyarrow or Hugging Face. The result has the same type; for another object with
             `__arrow_c_stream__` it is a pyarrow Table.
+        weights : str, optional
+            Name of a column to append, with `weights`: "cluster_size". Only for a frame.
 
         Raises
         ------
         ParameterError
-            A frame of another length. A RecordBatchReader raises it when it is read to its end.
+            A frame of another length; a column of the name that exists. A RecordBatchReader raises it when it is read
+            to its end.
 
         Examples
         --------
@@ -304,8 +310,11 @@ class DedupResult:
         >>> pages = pd.DataFrame({"text": ["Twice the same.", "Something else", "Twice the same!"], "n": [1, 2, 3]})
         >>> nk.dedup(pages).filter(pages)["n"].tolist()
         [1, 2]
+        >>> nk.dedup(pages).filter(pages, weights="cluster_size")["cluster_size"].tolist()
+        [2, 1]
         """
-        return keep_rows(frame, self.kept_rows, len(self.ids))
+        added = None if weights is None else (weights, self.weights)
+        return keep_rows(frame, self.kept_rows, len(self.ids), added)
 
     def __repr__(self) -> str:
         documents, removed = self.summary["documents"], self.summary["removed"]
@@ -363,6 +372,11 @@ class Representatives:
     def removed(self) -> Ordinals:
         """Positions of the removed documents."""
         return np.flatnonzero(self.by != np.arange(len(self)))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of new documents that each one represents: its own cluster, 0 for a removed document."""
+        return np.bincount(self.by[self.by < len(self)], minlength=len(self))
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,9 @@ def make_result(
         left, right = clustering.positions(near.left, n), clustering.positions(near.right, n)
         near_misses = tables.pairs(left, right, near.similarity)
         summary["near_misses"] = {"sampled": near.sampled, "of": near.kept, "pairs": len(near_misses)}
-    return DedupResult(np.flatnonzero(kept), clusters, pairs, summary, new.ids, near_misses)
+    weights = np.ones(len(new), np.int64)
+    weights[chosen.rows] = chosen.sizes
+    return DedupResult(np.flatnonzero(kept), clusters, pairs, summary, new.ids, weights[kept], near_misses)
 
 
 def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal: float) -> Representatives:

@@ -22,7 +22,7 @@ from typing import IO, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import NearkinError, bad_parameter
+from nearkin.errors import InputError, NearkinError, bad_parameter
 from nearkin.io.decompress import compressing
 from nearkin.io.html import visible_texts
 from nearkin.io.inputs import Compression, Format, InputFile, compression_of, file_error
@@ -98,6 +98,22 @@ class Replacements:
         return dict(zip(positions.tolist(), self.texts(rows[positions]), strict=True))
 
 
+@dataclass(frozen=True)
+class AddedColumn:
+    """A column of integers that is appended to the rows that are written.
+
+    Attributes
+    ----------
+    name : str
+        No column of the inputs has this name.
+    values : (rows,) int64
+        One for each row of the corpus.
+    """
+
+    name: str
+    values: NDArray[np.int64]
+
+
 class Corpus(ABC):
     """Documents of one format; created by `open_corpus`.
 
@@ -142,6 +158,7 @@ class Corpus(ABC):
         self.on_read: Callable[..., None] | None = None
         self._excluded = dict(options.excluded)
         self._replacements: Replacements | None = None
+        self._added: AddedColumn | None = None
         self._sources = sources
         self._spool = Spool(options.spool_dir)
         self._spools = [self._spool]
@@ -270,6 +287,16 @@ class Corpus(ABC):
         """Return True if a document can only be written unchanged."""
         return self.format in ("files", "warc")
 
+    def check_added(self, name: str, argument: str = "added") -> None:
+        """Raise ParameterError, for an argument of this name, if rows cannot be written with another column."""
+        if self.format in ("txt", "files", "warc"):
+            raise bad_parameter(argument, repr(name), f"no column for {self.format}: use JSON, CSV, TSV or Parquet")
+        if not name:
+            raise bad_parameter(argument, repr(name), "the name of a new column, such as cluster_size")
+
+    def _added_name_error(self, place: str, name: str) -> InputError:
+        return file_error(place, f"a column {name!r} exists; choose another name for the column that is added")
+
     def write_kept(
         self,
         kept: NDArray[Any] | Iterable[int],
@@ -277,6 +304,7 @@ class Corpus(ABC):
         *,
         layout: KeptLayout = "single",
         replacements: Replacements | None = None,
+        added: AddedColumn | None = None,
     ) -> None:
         """Write some rows in the format, order and schema of the input.
 
@@ -292,13 +320,15 @@ class Corpus(ABC):
             rows.
         replacements : Replacements, optional
             New texts for some rows, if `check_replacements` allows them.
+        added : AddedColumn, optional
+            A column to append, if `check_added` allows it. Records of JSON and CSV remain byte for byte before it.
 
         Raises
         ------
         ParameterError
             The mask has another length, rows do not exist, or the inputs or the output do not support the layout.
         InputError
-            A file changed since it was read.
+            A file changed since it was read; a record has a column of the name that is added.
         """
         if not self._complete:
             raise NearkinError("the corpus was not read to its end; run through batches() before writing rows of it")
@@ -313,7 +343,9 @@ class Corpus(ABC):
             raise bad_parameter("kept", f"a mask of shape {mask.shape}", f"a mask of {self.rows} rows")
         if replacements is not None:
             self.check_replacements()
-        self._replacements = replacements
+        if added is not None:
+            self.check_added(added.name)
+        self._replacements, self._added = replacements, added
         everything = range(len(self._sources))
         if isinstance(out, OutputDir):
             for number, name in enumerate(self.kept_names(layout)):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -396,7 +396,9 @@ def _convert_objects(values: list[Any], argument: str, name: str, allowed: str) 
 # Rows
 
 
-def keep_rows(frame: _Frame, rows: NDArray[np.int64], count: int) -> _Frame:
+def keep_rows(
+    frame: _Frame, rows: NDArray[np.int64], count: int, added: tuple[str, NDArray[np.int64]] | None = None
+) -> _Frame:
     """Return some rows of a frame, a column or a sequence as an object of the same type.
 
     Parameters
@@ -408,11 +410,14 @@ def keep_rows(frame: _Frame, rows: NDArray[np.int64], count: int) -> _Frame:
         Row numbers.
     count : int
         Number of rows that the frame must have.
+    added : (str, (n,) int64), optional
+        Name and values of a column to append to these rows.
 
     Raises
     ------
     ParameterError
-        The frame has another number of rows (for a RecordBatchReader, when it is read to its end), or no rows at all.
+        The frame has another number of rows (for a RecordBatchReader, when it is read to its end), or no rows at all;
+        it has a column of the added name, or no columns.
 
     Examples
     --------
@@ -421,17 +426,55 @@ def keep_rows(frame: _Frame, rows: NDArray[np.int64], count: int) -> _Frame:
     >>> keep_rows(pa.table({"n": [5, 6, 7]}), np.array([0, 2]), 3)["n"].to_pylist()
     [5, 7]
     """
-    kept: Any = _keep(frame, rows, count)
+    if added is not None:
+        _check_added(frame, added[0])
+    kept: Any = _keep(frame, rows, count, added)
     return kept  # type: ignore[no-any-return]  # Of the frame's own type.
 
 
-def _keep(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
+_Added: TypeAlias = "tuple[str, NDArray[np.int64]] | None"
+
+
+def _check_added(frame: Any, name: str) -> None:
+    """Raise ParameterError if a column of this name can't be appended to a frame."""
+    package, kind = _frame_class(frame)
+    if not package and not is_frame(frame):
+        raise bad_parameter("weights", repr(name), f"None with a {type(frame).__name__}, which has no columns")
+    if not package:
+        return
+    if not name or name in (names := _column_names(frame, package, kind)):
+        raise bad_parameter("weights", repr(name), f"the name of a new column, in addition to {', '.join(map(str, names))}")
+
+
+def _append_column(frame: Any, added: _Added) -> Any:
+    """Append a column to the rows that were kept of a pandas or polars DataFrame, a Dataset, or an object of pyarrow."""
+    if added is None:
+        return frame
+    name, values = added
+    package, kind = _frame_class(frame)
+    if package == "pandas":
+        return frame.assign(**{name: values})
+    if package == "polars":
+        import polars as pl
+
+        return frame.with_columns(pl.Series(name, values))
+    import pyarrow as pa
+
+    if package == "datasets":
+        return frame.add_column(name, values)
+    field = pa.field(name, pa.int64())
+    if kind == "Table":
+        return frame.append_column(field, pa.array(values))
+    return pa.RecordBatch.from_arrays([*frame.columns, pa.array(values)], schema=frame.schema.append(field))
+
+
+def _keep(frame: Any, rows: NDArray[np.int64], count: int, added: _Added = None) -> Any:
     package, kind = _frame_class(frame)
     packages = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
     if kind == "LazyFrame":
-        return _keep_lazy(frame, rows, count)
+        return _keep_lazy(frame, rows, count, added)
     if kind == "RecordBatchReader":
-        return _keep_reader(frame, rows, count)
+        return _keep_reader(frame, rows, count, added)
     if package == "datasets" and kind != "Dataset":
         allowed = "a Dataset" if kind == "IterableDataset" else "one of its datasets"
         raise bad_parameter("frame", f"a {kind}", f"{allowed}, whose rows have numbers")
@@ -442,13 +485,13 @@ def _keep(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
     if len(frame) != count:
         raise _length_error(len(frame), count)
     if package == "datasets":
-        return frame.select(rows)
+        return _append_column(frame.select(rows), added)
     if "pandas" in packages:
-        return frame.iloc[rows]
+        return _append_column(frame.iloc[rows], added)
     if "polars" in packages or isinstance(frame, np.ndarray):
-        return frame[rows]
+        return _append_column(frame[rows], added)
     if "pyarrow" in packages:
-        return filter_rows(frame, _mask(rows, count))
+        return _append_column(filter_rows(frame, _mask(rows, count)), added)
     return type(frame)(frame[row] for row in rows.tolist())
 
 
@@ -456,7 +499,7 @@ def _length_error(length: int, count: int) -> ParameterError:
     return bad_parameter("frame", f"one of {length} rows", f"the one that was deduplicated, which had {count} rows")
 
 
-def _keep_lazy(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
+def _keep_lazy(frame: Any, rows: NDArray[np.int64], count: int, added: _Added) -> Any:
     """Filter a LazyFrame by row number; only the number of rows is computed now."""
     import polars as pl
 
@@ -468,23 +511,29 @@ def _keep_lazy(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
         number += "_"
     kept = pl.LazyFrame({number: pl.Series(rows.astype(np.uint32 if count < 1 << 32 else np.uint64))})
     numbered = frame.with_row_index(number).with_columns(pl.col(number).cast(kept.collect_schema()[number]))
-    return numbered.join(kept, on=number, how="semi", maintain_order="left").drop(number)
+    if added is None:
+        return numbered.join(kept, on=number, how="semi", maintain_order="left").drop(number)
+    kept = kept.with_columns(pl.Series(*added))
+    return numbered.join(kept, on=number, how="inner", maintain_order="left").drop(number)
 
 
-def _keep_reader(reader: Any, rows: NDArray[np.int64], count: int) -> Any:
+def _keep_reader(reader: Any, rows: NDArray[np.int64], count: int, added: _Added) -> Any:
     import pyarrow as pa
+
+    schema = reader.schema if added is None else reader.schema.append(pa.field(added[0], pa.int64()))
 
     def batches() -> Iterator[Any]:
         start = 0
         for batch in reader:
             stop = start + batch.num_rows
             first, last = np.searchsorted(rows, (start, stop))
-            yield filter_rows(batch, _mask(rows[first:last] - start, len(batch)))
+            kept = filter_rows(batch, _mask(rows[first:last] - start, len(batch)))
+            yield _append_column(kept, None if added is None else (added[0], added[1][first:last]))
             start = stop
         if start != count:
             raise _length_error(start, count)
 
-    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def _mask(rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:

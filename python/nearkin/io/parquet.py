@@ -204,7 +204,12 @@ class ParquetCorpus(Corpus):
         with self._open(sources[0]) as (file, _):
             options = _writer_options(file.metadata)
         keep_groups = len(sources) == 1 < len(self._sources)
-        with pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), self._schema, **options) as writer:
+        schema = self._schema
+        if self._added is not None and schema is not None:
+            if self._added.name in schema.names:
+                raise self._added_name_error(self._sources[0].name, self._added.name)
+            schema = schema.append(pa.field(self._added.name, pa.int64()))
+        with pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), schema, **options) as writer:
             for number, source in enumerate(self._sources):
                 with self._open(number) as (file, stamp):
                     if stamp != self._stamps[number]:
@@ -236,7 +241,8 @@ class ParquetCorpus(Corpus):
             pending_size = 0
             for batch in file.iter_batches(batch_size=_batch_rows(metadata, size), row_groups=group):
                 chosen = kept[at : at + batch.num_rows]
-                part = self._replace_texts(filter_rows(batch, chosen), corpus_rows[at : at + batch.num_rows][chosen])
+                rows = corpus_rows[at : at + batch.num_rows][chosen]
+                part = self._append_column(self._replace_texts(filter_rows(batch, chosen), rows), rows)
                 at += batch.num_rows
                 if part.num_rows:
                     pending.append(part)
@@ -258,6 +264,12 @@ class ParquetCorpus(Corpus):
         for position, text in texts.items():
             values[position] = text if isinstance(values[position], str) else text.encode()
         return batch.set_column(at, batch.schema.field(at), pa.array(values, batch.schema.field(at).type))
+
+    def _append_column(self, batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
+        if self._added is None:
+            return batch
+        schema = batch.schema.append(pa.field(self._added.name, pa.int64()))
+        return pa.RecordBatch.from_arrays([*batch.columns, pa.array(self._added.values[rows])], schema=schema)
 
     def _is_atomic(self) -> bool:
         return self._schema is None or len(self._schema.get_all_field_indices(self.text_column)) != 1

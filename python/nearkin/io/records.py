@@ -233,10 +233,14 @@ class RecordCorpus(Corpus):
         view = block.data
         if open_line:
             stream.write(b"\n")
-        if texts:
+        if texts or self._added is not None:
             for at, (begin, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
                 record = bytes(view[begin:end])
-                stream.write(self._replace_text(record, texts[at]) if at in texts else record)
+                record = self._replace_text(record, texts[at]) if at in texts else record
+                if self._added is not None:
+                    value = int(self._added.values[kept[at] + spans.first_row])
+                    record = self._append_value(record, self._added.name, value)
+                stream.write(record)
         else:
             breaks = np.flatnonzero(starts[1:] != ends[:-1])
             runs = zip(starts[np.r_[0, breaks + 1]].tolist(), ends[np.r_[breaks, len(ends) - 1]].tolist(), strict=True)
@@ -247,12 +251,26 @@ class RecordCorpus(Corpus):
         """Return a record with another text."""
         raise NotImplementedError
 
+    def _append_value(self, record: bytes, name: str, value: int) -> bytes:
+        """Return a record with another column."""
+        raise NotImplementedError
+
 
 class JsonlCorpus(RecordCorpus):
     """JSON lines."""
 
     def _replace_text(self, record: bytes, text: str) -> bytes:
         return replace_json_text(record, self.text_column, text)
+
+    def _append_value(self, record: bytes, name: str, value: int) -> bytes:
+        key = json.dumps(name, ensure_ascii=False).encode()
+        # A key may be written with escapes.
+        if (key[1:-1] in record or b"\\u" in record or "/" in name) and name in json.loads(record):
+            raise self._added_name_error("a record", name)
+        body = record.rstrip()
+        fields = body[:-1].rstrip()
+        separator = b"" if fields == b"{" else b", "
+        return fields + separator + b"%s: %d}" % (key, value) + record[len(body) :]
 
     def _parse(
         self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
@@ -309,6 +327,10 @@ class CsvCorpus(RecordCorpus):
     def _replace_text(self, record: bytes, text: str) -> bytes:
         return replace_csv_field(record, self._names.index(self.text_column), self._delimiter, text)
 
+    def _append_value(self, record: bytes, name: str, value: int) -> bytes:
+        line_end = _line_end(record)
+        return record[: len(record) - len(line_end)] + b"%c%d" % (self._delimiter, value) + line_end
+
     def _candidates(self) -> bytes:
         """Return the delimiters to try, in this order."""
         if self.delimiter is not None:
@@ -359,7 +381,14 @@ class CsvCorpus(RecordCorpus):
         return length, int(np.count_nonzero(block[:length] == 0x0A))
 
     def _write_header(self, stream: IO[bytes]) -> None:
-        stream.write(self._header)
+        header = self._header
+        if self._added is not None:
+            if self._added.name in self._names:
+                raise self._added_name_error(self._header_file, self._added.name)
+            line_end = _line_end(header)
+            name = _csv_value(self._added.name, self._delimiter)
+            header = header[: len(header) - len(line_end)] + bytes([self._delimiter]) + name + line_end
+        stream.write(header)
         if not self._header.endswith(b"\n"):
             stream.write(b"\n")
 
@@ -460,7 +489,12 @@ def replace_csv_field(record: bytes, field: int, delimiter: int, text: str) -> b
         at = match.end() if match else at
         match = pattern.match(body, at)
     end = match.end(1) if match else len(body)
+    return body[:at] + _csv_value(text, delimiter) + body[end:] + line_end
+
+
+def _csv_value(text: str, delimiter: int) -> bytes:
+    """Return a value of CSV, in quotes if it needs them."""
     value = text.encode()
     if value.startswith(b'"') or any(byte in value for byte in (bytes([delimiter]), b"\n", b"\r")):
         value = b'"' + value.replace(b'"', b'""') + b'"'
-    return body[:at] + value + body[end:] + line_end
+    return value
