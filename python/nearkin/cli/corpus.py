@@ -32,7 +32,10 @@ class CorpusOptions:
     """Options for reading a corpus, as `nearkin.io.open_corpus` documents them."""
 
     text_column: str | None = option(
-        None, help="Column of the text; meta.body is a field of meta.", group=READING, show_default="text"
+        None,
+        help="Column of the text; meta.body is a field of meta. Several, separated by commas, are joined by line feeds.",
+        group=READING,
+        show_default="text",
     )
     id_column: str | None = option(
         None,
@@ -161,7 +164,7 @@ def input_summary(corpus: Corpus, layout: KeptLayout) -> dict[str, Any]:
     return {
         "inputs": [escape_surrogates(str(name)) for name in (*corpus.inputs, *map(short_url, corpus.urls))],
         "format": corpus.format,
-        "text_column": corpus.text_column,
+        "text_column": [corpus.text_column, *corpus.joined_columns] if corpus.joined_columns else corpus.text_column,
         "id_column": corpus.id_column,
         **({"kept_file": corpus.kept_name} if layout == "single" else {"kept_files": corpus.kept_names(layout)}),
         "bytes_read": corpus.bytes_read,

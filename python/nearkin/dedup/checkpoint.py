@@ -403,7 +403,10 @@ def _describe_inputs(texts: object) -> list[list[Any]]:
 
 def _describe_format(texts: object) -> dict[str, Any]:
     names = ("format", "text_column", "id_column", "delimiter", "html")
-    return {name: getattr(texts, name) for name in names} if isinstance(texts, Corpus) else {}
+    if not isinstance(texts, Corpus):
+        return {}
+    joined = {"joined_columns": list(texts.joined_columns)} if texts.joined_columns else {}
+    return {**{name: getattr(texts, name) for name in names}, **joined}
 
 
 def _describe_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ reference text in addition to the texts themselves, and the features of one batc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -251,7 +251,7 @@ def contains(
     *,
     ids: Ids | None = None,
     known_ids: Ids | None = None,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
     id: str | None = None,
     recipe: Recipe | str | None = None,
     threshold: float | None = None,

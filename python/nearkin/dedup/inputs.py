@@ -7,7 +7,7 @@ Arguments name the columns of a frame (`nearkin.io.frames`) or of files: `text` 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
@@ -17,7 +17,7 @@ from nearkin.dedup.keep import VALUES
 from nearkin.errors import bad_parameter, excerpt
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus, open_corpus
-from nearkin.io.frames import is_frame, read_columns, scalar_column, text_column
+from nearkin.io.frames import is_frame, join_columns, read_columns, scalar_column, text_column, text_names
 from nearkin.io.inputs import file_error
 from nearkin.text.batches import ArrowStream, Texts
 
@@ -42,25 +42,31 @@ class ColumnNames:
 
     Attributes
     ----------
-    text, id : str or None
-        The columns of the texts and of their ids.
+    text : str, sequence of str, or None
+        The column of the texts, or several that are joined.
+    id : str or None
+        The column of the ids.
     lists_are_paths : bool
         True if lists of strings are paths: a column is named, and no other input has columns.
     """
 
-    text: str | None = None
+    text: str | Sequence[str] | None = None
     id: str | None = None
     lists_are_paths: bool = False
 
     @classmethod
-    def from_args(cls, text: str | None, id: str | None, *documents: object) -> ColumnNames:
+    def from_args(cls, text: str | Sequence[str] | None, id: str | None, *documents: object) -> ColumnNames:
         """Build the names from arguments, for documents as the caller passed them.
 
         Raises
         ------
         ParameterError
-            None of the documents is a frame or files.
+            None of the documents is a frame or files; `text` names no column, or one twice.
         """
+        if text is not None and not isinstance(text, str):
+            names = list(text)
+            if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+                raise bad_parameter("text", repr(text), "one column, or several different ones")
         if text is None and id is None:
             return cls()
         if any(is_frame(value) or _are_paths(value) for value in documents):
@@ -169,7 +175,8 @@ def _role(name: str) -> str:
 
 def _read_frame(frame: object, inputs: DedupInputs, names: ColumnNames) -> DedupInputs:
     """Read the columns of a frame."""
-    requested = {"text": names.text or TEXT}
+    texts = text_names(frame, names.text or TEXT)
+    requested = {"text": texts[0], **{f"text={name!r}": name for name in texts[1:]}}
     if names.id is not None:
         requested["id"] = names.id
     values = {_role(name): name for name in inputs.values}
@@ -181,7 +188,8 @@ def _read_frame(frame: object, inputs: DedupInputs, names: ColumnNames) -> Dedup
     def scalars(role: str) -> Any:
         return scalar_column(columns[requested[role]], role, requested[role])
 
-    changes: dict[str, Any] = {"texts": cast("ArrowStream", text_column(columns[requested["text"]], requested["text"]))}
+    joined = join_columns([text_column(columns[name], name) for name in texts])
+    changes: dict[str, Any] = {"texts": cast("ArrowStream", joined)}
     changes["values"] = {name: scalars(role) if role in requested else roles[role] for role, name in values.items()}
     if "sources" in requested:
         changes["sources"] = scalars("sources")

@@ -14,7 +14,7 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ def dedup(
     texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
     id: str | None = None,
     threshold: float | None = None,
     keep: str = "first",
@@ -75,8 +75,9 @@ def dedup(
         or `id` it is a list of paths, unless `against` is a frame or paths.
     ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
-    text : str, default "text"
-        For a frame or files: the column of the texts, which are strings, or bytes in UTF-8.
+    text : str or sequence of str, default "text"
+        For a frame or files: the column of the texts, which are strings, or bytes in UTF-8. Several columns are joined
+        by line feeds, without nulls: `["question", "answer"]`, or "question,answer" if no column has that name.
     id : str, optional
         For a frame or files: the column of the ids, integers or strings; default row numbers.
     threshold : float, default 0.8

@@ -483,6 +483,33 @@ def to_texts(array: pa.Array) -> PackedTexts:
     return PackedTexts(offsets, data, nulls)
 
 
+def join_texts(columns: Sequence[PackedTexts]) -> PackedTexts:
+    r"""Join the texts of each row that are not null by line feeds; a row without any is null.
+
+    Examples
+    --------
+    >>> from nearkin.io import PackedTexts
+    >>> from nearkin.io.arrow import join_texts
+    >>> joined = join_texts([PackedTexts.of(["a", None, None]), PackedTexts.of(["b", "", None])])
+    >>> list(joined), joined.nulls.tolist()
+    (['a\nb', '', ''], [2])
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    first, *others = columns
+    if not len(first):
+        return first
+    nulls = first.nulls
+    for texts in others:
+        nulls = np.intersect1d(nulls, texts.nulls, assume_unique=True)
+    # The kernel returns no row for one of nulls only.
+    first = first.with_nulls(np.setdiff1d(first.nulls, nulls, assume_unique=True))
+    arrays = [texts.to_arrow() for texts in (first, *others)]
+    joined = pc.binary_join_element_wise(*arrays, pa.scalar("\n", pa.large_string()), null_handling="skip")
+    return to_texts(joined).with_nulls(nulls)
+
+
 def to_column(array: pa.Array) -> Column:
     """Convert an Arrow column of strings, integers, floats, booleans or dates."""
     import pyarrow as pa

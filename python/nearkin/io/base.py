@@ -48,6 +48,7 @@ class ReadOptions:
     """Options of `open_corpus` that apply to every format."""
 
     text_column: str = "text"
+    joined_columns: tuple[str, ...] = ()
     id_column: str | None = None
     extra_columns: tuple[str, ...] = ()
     strict: bool = False
@@ -120,6 +121,8 @@ class Corpus(ABC):
     Attributes
     ----------
     format : {"jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"}
+    text_column, joined_columns : str, tuple of str
+        The column of the texts, and further ones whose values that are not null follow it, each after a line feed.
     paths : list of Path
         All local input files.
     inputs : list of Path
@@ -142,6 +145,7 @@ class Corpus(ABC):
     def __init__(self, format: Format, sources: list[InputFile], options: ReadOptions) -> None:
         self.format = format
         self.text_column = options.text_column
+        self.joined_columns = options.joined_columns
         self.id_column = options.id_column
         self.extra_columns = options.extra_columns
         self.delimiter = options.delimiter
@@ -164,6 +168,7 @@ class Corpus(ABC):
         self._spools = [self._spool]
         self._started = False
         self._complete = False
+        self._joined: set[str] = set()
 
     def __enter__(self) -> Corpus:
         return self
@@ -188,6 +193,10 @@ class Corpus(ABC):
     def urls(self) -> list[str]:
         """All remote input files."""
         return [source.url for source in self._sources if source.url]
+
+    def has_text_column(self) -> bool:
+        """Return True if the start of the first input has the text column."""
+        return False
 
     def select_columns(self, names: list[str]) -> list[str]:
         """Return those of these columns that the inputs may have."""
@@ -221,12 +230,12 @@ class Corpus(ABC):
             )
         self._started = True
         self._reset()
-        missing = set(self.extra_columns) if self.format in ("jsonl", "warc") else set()
+        missing = {*self.extra_columns, *self.joined_columns} if self.format in ("jsonl", "warc") else set()
         pending: list[tuple[Batch, int]] = []
         for batch in self._read():
             if self.on_read is not None:
                 self.on_read()
-            missing -= {name for name in missing if batch.columns[name].kinds.any()}
+            missing -= {name for name in missing if self._has_values(batch, name)}
             if wait_for_columns and missing:
                 pending.append((replace(batch, texts=_NO_TEXTS), len(batch)))
                 continue
@@ -234,7 +243,7 @@ class Corpus(ABC):
             pending.clear()
             yield replace(batch, texts=visible_texts(batch.texts)) if self.html else batch
         self.malformed.check(self.rows)
-        for name in self.extra_columns if self.rows else ():
+        for name in (*self.extra_columns, *self.joined_columns) if self.rows else ():
             if name in missing and (columns := self._columns_without(name)) is not None:
                 reason = f"no record has a column {name!r}; the first has {', '.join(map(repr, columns))}"
                 raise file_error(self._sources[0].name, reason)
@@ -242,6 +251,10 @@ class Corpus(ABC):
         if self.on_read is not None:
             self.on_read(ended=True)
         self._complete = True
+
+    def _has_values(self, batch: Batch, name: str) -> bool:
+        """Return True if a column has had a value."""
+        return name in self._joined if name in self.joined_columns else bool(batch.columns[name].kinds.any())
 
     def _with_texts(self, pending: Sequence[tuple[Batch, int]]) -> Iterator[Batch]:
         """Add the texts to batches whose number of rows is given."""
@@ -278,6 +291,8 @@ class Corpus(ABC):
 
     def check_replacements(self) -> None:
         """Raise ParameterError if the texts of this corpus cannot be replaced when rows are written."""
+        if self.joined_columns:
+            raise bad_parameter("remove", "'parts' of several text columns", "documents or nothing, or one text column")
         reason = "texts of pages" if self.html else f"documents of {self.format}" if self._is_atomic() else None
         if reason is not None:
             allowed = "documents or nothing: passages are cut out of JSON, CSV, TSV, lines, and columns of Parquet"

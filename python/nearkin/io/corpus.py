@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def open_corpus(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     format: str | None = None,
-    text_column: str | None = None,
+    text_column: str | Sequence[str] | None = None,
     id_column: str | None = None,
     extra_columns: Iterable[str] = (),
     strict: bool = False,
@@ -64,8 +64,10 @@ def open_corpus(
     format : str, optional
         jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document) or warc (WARC and WET files of
         crawls). Default: by file extension.
-    text_column : str, optional
-        Column of the text (default: `text`). Not for txt, files and warc, which have no text column. In JSON and
+    text_column : str or sequence of str, optional
+        Column of the text (default: `text`), or several: the text of a record is the values that are not null (in CSV
+        not empty), joined by line feeds. Every record has the first of them, unless it is malformed. A str with commas
+        names one column if the start of the first file has a column of that name, and otherwise several. Not for txt, files and warc, which have no text column. In JSON and
         Parquet, `meta.url` is the field `url` of `meta`, unless a column has that name. The same holds for the other
         columns.
     id_column : str, optional
@@ -138,7 +140,7 @@ def open_corpus(
         raise bad_parameter("delimiter", repr(delimiter), "one ASCII character such as ';'")
     extra = [extra_columns] if isinstance(extra_columns, str) else extra_columns
     options = ReadOptions(
-        text_column="text" if text_column is None else str(text_column),
+        text_column="text" if text_column is None else text_column if isinstance(text_column, str) else "",
         id_column=None if id_column == ROW_NUMBERS else id_column,
         extra_columns=tuple(dict.fromkeys(extra)),
         strict=strict,
@@ -148,6 +150,9 @@ def open_corpus(
         spool_dir=spool_dir,
         excluded=excluded.counts(),
     )
+    if kind not in _TEXTS:
+        first, *joined = _text_columns(kind, sources, options, text_column)
+        options = replace(options, text_column=first, joined_columns=tuple(joined))
     _check_columns(kind, text_column, options)
     note = ""
     if id_column is None and kind in ("jsonl", "csv", "tsv", "parquet") and all(source.regular for source in sources):
@@ -159,7 +164,31 @@ def open_corpus(
     return corpus
 
 
-def _check_columns(kind: Format, text_column: str | None, options: ReadOptions) -> None:
+def _text_columns(
+    kind: Format, sources: list[InputFile], options: ReadOptions, text_column: str | Sequence[str] | None
+) -> list[str]:
+    """Return the columns of the text; a name with commas is that of several if no column has it."""
+    if isinstance(text_column, str) and "," in text_column:
+        if sources[0].regular and _has_text_column(kind, sources, options):
+            return [text_column]
+        text_column = [name.strip() for name in text_column.split(",")]
+    names = [options.text_column] if text_column is None or isinstance(text_column, str) else list(text_column)
+    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise bad_parameter("text_column", repr(text_column), "one column, or several different ones")
+    return names
+
+
+def _has_text_column(kind: Format, sources: list[InputFile], options: ReadOptions) -> bool:
+    options = replace(options, id_column=None, extra_columns=(), strict=False, max_malformed=1.0)
+    try:
+        with _open(kind, sources[:1], options) as corpus:
+            return corpus.has_text_column()
+    except (NearkinError, OSError):
+        # The pass over the documents raises the same error unless it is about the column.
+        return False
+
+
+def _check_columns(kind: Format, text_column: str | Sequence[str] | None, options: ReadOptions) -> None:
     """Refuse columns that the format does not have, and columns with two roles."""
     if kind in _TEXTS and text_column is not None and not isinstance(text_column, DefaultColumn):
         raise bad_parameter("text_column", repr(text_column), f"no column for {kind}, {_TEXTS[kind]}")
@@ -167,9 +196,11 @@ def _check_columns(kind: Format, text_column: str | None, options: ReadOptions) 
         for name, value in (("id_column", options.id_column), ("extra_columns", options.extra_columns or None)):
             if value is not None:
                 raise bad_parameter(name, repr(value), f"no column for {kind}, which has none")
-    elif kind != "warc" and options.text_column in (options.id_column, *options.extra_columns):
-        allowed = "a column that is neither the id nor an extra column"
-        raise bad_parameter("text_column", repr(options.text_column), allowed)
+    elif kind != "warc":
+        for name in (options.text_column, *options.joined_columns):
+            if name in (options.id_column, *options.extra_columns):
+                allowed = "a column that is neither the id nor an extra column"
+                raise bad_parameter("text_column", repr(name), allowed)
 
 
 def _open(kind: Format, sources: list[InputFile], options: ReadOptions) -> Corpus:
@@ -199,7 +230,7 @@ def _open(kind: Format, sources: list[InputFile], options: ReadOptions) -> Corpu
 
 def _find_id_column(kind: Format, sources: list[InputFile], options: ReadOptions) -> tuple[str | None, str]:
     """Return the first of `ID_COLUMNS` whose values are distinct ids, and a note about the choice."""
-    keys = {name: _IdKeys() for name in ID_COLUMNS if name != options.text_column}
+    keys = {name: _IdKeys() for name in ID_COLUMNS if name not in (options.text_column, *options.joined_columns)}
     try:
         for columns in _scan_columns(kind, sources, options, list(keys)):
             for name, ids in keys.items():
@@ -261,7 +292,9 @@ def _scan_columns(
     kind: Format, sources: list[InputFile], options: ReadOptions, names: list[str]
 ) -> Iterator[Mapping[str, Column]]:
     """Iterate over those columns of the well-formed records that the inputs have, in batches."""
-    options = replace(options, id_column=None, extra_columns=(), strict=False, max_malformed=1.0, html=False)
+    options = replace(
+        options, joined_columns=(), id_column=None, extra_columns=(), strict=False, max_malformed=1.0, html=False
+    )
     if kind == "parquet":
         from nearkin.io.parquet import ParquetCorpus
 

@@ -31,11 +31,13 @@ from nearkin.io.arrow import (
     is_binary,
     is_scalar,
     is_string,
+    join_texts,
     list_paths,
     open_batches,
     read_column,
     split_path,
     to_column,
+    to_texts,
     to_values,
     types_at,
     value_type,
@@ -238,6 +240,48 @@ def _read_dataset(frame: Any, kind: str, names: list[str]) -> dict[str, Any]:
         parts = list(selected.with_format("arrow").iter(batch_size=_BATCH_ROWS))
         table = pa.concat_tables(parts, promote_options="permissive") if parts else None
     return {name: pa.chunked_array([], pa.null()) if table is None else table.column(name) for name in names}
+
+
+def text_names(frame: Any, text: str | Sequence[str]) -> list[str]:
+    """Return the columns that an argument names; a name with commas is that of several if no column has it."""
+    if not isinstance(text, str):
+        return list(text)
+    if "," not in text:
+        return [text]
+    package, kind = _frame_class(frame)
+    if package and not kind.endswith("Dict"):
+        existing = _column_names(frame, package, kind)
+    else:
+        existing = list(getattr(frame, "column_names", ()) or getattr(frame, "columns", ()))
+    return [text] if text in existing else [name.strip() for name in text.split(",")]
+
+
+def join_columns(columns: Sequence[Any]) -> Any:
+    """Join columns of texts row by row, by line feeds and without nulls; a row without any is null.
+
+    Parameters
+    ----------
+    columns : sequence of pa.ChunkedArray or list
+        From `text_column`.
+    """
+    if len(columns) == 1:
+        return columns[0]
+    if any(isinstance(column, list) for column in columns):
+        cells = [column if isinstance(column, list) else to_values(column, "column") for column in columns]
+        return [_join_cells(row) for row in zip(*cells, strict=True)]
+    import pyarrow as pa
+
+    batches = pa.Table.from_arrays(columns, [str(number) for number in range(len(columns))]).to_batches()
+    joined = [join_texts([to_texts(column) for column in batch.columns]).to_arrow() for batch in batches]
+    return pa.chunked_array(joined, pa.large_string())
+
+
+def _join_cells(values: Sequence[Any]) -> Any:
+    """Return the joined text, or the first value that is none, which the reader of texts refuses by its row."""
+    present = [value for value in values if value is not None]
+    return next(
+        (value for value in present if not isinstance(value, str)), "\n".join(map(str, present)) if present else None
+    )
 
 
 def text_column(column: Any, name: str, argument: str = "text") -> Any:

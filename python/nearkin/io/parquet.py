@@ -27,6 +27,7 @@ from nearkin.io.arrow import (
     is_binary,
     is_scalar,
     is_string,
+    join_texts,
     list_paths,
     to_column,
     to_texts,
@@ -123,17 +124,27 @@ class ParquetCorpus(Corpus):
 
     def _read_tables(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         """Iterate over record batches of the requested columns."""
-        names = [self.text_column, *self.columns]
+        names = [self.text_column, *self.joined_columns, *self.columns]
         metadata = file.metadata
         size = 0
         for i in range(metadata.num_row_groups):
             group = metadata.row_group(i)
             # Row groups list the leaves of nested columns, so positions differ from those in the schema.
             leaves = [group.column(leaf) for leaf in range(group.num_columns)]
-            size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema == names[0])
+            size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema in self._text_columns)
         for batch in file.iter_batches(batch_size=_batch_rows(metadata, size), columns=names):
             columns = [column_at(batch, name) for name in names]
-            yield from _split(pa.RecordBatch.from_arrays(columns, names=names), names[0])
+            yield from _split(pa.RecordBatch.from_arrays(columns, names=names), self._text_columns)
+
+    @property
+    def _text_columns(self) -> list[str]:
+        return [self.text_column, *self.joined_columns]
+
+    def has_text_column(self) -> bool:
+        """Return True if the first file has the text column."""
+        self._reset()
+        with self._open(0) as (file, _):
+            return len(types_at(file.schema_arrow, self.text_column)) > 0
 
     def _check_schema(self, source: InputFile, schema: pa.Schema) -> None:
         if self._schema is not None:
@@ -141,7 +152,7 @@ class ParquetCorpus(Corpus):
                 fields, expected = _describe_fields(schema), _describe_fields(self._schema)
                 raise file_error(source.name, describe_difference(fields, expected, self._sources[0].name))
             return
-        for name in [self.text_column, *self.columns]:
+        for name in [*self._text_columns, *self.columns]:
             types = types_at(schema, name)
             if len(types) != 1:
                 problem = "more than one column" if types else "no column"
@@ -151,7 +162,7 @@ class ParquetCorpus(Corpus):
 
     def _check_type(self, source: InputFile, name: str, kind: pa.DataType) -> None:
         value = value_type(kind)
-        if name == self.text_column:
+        if name in self._text_columns:
             valid = is_string(value) or is_binary(value) or pa.types.is_null(value)
             allowed = "a text is a string, or bytes of UTF-8"
         elif name == self.id_column:
@@ -168,7 +179,7 @@ class ParquetCorpus(Corpus):
         texts, columns = self._convert(table)
         good = np.ones(table.num_rows, bool)
         reasons: dict[int, str] = {}
-        strings: list[tuple[str, PackedTexts | Column]] = [(self.text_column, texts), *columns.items()]
+        strings: list[tuple[str, PackedTexts | Column]] = [(", ".join(self._text_columns), texts), *columns.items()]
         for name, values in strings:
             for at in invalid_utf8(values.offsets, values.data).tolist():
                 reasons.setdefault(at, f"column {name!r} is not UTF-8")
@@ -190,7 +201,8 @@ class ParquetCorpus(Corpus):
         return good, self._build_batch(texts, columns)
 
     def _convert(self, table: pa.RecordBatch) -> tuple[PackedTexts, dict[str, Column]]:
-        return to_texts(table.column(self.text_column)), {name: to_column(table.column(name)) for name in self.columns}
+        texts = [to_texts(table.column(name)) for name in self._text_columns]
+        return texts[0] if len(texts) == 1 else join_texts(texts), {name: to_column(table.column(name)) for name in self.columns}
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         nulls = np.concatenate([*self._nulls, np.zeros(0, np.int64)])
@@ -289,12 +301,12 @@ def _writer_options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
     return {"compression": {name: "NONE" if codec == "UNCOMPRESSED" else codec for name, codec in codecs.items()}}
 
 
-def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
+def _split(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Halve a batch until each part has at most two blocks of text, or one row."""
-    if batch.num_rows > 1 and batch.column(name).nbytes > 2 * BLOCK:
+    if batch.num_rows > 1 and sum(batch.column(name).nbytes for name in names) > 2 * BLOCK:
         half = batch.num_rows // 2
-        yield from _split(batch.slice(0, half), name)
-        yield from _split(batch.slice(half), name)
+        yield from _split(batch.slice(0, half), names)
+        yield from _split(batch.slice(half), names)
     elif batch.num_rows:
         yield batch
 

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_lines
 from nearkin.errors import InputError
-from nearkin.io.arrow import find_keys
+from nearkin.io.arrow import find_keys, join_texts, to_texts
 from nearkin.io.base import BLOCK, MAX_RECORD, BatchSpans, Corpus
 from nearkin.io.decompress import CHANGED, MAGIC, PROGRAMS, Reader, check_stamp, read_at
 from nearkin.io.encoding import BOM, ENCODING_REMEDY, UTF16
 from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
-from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
+from nearkin.io.values import NULL, TEXT, BadRecord, Batch, Column, PackedTexts
 
 __all__ = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "ParsedRecords", "RecordCorpus"]
 
@@ -247,6 +247,36 @@ class RecordCorpus(Corpus):
             stream.write(view if not len(breaks) else b"".join([view[begin:end] for begin, end in runs]))
         return bool(block[-1] != 0x0A)
 
+    def _join_texts(self, records: Records, block: NDArray[np.uint8]) -> ParsedRecords:
+        """Join the texts with the last columns; reject records in which one of these is neither string nor null."""
+        columns = [Column(*arrays) for arrays in records.columns]
+        joined = columns[len(self.columns) :]
+        # CSV has no null.
+        empty = self.format != "jsonl"
+        texts = [PackedTexts(records.offsets, records.data, records.nulls)]
+        texts += [PackedTexts(column.offsets, column.data, np.flatnonzero(column.kinds == NULL)) for column in joined]
+        if empty:
+            texts = [each.with_nulls(np.flatnonzero(np.diff(each.offsets) == 0)) for each in texts]
+        text = join_texts(texts)
+        self._joined.update(name for name, at in zip(self.joined_columns, joined, strict=True) if at.kinds.any())
+        good = np.ones(len(text), bool)
+        malformed = records.malformed
+        for name, column in zip(self.joined_columns, joined, strict=True):
+            for row in np.flatnonzero(good & (column.kinds != NULL) & (column.kinds != TEXT)).tolist():
+                good[row] = False
+                line = int(np.count_nonzero(block[: records.starts[row]] == 0x0A))
+                malformed.append((line, f"column {name!r} is {column[row]!r}; a text is a string"))
+        columns = columns[: len(self.columns)]
+        if not good.all():
+            rows = np.flatnonzero(good)
+            text = to_texts(text.to_arrow().take(rows))
+            columns = [Column.of(column.take(rows)) for column in columns]
+        arrays = [(column.kinds, column.values, column.offsets, column.data) for column in columns]
+        count = records.malformed_count + int((~good).sum())
+        spans = records.starts[good], records.lengths[good]
+        rest = sorted(malformed), count, records.consumed, records.lines
+        return ParsedRecords(text.offsets, text.data, text.nulls, *spans, arrays, *rest)
+
     def _replace_text(self, record: bytes, text: str) -> bytes:
         """Return a record with another text."""
         raise NotImplementedError
@@ -258,6 +288,14 @@ class RecordCorpus(Corpus):
 
 class JsonlCorpus(RecordCorpus):
     """JSON lines."""
+
+    def has_text_column(self) -> bool:
+        """Return True if a record in the first block has the text column."""
+        block = np.empty(BLOCK, np.uint8)
+        with Reader(self._sources[0], json=True) as reader:
+            block = block[: reader.fill(block.data)]
+        begin = _check_first_bytes(self._sources[0], block)
+        return len(read_jsonl(block[begin:], self.text_column).starts) > 0
 
     def _replace_text(self, record: bytes, text: str) -> bytes:
         return replace_json_text(record, self.text_column, text)
@@ -274,9 +312,10 @@ class JsonlCorpus(RecordCorpus):
 
     def _parse(
         self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
-    ) -> Records:
-        extra = [name for name in self.columns if name != self.id_column]
-        return read_jsonl(block, self.text_column, self.id_column, extra, end=end, lengths=lengths)
+    ) -> Records | ParsedRecords:
+        extra = [name for name in (*self.columns, *self.joined_columns) if name != self.id_column]
+        records = read_jsonl(block, self.text_column, self.id_column, extra, end=end, lengths=lengths)
+        return self._join_texts(records, block) if self.joined_columns else records
 
     def _columns_without(self, name: str) -> list[str] | None:
         columns: list[str] = []
@@ -339,15 +378,23 @@ class CsvCorpus(RecordCorpus):
 
     def _parse(
         self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
-    ) -> Records:
-        text, *fields = [self._names.index(name) for name in (self.text_column, *self.columns)]
-        return read_csv(block, self._delimiter, len(self._names), text, fields, end=end, lengths=lengths)
+    ) -> Records | ParsedRecords:
+        names = (self.text_column, *self.columns, *self.joined_columns)
+        text, *fields = [self._names.index(name) for name in names]
+        records = read_csv(block, self._delimiter, len(self._names), text, fields, end=end, lengths=lengths)
+        return self._join_texts(records, block) if self.joined_columns else records
+
+    def has_text_column(self) -> bool:
+        """Return True if the header of the first file has the text column."""
+        self._reset()
+        next(self._read(), None)
+        return True
 
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         if end and not len(block):
             raise file_error(source.name, "the file is empty; its first line must name the columns")
         place = f"{source.name}, line 1"
-        required = [self.text_column, *self.columns]
+        required = [self.text_column, *self.columns, *self.joined_columns]
         headers: list[tuple[list[str], int]] = []
         reason = ""
         for delimiter in self._candidates() if not self._names else bytes([self._delimiter]):

@@ -13,7 +13,7 @@ The cost is computed from counts, so that the choice depends on arguments alone:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,7 +84,7 @@ def tune_bands(
     texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
     id: str | None = None,
     threshold: float = THRESHOLD,
     recall: float = 0.95,

@@ -192,7 +192,7 @@ def tune(
     texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
     id: str | None = None,
     truth: Labels | None = None,
     threshold: float | None = None,
