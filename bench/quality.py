@@ -1,6 +1,6 @@
 """Accuracy of the defaults and of other packages on labelled corpora (docs/quality.md).
 
-    python bench/quality.py [default packages differ containment features]
+    python bench/quality.py [default packages differ containment features kinds]
 
 - `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
   256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
@@ -15,6 +15,9 @@
   pair is correct if one text was built from the other, or both from one base.
 - `features`: what unrelated texts share by length, script and feature: the mean Jaccard similarity of pairs, and the
   mean share of the features of a text of 500 bytes that a query has; F1 of all labelled corpora by feature at 0.8.
+- `kinds`: removals by the default and by each kind of corpus (`dedup.kinds`), on the labelled sources by which the kind
+  was chosen and on others. A removal is right if both documents are in one connected component of the labels: records
+  of products, which their catalogues list once each, and lines of logs, by their template, have labels for all pairs.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,6 +46,7 @@ import common
 import nearkin as nk
 from nearkin._core import feature_sets
 from nearkin.dedup.distinguishers import NAMES, differences
+from nearkin.dedup.kinds import Kind
 from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
 from nearkin.theory import Banding
 
@@ -768,6 +773,92 @@ def report_features(run: dict[str, Any]) -> None:
     common.splice("quality.md", "features", "\n\n".join([*tables, common.source(run)]))
 
 
+def components(corpus: Set) -> list[int]:
+    """Return the connected component of each document in the true pairs."""
+    match = slice(None) if corpus.match is None else corpus.match
+    left, right, count = corpus.left[match], corpus.right[match], len(corpus.texts)
+    graph = sparse.coo_matrix((np.ones(len(left), np.int8), (left, right)), shape=(count, count))
+    labels: list[int] = connected_components(graph, directed=False)[1].tolist()
+    return labels
+
+
+def logs(systems: tuple[str, ...], data: Path) -> Set:
+    """Load the lines of some systems, which are the same if their templates are."""
+    return pairs_by_label([row for row in common.records(data, "log_loghub") if row["system"] in systems], "event")
+
+
+def programs(kind: str, data: Path) -> Set:
+    """Load the source files of a language, which are the same if they are releases of one file."""
+    rows = read_columns(data, "files_variants")
+    named = zip(rows["path"], rows["family"], rows["kind"], strict=True)
+    family = {path: name for path, name, language in named if language == kind}
+    with tarfile.open(data / "files_variants.tar.xz") as archive:
+        contents = {member.name: archive.extractfile(member) for member in archive if member.name in family}
+        files = [(family[name], file.read().decode(errors="replace")) for name, file in contents.items() if file]
+    return pairs_by_label([{"family": name, "text": text} for name, text in files], "family")
+
+
+def tang(first: int, data: Path) -> Set:
+    """Load 8,000 Tang poems of each edition from this number on."""
+    records = list(common.records(data, "zh_tang_two_editions"))
+    chosen = [
+        row for e in ("qts", "yd") for row in [r for r in records if r["edition"] == e][first : first + 8000]
+    ]
+    row_of = {record["id"]: at for at, record in enumerate(chosen)}
+    table = read_columns(data, "zh_tang_two_editions.pairs_c3")
+    columns = zip(table["id_qts"], table["id_yd"], table["jaccard"], strict=True)
+    ends = np.array([(row_of[a], row_of[b]) for a, b, j in columns if float(j) >= 0.3 and a in row_of and b in row_of])
+    return Set([record["text"] for record in chosen], ends[:, 0], ends[:, 1], chinese=True)
+
+
+KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
+    "20 Newsgroups": ("articles", True, LABELLED["news"][1]),
+    "Sogou news (zh)": ("articles", False, LABELLED["news (zh)"][1]),
+    "laws (zh)": ("articles", False, LABELLED["laws (zh)"][1]),
+    "Abt-Buy": ("products", True, LABELLED["products Abt-Buy"][1]),
+    "Amazon-Google": ("products", False, LABELLED["products Amazon-Google"][1]),
+    "Apache, Hadoop, Mac, Spark": ("logs", True, partial(logs, ("Apache", "Hadoop", "Mac", "Spark"))),
+    "HDFS, Linux, OpenSSH, Zookeeper": ("logs", False, partial(logs, ("HDFS", "Linux", "OpenSSH", "Zookeeper"))),
+    "Tang poems 1 to 8,000": ("poems", True, partial(tang, 0)),
+    "Tang poems 12,001 to 20,000": ("poems", False, partial(tang, 12_000)),
+    "jQuery, lodash": ("code", True, partial(programs, "js")),
+    "CPython library": ("code", False, partial(programs, "py")),
+}
+"""Corpora by name: kind, whether the kind was chosen by this corpus, and its loader."""
+
+
+def count_removals(corpus: Set, kind: Kind | None) -> dict[str, int]:
+    """Count removals, wrong ones, and the copies that could be removed."""
+    label = components(corpus)
+    rows = [row for row in nk.dedup(corpus.texts, kind=kind).clusters.rows() if row["reason"] != "kept"]
+    wrong = sum(label[row["id"]] != label[row["representative"]] for row in rows)
+    return {"removed": len(rows), "wrong": wrong, "copies": len(label) - len(set(label))}
+
+
+def run_kinds(data: Path) -> None:
+    results = {}
+    for name, (kind, _, loader) in KIND_CORPORA.items():
+        corpus = loader(data)
+        results[name] = {"default": count_removals(corpus, None), "kind": count_removals(corpus, kind)}
+    common.save("quality-kinds", {"results": results}, versions=common.versions())
+
+
+def report_kinds(run: dict[str, Any]) -> None:
+    """Write the table of kinds."""
+
+    def figures(row: dict[str, int]) -> list[str]:
+        found = share(row["removed"] - row["wrong"], row["copies"])
+        return [f"{row['removed']:,}", f"{row['wrong']:,}", found]
+
+    rows = []
+    for name, row in run["results"].items():
+        kind, chosen, _ = KIND_CORPORA[name]
+        rows.append([kind, name, "chosen" if chosen else "shown", *figures(row["default"]), *figures(row["kind"])])
+    figure_names = ("removed", "wrong", "of the copies")
+    header = ["kind", "corpus", "role", *(f"{side}: {name}" for side in ("default", "kind") for name in figure_names)]
+    common.splice("quality.md", "quality-kinds", f"{common.table(header, rows)}\n\n{common.source(run)}")
+
+
 def run_containment(data: Path) -> None:
     """Measure containment, the Jaccard job and brute force on the variants of every corpus."""
     corpora: dict[str, Any] = {}
@@ -816,6 +907,7 @@ PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], N
     "differ": ("quality-differ", run_differ, report_differ),
     "containment": ("quality-containment", run_containment, report_containment),
     "features": ("quality-features", run_features, report_features),
+    "kinds": ("quality-kinds", run_kinds, report_kinds),
 }
 
 

@@ -66,7 +66,7 @@ _FILE_OPTIONS = {
 """Options of a run over files."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "empty", "checkpoint", "weights"),
+    *("differ", "empty", "checkpoint", "weights", "kind"),
 )
 
 
@@ -325,6 +325,9 @@ def _open_store(job: Job) -> Iterator[Store | None]:
         return
     from nearkin.store.store import Store
 
+    if "kind" in job.matching:
+        allowed = "the options of the kind with a new store, or none with an existing one"
+        raise bad_parameter("kind", job.matching["kind"], allowed)
     if re.match(r"https?:/", str(path)):
         allowed = "a folder, because output and store change in one step; for a service use `nearkin store add URL`"
         raise bad_parameter("store", short_url(str(path)), allowed)
@@ -536,7 +539,14 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     if not files:
         method = _describe_candidates(summary)
         yield f"{summary['candidates']:,}", f"candidates ({method}); {summary['verified']:,} verified"
+    if "kind" in summary:
+        options = (f"{name} {_format_option(value)}" for name, value in summary["kind_set"].items())
+        yield "", f"kind {summary['kind']} set {'; '.join(options) or 'nothing: all its options were given'}"
     yield "", f"recipe {summary['recipe']}"
+
+
+def _format_option(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _malformed_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[str, str]]:

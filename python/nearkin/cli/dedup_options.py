@@ -135,7 +135,7 @@ class Job:
         Options,
         OptionsOf(
             DedupConfig,
-            *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "max_comparisons"),
+            *("kind", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "max_comparisons"),
             *("empty", "cluster", "keep", "links", "checkpoint"),
         ),
     ]
@@ -169,8 +169,13 @@ class Job:
         """Return the recipe of the options; None without any, which stands for that of a store or the default."""
         if (self.recipe, self.bits) == (None, None) and self.family in (None, "minhash"):
             return None
+        recipe = self.recipe
+        if recipe is None and "kind" in self.matching:
+            from nearkin.dedup.kinds import kind_options
+
+            recipe = kind_options(self.matching["kind"])["recipe"]
         try:
-            return parse_recipe(self.recipe, self.bits, self.family)
+            return parse_recipe(recipe, self.bits, self.family)
         except ParameterError as error:
             wrong = error.context.get("found") in (self.family, repr(self.family))
             if self.family is None or "|" in self.family or not wrong:

@@ -40,7 +40,7 @@ DataFrame = Any
 
 _SUPPORTED = {
     *("inputs", "out", "text_column", "id_column", "format", "strict", "recipe", "family", "bits"),
-    *("threshold", "radius", "recall", "bands", "measure", "verify", "differ", "empty", "cluster", "keep"),
+    *("kind", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "empty", "cluster", "keep"),
     *("source_column", "against", "links", "engine", "master", "remote", "checkpoint"),
 }
 """Options of a run on an engine. With and without --strict, it ends at the first unreadable record."""

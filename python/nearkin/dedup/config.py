@@ -33,6 +33,7 @@ from nearkin.dedup.candidates import (
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
+from nearkin.dedup.kinds import Kind, with_kind
 from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import bad_parameter, check_count, check_share, mismatch
@@ -165,6 +166,7 @@ class _MatchingOptions(TypedDict, total=False):
 class EngineDedupOptions(_MatchingOptions, total=False):
     """Further options of `nearkin.spark.dedup`, documented by `nearkin.dedup`."""
 
+    kind: Kind | None
     differ: str | Iterable[str] | None
     empty: Empty | None
     cluster: ClusterRule
@@ -284,6 +286,8 @@ class DedupConfig(_ClusterOptions):
     ----------
     order : tuple of KeepKey
         The keys of the keep rule.
+    kind_set : tuple of (str, value)
+        The options that `kind` set.
     comparison : TextMeasure or None
         Verifies candidates by their texts; None if every candidate is a match.
     candidate_source : TextCandidateSource
@@ -306,6 +310,12 @@ class DedupConfig(_ClusterOptions):
 
     recipe: Recipe = option(
         None, help="Recipe or preset: how a text becomes features and a fingerprint.", group=MATCHING, metavar="RECIPE"
+    )
+    kind: Kind | None = option(
+        None,
+        help="Kind of corpus, which sets recipe, threshold and --differ together; options given beside it win.",
+        group=MATCHING,
+        choices=get_args(Kind),
     )
     threshold: float = option(
         THRESHOLD,
@@ -382,6 +392,7 @@ class DedupConfig(_ClusterOptions):
         group=OUTPUT,
         metavar="FOLDER",
     )
+    kind_set: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
     candidates: Candidates | None = field(default=None, repr=False)
     signatures: bool = field(default=False, repr=False)
     comparison: TextMeasure | None = field(init=False, repr=False, compare=False)
@@ -394,6 +405,8 @@ class DedupConfig(_ClusterOptions):
         recipe: Recipe | None = self.recipe
         # A radius is one of fingerprints.
         adaptive = recipe is None and self.radius is None
+        if "recipe" in dict(self.kind_set):
+            adaptive = self.radius is None and not self.signatures
         if recipe is None and self.candidates == "containment":
             recipe = Recipe.of(CONTAINMENT)
         self._set(recipe=_default_recipe() if recipe is None and adaptive else Recipe.of(recipe))
@@ -433,10 +446,14 @@ class DedupConfig(_ClusterOptions):
         Raises
         ------
         ParameterError
-            As for the class; for containment with a store.
+            As for the class; for containment, or a kind, with a store; an unknown kind.
         MismatchError
             A store of another kind of documents, or one that keeps too little of its texts.
         """
+        if settings is not None and args.get("kind") is not None:
+            allowed = "None with a store, whose settings the options follow; create the store with those of the kind"
+            raise bad_parameter("kind", repr(args["kind"]), allowed)
+        args = with_kind(args)
         args = {name: value for name, value in args.items() if value is not None or name not in _FOLLOWING}
         if settings is None:
             return cls(**args)
@@ -560,6 +577,8 @@ class FileDedupConfig(_ClusterOptions):
     )
     candidate_source: DigestCandidates = field(init=False, repr=False, compare=False)
     verify: ClassVar[str] = "score"
+    kind: ClassVar[None] = None
+    kind_set: ClassVar[tuple[tuple[str, Any], ...]] = ()
     comparison: ClassVar[None] = None
     differ: ClassVar[tuple[str, ...]] = ()
     empty: ClassVar[Empty] = "keep"

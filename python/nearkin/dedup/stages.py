@@ -270,6 +270,7 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
     recipe = source.recipe if isinstance(source, MinHashCandidates) else config.recipe
     summary: Summary = {
         "version": __version__,
+        **({} if config.kind is None else {"kind": config.kind, "kind_set": dict(config.kind_set)}),
         "recipe": str(recipe),
         "recipe_digest": recipe.digest,
         "threshold": config.threshold,

@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Literal, TypedDict, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class RunSummary(TypedDict, total=False):
     """Counts and parameters that the summaries of all runs share; most of those of a family are optional."""
 
     version: str
+    kind: str
+    kind_set: dict[str, Any]
     recipe: str
     recipe_digest: str
     threshold: float
@@ -87,7 +89,7 @@ class Summary(RunSummary, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
     `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`
-    says whether they were kept. Keys from `radius` to `expected_precision` depend on the family of the run. `sources`
+    says whether they were kept. `kind_set` has the options that `kind` set. Keys from `radius` to `expected_precision` depend on the family of the run. `sources`
     is present with sources, and `warnings` with sources or with a warning. `unreadable` is present for files; `also`
     and `text_threshold` for files that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`,
     or for files look-ups of 7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested,

@@ -120,6 +120,9 @@ def dedup(
 
     Other Parameters
     ----------------
+    kind : {"articles", "products", "logs", "poems", "code"}, optional
+        A kind of corpus, which sets recipe, threshold and `differ` together, as `nearkin.dedup.kinds` lists them;
+        those that the call passes win. The summary says under `kind_set` what it set. Not with a store.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
         recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).

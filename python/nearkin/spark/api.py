@@ -71,7 +71,7 @@ def dedup(
 
     Other Parameters
     ----------------
-    radius, recall, bands, verify, differ, empty, cluster, links
+    kind, radius, recall, bands, verify, differ, empty, cluster, links
         As for `nearkin.dedup`.
 
     Returns
@@ -104,7 +104,8 @@ def _build_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
     if containment and args.get("radius") is None:
         allowed = "jaccard or indel on an engine; nearkin.dedup has containment"
         raise bad_parameter(containment[0], "'containment'", allowed)
-    if args["keep"] == "none":
+    if args.get("keep") == "none":
         raise bad_parameter("keep", "'none'", "a rule that keeps one document on an engine; nearkin.dedup has none")
-    recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
+    if recipe is not None or args.get("kind") is None:
+        recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
     return DedupConfig.from_args(recipe=recipe, signatures=True, **args)
