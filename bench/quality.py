@@ -853,9 +853,10 @@ def report_kinds(run: dict[str, Any]) -> None:
     rows = []
     for name, row in run["results"].items():
         kind, chosen, _ = KIND_CORPORA[name]
-        rows.append([kind, name, "chosen" if chosen else "shown", *figures(row["default"]), *figures(row["kind"])])
+        role = "chosen" if chosen else "shown"
+        rows.append([f"{kind}: {name} ({role})", *figures(row["default"]), *figures(row["kind"])])
     figure_names = ("removed", "wrong", "of the copies")
-    header = ["kind", "corpus", "role", *(f"{side}: {name}" for side in ("default", "kind") for name in figure_names)]
+    header = ["corpus", *(f"{side}: {name}" for side in ("default", "kind") for name in figure_names)]
     common.splice("quality.md", "quality-kinds", f"{common.table(header, rows)}\n\n{common.source(run)}")
 
 

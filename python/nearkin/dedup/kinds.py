@@ -9,8 +9,7 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
 
 Words of size and colour are English. Each choice was made on one half of labelled corpora and is shown on the other
-(`bench/quality.py kinds`, docs/quality.md): the candidate with the fewest wrong removals, and for poems the one with the
-most right removals and no more wrong ones in a hundred than the default.
+(`bench/quality.py kinds`; docs/quality.md has the candidates).
 """
 
 from __future__ import annotations
