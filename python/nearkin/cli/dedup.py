@@ -533,6 +533,9 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         has, was, them = ("document has", "was", "it") if count == 1 else ("documents have", "were", "them")
         fate = "removed" if summary["empty"] == "drop" else f"kept; --empty drop removes {them}"
         yield f"{count:,}", f"{has} no text to compare and {was} {fate}"
+    if (contained := summary.get("contained", {})).get("found"):
+        interval = f"{contained['low']:,} to {contained['high']:,}, from {contained['sampled']:,} of them"
+        yield f"{contained['estimate']:,}", f"more are contained in a kept one ({interval}): see --measure containment"
     if summary.get("unreadable"):
         yield f"{summary['unreadable']:,}", "could not be read"
     yield from _malformed_rows(summary, None if kept is None else Path(kept).parent)

@@ -342,12 +342,12 @@ def _iterate_texts(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], li
     if isinstance(texts, Corpus):
         for batch in texts.batches():
             look_up, count = texts_by_row(batch.texts)
-            yield _to_strings(look_up(np.arange(count))), batch.ids.to_list()
+            yield to_strings(look_up(np.arange(count))), batch.ids.to_list()
         return
     for stored in iterate_batches(texts):
         look_up, count = texts_by_row(stored)
         for start in range(0, count, _MAX_QUERIES):
-            yield _to_strings(look_up(np.arange(start, min(start + _MAX_QUERIES, count)))), None
+            yield to_strings(look_up(np.arange(start, min(start + _MAX_QUERIES, count)))), None
 
 
 def _query_batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], list[Any] | None]]:
@@ -359,7 +359,7 @@ def _query_batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], li
             first += len(chunk)
 
 
-def _to_strings(texts: Any) -> list[str | None]:
+def to_strings(texts: Any) -> list[str | None]:
     """Return the texts of a batch as a list."""
     return texts if isinstance(texts, list) else to_values(texts, "texts")
 

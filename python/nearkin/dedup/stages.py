@@ -23,6 +23,7 @@ from nearkin.dedup.checkpoint import JobCheckpoint, StageLog, digest_arrays
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.config import AnyDedupConfig
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
+from nearkin.dedup.contained import estimate_contained
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.keep import KeepKey, keep_order, missing_warnings, removes_clusters
 from nearkin.dedup.labels import PairLabels
@@ -66,6 +67,12 @@ def run_stages(
         new.release()
     with timer("result"):
         result = make_result(new, reference, collapsed, clustering, config)
+    if config.near_misses:
+        tick = ticker(report, "contained", len(result.kept_rows))
+        with timer("contained"):
+            estimate = estimate_contained(new, result.kept_rows, float(config.threshold), tick)
+            result.summary["contained"] = estimate
+            new.release()
     result.summary["timings"] = timer.seconds
     result.summary["peak_memory_bytes"] = peak_memory_bytes()
     return result

@@ -57,6 +57,19 @@ class SourceRemovals(TypedDict):
     share: float
 
 
+class ContainedEstimate(TypedDict):
+    """Sampled documents, kept documents, contained ones among the sample, and the estimated number with its interval."""
+
+    sampled: int
+    of: int
+    found: int
+    estimate: int
+    low: int
+    high: int
+    threshold: float
+    recipe: str
+
+
 class RunSummary(TypedDict, total=False):
     """Counts and parameters that the summaries of all runs share; most of those of a family are optional."""
 
@@ -93,7 +106,8 @@ class Summary(RunSummary, total=False):
     is present with sources, and `warnings` with sources or with a warning. `unreadable` is present for files; `also`
     and `text_threshold` for files that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`,
     or for files look-ups of 7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested,
-    has the number of sampled documents, of kept documents, and of pairs. `labels` counts labelled pairs: same,
+    has the number of sampled documents, of kept documents, and of pairs; `contained` estimates how many kept documents
+    are contained in another kept one (`dedup.contained`). `labels` counts labelled pairs: same,
     different, unsure and contradictory; `kept_apart` counts different pairs that would have been in one cluster;
     `joined` same pairs whose clusters were merged only for the label, and `not_joined` those that other labels keep
     apart; `equal` different pairs of equal contents, which are not separated; `unknown_ids` labelled ids of no
@@ -116,6 +130,7 @@ class Summary(RunSummary, total=False):
     pairs_that_differ: int
     labels: dict[str, int]
     near_misses: dict[str, int]
+    contained: ContainedEstimate
     sources: list[SourceRemovals]
     unreadable: int
     also: str

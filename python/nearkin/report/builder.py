@@ -306,10 +306,18 @@ class _Builder:
         about = self.summary.get("near_misses")
         if about is None:
             return NO_NEAR_MISSES
-        return (
+        text = (
             f"Near misses are candidates below the threshold, among a random sample of {about['sampled']:,} of the "
             f"{about['of']:,} kept documents. Pairs that were not candidates are not counted."
         )
+        contained = self.summary.get("contained", {})
+        if contained.get("found"):
+            interval = f"{contained['low']:,} to {contained['high']:,}"
+            text += (
+                f" About {contained['estimate']:,} kept documents ({interval}) are contained in another kept one; "
+                "nearkin dedup --measure containment finds them."
+            )
+        return text
 
     def _build_cluster(self, rows: Sequence[int], number_of: Mapping[str, int]) -> list[Any]:
         table = self.run.clusters
