@@ -801,9 +801,7 @@ def programs(kind: str, data: Path) -> Set:
 def tang(first: int, data: Path) -> Set:
     """Load 8,000 Tang poems of each edition from this number on."""
     records = list(common.records(data, "zh_tang_two_editions"))
-    chosen = [
-        row for e in ("qts", "yd") for row in [r for r in records if r["edition"] == e][first : first + 8000]
-    ]
+    chosen = [row for e in ("qts", "yd") for row in [r for r in records if r["edition"] == e][first : first + 8000]]
     row_of = {record["id"]: at for at, record in enumerate(chosen)}
     table = read_columns(data, "zh_tang_two_editions.pairs_c3")
     columns = zip(table["id_qts"], table["id_yd"], table["jaccard"], strict=True)

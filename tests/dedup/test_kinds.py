@@ -47,7 +47,9 @@ def test_poems_with_variant_characters_are_copies() -> None:
     assert [0, 1] == nk.dedup([FOLLOW.replace("覺曉", "觉晓"), VARIANT]).kept
 
 
-@pytest.mark.parametrize("options", [{"threshold": 0.95}, {"differ": "none"}, {"recipe": "char:5|binary|xxh3|minhash:64"}])
+@pytest.mark.parametrize(
+    "options", [{"threshold": 0.95}, {"differ": "none"}, {"recipe": "char:5|binary|xxh3|minhash:64"}]
+)
 def test_options_of_the_caller_win(options: dict[str, Any]) -> None:
     """The others are still those of the kind, and the summary lists only these."""
     config = DedupConfig.from_args(kind="products", **options)

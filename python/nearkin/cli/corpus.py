@@ -33,7 +33,7 @@ class CorpusOptions:
 
     text_column: str | None = option(
         None,
-        help="Column of the text; meta.body is a field of meta. Several, separated by commas, are joined by line feeds.",
+        help="Column of the text; meta.body is a field of meta. Several (a,b) are joined by line feeds.",
         group=READING,
         show_default="text",
     )

@@ -536,7 +536,9 @@ class DedupConfig(_ClusterOptions):
             return NEAR_MISSES if possible else 0
         count = check_count("near_misses", requested, 0, 1 << 31, "0 to 2147483648, or auto")
         if count and not possible:
-            raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel, and keep other than none")
+            raise bad_parameter(
+                "near_misses", count, "0, or cluster=absorb with verify=jaccard or indel, and keep other than none"
+            )
         return count
 
 

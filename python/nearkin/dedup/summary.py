@@ -58,7 +58,7 @@ class SourceRemovals(TypedDict):
 
 
 class ContainedEstimate(TypedDict):
-    """Sampled documents, kept documents, contained ones among the sample, and the estimated number with its interval."""
+    """Numbers of sampled, kept and (in the sample) contained documents; the estimated number and its interval."""
 
     sampled: int
     of: int
@@ -102,7 +102,8 @@ class Summary(RunSummary, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
     `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`
-    says whether they were kept. `kind_set` has the options that `kind` set. Keys from `radius` to `expected_precision` depend on the family of the run. `sources`
+    says whether they were kept. `kind_set` has the options that `kind` set.
+    Keys from `radius` to `expected_precision` depend on the family of the run. `sources`
     is present with sources, and `warnings` with sources or with a warning. `unreadable` is present for files; `also`
     and `text_threshold` for files that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`,
     or for files look-ups of 7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested,

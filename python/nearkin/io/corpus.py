@@ -67,7 +67,8 @@ def open_corpus(
     text_column : str or sequence of str, optional
         Column of the text (default: `text`), or several: the text of a record is the values that are not null (in CSV
         not empty), joined by line feeds. Every record has the first of them, unless it is malformed. A str with commas
-        names one column if the start of the first file has a column of that name, and otherwise several. Not for txt, files and warc, which have no text column. In JSON and
+        names one column if the start of the first file has a column of that name, and otherwise several.
+        Not for txt, files and warc, which have no text column. In JSON and
         Parquet, `meta.url` is the field `url` of `meta`, unless a column has that name. The same holds for the other
         columns.
     id_column : str, optional

@@ -487,11 +487,13 @@ def _check_added(frame: Any, name: str) -> None:
     if not package:
         return
     if not name or name in (names := _column_names(frame, package, kind)):
-        raise bad_parameter("weights", repr(name), f"the name of a new column, in addition to {', '.join(map(str, names))}")
+        raise bad_parameter(
+            "weights", repr(name), f"the name of a new column, in addition to {', '.join(map(str, names))}"
+        )
 
 
 def _append_column(frame: Any, added: _Added) -> Any:
-    """Append a column to the rows that were kept of a pandas or polars DataFrame, a Dataset, or an object of pyarrow."""
+    """Append a column to kept rows: a DataFrame of pandas or polars, a Dataset, or an object of pyarrow."""
     if added is None:
         return frame
     name, values = added

@@ -202,7 +202,9 @@ class ParquetCorpus(Corpus):
 
     def _convert(self, table: pa.RecordBatch) -> tuple[PackedTexts, dict[str, Column]]:
         texts = [to_texts(table.column(name)) for name in self._text_columns]
-        return texts[0] if len(texts) == 1 else join_texts(texts), {name: to_column(table.column(name)) for name in self.columns}
+        return texts[0] if len(texts) == 1 else join_texts(texts), {
+            name: to_column(table.column(name)) for name in self.columns
+        }
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         nulls = np.concatenate([*self._nulls, np.zeros(0, np.int64)])

@@ -274,8 +274,8 @@ class RecordCorpus(Corpus):
         arrays = [(column.kinds, column.values, column.offsets, column.data) for column in columns]
         count = records.malformed_count + int((~good).sum())
         spans = records.starts[good], records.lengths[good]
-        rest = sorted(malformed), count, records.consumed, records.lines
-        return ParsedRecords(text.offsets, text.data, text.nulls, *spans, arrays, *rest)
+        ends = count, records.consumed, records.lines
+        return ParsedRecords(text.offsets, text.data, text.nulls, *spans, arrays, sorted(malformed), *ends)
 
     def _replace_text(self, record: bytes, text: str) -> bytes:
         """Return a record with another text."""

@@ -138,7 +138,9 @@ class Run:
         """
         summary = _read_summary(folder)
         if summary.get("keep") == "none":
-            reason = "its run kept no document of a cluster (keep none); a report shows removed documents beside a kept one"
+            reason = (
+                "its run kept no document of a cluster (keep none); a report shows removed documents beside a kept one"
+            )
             raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason)
         format_ = summary.get("format", "files")
         suffix = "jsonl" if format_ in ("txt", "files", "warc") else str(format_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,15 @@ def test_weights_do_not_count_reference_documents() -> None:
 def test_filter_appends_weights_to_a_frame(kind: str) -> None:
     """The result has the type of the frame; an existing name is refused."""
     table = pa.table({"text": TEXTS, "n": range(len(TEXTS))})
-    frame: Any = {
+    frames: dict[str, Callable[[], Any]] = {
         "pandas": lambda: pd.DataFrame({"text": TEXTS, "n": range(len(TEXTS))}),
         "polars": lambda: pl.from_arrow(table),
         "lazy": lambda: pl.DataFrame(pl.from_arrow(table)).lazy(),
         "table": lambda: table,
         "batch": lambda: table.combine_chunks().to_batches()[0],
         "reader": lambda: table.to_reader(2),
-    }[kind]()
+    }
+    frame = frames[kind]()
     result = nk.dedup(TEXTS)
     with pytest.raises(ParameterError, match="the name of a new column"):
         result.filter(frame, weights="n")
