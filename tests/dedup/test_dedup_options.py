@@ -36,7 +36,7 @@ FUNCTIONS: list[tuple[Any, Any, tuple[type, ...], set[str], set[str]]] = [
         PassagesOptions,
         (DedupConfig, PassagesConfig),
         {"sources"},
-        {"measure", "differ", "empty", "cluster", "links", "near_misses", "checkpoint"},
+        {"kind", "measure", "differ", "empty", "cluster", "links", "near_misses", "checkpoint"},
     ),
 ]
 CASES = pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def config_fields(configs: tuple[type, ...]) -> dict[str, Any]:
         field.name: None if field.default is MISSING else field.default
         for config in configs
         for field in fields(config)
-        if field.init and field.name not in ("candidates", "signatures")
+        if field.init and field.name not in ("candidates", "signatures", "kind_set")
     }
 
 

@@ -453,7 +453,8 @@ class DedupConfig(_ClusterOptions):
         if settings is not None and args.get("kind") is not None:
             allowed = "None with a store, whose settings the options follow; create the store with those of the kind"
             raise bad_parameter("kind", repr(args["kind"]), allowed)
-        args = with_kind(args)
+        if args.get("kind") is not None:
+            args = with_kind(args)
         args = {name: value for name, value in args.items() if value is not None or name not in _FOLLOWING}
         if settings is None:
             return cls(**args)

@@ -58,8 +58,12 @@ def kind_options(kind: Any) -> Mapping[str, Any]:
 
 
 def with_kind(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with the options of their kind for those that are None; `kind_set` lists these options."""
-    if args.get("kind") is None:
-        return dict(args)
+    """Return arguments with the options of their kind for those that are None; `kind_set` lists these options.
+
+    Raises
+    ------
+    ParameterError
+        An unknown kind.
+    """
     chosen = {name: value for name, value in kind_options(args["kind"]).items() if args.get(name) is None}
     return {**args, **chosen, "kind_set": tuple(chosen.items())}
