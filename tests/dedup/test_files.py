@@ -544,7 +544,8 @@ def test_names_of_any_bytes_are_returned_unchanged(example_folder: Path, names: 
 def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
     """Word for word, before any file is read."""
     missing = [tmp_path / "missing"]
-    keeps = "first, last, longest, shortest, oldest, newest, max:COLUMN or min:COLUMN, or several separated by commas; or none"
+    keeps = "first, last, longest, shortest, oldest, newest, max:COLUMN or min:COLUMN, "
+    keeps += "or several separated by commas; or none"
     values = 'numbers with keep="max" or keep="min"'
     for options, message in (
         ({"threshold": 0}, "threshold=0 is not allowed; use a whole score from 1 to 100, inclusive"),
