@@ -3,8 +3,9 @@
     python tests/newcomer.py dist/nearkin-0.1.0-cp310-abi3-linux_x86_64.whl
 
 Runs outside of the checkout. Every Python example of the README and the documentation is run and its output compared,
-and so are the commands of README and guides. The main command runs on the sample corpus, and the import and the
-start of the command are timed. `make newcomer` builds the wheel first.
+and so are the commands of README and guides. The import and the start of the command are timed. The main job also runs on
+the wheel without extras, and with each of its extras alone, in an environment of its own; an extra that the registry does
+not give is named. `make newcomer` builds the wheel first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +26,24 @@ from consoles import PAGES, ROOT, differences, session
 # Packages that the pages use in addition to nearkin, and the test runner.
 GUESTS = ["pytest"]
 EXTRAS = "all,sail"
+# A program that needs the extra; an extra that is not here fails the run.
+FRAME = 'import nearkin as nk, {0}; assert nk.dedup({0}.DataFrame({{"text": ["one text", "one text"]}})).kept == [0]'
+USES = {
+    "": "import nearkin as nk; assert nk.dedup(['one text', 'one text']).kept == [0]",
+    "all": "import nearkin.plot, nearkin.service.app, nearkin.sklearn",
+    "client": "import nearkin as nk; nk.Client('http://localhost')",
+    "html": "import nearkin.io.html, selectolax",
+    "pandas": FRAME.format("pandas"),
+    "plot": "import nearkin.plot, matplotlib",
+    "polars": FRAME.format("polars"),
+    "remote": "import nearkin.io.remote, fsspec",
+    "report": "import nearkin.report, jinja2",
+    "sail": "import nearkin.spark, pysail",
+    "service": "import nearkin.service.app",
+    "sklearn": "import nearkin.sklearn as sk; sk.SimHashVectorizer().fit_transform(['one text'])",
+    "spark": "import nearkin.spark, pyspark",
+    "warc": "import nearkin.io.warc, fastwarc",
+}
 # Maximum CPU seconds, each the best of several runs.
 MOST_IMPORT, MOST_START, TRIES = 0.25, 0.35, 7
 
@@ -36,7 +56,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="newcomer-") as name:
         home = Path(name)
-        tools = install(options.wheel.resolve(), home / "venv")
+        tools = install(f"{options.wheel.resolve()}[{EXTRAS}]", home / "venv", *GUESTS)
         work = home / "work"
         lay_out(work)
         environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
@@ -45,6 +65,7 @@ def main() -> int:
             *examples(tools, work, environment),
             *commands(tools, home, environment),
             *times(tools, work, environment, strict=options.times),
+            *extras(options.wheel.resolve(), home, environment),
         ]
     for line in failed:
         say(f"FAILED {line}")
@@ -57,12 +78,12 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def install(wheel: Path, folder: Path) -> Path:
-    """Create a fresh environment with the wheel; return the folder of its programs."""
+def install(requirement: str, folder: Path, *guests: str) -> Path:
+    """Create a fresh environment with the wheel and other packages; return the folder of its programs."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     tools = folder / ("Scripts" if os.name == "nt" else "bin")
     pip = [str(tools / "python"), "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, f"{wheel}[{EXTRAS}]", *GUESTS], check=True)
+    subprocess.run([*pip, requirement, *guests], check=True)
     return tools
 
 
@@ -91,6 +112,33 @@ def commands(tools: Path, home: Path, environment: dict[str, str]) -> list[str]:
         page = (ROOT / name).read_text(encoding="utf-8")
         failed += differences(page, folder, session(folder, str(tools / "python"), environment))
     say(f"{len(failed)} commands of {len(PAGES)} pages print something different")
+    return failed
+
+
+def extras(wheel: Path, home: Path, environment: dict[str, str]) -> list[str]:
+    """Run the main job without extras and with each extra alone; return what fails."""
+    with zipfile.ZipFile(wheel) as files:
+        metadata = next(name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
+        names = re.findall(r"^Provides-Extra: (\S+)", files.read(metadata).decode(), re.MULTILINE)
+    failed, missing = [], []
+    for name in ["", *names]:
+        folder = home / f"extra-{name}"
+        try:
+            tools = install(f"{wheel}[{name}]" if name else str(wheel), folder / "venv")
+        except subprocess.CalledProcessError:
+            # Without its extras a wheel has to be installable.
+            (missing if name else failed).append(name or "the wheel without extras cannot be installed")
+            continue
+        for command in (
+            ["nearkin", "--version"],
+            [str(tools / "python"), "-c", USES[name]],
+            ["nearkin", "dedup", str(ROOT / "samples/licences.jsonl.gz"), "--out", str(folder / "out"), "--quiet"],
+        ):
+            done = run(command, folder, {**environment, "PATH": f"{tools}{os.pathsep}{environment['PATH']}"})
+            if done.returncode:
+                failed.append(f"{' '.join(command)} with {name or 'no extra'}: {done.stderr}")
+        shutil.rmtree(folder)
+    say(f"{len(names) - len(missing)} of {len(names)} extras were tried alone; the registry lacks {missing or 'none'}")
     return failed
 
 

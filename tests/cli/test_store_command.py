@@ -209,6 +209,16 @@ def test_dedup_with_a_store_remembers_what_it_keeps(store: Path, tmp_path: Path,
     assert held + count == json.loads(run("store", "info", str(store), "--json").out)["documents"]
 
 
+def test_the_summary_says_that_a_run_created_its_store(tmp_path: Path, corpus: Path) -> None:
+    """--quiet prints nothing, so summary.json has it; the next run opens the store."""
+    store, out = tmp_path / "fresh.store", tmp_path / "out"
+    for created in (True, False):
+        done = run("dedup", str(corpus), "--store", str(store), "--out", str(out), "--overwrite", "--quiet")
+        assert (0, "", "") == (done.code, done.out, done.err)
+        summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+        assert (str(store), created) == (summary["store"], summary["store_created"])
+
+
 def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) -> None:
     """--store requires a folder and excludes --against; the summary names the store."""
     corpus = write(tmp_path / "new.jsonl", [("x", "Nothing like the others at all.")])

@@ -161,6 +161,7 @@ WRONG = [
     (1, "store create pages.store", "pages.store: exists already; give another path"),
     (1, "store create nowhere/x.store", "nowhere does not exist; create it, or choose another"),
     (1, "store copy pages.store empty", "empty: exists already; give another path"),
+    (1, "store backup pages.store nowhere/x.store", "nowhere does not exist; create it, or choose another"),
     (1, "store export pages.store -o nowhere/x.jsonl", "nowhere does not exist; create it, or choose another"),
     (2, "store export pages.store -o x.foo", "use a file that ends in .jsonl, .jsonl.gz or .jsonl.zst"),
     (2, "store ship pages.store fox.txt", "fox.txt is not allowed; use a folder or a URL; this is a file"),

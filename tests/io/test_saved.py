@@ -1,4 +1,4 @@
-"""Errors about a file of another kind."""
+"""Errors about a file of another kind, and about a folder that does not take one."""
 
 from __future__ import annotations
 
@@ -73,3 +73,12 @@ def test_a_damaged_header_is_damage(opener: str, folder: Path, tmp_path: Path) -
         (tmp_path / "a").write_bytes(changed)
         with pytest.raises(CorruptStoreError, match="is damaged"):
             OPENERS[opener](tmp_path / "a")
+
+
+@pytest.mark.parametrize("kind", sorted(OPENERS))
+def test_a_missing_folder_is_named_by_the_path_of_the_caller(kind: str, folder: Path, tmp_path: Path) -> None:
+    """Files are written under a temporary name first, which the message does not have."""
+    target = tmp_path / "missing" / "file"
+    with pytest.raises(FileNotFoundError, match="missing") as raised:
+        OPENERS[kind](folder / kind).save(target)
+    assert str(target) in str(raised.value)

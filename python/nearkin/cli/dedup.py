@@ -190,7 +190,7 @@ def _dedup_texts(job: Job) -> None:
     # A process does not know its wall time before its first instruction, but the CPU time of its interpreter.
     started: Timing = {"cpu": time.process_time()}
     with ExitStack() as stack:
-        store = stack.enter_context(_open_store(job))
+        store, described = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
         corpus = stack.enter_context(
             job.reading.open_corpus(
@@ -226,7 +226,7 @@ def _dedup_texts(job: Job) -> None:
                 **job.matching,
             )
             result, summary = _run(
-                run, lambda result: _write_texts(result, corpus, job, store, target, started), job, store, target
+                run, lambda result: _write_texts(result, corpus, job, described, target, started), job, store, target
             )
         report_skipped(corpus)
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
@@ -306,8 +306,8 @@ def _run(
 
 
 @contextmanager
-def _open_store(job: Job) -> Iterator[Store | None]:
-    """Open the store of --store, or create it; return None without one.
+def _open_store(job: Job) -> Iterator[tuple[Store | None, dict[str, Any]]]:
+    """Open the store of --store, or create it; return it, None without one, and what the summary says of it.
 
     The store is opened before any input is read, which completes the output of an interrupted run. A new store is
     removed again if the run fails before anything was added.
@@ -321,7 +321,7 @@ def _open_store(job: Job) -> Iterator[Store | None]:
     """
     path, out, against = job.reference.store, job.output.out, job.reference.against
     if path is None:
-        yield None
+        yield None, {}
         return
     from nearkin.store.store import Store
 
@@ -336,13 +336,17 @@ def _open_store(job: Job) -> Iterator[Store | None]:
         raise bad_parameter(name, short_url(value), "a folder as --out, and no --against, with --store")
     if not path.exists() and not path.is_symlink():
         with _create_store(path, job) as store:
-            yield store
+            yield store, _describe_store(store, created=True)
         return
     with Store.open(path) as store:
         if Path(os.path.realpath(out)) in store.recovered_outputs:
             message = f"{out}: the output of an interrupted run has just been put in its place; use it, then run again"
             raise OutputError(message, place=out, in_place="new")
-        yield store
+        yield store, _describe_store(store, created=False)
+
+
+def _describe_store(store: Store, *, created: bool) -> dict[str, Any]:
+    return {"store": escape_surrogates(str(store.path)), "store_created": created}
 
 
 @contextmanager
@@ -407,7 +411,7 @@ def _open_reference(
 
 
 def _write_texts(
-    result: DedupResult, corpus: Corpus, job: Job, store: Store | None, target: OutputDir | None, started: Timing
+    result: DedupResult, corpus: Corpus, job: Job, described: dict[str, Any], target: OutputDir | None, started: Timing
 ) -> dict[str, Any]:
     """Write kept documents, tables and a summary into a folder, or kept documents to standard output."""
     from nearkin.dedup.summary import StageTimer
@@ -418,7 +422,7 @@ def _write_texts(
     read_as = {name: value for name, value in read_as.items() if value is not None}
     summary = {
         **result.summary,
-        **({} if store is None else {"store": escape_surrogates(str(store.path))}),
+        **described,
         **input_summary(corpus, layout),
         **({"read_as": read_as} if read_as else {}),
         **({} if job.output.weights is None else {"weights": job.output.weights}),
@@ -695,7 +699,7 @@ def _dedup_files(job: Job) -> None:
     failures = Failures(strict=job.reading.strict)
     against = job.reference.against or []
     with ExitStack() as stack:
-        store = stack.enter_context(_open_store(job))
+        store, described = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
         paths = list_files(map(Path, job.inputs), failures, recursive=True, exclude=own)
         older = stack.enter_context(
@@ -707,8 +711,7 @@ def _dedup_files(job: Job) -> None:
         target = stack.enter_context(_open_output(output, names, [*map(Path, job.inputs), *own]))
 
         def write(result: DedupResult) -> dict[str, Any]:
-            named = {} if store is None else {"store": escape_surrogates(str(store.path))}
-            summary = {**result.summary, **named, "inputs": job.inputs, "unreadable_first": failures.first}
+            summary = {**result.summary, **described, "inputs": job.inputs, "unreadable_first": failures.first}
             return _write_files(result, summary, output, target)
 
         run = partial(

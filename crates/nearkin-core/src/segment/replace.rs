@@ -58,7 +58,7 @@ pub struct Replacement {
 /// The errors of [`Replacement::begin`] and [`Replacement::commit`]; the disk is full.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut new = Replacement::begin(path)?;
-    new.file.write_all(bytes).map_err(failed("write", &new.aside))?;
+    new.file.write_all(bytes).map_err(failed("write", &new.target))?;
     new.commit()
 }
 
@@ -100,7 +100,7 @@ impl Replacement {
             let file = match options.open(&aside) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(failed("create", &aside)(error)),
+                Err(error) => return Err(failed("create", &target)(error)),
             };
             if !claim(&file, &aside) {
                 continue;
@@ -110,16 +110,16 @@ impl Replacement {
                 // Changing the owner clears some permissions, so set them afterwards.
                 #[cfg(unix)]
                 keep_owner(&new.file, &old);
-                new.file.set_permissions(old.permissions()).map_err(failed("set the permissions of", &new.aside))?;
+                new.file.set_permissions(old.permissions()).map_err(failed("set the permissions of", &new.target))?;
             }
             return Ok(new);
         }
         Err(failed("find a free name beside", &target)(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Return the path of the temporary file.
-    pub fn aside(&self) -> &Path {
-        &self.aside
+    /// Return the path of the file that is replaced, for errors: nobody knows the temporary file.
+    pub fn target(&self) -> &Path {
+        &self.target
     }
 
     /// Sync the new file, rename it to its path, and sync the folder.
@@ -128,7 +128,7 @@ impl Replacement {
     /// An I/O operation fails. The old file is then unchanged, except if the last step fails, which the error says. The
     /// call is cancelled before the rename.
     pub fn commit(mut self) -> Result<()> {
-        self.file.sync_all().map_err(failed("sync", &self.aside))?;
+        self.file.sync_all().map_err(failed("sync", &self.target))?;
         CancelToken::current().check()?;
         fs::rename(&self.aside, &self.target).map_err(failed("rename to", &self.target))?;
         self.renamed = true;
@@ -352,7 +352,7 @@ mod tests {
         #[cfg(not(unix))]
         fs::create_dir(&planted).expect("writable");
         let mut new = Replacement::begin_as(&path, [7, 8].into_iter()).expect("the second name is free");
-        assert_eq!(folder.path(&format!(".table.{:016x}.part", 8)), new.aside());
+        assert_eq!(folder.path(&format!(".table.{:016x}.part", 8)), new.aside);
         new.write_all(b"new").expect("writable");
         new.commit().expect("writable");
         assert_eq!(("precious".into(), "new".into()), (read(&other), read(&path)));
@@ -418,7 +418,7 @@ mod tests {
         }
         replace(&path, b"second").expect("writable");
         assert!(!dead.exists());
-        assert!(living.aside().exists());
+        assert!(living.aside.exists());
         for name in others {
             assert_eq!("kept", read(&folder.path(name)));
         }
@@ -464,7 +464,9 @@ mod tests {
 
         let error = replace(&path, b"").expect_err("a folder").to_string();
         assert!(error.contains("which is no regular file"), "{error}");
-        assert!(replace(&folder.path("missing/table"), b"").is_err());
+        let missing = folder.path("missing/table");
+        let error = replace(&missing, b"").expect_err("no folder").to_string();
+        assert!(error.starts_with(&format!("create {}: ", missing.display())), "{error}");
         assert!(replace(Path::new("/"), b"").is_err());
         assert_eq!(vec!["table"], folder.names());
     }

@@ -70,7 +70,7 @@ impl Writer {
             self.flush()?;
         }
         if bytes.len() >= BUFFER {
-            return self.file.write_all(bytes).map_err(io("write", self.file.aside()));
+            return self.file.write_all(bytes).map_err(io("write", self.file.target()));
         }
         // The buffer has capacity for it.
         self.buffer.extend_from_slice(bytes);
@@ -78,7 +78,7 @@ impl Writer {
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.file.write_all(&self.buffer).map_err(io("write", self.file.aside()))?;
+        self.file.write_all(&self.buffer).map_err(io("write", self.file.target()))?;
         self.buffer.clear();
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Writer {
         let sum = xxh3_64(&head);
         head[SUM_AT..HEADER].copy_from_slice(&sum.to_le_bytes());
         self.flush()?;
-        self.file.seek(SeekFrom::Start(0)).map_err(io("write", self.file.aside()))?;
+        self.file.seek(SeekFrom::Start(0)).map_err(io("write", self.file.target()))?;
         self.put(&head)?;
         self.flush()?;
         self.file.commit()
