@@ -3,9 +3,9 @@
     python tests/newcomer.py dist/nearkin-0.1.0-cp310-abi3-linux_x86_64.whl
 
 Runs outside of the checkout. Every Python example of the README and the documentation is run and its output compared,
-and so are the commands of README and guides. The import and the start of the command are timed. The main job also runs on
-the wheel without extras, and with each of its extras alone, in an environment of its own; an extra that the registry does
-not give is named. `make newcomer` builds the wheel first.
+and so are the commands of README and guides. The import and the start of the command are timed. The main job also runs
+on the wheel without extras, and with each of its extras alone, in an environment of its own; an extra that the registry
+does not give is named. `make newcomer` builds the wheel first.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ def extras(wheel: Path, home: Path, environment: dict[str, str]) -> list[str]:
     with zipfile.ZipFile(wheel) as files:
         metadata = next(name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
         names = re.findall(r"^Provides-Extra: (\S+)", files.read(metadata).decode(), re.MULTILINE)
-    failed, missing = [], []
+    failed: list[str] = []
+    missing: list[str] = []
     for name in ["", *names]:
         folder = home / f"extra-{name}"
         try:
