@@ -105,6 +105,25 @@ def _read_digests(path: Path) -> dict[str, Any]:
     }
 
 
+def _write_suites(path: Path) -> None:
+    nk.Suites({"a": [*TEXTS, "one two three four five six seven eight"], "b": [TEXTS[1], TEXTS[2]]}).save(path)
+
+
+def _read_suites(path: Path) -> dict[str, Any]:
+    suites = nk.Suites.open(path)
+    suites.verify()
+    page = "zero one two three four five six seven eight, red wine and blue cheese, nine"
+    found = nk.decontaminate([page], suites, threshold=0.5, max_chance=1.0)
+    return {
+        "suites": [[suite.name, suite.items] for suite in suites.suites],
+        "words": suites.num_words,
+        "hits": [
+            [value if isinstance(value, (int, str)) else f"{value:.6g}" for value in hit.values()]
+            for hit in found.hits.rows()
+        ],
+    }
+
+
 def _write_family(path: Path) -> None:
     nk.families.Hyperplane(bits=16, seed=7, center=True).fit(VECTORS).save(path)
 
@@ -215,6 +234,7 @@ KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str,
     "digests-v2.nkd": (None, _read_digests),
     "digests-v3.nks": (_write_digests, _read_digests),
     "family-v1.nkf": (_write_family, _read_family),
+    "suites-v1.nks": (_write_suites, _read_suites),
     "patterns-v1.nkp": (_write_patterns, _read_patterns),
     "patterns-payloads-v1.nkp": (_write_payloads, _read_payloads),
     "lsh-uint8-v1.nks": (_narrow("uint8", "cosine"), _read_narrow),

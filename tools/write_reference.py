@@ -27,6 +27,11 @@ GROUPS: dict[str, list[str]] = {
         "repeats",
         "contains",
         "KnownTexts",
+        "decontaminate",
+        "Decontamination",
+        "Suites",
+        "leaks",
+        "Leaks",
         "PairLabels",
     ],
     "Hash": [

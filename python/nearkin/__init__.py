@@ -16,10 +16,13 @@ from nearkin.lazy import lazy_names as _lazy_names
 if TYPE_CHECKING:
     from nearkin import families, index, patterns, quality, store, theory
     from nearkin.dedup.contains import KnownTexts, contains
+    from nearkin.dedup.decontaminate import Decontamination, decontaminate
     from nearkin.dedup.files import dedup_files
     from nearkin.dedup.labels import PairLabels
+    from nearkin.dedup.leaks import Leaks, leaks
     from nearkin.dedup.passages import passages, repeats
     from nearkin.dedup.result import DedupResult
+    from nearkin.dedup.suites import Suites
     from nearkin.dedup.texts import dedup
     from nearkin.dedup.verify import similarity
     from nearkin.digests import ssdeep
@@ -83,6 +86,7 @@ _LAZY = {
     "Client": "service.client",
     "ClusterLabels": "quality.judgements",
     "ComparedTexts": "explain.comparison",
+    "Decontamination": "dedup.decontaminate",
     "DedupResult": "dedup.result",
     "DigestIndex": "index.digests",
     "Evaluation": "quality.evaluation",
@@ -90,6 +94,7 @@ _LAZY = {
     "Idf": "text.idf",
     "KnownTexts": "dedup.contains",
     "LSHIndex": "index.lsh",
+    "Leaks": "dedup.leaks",
     "LogTemplates": "patterns.lines",
     "MinHash": "families.minhash",
     "PairLabels": "dedup.labels",
@@ -100,10 +105,12 @@ _LAZY = {
     "SimHash": "families.simhash",
     "Store": "store.store",
     "StoreGroup": "store.group",
+    "Suites": "dedup.suites",
     "Tuning": "quality.tuning",
     "UrlPatterns": "patterns.urls",
     "compare": "explain.comparison",
     "contains": "dedup.contains",
+    "decontaminate": "dedup.decontaminate",
     "dedup": "dedup.texts",
     "dedup_files": "dedup.files",
     "evaluate": "quality.evaluation",
@@ -113,6 +120,7 @@ _LAZY = {
     "hamming": "index.fingerprints",
     "index": "",
     "keywords": "text.words",
+    "leaks": "dedup.leaks",
     "minhash_similarity": "families.minhash",
     "passages": "dedup.passages",
     "patterns": "",
@@ -158,10 +166,12 @@ __all__ = [
     "LogTemplates",
     "Recipe",
     "Store",
+    "Suites",
     "UrlPatterns",
     "__version__",
     "compare",
     "contains",
+    "decontaminate",
     "dedup",
     "dedup_files",
     "errors",
@@ -171,6 +181,7 @@ __all__ = [
     "fingerprint",
     "hamming",
     "index",
+    "leaks",
     "passages",
     "patterns",
     "quality",

@@ -286,6 +286,28 @@ def absorb_listed(
 
 _Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int, int]
 
+@final
+class SuitesCore:
+    def __new__(cls, texts: Texts, suites: npt.NDArray[np.uint64], n: int, window: int, about: bytes) -> SuitesCore: ...
+    @staticmethod
+    def open(path: str) -> tuple[SuitesCore, bytes]: ...
+    def save(self, path: str) -> None: ...
+    def verify(self) -> None: ...
+    def sizes(self) -> tuple[int, int, int, int, int]: ...
+    def too_short(self, max_chance: float) -> npt.NDArray[np.bool_]: ...
+    def texts(self, items: npt.NDArray[np.uint32]) -> list[str]: ...
+    def scan(
+        self, documents: Texts, *, threshold: float, max_chance: float
+    ) -> tuple[
+        npt.NDArray[np.int64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.int64],
+    ]: ...
+
 def contained_texts(
     recipe: RecipeCore,
     queries: Texts,

@@ -1,15 +1,20 @@
 //! Verification and absorption: prepared candidate texts, and absorption in keep order. Hashing and similarity are
 //! implemented in the core.
 
+use std::path::PathBuf;
+
 use nearkin_core::Error;
 use nearkin_core::dedup::absorb::{self, Fingerprints};
 use nearkin_core::dedup::contained;
 use nearkin_core::dedup::repeats;
+use nearkin_core::dedup::suites::{self, Limits, SuiteIndex};
 use nearkin_core::dedup::verify::{self, Cache, Measure};
+use nearkin_core::segment::{with_sigbus_guard, with_verified};
 use nearkin_core::text::contents;
 use nearkin_core::text::distinguishers::Distinguishers;
 use nearkin_core::text::tokenizer::TextSource;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::convert::texts::{FEW, FEW_BYTES, Texts};
 use crate::convert::{Array, Slice, check_length, check_offsets, check_places, pair};
@@ -295,7 +300,108 @@ fn find_repeats(
     Ok((Array(result.positions.into_flattened()), result.skipped, result.stored))
 }
 
+/// Offsets, items, starts, ends, similarities and chances of matches, and the number of words of each document.
+type Occurrences = (Array<i64>, Array<u32>, Array<i64>, Array<i64>, Array<f64>, Array<f64>, Array<i64>);
+
+/// Items of suites, to be found in documents: see `SuiteIndex` in the core.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct SuitesCore {
+    index: Lock<SuiteIndex>,
+}
+
+impl SuitesCore {
+    fn query<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&SuiteIndex) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        reading(py, &self.index, |index| with_verified(index.segment(), || work(index)))
+    }
+}
+
+#[pymethods]
+impl SuitesCore {
+    /// Build the index; suite s has the texts `suites[s]..suites[s + 1]`.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        suites: Slice<u64>,
+        n: usize,
+        window: usize,
+        about: &[u8],
+    ) -> PyResult<Self> {
+        let texts = Texts::new(texts)?;
+        let index = detached(py, || SuiteIndex::build(&texts, &suites, n, window, about))?;
+        Ok(Self { index: Lock::new(index) })
+    }
+
+    /// Open a saved index; also return the description that it was built with.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
+        let (index, about) = detached(py, || {
+            let index = SuiteIndex::open(&path)?;
+            let about = with_sigbus_guard(index.segment(), || nearkin_core::alloc::try_copy(index.about()))?;
+            Ok((index, about))
+        })?;
+        Ok((Self { index: Lock::new(index) }, PyBytes::new(py, &about).unbind()))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.query(py, |index| index.save(&path))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.query(py, SuiteIndex::verify)
+    }
+
+    /// Return the numbers of items, of words of different items, and of bytes without the texts, the words of a gram, and
+    /// the grams of a window.
+    fn sizes(&self, py: Python<'_>) -> PyResult<(usize, usize, usize, usize, usize)> {
+        py.detach(|| {
+            let index = self.index.read()?;
+            let (n, window) = index.shape();
+            Ok((index.len(), index.num_words(), index.num_bytes(), n, window))
+        })
+        .into_python()
+    }
+
+    /// Return for each item whether it is too short to be told from chance.
+    fn too_short(&self, py: Python<'_>, max_chance: f64) -> PyResult<Array<bool>> {
+        self.query(py, |index| Ok(index.too_short(max_chance))).map(Array)
+    }
+
+    /// Return the texts of items.
+    fn texts(&self, py: Python<'_>, items: Slice<u32>) -> PyResult<Vec<String>> {
+        self.query(py, |index| {
+            let one = |&item: &u32| {
+                if item as usize >= index.len() {
+                    return Err(Error::parameter("items", item, format!("below {}", index.len())));
+                }
+                // The texts were strings when the index was built.
+                Ok(String::from_utf8_lossy(index.text(item as usize)).into_owned())
+            };
+            nearkin_core::alloc::try_map(items.iter().map(one))
+        })
+    }
+
+    /// Return the items in each document: see `scan` in the core.
+    #[pyo3(signature = (documents, *, threshold, max_chance))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        documents: &Bound<'_, PyAny>,
+        threshold: f64,
+        max_chance: f64,
+    ) -> PyResult<Occurrences> {
+        let documents = Texts::new(documents)?;
+        let columns = self.query(py, |index| index.scan(&documents, Limits { threshold, max_chance }))?;
+        let suites::Columns { offsets, items, starts, ends, similarity, chance, words } = columns;
+        Ok((Array(offsets), Array(items), Array(starts), Array(ends), Array(similarity), Array(chance), Array(words)))
+    }
+}
+
 register! {
-    [TextCache] absorb_in_order, absorb_listed, near_in_batch, byte_hashes, contained_texts, content_hashes,
+    [TextCache, SuitesCore] absorb_in_order, absorb_listed, near_in_batch, byte_hashes, contained_texts, content_hashes,
     feature_sets, particulars, find_repeats
 }

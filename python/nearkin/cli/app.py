@@ -29,6 +29,8 @@ Modules: TypeAlias = "dict[str, str | Modules]"
 """Module of each command or group, or the modules of the commands of a group."""
 MODULES: Modules = {
     "dedup": "dedup",
+    "decontaminate": "decontaminate",
+    "leaks": "decontaminate",
     "check": "store_lifecycle",
     "store": "store_lifecycle",
     "search": "index",
@@ -49,6 +51,8 @@ MODULES: Modules = {
 }
 PURPOSES = {
     "dedup": "Keep one document of each group of near-duplicates.",
+    "decontaminate": "Find benchmarks in a corpus, and drop, cut or flag the documents that hold them.",
+    "leaks": "Documents of a test set that are in the training set.",
     "check": "Is this document new? Compare it with a store.",
     "store": "A collection on disk that finds duplicates: create, add, remove, back up.",
     "search": "Find the nearest texts of a store or an index.",

@@ -679,12 +679,15 @@ impl Tokenizer {
         if ascii && self.letters == Letters::Word {
             return ascii_words::each(string.as_bytes(), cancel, each);
         }
+        if self.letters == Letters::Word {
+            return mixed_words(string, cancel, each);
+        }
         let mut each_part = |word: &str| {
             let start = word.as_ptr() as usize - string.as_ptr() as usize;
             each(start, start + word.len());
         };
         match self.letters {
-            Letters::Word => cancel.often(string.unicode_words()).for_each(each_part),
+            Letters::Word => {}
             Letters::All => cancel.often(string.split_whitespace()).for_each(each_part),
             Letters::Python => {
                 let words = string.split(|c| !Letters::Python.contains(c));
@@ -692,6 +695,47 @@ impl Tokenizer {
             }
         }
     }
+}
+
+/// Call `each(start, end)` with every word of UAX #29 of a text with other characters than ASCII.
+///
+/// No word contains a space, and no rule looks beyond one that an ASCII character follows. So the text is cut there, and
+/// only the pieces with other characters take the general path.
+fn mixed_words(string: &str, cancel: &CancelToken, mut each: impl FnMut(usize, usize)) {
+    let bytes = string.as_bytes();
+    let is_cut = |at: usize| bytes[at - 1] == b' ' && bytes[at].is_ascii();
+    let mut start = 0;
+    while start < bytes.len() && !cancel.is_set() {
+        let other = ascii_prefix(&bytes[start..]) + start;
+        // The piece before the last cut is ASCII.
+        let mut plain = other.min(bytes.len() - 1);
+        while plain > start && !is_cut(plain) {
+            plain -= 1;
+        }
+        if other == bytes.len() {
+            plain = other;
+        }
+        if plain > start {
+            ascii_words::each(&bytes[start..plain], cancel, |from, to| each(start + from, start + to));
+        }
+        let mut end = other;
+        while end < bytes.len() && !(end > plain && is_cut(end)) {
+            end += 1;
+        }
+        for word in cancel.often(string[plain..end].unicode_words()) {
+            let from = word.as_ptr() as usize - string.as_ptr() as usize;
+            each(from, from + word.len());
+        }
+        start = end;
+    }
+}
+
+/// Return the number of ASCII bytes before the first other one.
+fn ascii_prefix(bytes: &[u8]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    let plain = words.iter().take_while(|word| u64::from_le_bytes(**word) & 0x8080_8080_8080_8080 == 0).count();
+    let rest = &bytes[8 * plain..];
+    8 * plain + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
 }
 
 /// True if UTF-8 `word` has at least `length` characters.
@@ -1163,6 +1207,16 @@ mod tests {
             };
             mixed.places(&text, &mut scratch, each).expect("room");
             prop_assert_eq!(found.len(), number);
+        }
+
+        #[test]
+        fn words_of_mixed_texts_are_those_of_the_segmenter(
+            text in "[a1 ,.'_\u{301}\u{200d}\u{2019}\u{6c34}\u{1f1e6}\u{2139}\u{e9}\n-]{0,40}( [ -~]{0,30}\u{2019}?){0,4}"
+        ) {
+            let mut words = Vec::new();
+            mixed_words(&text, &CancelToken::default(), |start, end| words.push(text[start..end].to_owned()));
+            let expected: Vec<&str> = text.unicode_words().collect();
+            prop_assert_eq!(expected, words);
         }
 
         #[test]

@@ -1,0 +1,276 @@
+"""Decontamination: recall by form, documents flagged without reason, templates, speed, memory.
+
+Items are stretches of 15 to 60 words (short ones: 8) of texts of one half of the sources (newsgroups, licences, verses,
+Chinese news), injected into documents of other sources. Sources are divided in two parts by their name: parameters were
+chosen with one, `--part choosing`, and the figures are those of the other. Unrelated documents are of another corpus
+than the items, up to 1 MB long. For speed, 10^6 items in 600 suites are drawn from the words that follow one another in
+the texts, so that they have the habits of English.
+
+Run `python bench/decontaminate.py`; the table is in docs/decontaminate.md.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import textwrap
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import common
+import nearkin as nk
+
+LOOK_ALIKES = str.maketrans(
+    "aceopxyABEHKMOPTX",
+    "\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0410\u0412\u0415\u041d\u041a\u041c\u041e\u0420\u0422\u0425",
+)
+PER_FORM = 2000
+"""Items of each form."""
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+"""Characters of unrelated documents."""
+
+
+def sources(options: Any) -> dict[str, dict[str, list[str]]]:
+    """Return the texts of a part by corpus and source."""
+    found: dict[str, dict[str, list[str]]] = {"news": {}, "licences": {}, "bible": {}, "chinese": {}}
+    for record in common.records(options.data, "en_20news"):
+        found["news"].setdefault(record["group"], []).append(record["text"].partition("\n\n")[2])
+    for record in common.records(options.data, "en_licences"):
+        found["licences"].setdefault(str(record["license"]), []).append(record["text"])
+    for record in common.records(options.data, "en_bible_ot"):
+        if record["version"].startswith("KJV"):
+            found["bible"].setdefault(record["ref"].rpartition(" ")[0], []).append(record["text"])
+    for record in common.records(options.data, "zh_news_sogou"):
+        found["chinese"].setdefault(record["cls"], []).append(record["text"])
+    chosen = options.part == "choosing"
+    return {
+        corpus: {name: texts for name, texts in by_source.items() if (zlib.crc32(name.encode()) & 1 == 0) == chosen}
+        for corpus, by_source in found.items()
+    }
+
+
+def stretches(texts: list[str], low: int, high: int, count: int, draw: random.Random) -> list[str]:
+    """Return stretches of `low` to `high` words; an ideograph is a word."""
+    result: list[str] = []
+    texts = [text for text in texts if len(text) > 400]
+    while len(result) < count:
+        text = draw.choice(texts)
+        words = [match.span() for match in re.finditer(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+", text)]
+        length = draw.randint(low, high)
+        if len(words) <= length:
+            continue
+        start = draw.randrange(len(words) - length)
+        stretch = text[words[start][0] : words[start + length - 1][1]]
+        if len(set(stretch.lower().split())) * 2 > length or any("\u4e00" <= sign <= "\u9fff" for sign in stretch):
+            result.append(stretch)
+    return result
+
+
+def changed(item: str, share: float, vocabulary: list[str], draw: random.Random) -> str:
+    """Replace a share of the words, rounded up, by others."""
+    parts = re.split(r"([\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+)", item)
+    places = list(range(1, len(parts), 2))
+    for place in draw.sample(places, max(1, round(share * len(places)))):
+        parts[place] = draw.choice(vocabulary)
+    return "".join(parts)
+
+
+def inline(item: str, document: str, draw: random.Random) -> str:
+    """Insert an item in the middle of a line."""
+    at = document.find(" ", draw.randrange(max(1, len(document) * 3 // 4)))
+    at = len(document) if at < 0 else at
+    return f"{document[:at]} {item}{document[at:]}"
+
+
+def forms(vocabulary: list[str], draw: random.Random) -> dict[str, Callable[[str, str], str]]:
+    """Return functions of an item and a document."""
+
+    def flat(item: str) -> str:
+        return " ".join(item.split())
+
+    return {
+        "verbatim": lambda item, document: item,
+        "own paragraph": lambda item, document: f"{document[:2000]}\n\n{item}\n\n{document[2000:]}",
+        "wrapped lines": lambda item, document: f"{document[:900]}\n\n> " + "\n> ".join(textwrap.wrap(item, 50)),
+        "inline": lambda item, document: inline(flat(item), document, draw),
+        "other case and punctuation": lambda item, document: inline(
+            re.sub(r"[^\w\s']", "", flat(item)).upper().replace(" ", " - ", 3), document, draw
+        ),
+        "look-alike letters": lambda item, document: inline(flat(item).translate(LOOK_ALIKES), document, draw),
+        "5% of words changed, inline": lambda item, document: inline(
+            changed(flat(item), 0.05, vocabulary, draw), document, draw
+        ),
+        "10% of words changed, inline": lambda item, document: inline(
+            changed(flat(item), 0.10, vocabulary, draw), document, draw
+        ),
+    }
+
+
+def recall(items: list[str], documents: list[str], make: Callable[[str, str], str], index: nk.Suites) -> float:
+    """Return the share of items that are found in the document that has them."""
+    texts = [make(item, document) for item, document in zip(items, documents, strict=True)]
+    hits = nk.decontaminate(texts, index).hits
+    return len({(row, item) for row, item in zip(hits["id"], hits["item"], strict=True) if row == item}) / len(items)
+
+
+def recalls(options: Any, parts: dict[str, dict[str, list[str]]], draw: random.Random) -> dict[str, Any]:
+    """Return recall by form for each kind of items."""
+    result: dict[str, Any] = {}
+    for kind, corpus, low, high in (
+        ("English, 15 to 60 words", "news", 15, 60),
+        ("licences and verses, 15 to 60 words", "mixed", 15, 60),
+        ("Chinese, 15 to 60 words", "chinese", 15, 60),
+        ("English, 8 words", "news", 8, 8),
+    ):
+        if corpus == "mixed":
+            texts = [text for name in ("licences", "bible") for some in parts[name].values() for text in some]
+            hosts = [text for some in parts["news"].values() for text in some]
+        else:
+            names = sorted(parts[corpus])
+            texts = [text for name in names[::2] for text in parts[corpus][name]]
+            hosts = [text for name in names[1::2] for text in parts[corpus][name]]
+        if corpus == "mixed":
+            # A verse is short: stretches go over several.
+            texts = ["\n".join(texts[at : at + 20]) for at in range(0, len(texts), 20)]
+        count = options.items
+        items = stretches(texts, low, high, count, draw)
+        documents = [draw.choice(hosts)[:8000] for _ in items]
+        vocabulary = re.findall(r"[\u4e00-\u9fff]|\w{2,}", " ".join(hosts[:200]))
+        index = nk.Suites({"items": items})
+        made = forms(vocabulary, draw)
+        result[kind] = {name: recall(items, documents, make, index) for name, make in made.items()}
+        result[kind]["too short"] = float(index.too_short().mean())
+    return result
+
+
+def false_documents(options: Any, parts: dict[str, dict[str, list[str]]], draw: random.Random) -> dict[str, Any]:
+    """Return how many unrelated documents are flagged, by their length."""
+    every = {name: [text for some in parts[name].values() for text in some] for name in parts}
+    verses = ["\n".join(every["bible"][at : at + 20]) for at in range(0, len(every["bible"]), 20)]
+    result: dict[str, Any] = {}
+    for size in SIZES:
+        flagged = total = 0
+        examples: list[Any] = []
+        for items_of, documents_of in (("bible", "licences"), ("licences", "bible"), ("news", "bible")):
+            texts = verses if items_of == "bible" else every[items_of]
+            items = stretches(texts, 8, 60, 5 * options.items, draw)
+            joined = "\n".join(every[documents_of])
+            documents = [joined[at : at + size] for at in range(0, len(joined) - size + 1, size)][:20_000]
+            found = nk.decontaminate(documents, {"items": items})
+            flagged, total = flagged + len(found.contaminated), total + len(documents)
+            examples += [{**row, "item": items[row["item"]]} for row in found.hits.rows()][:5]
+        result[f"{size:,}"] = {"documents": total, "flagged": flagged, "examples": examples[:5]}
+    return result
+
+
+def templates(parts: dict[str, dict[str, list[str]]], draw: random.Random) -> dict[str, int]:
+    """Count the documents that are flagged for a template that suites share."""
+    texts = [text for some in parts["news"].values() for text in some]
+    shared = stretches(texts, 10, 25, 20, draw)
+    suites = {
+        f"suite{number}": [f"{shared[number % 20]}\n{own}" for own in stretches(texts, 15, 40, 30, draw)]
+        for number in range(60)
+    }
+    documents = [inline(draw.choice(shared), text[:5000], draw) for text in parts_of(texts, 2000, draw)]
+    plain = nk.decontaminate(parts_of(texts, 2000, random.Random(1)), suites)
+    found = nk.decontaminate(documents, suites)
+    of_templates = 0
+    for row in found.hits.rows():
+        own = suites[row["suite"]][row["item"]].partition("\n")[2].split()
+        passage = documents[row["id"]][row["start"] : row["end"]]
+        of_templates += sum(word in passage for word in own) < len(own) / 2
+    return {"documents": len(documents), "counted": of_templates, "flagged without": len(plain.contaminated)}
+
+
+def parts_of(texts: list[str], count: int, draw: random.Random) -> list[str]:
+    return [draw.choice(texts) for _ in range(count)]
+
+
+def habits(texts: list[str], draw: random.Random) -> Iterator[str]:
+    """Yield items of words that follow one another in the texts, for ever."""
+    following: dict[tuple[str, str], list[str]] = {}
+    words = " ".join(texts).split()
+    for first, second, third in zip(words, words[1:], words[2:], strict=False):
+        following.setdefault((first, second), []).append(third)
+    pairs = list(following)
+    while True:
+        pair = draw.choice(pairs)
+        item = list(pair)
+        length = draw.randint(15, 45)
+        while len(item) < length:
+            options = following.get((item[-2], item[-1]))
+            # A third of the words leave the text, so that items are not copies of it.
+            item.append(draw.choice(options) if options and draw.random() > 0.2 else draw.choice(words))
+        yield " ".join(item)
+
+
+def speed(options: Any, parts: dict[str, dict[str, list[str]]], draw: random.Random) -> dict[str, Any]:
+    """Measure MB of documents per CPU second on one thread, and bytes of the index per word."""
+    names = sorted(parts["news"])
+    item_texts = [text for name in names[::2] for text in parts["news"][name]]
+    documents = [text for name in names[1::2] for text in parts["news"][name]]
+    drawn = habits(item_texts, draw)
+    per_suite = options.index // 600
+    suites = {f"suite{number}": [next(drawn) for _ in range(per_suite)] for number in range(600)}
+    build, _, index = common.timed(lambda: nk.Suites(suites))
+    nk.set_num_threads(1)
+    nk.decontaminate(documents[:100], index)
+    result = nk.decontaminate(documents, index)
+    seconds = common.min_cpu(lambda: nk.decontaminate(documents, index))
+    ascii_documents = [text.encode("ascii", "ignore").decode() for text in documents]
+    ascii_seconds = common.min_cpu(lambda: nk.decontaminate(ascii_documents, index))
+    nk.set_num_threads(None)
+    return {
+        "items": len(index),
+        "words": index.num_words,
+        "build_cpu": build,
+        "bytes_per_word": index.nbytes / index.num_words,
+        "mb": common.megabytes(documents),
+        "mb_per_cpu_second": common.megabytes(documents) / seconds,
+        "mb_per_cpu_second_ascii": common.megabytes(ascii_documents) / ascii_seconds,
+        "flagged": len(result.contaminated),
+        "documents": len(documents),
+        "too_short": result.summary["too_short"],
+    }
+
+
+def measure(options: Any) -> dict[str, Any]:
+    parts = sources(options)
+    figures: dict[str, Any] = {"part": options.part}
+    if "recall" in options.measure:
+        figures["recall"] = recalls(options, parts, random.Random(1))
+    if "false" in options.measure:
+        figures["false"] = false_documents(options, parts, random.Random(2))
+    if "templates" in options.measure:
+        figures["templates"] = templates(parts, random.Random(3))
+    if "speed" in options.measure:
+        figures["speed"] = speed(options, parts, random.Random(4))
+    return figures
+
+
+def report(figures: dict[str, Any]) -> None:
+    kinds = figures["recall"]
+    print("| form |", " | ".join(kinds), "|")
+    print("|---|" + "---|" * len(kinds))
+    for form in next(iter(kinds.values())):
+        print(f"| {form} |", " | ".join(f"{kinds[kind][form]:.3f}" for kind in kinds), "|")
+    for size, row in figures["false"].items():
+        print(f"unrelated documents of {size} characters: {row['flagged']} of {row['documents']} flagged")
+    print("templates:", figures["templates"])
+    print("speed:", figures["speed"])
+
+
+def main() -> None:
+    options = common.arguments(
+        __doc__,
+        ("--part", {"choices": ["choosing", "showing"], "default": "showing"}),
+        ("--items", {"type": int, "default": PER_FORM}),
+        ("--index", {"type": int, "default": 1_000_000}),
+        ("--measure", {"default": "recall,false,templates,speed"}),
+    )
+    common.run("decontaminate", options, lambda: measure(options), report, "numpy")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""`nearkin decontaminate` and `nearkin leaks`: benchmarks in a corpus, and splits that share documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from nearkin.cli.commands import Commands
+from nearkin.cli.console import display, progress_bars, report_summary, say_row, show_table
+from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, report_skipped
+from nearkin.cli.options import MATCHING, WRITING, Inputs, Json, Overwrite, PageFile, Quiet, Repeated, opt
+from nearkin.cli.report import REPORT, check_page, check_report, write_page
+from nearkin.errors import bad_parameter
+from nearkin.io.base import REJECTED
+
+if TYPE_CHECKING:
+    from nearkin.dedup.decontaminate import Decontamination
+    from nearkin.dedup.suites import Suites
+    from nearkin.io import Corpus, OutputDir
+
+app = Commands()
+
+ACTIONS = ("drop", "cut", "flag", "report")
+_SUITES = "Suites"
+"""Panel of the help."""
+_CHUNK = 1 << 10
+"""Documents whose texts are in memory at once for the table of hits."""
+
+
+@app.add(threads=True)
+def decontaminate(
+    inputs: Inputs,
+    suites: Annotated[
+        list[str],
+        opt("Folder or files of items, each file a suite, or an index that --save-suites wrote; may be repeated."),
+    ],
+    out: Annotated[
+        str, opt("New folder for documents, hits and summary.", "--out", "-o", group=WRITING, metavar="DIR")
+    ],
+    reading: CorpusOptions,
+    action: Annotated[
+        str,
+        opt(
+            "drop documents with a hit, cut the hits out of them, flag them in a table, or report hits only.",
+            group=WRITING,
+            choices=ACTIONS,
+            metavar="drop|cut|flag|report",
+        ),
+    ] = "drop",
+    margin: Annotated[int, opt("Characters to cut on either side of a hit.", group=WRITING)] = 0,
+    suite_column: Annotated[
+        Repeated,
+        opt(
+            "Column of an item's text, or SUITE:COLUMN; may be repeated, and the columns are joined.",
+            group=_SUITES,
+            show_default="text, question, problem or prompt",
+        ),
+    ] = None,
+    any_column: Annotated[bool, opt("One of the columns of an item is enough.", group=_SUITES)] = False,
+    item_id: Annotated[str | None, opt("Column of the items' ids.", group=_SUITES, show_default="row numbers")] = None,
+    save_suites: Annotated[Path | None, opt("Save the index of the suites.", group=_SUITES, metavar="FILE")] = None,
+    threshold: Annotated[
+        float | None, opt("Smallest share of an item's informative words.", group=MATCHING, show_default="0.75")
+    ] = None,
+    max_chance: Annotated[
+        float | None,
+        opt("Largest expected number of matches by chance in a document.", group=MATCHING, show_default="1e-05"),
+    ] = None,
+    source_column: Annotated[str | None, opt("Count documents by this column.", group=MATCHING)] = None,
+    report: Annotated[bool, opt("Write report.html as well: suites, and hits with both texts.", group=WRITING)] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the items of benchmarks in a corpus, and drop, cut or flag the documents that hold them.
+
+    DIR/kept.* has the documents that remain, DIR/hits.* each hit with its place, both texts, similarity and chance,
+    DIR/suites.* counts by suite, DIR/sources.* by source, DIR/flags.* a row per document with --action flag,
+    DIR/summary.json counts and parameters.
+
+    Examples
+    --------
+    nearkin decontaminate 'corpus/*.parquet' --suites evals --out clean
+    nearkin decontaminate corpus.jsonl --suites evals --out clean --action cut --margin 20
+    nearkin decontaminate corpus.jsonl --suites mmlu.jsonl --suite-column question --suite-column choices --out clean
+    nearkin decontaminate corpus.jsonl --suites evals --save-suites evals.suites --out clean
+    nearkin decontaminate more.jsonl --suites evals.suites --out clean2
+    """
+    from nearkin.dedup.decontaminate import decontaminate as search
+    from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD
+    from nearkin.io import OutputDir, table_name
+
+    if action not in ACTIONS:
+        raise bad_parameter("action", repr(action), " or ".join(ACTIONS))
+    if margin and action != "cut":
+        raise bad_parameter("margin", margin, "with --action cut alone")
+    if report:
+        check_report(out)
+    index = _open_suites(suites, suite_column, any_column=any_column, item_id=item_id)
+    if save_suites is not None:
+        index.save(save_suites)
+    extra = [] if source_column is None else [source_column]
+    quiet_reading = quiet or as_json
+    spool = existing_parent(Path(out))
+    with reading.open_corpus(inputs, extra_columns=extra, spool_dir=spool, quiet=quiet_reading) as corpus:
+        if action == "cut" and corpus.format != "parquet":
+            # The columns of Parquet are checked when the files have been read.
+            corpus.check_replacements()
+        tables = [table_name(name, corpus.format) for name in ("hits", "suites", "sources", "flags")]
+        writes = action in ("drop", "cut")
+        names = [
+            *(corpus.kept_names("single") if writes else []),
+            *tables,
+            REJECTED,
+            "summary.json",
+            *([REPORT] if report else []),
+        ]
+        known = [*corpus.inputs, *(path for path in map(Path, suites) if path.exists())]
+        with OutputDir(out, overwrite=overwrite, inputs=known, names=names) as target:
+            with progress_bars(quiet=quiet) as progress:
+                result = search(
+                    corpus,
+                    index,
+                    sources=source_column,
+                    threshold=THRESHOLD if threshold is None else threshold,
+                    max_chance=MAX_CHANCE if max_chance is None else max_chance,
+                    progress=progress,
+                )
+            summary = _write(result, corpus, target, action, margin, report=report)
+        report_skipped(corpus)
+    _report(summary, result, Path(out), as_json=as_json, quiet=quiet)
+
+
+def _open_suites(paths: list[str], columns: list[str] | None, *, any_column: bool, item_id: str | None) -> Suites:
+    """Open a saved index, or index the items of files."""
+    from nearkin.dedup.suites import Suites
+
+    choice: list[str] | dict[str, list[str]] | None = None
+    if columns:
+        named = [column.rpartition(":") for column in columns]
+        suites = {suite for suite, _, _ in named if suite}
+        if suites and any(not suite for suite, _, _ in named):
+            raise bad_parameter("suite_column", ", ".join(columns), "COLUMN for all suites, or SUITE:COLUMN for each")
+        by_suite = {suite: [column for other, _, column in named if other == suite] for suite in sorted(suites)}
+        choice = by_suite or [column for _, _, column in named]
+    source: Any = paths[0] if len(paths) == 1 else paths
+    return Suites.of(source, columns=choice, together=False if any_column else None, item_id=item_id)
+
+
+def _write(
+    result: Decontamination, corpus: Corpus, target: OutputDir, action: str, margin: int, *, report: bool
+) -> dict[str, Any]:
+    """Write documents, tables and the summary."""
+    from nearkin.io import write_table
+    from nearkin.io.base import Replacements
+
+    summary: dict[str, Any] = {"action": action, **result.summary, **input_summary(corpus, "single")}
+    if action == "drop":
+        corpus.write_kept(~result.flags, target)
+    elif action == "cut":
+        cuts = result.cuts(margin)
+        changed = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
+        corpus.write_kept(np.ones(len(result.flags), bool), target, replacements=changed if len(cuts.rows) else None)
+    else:
+        summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
+    if action == "flag":
+        hits = np.bincount(result.rows, minlength=len(result.flags))
+        flags = {"id": result.ids.to_list(), "contaminated": result.flags.tolist(), "hits": hits.tolist()}
+        write_table(target, "flags", flags, corpus.format)
+    evidence = list(result.evidence(_Passages(corpus, result.rows)))
+    names = [*result.hits.compact, "passage", "item_text"]
+    write_table(target, "hits", {name: [hit[name] for hit in evidence] for name in names}, corpus.format)
+    write_table(target, "suites", result.suites.columns, corpus.format)
+    if result.sources is not None:
+        write_table(target, "sources", result.sources.columns, corpus.format)
+    if report:
+        from nearkin.report.decontamination import decontamination_page
+
+        name = ", ".join(path.name for path in corpus.inputs) or "corpus"
+        with target.open(REPORT) as file:
+            file.write(decontamination_page(result, evidence, name).encode())
+    corpus.write_rejected(target)
+    return target.write_json("summary.json", summary)
+
+
+class _Passages(Mapping[int, str]):
+    """Texts of documents by row, of which some are in memory at once; rows are looked up in ascending order."""
+
+    def __init__(self, corpus: Corpus, rows: Any) -> None:
+        self._corpus, self._rows = corpus, np.unique(rows)
+        self._texts: dict[int, str] = {}
+
+    def __getitem__(self, row: int) -> str:
+        if row not in self._texts:
+            at = int(np.searchsorted(self._rows, row))
+            chunk = self._rows[at : at + _CHUNK]
+            self._texts = dict(zip(chunk.tolist(), self._corpus.texts(chunk), strict=True))
+        return self._texts[row]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows.tolist())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def _report(summary: Mapping[str, Any], result: Decontamination, out: Path, *, as_json: bool, quiet: bool) -> None:
+    """Print the counts, an example, and the suites that were met most."""
+
+    def rows() -> Iterator[tuple[str, str]]:
+        share = summary["contaminated"] / max(summary["documents"], 1)
+        yield f"{summary['documents']:,}", f"documents read ({summary['bytes_read'] / 1e6:,.1f} MB)"
+        done = {"drop": "dropped", "cut": "cut", "flag": "flagged", "report": "reported"}[summary["action"]]
+        yield f"{summary['contaminated']:,}", f"contaminated ({share:.2%}), {done}; see {out}"
+        yield f"{summary['met']:,}", f"of {summary['items']:,} items met, in {summary['hits']:,} hits"
+        yield f"{summary['too_short']:,}", "items too short to be told from chance"
+        order = np.argsort(-np.array(result.suites["share"]), kind="stable")[:5].tolist()
+        for row in order:
+            if result.suites["met"][row]:
+                name, met, items = (result.suites[column][row] for column in ("suite", "met", "items"))
+                yield f"{met:,}", f"of {items:,} items of {name}"
+
+    def show() -> None:
+        show_table(["count", "of what"], rows(), header=False, lines=False, right=["count"], err=True)
+
+    report_summary(summary, show, as_json=as_json, quiet=quiet)
+
+
+@app.add(threads=True)
+def leaks(
+    splits: Annotated[list[str], typer.Argument(help="Files or folders of the splits, the training set first.")],
+    reading: CorpusOptions,
+    class_column: Annotated[str | None, opt("Count leaks by this column.", group=MATCHING)] = None,
+    threshold: Annotated[float, opt("Smallest similarity, and containment.", group=MATCHING)] = 0.8,
+    report: PageFile = None,
+    pairs: Annotated[bool, opt("Print leaked documents instead of the matrix.", group=WRITING)] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print how many documents of later splits are in earlier ones: exactly, nearly, or inside a document.
+
+    Columns: split, other, documents, exact, near, contained, leaked, share, and with --class-column same_label.
+
+    Examples
+    --------
+    nearkin leaks train.jsonl valid.jsonl test.jsonl
+    nearkin leaks train.jsonl test.jsonl --class-column label
+    nearkin leaks train.jsonl test.jsonl --report leaks.html
+    nearkin leaks train.jsonl test.jsonl --id-column id --pairs --json
+    """
+    from nearkin.dedup.leaks import leaks as search
+
+    check_page(report)
+    extra = [] if class_column is None else [class_column]
+    with ExitStack() as stack:
+        progress = stack.enter_context(progress_bars(quiet=quiet))
+        corpora = {name: stack.enter_context(reading.read([name], extra_columns=extra, quiet=quiet)) for name in splits}
+        result = search(corpora, labels=class_column, threshold=threshold, progress=progress)
+    if report is not None:
+        from nearkin.report.decontamination import leaks_page
+
+        write_page(report, leaks_page(result))
+    for row in (result.documents if pairs else result.matrix).rows():
+        cells = (f"{value:.4f}" if isinstance(value, float) else display(value) for value in row.values())
+        say_row(row, cells, as_json=as_json)

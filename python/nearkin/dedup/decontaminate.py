@@ -1,0 +1,384 @@
+"""Decontamination: find the items of benchmarks in documents, and drop, cut or flag what holds them.
+
+Documents are searched batch by batch for the items of `nearkin.dedup.suites.Suites`. A hit names the document, the
+item, the place, the similarity and the expected number of such matches by chance. Memory: the index, one batch of
+documents, and the hits. `docs/decontaminate.md` has measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.dedup.documents import Cells, as_column
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
+from nearkin.dedup.passages import Cuts, without_spans
+from nearkin.dedup.result import IdList, ResultTable
+from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD, ColumnChoice, SuiteInput, Suites
+from nearkin.errors import bad_parameter
+from nearkin.index.ids import Ids
+from nearkin.io import Column, Corpus
+from nearkin.notebook import html_facts
+from nearkin.progress import ShowProgress, reporting
+from nearkin.text.batches import Texts, iterate_batches
+
+__all__ = ["Decontamination", "HitTable", "decontaminate"]
+
+_MAX_TEXTS = 1 << 14
+"""Documents of a list that are searched at once."""
+
+
+class HitTable(ResultTable):
+    """Items in documents: id, suite, item, start, end, similarity, chance; by document, then by start.
+
+    `start` and `end` (exclusive) are characters of the unchanged document. `similarity` is the share of the item's
+    informative words there, in order. `chance` is the expected number of such matches in the document by chance.
+    """
+
+    _own_types: ClassVar = {"suite": "string", "start": "int64", "end": "int64", "chance": "float64"}
+
+
+class SuiteTable(ResultTable):
+    """Suites: suite, items, too_short (not told from chance), met (found in a document), share (met / items)."""
+
+    _own_types: ClassVar = {
+        "suite": "string",
+        **dict.fromkeys(("items", "too_short", "met"), "int64"),
+        "share": "float64",
+    }
+
+
+class SourceTable(ResultTable):
+    """Sources: source, documents, contaminated, share (contaminated / documents)."""
+
+    _own_types: ClassVar = {**dict.fromkeys(("documents", "contaminated"), "int64"), "share": "float64"}
+
+
+@dataclass(frozen=True)
+class Decontamination:
+    """The result of a search for items of suites.
+
+    Attributes
+    ----------
+    hits : HitTable
+        A row for each item in a document.
+    suites : SuiteTable
+        A row for each suite.
+    sources : SourceTable or None
+        A row for each source, in order of first occurrence; None without sources.
+    flags : (n_documents,) bool
+        True for documents with at least one hit.
+    summary : dict
+        Counts and parameters, as in the file summary.json.
+    ids : Column
+        Ids of all documents, by row.
+    rows, entries : (n_hits,) int64
+        Row of the document, and number of the searched text of the item, of each hit.
+    index : Suites
+        The index of the items.
+    """
+
+    hits: HitTable
+    suites: SuiteTable
+    sources: SourceTable | None
+    flags: NDArray[np.bool_]
+    summary: dict[str, Any]
+    ids: Column
+    rows: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    index: Suites
+
+    @property
+    def contaminated(self) -> IdList:
+        """Ids of the documents with at least one hit, in input order."""
+        return self.ids.take(np.flatnonzero(self.flags))
+
+    @property
+    def clean(self) -> IdList:
+        """Ids of the documents without a hit, in input order."""
+        return self.ids.take(np.flatnonzero(~self.flags))
+
+    def cuts(self, margin: int = 0) -> Cuts:
+        """Return the passages to cut out, with `margin` characters on either side."""
+        if margin < 0:
+            raise bad_parameter("margin", margin, "0 or more characters")
+        spans = np.array([self.hits["start"], self.hits["end"]], np.int64).reshape(2, -1).T
+        spans = np.column_stack([np.maximum(spans[:, 0] - margin, 0), spans[:, 1] + margin])
+        order = np.lexsort((spans[:, 1], spans[:, 0], self.rows))
+        rows, counts = np.unique(self.rows, return_counts=True)
+        return Cuts(rows, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), spans[order])
+
+    def remaining(self, texts: Iterable[str | None], margin: int = 0) -> list[str]:
+        r"""Return all texts with the hits cut out.
+
+        Parameters
+        ----------
+        texts : iterable of str or None
+            The texts that were searched.
+        margin : int, default 0
+            Characters that are cut on either side of a hit, too.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> item = "Which river flows through both Vienna and Budapest on its way to the sea?"
+        >>> texts = ["A page of its own.", "A quiz.\n" + item + "\nThe end."]
+        >>> nk.decontaminate(texts, {"trivia": [item]}).remaining(texts)
+        ['A page of its own.', 'A quiz.\n?\nThe end.']
+        """
+        cuts = self.cuts(margin)
+        limited = ((text or "") for text in texts)
+        return list(_cut(cuts, range(len(self.flags)), limited))
+
+    def evidence(self, texts: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+        """Yield each hit as a dict, with the passage of the document and the text of the item.
+
+        Parameters
+        ----------
+        texts : mapping of int to str
+            Texts of the documents with hits, by row.
+        """
+        items = self.index.entry_texts(self.entries.astype(np.uint32))
+        for row, item, hit in zip(self.rows.tolist(), items, self.hits.rows(), strict=True):
+            yield {**hit, "passage": texts[row][hit["start"] : hit["end"]], "item_text": item}
+
+    def __repr__(self) -> str:
+        met = sum(self.suites["met"])
+        return f"<{len(self.hits)} hits of {met} items in {int(self.flags.sum())} of {len(self.flags)} documents>"
+
+    def _repr_html_(self) -> str:
+        """Render the counts and the first hits for a notebook."""
+        names = ("documents", "contaminated", "hits", "items", "met", "too_short")
+        return html_facts([(name.replace("_", " "), self.summary[name]) for name in names]) + self.hits._repr_html_()
+
+
+def _cut(cuts: Cuts, rows: Iterable[int], texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts without the passages of their rows, which may end after the text."""
+    for row, text in zip(rows, texts, strict=True):
+        spans = cuts.of(row)
+        yield without_spans(text, [(start, min(end, len(text))) for start, end in spans]) if spans else text
+
+
+def decontaminate(
+    texts: Texts | Corpus | FrameLike | Paths,
+    suites: Suites | Mapping[str, SuiteInput] | Paths,
+    *,
+    ids: Ids | None = None,
+    text: str | None = None,
+    id: str | None = None,
+    columns: ColumnChoice | None = None,
+    together: bool | Mapping[str, bool] | None = None,
+    item_id: str | None = None,
+    sources: Cells | str | None = None,
+    threshold: float = THRESHOLD,
+    max_chance: float = MAX_CHANCE,
+    progress: ShowProgress = None,
+) -> Decontamination:
+    """Find the items of benchmarks in documents.
+
+    An item is found verbatim, over line breaks, in running text, in other case and punctuation, with look-alike
+    letters, and with some of its words changed. Text that many items share, such as instructions, does not count.
+
+    Parameters
+    ----------
+    texts : iterable of str or None, a column, a frame, paths, or an open Corpus
+        The documents, as `nearkin.dedup` takes texts.
+    suites : Suites, mapping of str to texts, frame or paths, or paths
+        The items by the name of their suite; a folder, each of whose files is a suite; a file that `Suites.save` wrote;
+        or an index. An index is built once for many calls.
+    ids : integers or strings; optional
+        Names of the documents; None means row numbers.
+    text, id : str, optional
+        For frames or files: the columns of texts and ids of the documents.
+    columns, together, item_id
+        How items are read: see `Suites`. None with an index.
+    sources : one value per text, or the name of a column; optional
+        Sources of the documents, which are counted.
+    threshold : float, default 0.75
+        Smallest share of an item's informative words that the document has in order, above 0 and up to 1.
+    max_chance : float, default 1e-5
+        Largest expected number of such matches in the document by chance, above 0 and up to 1. So a short item needs
+        nearly all of its words, and the more of them the longer the document.
+    progress : function, bool or None
+        As for `nearkin.dedup`; the stage is "search".
+
+    Returns
+    -------
+    Decontamination
+
+    Raises
+    ------
+    ParameterError
+        A value out of range; options of items with an index; ids or sources of another number than the texts.
+    InputError
+        A file or record that can't be read.
+
+    Notes
+    -----
+    A run of five equal words of a document and an item is always examined. The chance is an E-value as in sequence
+    alignment: words of the document × words of all items × 2^-score, with the score in bits of the matched words by
+    their frequency in the suites, less where words follow each other by habit.
+
+    References
+    ----------
+    .. [1] S. Schleimer, D. Wilkerson, A. Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003.
+    .. [2] S. Karlin, S. F. Altschul, "Methods for assessing the statistical significance of molecular sequence features
+       by using general scoring schemes", PNAS 87, 1990.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> item = "Which river flows through both Vienna and Budapest on its way to the sea?"
+    >>> pages = ["Rivers are long.", "He asked: which river flows through both Vienna and Budapest on its way to a sea"]
+    >>> result = nk.decontaminate(pages, {"trivia": [item]})
+    >>> result.contaminated, result.suites["met"]
+    ([1], [1])
+    """
+    names = ColumnNames.from_args(text, id, texts)
+    index = Suites.of(suites, columns=columns, together=together, item_id=item_id)
+    with ExitStack() as stack:
+        report = stack.enter_context(reporting(progress))
+        inputs = DedupInputs(texts, ids, sources=sources)  # type: ignore[arg-type]
+        inputs = stack.enter_context(open_inputs(inputs, names))
+        found = _Search(index, threshold, max_chance)
+        for batch, batch_ids, batch_sources in _batches(inputs):
+            found.add(batch, batch_ids, batch_sources)
+            report("search", found.documents, None)
+        report("search", found.documents, found.documents)
+        return found.result(inputs)
+
+
+class _Search:
+    """Hits of the documents that were searched so far."""
+
+    def __init__(self, index: Suites, threshold: float, max_chance: float) -> None:
+        self.index, self.threshold, self.max_chance = index, threshold, max_chance
+        self.documents, self.words = 0, 0
+        self._columns: list[tuple[NDArray[Any], ...]] = []
+        self._ids: list[Column] = []
+        self._sources: list[Column] = []
+
+    def add(self, batch: Any, ids: Column | None, sources: Column | None) -> None:
+        """Search a batch."""
+        offsets, *columns, words = self.index._core.scan(batch, threshold=self.threshold, max_chance=self.max_chance)
+        rows = np.repeat(np.arange(self.documents, self.documents + len(words)), np.diff(offsets))
+        self._columns.append((rows, *columns))
+        self.documents += len(words)
+        self.words += int(words.sum())
+        if ids is not None:
+            self._ids.append(ids)
+        if sources is not None:
+            self._sources.append(sources)
+
+    def result(self, inputs: DedupInputs) -> Decontamination:
+        """Build the tables."""
+        if self._columns:
+            rows, entries, starts, ends, similarity, chance = map(np.concatenate, zip(*self._columns, strict=True))
+        else:
+            rows = entries = starts = ends = np.zeros(0, np.int64)
+            similarity = chance = np.zeros(0)
+        ids = _all_values("ids", inputs.ids, self._ids, self.documents, inputs.texts)
+        if ids is None:
+            ids = Column.integers(np.arange(self.documents, dtype=np.int64))
+        entries = entries.astype(np.int64)
+        numbers, items = self.index.locate(entries)
+        suites = self.index.suites
+        hits = HitTable(
+            {
+                "id": ids.take(rows),
+                "suite": [suites[number].name for number in numbers.tolist()],
+                "item": [self.index.item_id(*pair) for pair in zip(numbers.tolist(), items.tolist(), strict=True)],
+                "start": starts.tolist(),
+                "end": ends.tolist(),
+                "similarity": similarity.tolist(),
+                "chance": chance.tolist(),
+            }
+        )
+        flags = np.zeros(self.documents, bool)
+        flags[rows] = True
+        table = self._count_suites(numbers, items)
+        sources = _all_values("sources", inputs.sources, self._sources, self.documents, inputs.texts)
+        summary = {
+            "documents": self.documents,
+            "contaminated": int(flags.sum()),
+            "words": self.words,
+            "hits": len(hits),
+            "suites": len(suites),
+            "items": len(self.index),
+            "met": sum(table["met"]),
+            "too_short": sum(table["too_short"]),
+            "threshold": self.threshold,
+            "max_chance": self.max_chance,
+        }
+        counted = None if sources is None else _count_sources(sources, flags)
+        return Decontamination(hits, table, counted, flags, summary, ids, rows, entries, self.index)
+
+    def _count_suites(self, numbers: NDArray[np.int64], items: NDArray[np.int64]) -> SuiteTable:
+        """Count the items of each suite that were met."""
+        suites = self.index.suites
+        sizes = np.array([suite.items for suite in suites], np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        met = np.zeros(starts[-1], bool)
+        met[starts[numbers] + items] = True
+        short = self.index.too_short(self.max_chance)
+        ranges = list(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))
+        counts = [int(met[start:end].sum()) for start, end in ranges]
+        return SuiteTable(
+            {
+                "suite": [suite.name for suite in suites],
+                "items": sizes.tolist(),
+                "too_short": [int(short[start:end].sum()) for start, end in ranges],
+                "met": counts,
+                "share": (np.array(counts) / np.maximum(sizes, 1)).tolist(),
+            }
+        )
+
+
+def _batches(inputs: DedupInputs) -> Iterator[tuple[Any, Column | None, Column | None]]:
+    """Yield batches of texts, with the ids and sources of a corpus."""
+    texts = inputs.texts
+    if isinstance(texts, Corpus):
+        source = inputs.sources if isinstance(inputs.sources, str) else None
+        for batch in texts.batches():
+            yield batch.texts, batch.ids, None if source is None else batch.columns[source]
+        return
+    for stored in iterate_batches(texts):
+        if isinstance(stored, (list, tuple)):
+            for start in range(0, len(stored), _MAX_TEXTS):
+                yield stored[start : start + _MAX_TEXTS], None, None
+        else:
+            yield stored, None, None
+
+
+def _all_values(name: str, values: Any, batches: Sequence[Column], count: int, texts: object) -> Column | None:
+    """Return the ids or sources of all documents, of the caller or of a corpus; None for none."""
+    if batches or (isinstance(texts, Corpus) and (name == "ids" or isinstance(values, str))):
+        return Column.concat(batches)
+    if values is None:
+        return None
+    column = as_column(values)
+    if len(column) != count:
+        raise bad_parameter(name, f"{len(column)} values", f"{count} values, one per text")
+    return column
+
+
+def _count_sources(sources: Column, flags: NDArray[np.bool_]) -> SourceTable:
+    """Count documents by source."""
+    counts: dict[Any, list[int]] = {}
+    for source, flag in zip(sources, flags.tolist(), strict=True):
+        count = counts.setdefault(source, [0, 0])
+        count[0] += 1
+        count[1] += flag
+    return SourceTable(
+        {
+            "source": list(counts),
+            "documents": [documents for documents, _ in counts.values()],
+            "contaminated": [contaminated for _, contaminated in counts.values()],
+            "share": [contaminated / documents for documents, contaminated in counts.values()],
+        }
+    )

@@ -1,0 +1,127 @@
+"""Tests of `nearkin decontaminate` and `nearkin leaks`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command import call, json_lines, write_jsonl
+
+ITEM = "Which of the rivers that rise in the Black Forest flows through ten countries before it reaches the sea?"
+PAGE = "The harvest was late that year, and most of the farmers had sold their machines in winter."
+TEXTS = {"a": PAGE, "b": f"{PAGE} {ITEM.lower()} And so on.", "c": "Another page of its own."}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Write a corpus of three documents, one of which holds an item."""
+    return write_jsonl(tmp_path / "corpus.jsonl", TEXTS)
+
+
+@pytest.fixture
+def suites(tmp_path: Path) -> Path:
+    """Write a folder with one suite of two items."""
+    folder = tmp_path / "evals"
+    folder.mkdir()
+    rows = [{"question": "How long is a piece of string that nobody has cut?"}, {"question": ITEM}]
+    (folder / "quiz.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_contaminated_documents_are_dropped(corpus: Path, suites: Path, tmp_path: Path) -> None:
+    """The others are kept byte for byte; hits have both places and both texts."""
+    out = tmp_path / "clean"
+    done = call("decontaminate", corpus, "--suites", suites, "--out", out, "--id-column", "id")
+    assert 0 == done.code, done.err
+    lines = corpus.read_text().splitlines()
+    assert [lines[0], lines[2]] == (out / "kept.jsonl").read_text().splitlines()
+    (hit,) = json_lines(out / "hits.jsonl")
+    assert ("b", "quiz", 1, ITEM) == (hit["id"], hit["suite"], hit["item"], hit["item_text"])
+    assert ITEM.lower().rstrip("?") == hit["passage"] == TEXTS["b"][hit["start"] : hit["end"]]
+    assert [{"suite": "quiz", "items": 2, "too_short": 0, "met": 1, "share": 0.5}] == json_lines(out / "suites.jsonl")
+    summary = json.loads((out / "summary.json").read_text())
+    assert (3, 1, 1) == (summary["documents"], summary["contaminated"], summary["met"])
+    assert "1 contaminated" in done.message
+    assert "1 of 2 items of quiz" in done.message
+
+
+def test_hits_are_cut_out(corpus: Path, suites: Path, tmp_path: Path) -> None:
+    """All documents are kept; a second run finds nothing."""
+    out = tmp_path / "clean"
+    assert 0 == call("decontaminate", corpus, "--suites", suites, "--out", out, "--action", "cut").code
+    kept = json_lines(out / "kept.jsonl")
+    assert [TEXTS["a"], f"{PAGE} ? And so on.", TEXTS["c"]] == [row["text"] for row in kept]
+    again = call("decontaminate", out / "kept.jsonl", "--suites", suites, "--out", tmp_path / "again", "--json")
+    assert 0 == again.json()["hits"]
+
+
+def test_documents_are_flagged_or_reported(corpus: Path, suites: Path, tmp_path: Path) -> None:
+    """Flags are a row per document; a report has no documents."""
+    flagged, reported = tmp_path / "flagged", tmp_path / "reported"
+    assert 0 == call("decontaminate", corpus, "--suites", suites, "--out", flagged, "--action", "flag").code
+    rows = [(row["id"], row["contaminated"], row["hits"]) for row in json_lines(flagged / "flags.jsonl")]
+    assert [("a", False, 0), ("b", True, 1), ("c", False, 0)] == rows
+    assert 0 == call("decontaminate", corpus, "--suites", suites, "--out", reported, "--action", "report").code
+    assert {"hits.jsonl", "suites.jsonl", "summary.json"} <= {path.name for path in reported.iterdir()}
+    assert not list(reported.glob("kept*"))
+
+
+def test_an_index_is_saved_and_used_again(corpus: Path, suites: Path, tmp_path: Path) -> None:
+    """A saved index gives the same hits as the files."""
+    index = tmp_path / "evals.suites"
+    first = call("decontaminate", corpus, "--suites", suites, "--out", tmp_path / "a", "--save-suites", index)
+    second = call("decontaminate", corpus, "--suites", index, "--out", tmp_path / "b", "--source-column", "id")
+    assert (0, 0) == (first.code, second.code)
+    assert (tmp_path / "a" / "hits.jsonl").read_bytes() == (tmp_path / "b" / "hits.jsonl").read_bytes()
+    sources = json_lines(tmp_path / "b" / "sources.jsonl")
+    assert [("a", 0), ("b", 1), ("c", 0)] == [(row["source"], row["contaminated"]) for row in sources]
+
+
+def test_reports_show_hits_and_leaks(corpus: Path, suites: Path, tmp_path: Path) -> None:
+    """The page of a run has both texts, that of leaks the matrix; values are escaped."""
+    pytest.importorskip("jinja2")
+    out, page = tmp_path / "out", tmp_path / "leaks.html"
+    done = call("decontaminate", corpus, "--suites", suites, "--out", out, "--report", "--source-column", "id")
+    assert 0 == done.code, done.err
+    text = (out / "report.html").read_text()
+    assert "corpus.jsonl: 1 of 3 documents contaminated" in text
+    assert ITEM in text
+    other = tmp_path / "<b>.jsonl"
+    other.write_bytes(corpus.read_bytes())
+    assert 0 == call("leaks", corpus, other, "--report", page).code
+    assert "3 leaked documents" in page.read_text()
+    assert "<b>" not in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "reported"),
+    [
+        (["--action", "burn"], "burn"),
+        (["--margin", "5"], "--action cut alone"),
+        (["--threshold", "0"], "threshold"),
+        (["--suite-column", "quiz:question", "--suite-column", "text"], "SUITE:COLUMN"),
+        (["--suite-column", "stem"], "question"),
+    ],
+)
+def test_options_out_of_range_are_refused(
+    corpus: Path, suites: Path, tmp_path: Path, options: list[str], reported: str
+) -> None:
+    """The message names what is allowed, and nothing is written."""
+    done = call("decontaminate", corpus, "--suites", suites, "--out", tmp_path / "out", *options)
+    assert 2 == done.code
+    assert reported in done.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_leaks_are_printed_as_a_matrix(tmp_path: Path) -> None:
+    """A row for each pair of splits, or for each leaked document."""
+    train = write_jsonl(tmp_path / "train.jsonl", TEXTS)
+    test = write_jsonl(tmp_path / "test.jsonl", {"x": TEXTS["b"], "y": "Nothing that the training set has."})
+    done = call("leaks", train, test, "--id-column", "id", "--json")
+    assert 0 == done.code, done.err
+    row = done.json()
+    assert (str(test), str(train), 2, 1, 0, 0, 1, 0.5) == tuple(row.values())
+    pairs = call("leaks", train, test, "--id-column", "id", "--pairs").out.split("\t")
+    assert [str(test), "x", str(train), "b", "exact", "1.0000\n"] == pairs

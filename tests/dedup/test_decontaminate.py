@@ -1,0 +1,365 @@
+"""Items of benchmarks in documents: forms, boilerplate, short items, the alignment by its definition, saved indexes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.errors import CorruptStoreError, InputError, ParameterError
+
+WORDS = [a + b for a in ("ka", "mo", "ti", "ru", "se", "pol", "dan", "vi") for b in ("ner", "sta", "lik", "dor", "mun")]
+ITEM = (
+    "Which of the rivers that rise in the Black Forest flows through ten countries, more than any other in the world, "
+    "before it reaches the sea in a wide delta?"
+)
+PAGE = (
+    "The harvest was late that year. Most of the farmers had sold their machines in winter, and nobody expected the "
+    "market to recover before the summer.\nIn the village the music went on as if nothing had happened."
+)
+LOOK_ALIKES = str.maketrans("aceopx", "\u0430\u0441\u0435\u043e\u0440\u0445")
+
+
+def sentence(count: int, seed: int) -> str:
+    """Return random words with numbers, so that no two sentences share a run of them."""
+    draw = random.Random(seed)
+    return " ".join(draw.choice(WORDS) + str(draw.randrange(100)) for _ in range(count))
+
+
+def around(item: str) -> str:
+    """Put an item into the middle of a line of a page."""
+    return PAGE.replace("nobody expected", f"nobody {item} expected")
+
+
+def replaced(item: str, places: list[int]) -> str:
+    """Replace the words at some places."""
+    words = item.split()
+    for place in places:
+        words[place] = "unrelated"
+    return " ".join(words)
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "verbatim": lambda item: item,
+    "paragraph": lambda item: f"{PAGE}\n\n{item}\n\n{PAGE}",
+    "wrapped": lambda item: f"{PAGE}\n\n> " + "\n> ".join(textwrap.wrap(item, 30)),
+    "inline": around,
+    "case": lambda item: around(item.upper()),
+    "punctuation": lambda item: around(item.replace(",", " --").replace(" ", "  ")),
+    "markdown": lambda item: around(" ".join(f"_{word}_" for word in item.split())),
+    "look-alikes": lambda item: around(item.translate(LOOK_ALIKES)),
+    "one word in twenty": lambda item: around(replaced(item, [9, 20])),
+    "one word in ten": lambda item: around(replaced(item, [5, 13, 22])),
+    "inserted words": lambda item: around(item.replace("flows", "almost always flows").replace("sea", "black sea")),
+    "missing words": lambda item: around(item.replace("ten ", "").replace("wide ", "")),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_item_is_found_in_each_form(form: str) -> None:
+    """The item is found, the other one is not, and the place is that of the item."""
+    text = FORMS[form](ITEM)
+    result = nk.decontaminate(
+        [PAGE, text], {"rivers": ["Another item of ten words about something else altogether.", ITEM]}
+    )
+    hits = list(result.hits.rows())
+    assert [(1, "rivers", 1)] == [(hit["id"], hit["suite"], hit["item"]) for hit in hits]
+    assert hits[0]["similarity"] >= 0.85
+    assert hits[0]["chance"] < 1e-9
+    passage = text[hits[0]["start"] : hits[0]["end"]]
+    assert passage.lower().strip("_").startswith("wh")
+    latin = {ord(other): letter for letter, other in zip("aceopx", "\u0430\u0441\u0435\u043e\u0440\u0445", strict=True)}
+    assert "delta" in passage.lower().translate(latin)
+    assert [1] == result.contaminated
+    assert [0] == result.clean
+
+
+def test_items_of_other_scripts_are_found() -> None:
+    """An ideograph is a word; kana and Hangul are words by UAX #29."""
+    items = {
+        "zh": "长江是亚洲第一长河，发源于青藏高原的唐古拉山脉",
+        "ja": "日本で一番長い川は信濃川で、新潟県を通って日本海に注ぐ",
+        "ru": "Какая река протекает через десять стран прежде чем впасть в море",
+    }
+    result = nk.decontaminate(
+        [f"x {item} y" for item in items.values()], {name: [item] for name, item in items.items()}
+    )
+    assert list(enumerate(items)) == list(zip(result.hits["id"], result.hits["suite"], strict=True))
+    assert [(2, 2 + len(item)) for item in items.values()] == list(
+        zip(result.hits["start"], result.hits["end"], strict=True)
+    )
+
+
+def test_a_short_item_needs_nearly_all_of_its_words() -> None:
+    """Eight words are found verbatim in a page, but not with a quarter of them changed; four words are too short."""
+    item = "How many moons orbit the dwarf planet Haumea"
+    suites = nk.Suites({"short": [item, "How many moons"], "long": [sentence(30, seed) for seed in range(50)]})
+    found = nk.decontaminate([around(item), around(replaced(item, [0])), around(replaced(item, [2, 6]))], suites)
+    assert {0, 1} == set(found.hits["id"])
+    assert [False, True] == suites.too_short()[:2].tolist()
+    assert [1, 0] == found.suites["too_short"]
+    assert 1 == found.summary["too_short"]
+
+
+def test_the_longer_the_document_the_more_an_item_must_say() -> None:
+    """The chance is in proportion to the words of the document."""
+    page = around(ITEM)
+    chances = nk.decontaminate([page, f"{page}\n{page.replace(ITEM, sentence(29, 1))}"], {"a": [ITEM]}).hits["chance"]
+    assert math.isclose(2, chances[1] / chances[0], rel_tol=0.05)
+
+
+def test_text_that_many_items_share_does_not_count() -> None:
+    """Instructions are learnt from the items of one suite or of several, and are neither found nor needed."""
+    template = "Read the passage carefully and answer the question below with exactly one of the given letters."
+    own = [sentence(20, seed) for seed in range(20)]
+    items = [f"{template}\n{text}" for text in own]
+    for suites in ({"one": items}, {f"suite{number}": [item] for number, item in enumerate(items)}):
+        result = nk.decontaminate([around(template), around(own[3]), around(items[4])], suites)
+        assert [1, 2] == result.hits["id"]
+        assert 2 == sum(result.suites["met"])
+
+
+def test_copies_of_an_item_in_other_suites_stay_evidence() -> None:
+    """An item that stands in twenty suites, verbatim or with another ending, is found in each."""
+    variants = [f"{ITEM} Answer number {number}" for number in range(12)]
+    suites = {f"suite{number}": [ITEM, variants[number % 12]] for number in range(20)}
+    result = nk.decontaminate([around(ITEM)], suites)
+    assert 20 == sum(item == 0 for item in result.hits["item"])
+    assert [1] * 20 == [min(1, met) for met in result.suites["met"]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    item=st.lists(st.integers(0, 30), min_size=8, max_size=25),
+    changes=st.lists(st.tuples(st.integers(0, 24), st.sampled_from(["drop", "change", "insert"])), max_size=6),
+    before=st.lists(st.integers(31, 60), max_size=20),
+    threshold=st.sampled_from([0.5, 0.75, 0.9]),
+)
+def test_similarity_is_the_longest_common_subsequence_around_an_anchor(
+    item: list[int], changes: list[tuple[int, str]], before: list[int], threshold: float
+) -> None:
+    """An item with a run of five equal words is found if and only if enough of its words are there in order."""
+    copy = list(item)
+    for at, change in changes:
+        place = at % (len(copy) + 1)
+        copy[place : place + (change != "insert")] = [] if change == "drop" else [99]
+    document = [*before, *copy]
+    text, searched = (" ".join(f"w{word}" for word in words) for words in (item, document))
+    # Other words, so that those of the item are rare.
+    suites = nk.Suites({"a": [text], "b": [" ".join(f"v{word}" for word in range(5000))]})
+    hits = list(nk.decontaminate([searched], suites, threshold=threshold, max_chance=1.0).hits.rows())
+    slack = 2 + len(item) // 6
+    runs = [
+        at - start
+        for start in range(len(item) - 4)
+        for at in range(len(document) - 4)
+        if item[start : start + 5] == document[at : at + 5]
+    ]
+    windows = [document[max(0, diagonal - slack) : diagonal + len(item) + slack] for diagonal in runs]
+    best = max((common_length(item, window) for window in windows), default=0) / len(item)
+    if best >= threshold:
+        assert hits
+    for hit in hits:
+        assert hit["similarity"] >= threshold
+        assert hit["similarity"] <= common_length(item, document) / len(item)
+
+
+def common_length(a: list[int], b: list[int]) -> int:
+    """Return the length of the longest common subsequence."""
+    row = [0] * (len(b) + 1)
+    for x in a:
+        before = row
+        row = [0]
+        for at, y in enumerate(b):
+            row.append(before[at] + 1 if x == y else max(row[-1], before[at + 1]))
+    return row[-1]
+
+
+def test_unrelated_texts_have_no_hit() -> None:
+    """Documents that share single words and common phrases with the items are clean."""
+    items = [
+        f"What is the name of the {WORDS[seed % 40]} that {sentence(12, seed)} at the end of the day" for seed in range(60)
+    ]
+    documents = [
+        f"What is the name of the game at the end of the day? {sentence(400, 1000 + seed)}" for seed in range(60)
+    ]
+    assert 0 == len(nk.decontaminate(documents, {"a": items}).hits)
+
+
+# Inputs
+
+
+def test_columns_are_joined_or_searched_apart(tmp_path: Path) -> None:
+    """Lists of choices are joined; together all columns are needed, apart one is enough."""
+    rows = [
+        {
+            "question": sentence(15, seed),
+            "choices": [sentence(6, 100 + seed), sentence(6, 200 + seed)],
+            "key": f"k{seed}",
+        }
+        for seed in range(3)
+    ]
+    path = tmp_path / "mmlu.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = {"mmlu": ["question", "choices"]}
+    whole = around(str(rows[1]["question"]) + "\nA. " + "\nB. ".join(rows[1]["choices"]))
+    question = around(str(rows[2]["question"]))
+    together = nk.decontaminate([whole, question], {"mmlu": path}, columns=columns)
+    assert [0] == together.contaminated
+    apart = nk.decontaminate([whole, question], {"mmlu": path}, columns=columns, together=False, item_id="key")
+    assert [(0, "k1"), (0, "k1"), (1, "k2")] == list(zip(apart.hits["id"], apart.hits["item"], strict=True))
+    assert ([2], [3]) == (apart.suites["met"], apart.suites["items"])
+
+
+def test_every_file_of_a_folder_is_a_suite(tmp_path: Path) -> None:
+    """Files of several formats are named by their path; other files are no suites."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": ITEM}) + "\n")
+    (tmp_path / "sub" / "b.csv").write_text("question,answer\n" + sentence(15, 1) + ",x\n")
+    (tmp_path / "README.md").write_text("no items")
+    suites = nk.Suites(tmp_path)
+    assert ["a", "sub/b"] == [suite.name for suite in suites.suites]
+    assert ("text", "question") == tuple(suite.columns[0] for suite in suites.suites)
+    assert [0] == nk.decontaminate([around(ITEM)], tmp_path).contaminated
+
+
+def test_frames_and_corpora_are_read(tmp_path: Path) -> None:
+    """Suites and documents may be frames; a corpus gives ids and sources."""
+    pa = pytest.importorskip("pyarrow")
+    suites = {"a": pa.table({"question": [ITEM], "choices": [["one", "two"]]})}
+    documents = pa.table({"body": [PAGE, around(ITEM)], "name": ["x", "y"]})
+    assert ["y"] == nk.decontaminate(documents, suites, text="body", id="name").contaminated
+    path = tmp_path / "corpus.jsonl"
+    rows = [
+        {"text": text, "id": name, "host": host} for text, name, host in ((PAGE, "x", "h"), (around(ITEM), "y", "h"))
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = nk.decontaminate(path, suites, sources="host")
+    assert ["y"] == result.contaminated
+    assert result.sources is not None
+    assert [{"source": "h", "documents": 2, "contaminated": 1, "share": 0.5}] == list(result.sources.rows())
+
+
+def test_batches_and_threads_do_not_matter() -> None:
+    """A list, an iterator and an Arrow column give the same hits with one thread and with two."""
+    pa = pytest.importorskip("pyarrow")
+    documents = [around(ITEM) if number % 7 == 0 else sentence(50, number) for number in range(100)]
+    results = []
+    for threads in (1, 2):
+        nk.set_num_threads(threads)
+        try:
+            found = [nk.decontaminate(t, {"a": [ITEM]}) for t in (documents, iter(documents), pa.array(documents))]
+        finally:
+            nk.set_num_threads(None)
+        results += [result.hits.columns for result in found]
+    assert all(results[0] == other for other in results)
+    assert list(range(0, 100, 7)) == results[0]["id"]
+
+
+def test_remaining_texts_have_no_hit() -> None:
+    """Hits are cut out with a margin, and a second run finds nothing."""
+    texts = [PAGE, around(ITEM), None, f"{ITEM} {ITEM}"]
+    result = nk.decontaminate(texts, {"a": [ITEM]})
+    assert [False, True, False, True] == result.flags.tolist()
+    remaining = result.remaining(texts)
+    assert (PAGE, "") == (remaining[0], remaining[2])
+    assert "rivers" not in remaining[1]
+    assert 0 == len(nk.decontaminate(remaining, {"a": [ITEM]}).hits)
+    assert len(remaining[1]) > len(result.remaining(texts, margin=20)[1])
+    with pytest.raises(ParameterError, match="margin"):
+        result.remaining(texts, margin=-1)
+
+
+# Saved indexes
+
+
+def test_a_saved_index_and_a_pickle_find_the_same(tmp_path: Path) -> None:
+    """An index is opened by its path, also by `decontaminate`."""
+    suites = nk.Suites({"a": [ITEM, ""], "b": [sentence(20, 1)]})
+    path = tmp_path / "index.suites"
+    suites.save(path)
+    opened = nk.Suites.open(path)
+    opened.verify()
+    expected = nk.decontaminate([around(ITEM)], suites).hits.columns
+    for other in (opened, copy.deepcopy(opened), path, str(path)):
+        assert expected == nk.decontaminate([around(ITEM)], other).hits.columns
+    assert (repr(suites), len(suites)) == (repr(opened), len(opened))
+    with pytest.raises(ParameterError, match="columns"):
+        nk.decontaminate([""], opened, columns=["text"])
+
+
+def test_a_damaged_index_is_an_error(tmp_path: Path) -> None:
+    """Any changed byte that is read, and a file that was cut, raise CorruptStoreError."""
+    path = tmp_path / "index.suites"
+    nk.Suites({"a": [ITEM]}).save(path)
+    content = path.read_bytes()
+    for at in range(64, len(content), 97):
+        if content[at] == 0:
+            continue
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(CorruptStoreError):
+            nk.decontaminate([ITEM], nk.Suites.open(path))
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(CorruptStoreError):
+        nk.Suites.open(path)
+
+
+def test_index_needs_little_memory() -> None:
+    """The index has at most 100 bytes per word."""
+    suites = nk.Suites({"a": [sentence(30, seed) for seed in range(3000)]})
+    assert suites.nbytes / suites.num_words < 50
+
+
+# Errors
+
+
+def test_faults_are_named() -> None:
+    """Values out of range, missing columns and files say what is allowed."""
+    with pytest.raises(ParameterError, match="threshold"):
+        nk.decontaminate([PAGE], {"a": [ITEM]}, threshold=0)
+    with pytest.raises(ParameterError, match="max_chance"):
+        nk.decontaminate([PAGE], {"a": [ITEM]}, max_chance=2)
+    with pytest.raises(ParameterError, match="no suite"):
+        nk.Suites({})
+    with pytest.raises(ParameterError, match="names of suites: a"):
+        nk.Suites({"a": [ITEM]}, columns={"b": ["text"]})
+    with pytest.raises(ParameterError, match="one per text"):
+        nk.decontaminate([PAGE], {"a": [ITEM]}, ids=["x", "y"])
+    with pytest.raises(InputError, match="no such file"):
+        nk.Suites("nowhere/at/all")
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    """The message lists the columns of the file."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"stem": "x", "key": "y"}\n')
+    with pytest.raises(ParameterError, match="stem, key"):
+        nk.Suites(path)
+    with pytest.raises(ParameterError, match="stem, key"):
+        nk.Suites(path, columns=["question"])
+
+
+def test_no_documents_give_an_empty_result() -> None:
+    """Tables keep their columns."""
+    result = nk.decontaminate([], {"a": [ITEM]})
+    assert (0, []) == (len(result.hits), result.contaminated)
+    assert [{"suite": "a", "items": 1, "too_short": 0, "met": 0, "share": 0.0}] == list(result.suites.rows())
+
+
+def test_results_do_not_change() -> None:
+    """Golden values: words, weights and chance are part of the format."""
+    result = nk.decontaminate([around(ITEM), around(replaced(ITEM, [4, 17]))], {"a": [ITEM, sentence(20, 7)]})
+    rows = [(hit["start"], hit["end"], hit["similarity"], hit["chance"]) for hit in result.hits.rows()]
+    golden = [(98, 252, 1.0, 1.73749e-60), (98, 261, 28 / 30, 1.58943e-53)]
+    assert golden == [(start, end, similarity, float(f"{chance:.6g}")) for start, end, similarity, chance in rows]
+    assert np.float64 == np.asarray(result.hits["chance"]).dtype
