@@ -166,21 +166,17 @@ def false_documents(options: Any, parts: dict[str, dict[str, list[str]]], draw: 
 
 def templates(parts: dict[str, dict[str, list[str]]], draw: random.Random) -> dict[str, int]:
     """Count the documents that are flagged for a template that suites share."""
-    texts = [text for some in parts["news"].values() for text in some]
+    names = sorted(parts["news"])
+    texts, hosts = ([text for name in names[start::2] for text in parts["news"][name]] for start in (0, 1))
     shared = stretches(texts, 10, 25, 20, draw)
     suites = {
         f"suite{number}": [f"{shared[number % 20]}\n{own}" for own in stretches(texts, 15, 40, 30, draw)]
         for number in range(60)
     }
-    documents = [inline(draw.choice(shared), text[:5000], draw) for text in parts_of(texts, 2000, draw)]
-    plain = nk.decontaminate(parts_of(texts, 2000, random.Random(1)), suites)
-    found = nk.decontaminate(documents, suites)
-    of_templates = 0
-    for row in found.hits.rows():
-        own = suites[row["suite"]][row["item"]].partition("\n")[2].split()
-        passage = documents[row["id"]][row["start"] : row["end"]]
-        of_templates += sum(word in passage for word in own) < len(own) / 2
-    return {"documents": len(documents), "counted": of_templates, "flagged without": len(plain.contaminated)}
+    plain = [text[:5000] for text in parts_of(hosts, 2000, draw)]
+    documents = [inline(" ".join(draw.choice(shared).split()), text, draw) for text in plain]
+    flagged, without = (len(nk.decontaminate(some, suites).contaminated) for some in (documents, plain))
+    return {"documents": len(documents), "flagged": flagged, "flagged without the template": without}
 
 
 def parts_of(texts: list[str], count: int, draw: random.Random) -> list[str]:

@@ -188,7 +188,8 @@ def common_length(a: list[int], b: list[int]) -> int:
 def test_unrelated_texts_have_no_hit() -> None:
     """Documents that share single words and common phrases with the items are clean."""
     items = [
-        f"What is the name of the {WORDS[seed % 40]} that {sentence(12, seed)} at the end of the day" for seed in range(60)
+        f"What is the name of the {WORDS[seed % 40]} that {sentence(12, seed)} at the end of the day"
+        for seed in range(60)
     ]
     documents = [
         f"What is the name of the game at the end of the day? {sentence(400, 1000 + seed)}" for seed in range(60)

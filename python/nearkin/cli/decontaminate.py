@@ -218,7 +218,7 @@ def _report(summary: Mapping[str, Any], result: Decontamination, out: Path, *, a
         done = {"drop": "dropped", "cut": "cut", "flag": "flagged", "report": "reported"}[summary["action"]]
         yield f"{summary['contaminated']:,}", f"contaminated ({share:.2%}), {done}; see {out}"
         yield f"{summary['met']:,}", f"of {summary['items']:,} items met, in {summary['hits']:,} hits"
-        yield f"{summary['too_short']:,}", "items too short to be told from chance"
+        yield f"{summary['too_short']:,}", "items too short: a copy may be chance"
         order = np.argsort(-np.array(result.suites["share"]), kind="stable")[:5].tolist()
         for row in order:
             if result.suites["met"][row]:

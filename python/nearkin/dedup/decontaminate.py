@@ -44,7 +44,7 @@ class HitTable(ResultTable):
 
 
 class SuiteTable(ResultTable):
-    """Suites: suite, items, too_short (not told from chance), met (found in a document), share (met / items)."""
+    """Suites: suite, items, too_short (possibly chance even verbatim), met (found in a document), share (met / items)."""
 
     _own_types: ClassVar = {
         "suite": "string",

@@ -239,10 +239,10 @@ class Suites:
         return self._core.sizes()[2]
 
     def too_short(self, max_chance: float = MAX_CHANCE) -> NDArray[np.bool_]:
-        """Return for each item whether it is too short to be told from chance.
+        """Return for each item whether it is too short: even a complete copy may be chance.
 
-        A complete copy in a document of 1,000 words would have a chance above the limit, or the item has fewer than
-        four words, or it is boilerplate.
+        A copy in a document of 1,000 words has a chance above the limit, or the item has fewer than four words, or it
+        is boilerplate.
 
         Parameters
         ----------

@@ -49,7 +49,7 @@ def decontamination_page(result: Decontamination, evidence: Sequence[Mapping[str
         ("contaminated", f"{summary['contaminated']:,}", f"of {count_of(summary['documents'], 'document')}"),
         ("items met", f"{summary['met']:,}", f"of {summary['items']:,}"),
         ("hits", f"{summary['hits']:,}", f"similarity from {summary['threshold']}"),
-        ("too short", f"{summary['too_short']:,}", "items not told from chance"),
+        ("too short", f"{summary['too_short']:,}", "items that may match by chance"),
     )
     suites = sorted(result.suites.rows(), key=lambda row: (-row["share"], row["suite"]))
     sections = [Section("Suites", tables=(_count_suites(suites),))]
