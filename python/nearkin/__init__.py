@@ -196,9 +196,11 @@ _FIRST_NAMES = ("__all__", "__doc__", *__all__)
 """What `dir(nearkin)` shows: one name per job, and the packages with more."""
 __all__ += [
     "ComparedTexts",
+    "Decontamination",
     "DedupResult",
     "Idf",
     "KnownTexts",
+    "Leaks",
     "PairLabels",
     "keywords",
     "num_threads",

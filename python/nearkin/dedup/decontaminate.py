@@ -44,7 +44,7 @@ class HitTable(ResultTable):
 
 
 class SuiteTable(ResultTable):
-    """Suites: suite, items, too_short (possibly chance even verbatim), met (found in a document), share (met / items)."""
+    """Suites: suite, items, too_short (may be chance), met (found in a document), share (met / items)."""
 
     _own_types: ClassVar = {
         "suite": "string",
@@ -121,7 +121,7 @@ class Decontamination:
         texts : iterable of str or None
             The texts that were searched.
         margin : int, default 0
-            Characters that are cut on either side of a hit, too.
+            Characters that are also cut on either side of a hit.
 
         Examples
         --------
@@ -181,8 +181,9 @@ def decontaminate(
 ) -> Decontamination:
     """Find the items of benchmarks in documents.
 
-    An item is found verbatim, over line breaks, in running text, in other case and punctuation, with look-alike
-    letters, and with some of its words changed. Text that many items share, such as instructions, does not count.
+    An item is found verbatim, over line breaks, in running text, in other case and punctuation, with
+    confusable letters, and with some of its words changed. Text that many items share, such as instructions, does not
+    count.
 
     Parameters
     ----------

@@ -36,9 +36,9 @@ MAX_CHANCE = 1e-5
 WORDS_PER_GRAM = 4
 """Words of a gram, which an anchor is."""
 WINDOW = 2
-"""Grams of a document of which one is looked up: a run of WORDS_PER_GRAM + WINDOW - 1 equal words is always found."""
+"""Consecutive grams with one lookup: a run of WORDS_PER_GRAM + WINDOW - 1 equal words is always found."""
 ITEM_COLUMNS = ("text", "question", "problem", "prompt", "instruction", "input", "query")
-"""Columns of which the first that a table has is the default text of its items."""
+"""Default columns of the text of an item: the first one that a table has."""
 
 _TABLES = ("jsonl", "parquet", "csv", "tsv")
 """Formats of files of items."""
@@ -317,7 +317,7 @@ def _list_files(path: str) -> list[tuple[Path, Path]]:
     if Path(path).is_dir():
         files = sorted(file for file in Path(path).rglob("*") if file.is_file() and format_of(str(file)) in _TABLES)
         if not files:
-            raise file_error(path, f"the folder has no {', '.join(_TABLES)} file, each of which would be a suite")
+            raise file_error(path, f"the folder has no {', '.join(_TABLES)} file; each is a suite")
         return [(file, file.relative_to(path)) for file in files]
     _, sources = resolve(path, None)
     local = [source.path for source in sources]
