@@ -352,6 +352,7 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
 
 def test_no_documents_give_an_empty_result() -> None:
     """Tables keep their columns."""
+    assert [0, 0] == nk.decontaminate([], {"a": [ITEM], "b": []}).suites["met"]
     result = nk.decontaminate([], {"a": [ITEM]})
     assert (0, []) == (len(result.hits), result.contaminated)
     assert [{"suite": "a", "items": 1, "too_short": 0, "met": 0, "share": 0.0}] == list(result.suites.rows())

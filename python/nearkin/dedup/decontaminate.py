@@ -266,7 +266,8 @@ class _Search:
 
     def add(self, batch: Any, ids: Column | None, sources: Column | None) -> None:
         """Search a batch."""
-        offsets, *columns, words = self.index._core.scan(batch, threshold=self.threshold, max_chance=self.max_chance)
+        result = self.index._core.scan(batch, threshold=self.threshold, max_chance=self.max_chance)
+        offsets, columns, words = result[0], result[1:-1], result[-1]
         rows = np.repeat(np.arange(self.documents, self.documents + len(words)), np.diff(offsets))
         self._columns.append((rows, *columns))
         self.documents += len(words)

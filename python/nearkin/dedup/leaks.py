@@ -251,7 +251,7 @@ def _match_exact(
     other: _Split, split: _Split, matches: NDArray[np.int64], kinds: NDArray[np.int64], similarity: NDArray[np.float64]
 ) -> None:
     """Match documents of equal text."""
-    earlier = {}
+    earlier: dict[tuple[int, int], int] = {}
     for row, content in enumerate(_contents(other.texts)):
         earlier.setdefault(content, row)
     for row, content in enumerate(_contents(split.texts)):

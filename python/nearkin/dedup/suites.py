@@ -254,9 +254,10 @@ class Suites:
             In the order of the suites. An item whose columns are searched one by one is too short if all of them are.
         """
         short = self._core.too_short(max_chance)
-        items = [short[:0]]
+        items: list[Any] = [short[:0]]
         for suite, start in zip(self._suites, self._bounds.tolist(), strict=False):
-            items.append(short[start : start + suite.entries].reshape(suite.items, -1).all(axis=1))
+            width = len(suite.columns) if suite.separate else 1
+            items.append(short[start : start + suite.entries].reshape(suite.items, width).all(axis=1))
         return np.concatenate(items)
 
     def locate(self, entries: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -302,8 +303,8 @@ def _is_saved(path: str | os.PathLike[str]) -> bool:
 def _name_files(paths: Paths) -> dict[str, Paths]:
     """Return the files of paths by the name of their suite."""
     result: dict[str, Paths] = {}
-    for path in map(os.fspath, [paths] if isinstance(paths, (str, os.PathLike)) else paths):
-        for file, short in _list_files(path):
+    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+        for file, short in _list_files(os.fspath(path)):
             name = short.with_name(short.name.split(".")[0]).as_posix()
             if name in result:
                 allowed = "files with different names, or a dict of paths by name"
@@ -359,7 +360,7 @@ def _read_suite(
 def _read_files(paths: Paths) -> dict[str, list[Any]]:
     """Return the columns of files, one after the other."""
     names = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    tables = [read_table(source.path) for source in resolve(names, None)[1]]
+    tables = [read_table(source.path or source.url) for source in resolve(names, None)[1]]
     result: dict[str, list[Any]] = {}
     rows = 0
     for table in tables:
