@@ -247,10 +247,13 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     index.save(path)
     data = path.read_bytes()
     at = data.index(b"eWJN08TSa")
-    for changed in (b"", b"text", data[:30], data[:-1], data[:at] + b"f" + data[at + 1 :]):
+    for changed in (b"", data[:30], data[:-1], data[:at] + b"f" + data[at + 1 :]):
         path.write_bytes(changed)
         with pytest.raises(CorruptStoreError, match="is damaged"):
             nk.DigestIndex.open(path)
+    path.write_bytes(b"text")
+    with pytest.raises(InputError, match="is no file that nearkin saved"):
+        nk.DigestIndex.open(path)
     nk.HammingIndex().save(path)
     with pytest.raises(InputError, match=r"is a Hamming index; open it with nearkin\.HammingIndex\.open"):
         nk.DigestIndex.open(path)

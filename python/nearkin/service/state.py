@@ -122,8 +122,9 @@ class AppState:
                 continue
 
             def switch(_: Store, fetched: Any = fetched) -> None:
+                # First: others than this thread read `store`, and the switch closes the old one.
+                self._reader.store = fetched[0]
                 follower.switch(*fetched)
-                self._reader.store = follower.store
 
             request = Request("call", call=switch)
             self._reader.submit(request)

@@ -567,7 +567,7 @@ class Log:
         StoreReplacedError
             Another program truncated or overwrote it.
         """
-        with suppress(FileNotFoundError), open(f"{self._place}-wal", "rb", buffering=0) as wal:  # noqa: PTH123
+        with suppress(FileNotFoundError), open(f"{self._place}-wal", "rb") as wal:  # noqa: PTH123
             if (magic := wal.read(4)) and magic not in _WAL_MAGIC:
                 self._replaced, self._change = wal.name, "overwritten"
                 self.check_place()
