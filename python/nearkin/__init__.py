@@ -160,13 +160,11 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "Client",
-    "DigestIndex",
     "HammingIndex",
     "LSHIndex",
     "LogTemplates",
     "Recipe",
     "Store",
-    "Suites",
     "UrlPatterns",
     "__version__",
     "compare",
@@ -190,7 +188,6 @@ __all__ = [
     "ssdeep",
     "store",
     "theory",
-    "tune",
 ]
 _FIRST_NAMES = ("__all__", "__doc__", *__all__)
 """What `dir(nearkin)` shows: one name per job, and the packages with more."""
@@ -198,14 +195,17 @@ __all__ += [
     "ComparedTexts",
     "Decontamination",
     "DedupResult",
+    "DigestIndex",
     "Idf",
     "KnownTexts",
     "Leaks",
     "PairLabels",
+    "Suites",
     "keywords",
     "num_threads",
     "repeats",
     "set_num_threads",
+    "tune",
     "words",
 ]
 

@@ -102,11 +102,11 @@ def test_help_has_forty_lines_of_eighty_columns(name: str) -> None:
     assert not re.search(r"<\w+>|BOOL", done.out)
 
 
-def test_the_program_lists_eight_commands_by_job_and_three_groups_for_experts() -> None:
+def test_the_program_lists_ten_commands_by_job_and_three_groups_for_experts() -> None:
     """`nearkin -h` needs no import of the commands that it lists."""
     shown = call("-h").out
     before, after = shown.split("For experts:")
-    jobs = ["dedup", "check", "store", "search", "patterns", "ssdeep", "report", "serve"]
+    jobs = ["dedup", "decontaminate", "leaks", "check", "store", "search", "patterns", "ssdeep", "report", "serve"]
     assert jobs == re.findall(r"^  ([a-z]+) ", before, re.MULTILINE)
     assert list(EXPERTS) == re.findall(r"^  ([a-z]+) ", after, re.MULTILINE)
     assert list(MODULES) == list(PURPOSES) == [*jobs, *EXPERTS]

@@ -26,6 +26,8 @@ WRONG = [
     (2, "dedup corpus.jsonl -o x --family minhsh", "did you mean minhash?"),
     (2, "dedup corpus.jsonl -o x --measure jacard", "--measure 'jacard' is not allowed; use jaccard"),
     (2, "dedup corpus.jsonl -o x --measure jacard", "did you mean jaccard?"),
+    (2, "decontaminate corpus.jsonl --suites new.jsonl -o x --action ct", "use drop or cut"),
+    (2, "leaks corpus.jsonl new.jsonl --threshold 2", "--threshold 2.0 is not allowed; use"),
     (2, "dedup corpus.jsonl -o x --unit paragraf", "did you mean paragraph?"),
     (2, "dedup corpus.jsonl -o x --format jsnl", "use one of jsonl, parquet, csv, tsv, txt, files, warc; did you mean"),
     (2, "text pairs corpus.jsonl --format xml", "--format 'xml' is not allowed; use one of jsonl"),
@@ -151,7 +153,7 @@ WRONG = [
     # Output that cannot be written.
     (1, "dedup corpus.jsonl -o /proc/x", "cannot write into the folder /proc (it takes no files)"),
     (1, "recipe idf corpus.jsonl -o /proc/x", "cannot write into the folder /proc (it takes no files)"),
-    (1, "index build corpus.jsonl -o /proc/x.nks", "/proc/x.nks: cannot write into its folder"),
+    (1, "index build corpus.jsonl -o /proc/x.nks", "/proc/x.nks: no such file or folder"),
     (1, "store create /proc/x", "cannot write into the folder /proc (it takes no files)"),
     (1, "dedup corpus.jsonl -o fox.txt/x", "fox.txt is a file, not a folder; choose another folder"),
     (2, "dedup corpus.jsonl -o s3://bucket/x", "use a local folder, or --engine, which writes to URLs"),

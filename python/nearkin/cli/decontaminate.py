@@ -32,7 +32,10 @@ _CHUNK = 1 << 10
 """Documents whose texts are in memory at once for the table of hits."""
 
 
-@app.add(threads=True)
+@app.add(
+    threads=True,
+    brief=("suites", "out", "text_column", "id_column", "action", "suite_column", "threshold", "report", "overwrite"),
+)
 def decontaminate(
     inputs: Inputs,
     suites: Annotated[
@@ -79,12 +82,17 @@ def decontaminate(
 ) -> None:
     """Find the items of benchmarks in a corpus, and drop, cut or flag the documents that hold them.
 
-    DIR/kept.* has the documents that remain, DIR/hits.* each hit with its place, both texts, similarity and chance,
-    DIR/suites.* counts by suite, DIR/sources.* by source, DIR/flags.* a row per document with --action flag,
-    DIR/summary.json counts and parameters.
+    DIR/kept.* has the documents that remain, DIR/hits.* each hit with both texts, and DIR/suites.* counts by suite.
 
     Examples
     --------
+    $ nearkin decontaminate corpus.jsonl --suites new.jsonl -o rest --id-column id
+    4  documents read (0.0 MB)
+    3  contaminated (75.00%), dropped; see rest
+    1  of 2 items met, in 3 hits
+    0  items too short: a copy may be chance
+    1  of 2 items of new
+
     nearkin decontaminate 'corpus/*.parquet' --suites evals --out clean
     nearkin decontaminate corpus.jsonl --suites evals --out clean --action cut --margin 20
     nearkin decontaminate corpus.jsonl --suites mmlu.jsonl --suite-column question --suite-column choices --out clean
@@ -248,6 +256,9 @@ def leaks(
 
     Examples
     --------
+    $ nearkin leaks corpus.jsonl new.jsonl --id-column id
+    new.jsonl       corpus.jsonl    2       1       0       0       1       0.5000
+
     nearkin leaks train.jsonl valid.jsonl test.jsonl
     nearkin leaks train.jsonl test.jsonl --class-column label
     nearkin leaks train.jsonl test.jsonl --report leaks.html

@@ -234,7 +234,9 @@ fn find_anchors(grams: &[(u64, u32)], of_word: &[u32], contents: usize, cancel: 
             }
         }
         if distinct.len() < MAX_ITEMS {
-            group.iter().for_each(|&(_, at)| anchors[at as usize] = true);
+            for &(_, at) in group {
+                anchors[at as usize] = true;
+            }
         }
     }
     Ok(anchors)
@@ -323,7 +325,9 @@ fn weights(
 /// Return the items of each content, and the starts of their lists.
 fn owners(of_item: &[u32], contents: usize) -> Result<(Vec<u32>, Vec<u32>)> {
     let mut starts: Vec<u32> = alloc::try_zeroed(contents + 1)?;
-    of_item.iter().for_each(|&content| starts[content as usize + 1] += 1);
+    for &content in of_item {
+        starts[content as usize + 1] += 1;
+    }
     alloc::prefix_sums(&mut starts);
     let (mut next, mut owners) = (alloc::try_copy(&starts)?, alloc::try_zeroed(of_item.len())?);
     for (item, &content) in (0..).zip(of_item) {

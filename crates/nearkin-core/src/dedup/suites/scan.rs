@@ -99,6 +99,9 @@ struct Buffers {
     matches: Vec<Match>,
 }
 
+/// The words of a document, and its matches with the characters of their start and end.
+type Scanned = (usize, Vec<(Match, i64, i64)>);
+
 impl SuiteIndex {
     /// Find the items in each document, in parallel. Matches are in order of start and item.
     ///
@@ -113,7 +116,7 @@ impl SuiteIndex {
         }
         let (cancel, reader) = (&CancelToken::current(), &WordReader::new()?);
         let buffers = || Buffers { text: Scratch::with_cancel(cancel), ..Buffers::default() };
-        let scan = |buffers: &mut Buffers, i: usize| -> Result<(usize, Vec<(Match, i64, i64)>)> {
+        let scan = |buffers: &mut Buffers, i: usize| -> Result<Scanned> {
             cancel.check()?;
             documents.prefetch(i + 1);
             let text = documents.get(i).unwrap_or_default();
@@ -134,7 +137,7 @@ impl SuiteIndex {
     }
 
     /// Write a row for each item of each match.
-    fn columns(&self, documents: &[(usize, Vec<(Match, i64, i64)>)]) -> Result<Columns> {
+    fn columns(&self, documents: &[Scanned]) -> Result<Columns> {
         let mut columns = Columns { offsets: alloc::try_with_capacity(documents.len() + 1)?, ..Columns::default() };
         columns.words = alloc::try_with_capacity(documents.len())?;
         columns.offsets.push(0);
@@ -216,7 +219,9 @@ impl SuiteIndex {
                 selected.dedup();
             }
         }
-        selected.iter().for_each(|&(gram, _)| self.table.prefetch_slot(gram));
+        for &(gram, _) in selected.iter() {
+            self.table.prefetch_slot(gram);
+        }
         entries.clear();
         for &(gram, at) in &*selected {
             let mut fits = Ok(());

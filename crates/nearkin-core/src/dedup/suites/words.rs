@@ -145,12 +145,10 @@ fn compact_hash(word: &[u8]) -> u64 {
         while let Some((&byte, after)) = rest.split_first() {
             match rest {
                 [b'\'' | b'.' | b',' | b':' | b';' | b'_', ..] => rest = after,
-                // Soft hyphen and middle dot.
-                [0xc2, 0xad | 0xb7, after @ ..] => rest = after,
-                // Joiners and marks of direction, quotation marks, hyphenation point.
-                [0xe2, 0x80, 0x8c..=0x8f | 0x98 | 0x99 | 0xa7, after @ ..] => rest = after,
-                // Word joiner.
-                [0xe2, 0x81, 0xa0, after @ ..] => rest = after,
+                // Soft hyphen and middle dot; joiners and marks of direction, quotation marks, hyphenation point; word joiner.
+                [0xc2, 0xad | 0xb7, after @ ..]
+                | [0xe2, 0x80, 0x8c..=0x8f | 0x98 | 0x99 | 0xa7, after @ ..]
+                | [0xe2, 0x81, 0xa0, after @ ..] => rest = after,
                 _ => {
                     compact[length] = byte;
                     length += 1;
