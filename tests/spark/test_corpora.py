@@ -31,7 +31,7 @@ CORPORA = [
 MOST, CHARACTERS = 2000, 2_000_000
 """Texts of a corpus, and what they have together, in the tests that always run."""
 NEAR = {"en_licences": 100, "er_cora": 500, "zh_laws": 20}
-"""Corpora of which at least so many texts are copies or nearly so."""
+"""Corpora, with the least number of texts that are copies or nearly so."""
 
 
 def read_texts(shared: Path, name: str) -> list[str]:

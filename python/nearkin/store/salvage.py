@@ -70,7 +70,7 @@ class Salvage:
     missing_ids : list of int or str
         Ids of documents that are missing, as far as a damaged segment shows them.
     missing_removals : int
-        Number of removals that are unknown: so many removed documents may be there again.
+        Number of removals that are unknown: up to this many removed documents may be there again.
     missing_commits : int
         Number of commits after the last one that is known completely.
     damaged : list of (str, str)

@@ -126,11 +126,11 @@ enum Layout {
     None,
     /// Validity only.
     Validity,
-    /// Values of so many bits.
+    /// Values of this many bits.
     Fixed(usize),
-    /// Offsets of so many bytes, and then bytes if it is a type of strings.
+    /// Offsets of this many bytes, and then bytes if it is a type of strings.
     Offsets(usize, bool),
-    /// Offsets and lengths of so many bytes each.
+    /// Offsets and lengths of this many bytes each.
     Ranges(usize),
     Views,
 }
