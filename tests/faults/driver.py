@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import functools
+import importlib
 import json
 import os
 import shutil
@@ -553,11 +554,15 @@ def main() -> None:
     watched(old)
     saver.old(old)
     copy_folder(old, work)
-    # The parent creates no thread pool, because each child creates its own.
+    # The parent creates no thread pool, because each child creates its own. It imports what children need and builds the
+    # tables of normalization, so that they need not.
     first = in_child(lambda: counted(saver, work, folder))
     if not first.startswith("{"):
         sys.exit(f"a run without faults: {first}")
     seen = json.loads(first)
+    for module in seen["modules"]:
+        importlib.import_module(module)
+    nk.Recipe(STORE["recipe"])
     states = (as_tuples(seen["old"]), as_tuples(seen["new"]))
     listed = Saver(saver.old, saver.save, lambda path: as_tuples(json.loads(json.dumps(saver.state(path)))))
     outcomes: Counter[str] = Counter()
@@ -600,7 +605,8 @@ def counted(saver: Saver, work: Path, folder: Path) -> str:
     SHIM.fault_log(None)
     names = entries(work)
     after = saver.state(work)
-    return json.dumps({"old": before, "new": after, "counts": counts, "names": names})
+    modules = [name for name in sys.modules if name.split(".")[0] in ("nearkin", "pyarrow", "pydantic", "typer")]
+    return json.dumps({"old": before, "new": after, "counts": counts, "names": names, "modules": modules})
 
 
 if __name__ == "__main__":

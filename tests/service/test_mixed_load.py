@@ -93,6 +93,9 @@ def run_mixed_load(folder: Path, seconds: float) -> tuple[list[tuple[float, int]
             thread.join()
         assert [] == errors
         assert [] == [line for line in service.log if line["level"] == "error"]
+        maps = Path(f"/proc/{service.pid}/maps").read_text("ascii", "replace")
+        assert "pyarrow" in maps
+        assert "pandas" not in maps, "pyarrow imported pandas, which takes 60 to 100 MB"
     with nk.Store.open(path, "r") as store:
         store.verify()
     for copy in backups.iterdir():
