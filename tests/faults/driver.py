@@ -554,8 +554,8 @@ def main() -> None:
     watched(old)
     saver.old(old)
     copy_folder(old, work)
-    # The parent creates no thread pool, because each child creates its own. It imports what children need and builds the
-    # tables of normalization, so that they need not.
+    # The parent creates no thread pool, because each child creates its own. It imports what children need, and
+    # builds the tables of normalization, so that they need not.
     first = in_child(lambda: counted(saver, work, folder))
     if not first.startswith("{"):
         sys.exit(f"a run without faults: {first}")

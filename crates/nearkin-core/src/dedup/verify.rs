@@ -78,8 +78,19 @@ struct Chunk {
 }
 
 impl Chunk {
+    /// Return the allocated bytes, with those of the entries in the maps of the cache.
     fn bytes(&self) -> usize {
-        8 * (self.ids.len() + self.distinguishers.len()) + self.text.len()
+        let rows = self.rows.capacity() * size_of::<(u32, usize, usize)>() + self.rows.len() * size_of::<(u32, Slot)>();
+        let hashes = 8 * (self.ids.capacity() + self.distinguishers.capacity());
+        size_of::<(u64, Self)>() + hashes + self.text.capacity() + rows
+    }
+
+    /// Free buffers of which less than half is used: a chunk of one text may have had the buffers of many.
+    fn trim(&mut self) {
+        self.ids.shrink_to(2 * self.ids.len());
+        self.text.shrink_to(2 * self.text.len());
+        self.distinguishers.shrink_to(2 * self.distinguishers.len());
+        self.rows.shrink_to(2 * self.rows.len());
     }
 
     /// Clear the chunk and keep its buffers.
@@ -131,6 +142,9 @@ impl Allowance {
 /// Number of texts per chunk.
 const CHUNK: usize = 64;
 
+/// Number of cleared chunks that are kept.
+const MAX_SPARE: usize = 64;
+
 /// Limits on rows and features for which a call is short: adding to a set and looking up take a few nanoseconds each.
 const FEW: usize = 32;
 const FEW_FEATURES: usize = 1 << 15;
@@ -138,7 +152,7 @@ const FEW_FEATURES: usize = 1 << 15;
 /// A cache of texts prepared for comparison, by row number.
 ///
 /// Texts are stored in chunks, evicted in least recently used order: [`Cache::shrink`] clears chunks until `budget`
-/// bytes remain. Cleared chunks are reused to avoid allocating again.
+/// bytes remain. Up to `MAX_SPARE` cleared chunks are reused to avoid allocating again, if all of them fit the budget.
 pub struct Cache {
     measure: Measure,
     distinguishers: Option<Distinguishers>,
@@ -247,7 +261,8 @@ impl Cache {
     fn take(&mut self, chunks: Vec<Chunk>, rows: usize) -> Result<()> {
         alloc::try_reserve_map(&mut self.slots, rows)?;
         alloc::try_reserve_map(&mut self.chunks, chunks.len())?;
-        for chunk in chunks {
+        for mut chunk in chunks {
+            chunk.trim();
             let (mut start, mut first) = (0, 0);
             for &(row, end, last) in &chunk.rows {
                 self.slots.insert(row, Slot { chunk: self.next, start, end, distinguishers: (first, last) });
@@ -312,7 +327,7 @@ impl Cache {
         }
         let ages = self.chunks.iter().map(|(&number, chunk)| (chunk.needed, number));
         let mut ages: Vec<(u64, u64)> = alloc::try_collect(ages)?;
-        alloc::try_reserve(&mut self.spare, ages.len())?;
+        alloc::try_reserve(&mut self.spare, MAX_SPARE)?;
         ages.sort_unstable();
         for (needed, number) in ages {
             if self.bytes <= self.budget || needed == self.clock {
@@ -326,8 +341,10 @@ impl Cache {
                         self.slots.remove(row);
                     }
                 }
-                chunk.clear();
-                self.spare.push(chunk);
+                if self.spare.len() < MAX_SPARE && chunk.bytes() <= self.budget / MAX_SPARE {
+                    chunk.clear();
+                    self.spare.push(chunk);
+                }
             }
         }
         Ok(())
@@ -642,6 +659,29 @@ mod tests {
         assert!(Cache::new(Measure::Jaccard, Some(numbers), 0).add_sets(&[], &[0], &[]).is_err());
         sets.add_sets(&[4, 5], &[0, 1, 3], &[7, 8, 9]).expect("they fit");
         assert_eq!(None, sets.first_missing(&[4, 5]));
+    }
+
+    #[test]
+    fn chunks_of_many_texts_and_of_one_stay_within_the_budget() {
+        let texts: Vec<String> = (0..40 * CHUNK).map(|i| format!("text number {i} with some features")).collect();
+        let mut cache = cache(Measure::Jaccard, &[]);
+        cache.budget = 1 << 17;
+        let mut next = 0;
+        while next < texts.len() {
+            let count = if next.is_multiple_of(3) { CHUNK } else { 1 }.min(texts.len() - next);
+            let rows: Vec<u32> = (next as u32..).take(count).collect();
+            let few: Vec<&String> = texts[next..].iter().take(count).collect();
+            assert_eq!(rows, cache.missing(&rows).expect("room"));
+            cache.add(&tokenizer(), &rows, few.as_slice()).expect("nothing stops it");
+            cache.shrink().expect("room");
+            next += count;
+        }
+        let live: usize = cache.chunks.values().map(Chunk::bytes).sum();
+        let spare: usize = cache.spare.iter().map(Chunk::bytes).sum();
+        let used: usize = cache.chunks.values().map(|chunk| 8 * chunk.ids.len()).sum();
+        assert_eq!(live, cache.bytes);
+        assert!(live <= cache.budget && spare <= cache.budget, "{live} bytes live, {spare} spare");
+        assert!(used > cache.budget / 4, "{used} bytes of features");
     }
 
     #[test]
