@@ -62,8 +62,8 @@ class _PandasBlocker(MetaPathFinder):
 def _keep_pandas_out() -> None:
     """Let pyarrow's one attempt to import pandas fail.
 
-    pyarrow imports pandas when it builds its first array. In a service that is in the middle of a request, and takes .3 s
-    and 60 to 100 MB for nothing: a service gets and gives no objects of pandas.
+    pyarrow imports pandas when it builds its first array. In a service that is in the middle of a request, and takes
+    .3 s and 60 to 100 MB for nothing: a service gets and gives no objects of pandas.
     """
     import pyarrow as pa
 
