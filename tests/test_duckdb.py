@@ -215,7 +215,7 @@ def test_a_parallel_scan_gives_the_same_values(con: Any) -> None:
         ("SELECT nk_hamming('0g', '00')", "hexadecimal"),
         ("SELECT nk_hamming('101'::BIT, '1010'::BIT)", "bits of a fingerprint differs: 3 against 4"),
         ("SELECT nk_hamming('ab'::BLOB, 'abc'::BLOB)", "bits of a fingerprint differs: 16 against 24"),
-        ("SELECT nk_hamming(1.5, 2)", "a=a column of DECIMAL"),
+        ("SELECT nk_hamming(1.5, 2)", "a=a column of decimal"),
         ("SELECT nk_jaccard([1], [2])", "as nk_signature returns"),
         ("SELECT nk_bands(nk_signature('text'), 2)", "threshold=2"),
         ("SELECT nk_ssdeep(5)", "use BLOB or VARCHAR"),
@@ -236,7 +236,7 @@ def test_errors_are_those_of_duckdb_with_the_message_of_the_package(con: Any, qu
         ("SELECT 1 AS id, 5 AS fingerprint UNION ALL SELECT 1, 6", ParameterError, "id"),
         ("SELECT NULL::BIGINT AS id, 5 AS fingerprint", InputError, "column 'id': ids are missing"),
         ("SELECT 1.5::DOUBLE AS id, 5 AS fingerprint", NearkinError, "id"),
-        ("SELECT 1 AS id, 5.5 AS fingerprint", ParameterError, "fingerprint=a column of DECIMAL"),
+        ("SELECT 1 AS id, 5.5 AS fingerprint", ParameterError, "fingerprint=a column of decimal"),
         ("SELECT 1 AS id, '01'::BIT AS fingerprint UNION ALL SELECT 2, '1'::BIT", MismatchError, "differs"),
     ],
 )

@@ -20,6 +20,7 @@ a relation as a stream of Arrow batches, so an index of the fingerprints is thei
 | BIT | any width up to 1,024; the first bit is the highest |
 | BLOB | 8 bits per byte, all of one length |
 | VARCHAR | hexadecimal digits, the highest first |
+| UBIGINT[] | words of 64 bits, the lowest first |
 
 Values are those of `nearkin.fingerprint`, `nearkin.signature` and so on, bit for bit. NULL in any argument, or a text
 without features, gives NULL.
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,13 +40,23 @@ from nearkin.dedup.candidates.minhash import band_keys
 from nearkin.dedup.texts import dedup as _dedup
 from nearkin.dedup.verify import similarity
 from nearkin.digests import ssdeep
-from nearkin.errors import InputError, bad_parameter, check_number, mismatch, require_extra
+from nearkin.errors import InputError, bad_parameter, check_number, require_extra
 from nearkin.families.minhash import DEFAULT as DEFAULT_SIGNATURE
 from nearkin.families.minhash import minhash_similarity, signature
 from nearkin.families.simhash import fingerprint
-from nearkin.index.fingerprints import as_uint64, from_hex, hamming, masked_rows, to_bytes, words_per_row
+from nearkin.index.fingerprint_columns import (
+    Binary,
+    FingerprintColumn,
+    align,
+    as_array,
+    is_list,
+    nulls,
+    read_lists,
+    to_lists,
+)
+from nearkin.index.fingerprints import as_uint64, hamming, to_bytes
 from nearkin.index.hamming import HammingIndex
-from nearkin.io.arrow import check_arrow, is_binary, is_string, to_texts, to_values
+from nearkin.io.arrow import is_string, to_values
 from nearkin.io.frames import text_column
 from nearkin.recipe import Recipe
 from nearkin.theory import choose_bands
@@ -70,129 +81,10 @@ _RECALL = 0.95
 # Columns
 
 
-class _Rows(NamedTuple):
-    """Fingerprints of a column: rows of words, which of them are NULL, and the width (None for numbers)."""
-
-    words: npt.NDArray[np.uint64]
-    is_null: npt.NDArray[np.bool_]
-    bits: int | None
-
-    @property
-    def width(self) -> int:
-        """Bits of an index for these fingerprints."""
-        return 64 * self.words.shape[1] if self.bits is None else self.bits
-
-
-def _array(column: Any) -> Any:
-    """Return a column as one Arrow array, after checking it and without extension types."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    column = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
-    if pa.types.is_decimal128(column.type) and column.type.scale == 0:
-        # UHUGEINT arrives in this type, whose largest value is smaller.
-        column = column.view(pa.binary(16))
-    return check_arrow(column, "a column of DuckDB")
-
-
-def _nulls(array: Any) -> npt.NDArray[np.bool_]:
-    is_null: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
-    return is_null
-
-
-def _read_rows(column: Any, kind: str, name: str) -> _Rows:
-    """Read a column of fingerprints.
-
-    Parameters
-    ----------
-    column : pa.Array or pa.ChunkedArray
-    kind : str
-        DuckDB's type, which distinguishes BIT from BLOB: in Arrow both are bytes.
-    name : str
-        Name of the column or argument in messages.
-    """
-    import pyarrow as pa
-
-    array, types = _array(column), pa.types
-    is_null = _nulls(array)
-    if types.is_null(array.type):
-        return _Rows(np.zeros((len(array), 1), np.uint64), is_null, None)
-    if types.is_integer(array.type):
-        values = array.fill_null(0).to_numpy(zero_copy_only=False)
-        words = values if values.dtype == np.uint64 else values.astype(np.int64).view(np.uint64)
-        return _Rows(words.reshape(-1, 1), is_null, None)
-    if types.is_fixed_size_binary(array.type) and kind.endswith(("HUGEINT", ",0)")):
-        return _Rows(_fixed_rows(array, is_null, name).view("<u8"), is_null, None)
-    if is_string(array.type):
-        return _Rows(_read_hex(array, name), is_null, None)
-    if is_binary(array.type):
-        codes = _fixed_rows(array, is_null, name)
-        return _read_bits(codes, is_null, name) if kind == "BIT" else _pack(codes, 8 * codes.shape[1], is_null, name)
-    allowed = "integers, HUGEINT, UHUGEINT, BIT, BLOB or hexadecimal VARCHAR"
-    raise bad_parameter(name, f"a column of {kind}", allowed)
-
-
-def _fixed_rows(array: Any, is_null: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.uint8]:
-    """Return bytes of one length as rows; a NULL is a row of zeros."""
-    import pyarrow as pa
-
-    texts = to_texts(array.cast(pa.binary()) if pa.types.is_fixed_size_binary(array.type) else array)
-    lengths = np.diff(texts.offsets)[~is_null]
-    width = int(lengths[0]) if len(lengths) else 0
-    if (lengths != width).any():
-        other = int(lengths[lengths != width][0])
-        raise mismatch(f"bytes of a fingerprint in {name}", width, other)
-    rows = np.zeros((len(array), width), np.uint8)
-    rows[~is_null] = texts.data[texts.offsets[0] : texts.offsets[-1]].reshape(-1, width) if width else 0
-    return rows
-
-
-def _read_bits(codes: npt.NDArray[np.uint8], is_null: npt.NDArray[np.bool_], name: str) -> _Rows:
-    """Read DuckDB's BIT: the number of bits that pad the first byte, then bytes, the highest first."""
-    if codes.shape[1] == 0:
-        return _Rows(np.zeros((len(codes), 1), np.uint64), is_null, None)
-    padding = codes[~is_null, 0]
-    if (padding != padding[0]).any():
-        bits = 8 * (codes.shape[1] - 1)
-        other = padding[padding != padding[0]][0]
-        raise mismatch(f"bits of a fingerprint in {name}", bits - int(padding[0]), bits - int(other))
-    codes = codes[:, 1:].copy()
-    # DuckDB sets the bits of the padding.
-    codes[:, 0] &= 0xFF >> int(padding[0])
-    return _pack(codes[:, ::-1], 8 * codes.shape[1] - int(padding[0]), is_null, name)
-
-
-def _pack(codes: npt.NDArray[np.uint8], bits: int, is_null: npt.NDArray[np.bool_], name: str) -> _Rows:
-    """Pack little-endian bytes into words."""
-    if not 1 <= bits <= 1024 and not is_null.all():
-        raise bad_parameter(name, f"a fingerprint of {bits} bits", "1 to 1024 bits")
-    padded = np.zeros((len(codes), 8 * words_per_row(max(bits, 1))), np.uint8)
-    padded[:, : codes.shape[1]] = codes
-    return _Rows(padded.view("<u8").astype(np.uint64, copy=False), is_null, bits if bits else None)
-
-
-def _read_hex(array: Any, name: str) -> npt.NDArray[np.uint64]:
-    values = ["0" if value is None else value for value in to_values(array, name)]
-    digits = max((len(value.removeprefix("0x").removeprefix("0X")) for value in values), default=1)
-    words = min(max(words_per_row(4 * digits), 1), 16)
-    return from_hex(values, 64 * words).reshape(-1, words)
-
-
-def _widen(words: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint64]:
-    """Append words of zeros to rows."""
-    return np.pad(words, ((0, 0), (0, count - words.shape[1])))
-
-
-def _align(a: _Rows, b: _Rows) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the words of two columns with equal widths; numbers are extended by zeros."""
-    if a.bits is not None and b.bits is not None and a.bits != b.bits:
-        raise mismatch("bits of a fingerprint", a.bits, b.bits)
-    count = max(a.words.shape[1], b.words.shape[1])
-    for rows in (a, b):
-        if rows.words.shape[1] != count and rows.bits is not None and not rows.is_null.all():
-            raise mismatch("bits of a fingerprint", a.width, b.width)
-    return _widen(a.words, count), _widen(b.words, count)
+def _read_fingerprints(column: Any, kind: str, name: str) -> FingerprintColumn:
+    """Read a column of fingerprints of a type of DuckDB, which Arrow does not always distinguish."""
+    binary: Binary = "bits" if kind == "BIT" else "integers" if kind.endswith("HUGEINT") else "bytes"
+    return FingerprintColumn.read(column, name, binary=binary)
 
 
 def _with_nulls(array: Any, is_null: npt.NDArray[np.bool_]) -> Any:
@@ -200,14 +92,6 @@ def _with_nulls(array: Any, is_null: npt.NDArray[np.bool_]) -> Any:
     import pyarrow.compute as pc
 
     return pc.if_else(pa.array(is_null), pa.scalar(None, array.type), array) if is_null.any() else array
-
-
-def _lists(values: npt.NDArray[Any], is_null: npt.NDArray[np.bool_]) -> pa.Array:
-    """Return rows as lists; NULL where `is_null`."""
-    import pyarrow as pa
-
-    mask = pa.array(is_null) if is_null.any() else None
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1], mask=mask)
 
 
 def _bit_strings(words: npt.NDArray[np.uint64], bits: int, is_null: npt.NDArray[np.bool_]) -> pa.Array:
@@ -227,7 +111,7 @@ def _bit_strings(words: npt.NDArray[np.uint64], bits: int, is_null: npt.NDArray[
 
 def _constant(column: Any, name: str) -> Any:
     """Return the value of an argument that must be the same in all rows."""
-    values = to_values(_array(column).unique(), name)
+    values = to_values(as_array(column).unique(), name)
     if len(values) > 1:
         raise bad_parameter(name, f"{values[0]!r} and {values[1]!r}", "one value for the whole query")
     return values[0] if values else None
@@ -278,7 +162,7 @@ def _signature_of_bits(value_bits: int) -> Callable[[Any, Any], Any]:
                 f"it with {names[parsed.value_bits]}",
             )
         values, counts = signature(_texts(texts), parsed, return_counts=True)
-        return _lists(values, counts == 0)
+        return to_lists(values, counts == 0)
 
     return compute
 
@@ -287,40 +171,30 @@ def _hamming(a: Any, a_type: Any, b: Any, b_type: Any) -> Any:
     import pyarrow as pa
 
     left, right = (
-        _read_rows(column, _constant(kind, "type"), name) for column, kind, name in ((a, a_type, "a"), (b, b_type, "b"))
+        _read_fingerprints(column, _constant(kind, "type"), name)
+        for column, kind, name in ((a, a_type, "a"), (b, b_type, "b"))
     )
-    return pa.array(hamming(*_align(left, right)), mask=left.is_null | right.is_null)
+    return pa.array(hamming(*align(left, right)), mask=left.is_null | right.is_null)
 
 
 def _read_signatures(column: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return the rows of a column of signatures without NULL, and which rows are NULL."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    array = _array(column)
-    is_null = _nulls(array)
-    if pa.types.is_null(array.type) or is_null.all():
+    array = as_array(column)
+    is_null, kind = nulls(array), array.type
+    if is_null.all():
         return np.zeros((0, 1), np.uint32), is_null
-    kind = array.type
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if not is_list or not (pa.types.is_uint32(kind.value_type) or pa.types.is_uint64(kind.value_type)):
+    if not is_list(kind) or not (pa.types.is_uint32(kind.value_type) or pa.types.is_uint64(kind.value_type)):
         raise bad_parameter(name, f"a column of {kind}", "UINTEGER[] or UBIGINT[], as nk_signature returns")
-    array = array.drop_null()
-    lengths = pc.unique(pc.list_value_length(array))
-    if len(lengths) > 1 or array.flatten().null_count:
-        widths = [str(length) for length in to_values(lengths)]
-        raise bad_parameter(
-            name, f"signatures of {' and '.join(widths)} values", "signatures of one recipe, without NULL"
-        )
-    values = array.flatten().to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(values).reshape(len(array), -1), is_null
+    return read_lists(array, name), is_null
 
 
 def _jaccard(a: Any, b: Any, recipe: Any) -> Any:
     import pyarrow as pa
 
-    arrays = _array(a), _array(b)
-    is_null = _nulls(arrays[0]) | _nulls(arrays[1])
+    arrays = as_array(a), as_array(b)
+    is_null = nulls(arrays[0]) | nulls(arrays[1])
     values = np.zeros(len(is_null))
     mask = pa.array(~is_null)
     left, right = (array.filter(mask) for array in arrays)
@@ -337,7 +211,7 @@ def _jaccard(a: Any, b: Any, recipe: Any) -> Any:
 def _ssdeep(data: Any) -> Any:
     import pyarrow as pa
 
-    values = to_values(_array(data), "data")
+    values = to_values(as_array(data), "data")
     contents = [value.encode() if isinstance(value, str) else value for value in values]
     for value in contents:
         if value is not None and not isinstance(value, bytes):
@@ -348,7 +222,7 @@ def _ssdeep(data: Any) -> Any:
 def _ssdeep_score(a: Any, b: Any) -> Any:
     import pyarrow as pa
 
-    pairs = zip(to_values(_array(a), "a"), to_values(_array(b), "b"), strict=True)
+    pairs = zip(to_values(as_array(a), "a"), to_values(as_array(b), "b"), strict=True)
     scores = [None if left is None or right is None else ssdeep.compare(left, right) for left, right in pairs]
     return pa.array(scores, pa.uint8())
 
@@ -365,7 +239,7 @@ def _bands(signatures: Any, threshold: Any) -> Any:
     keys = band_keys(values, choose_bands(share, _RECALL, values.shape[1]))
     rows = np.zeros((len(is_null), keys.shape[1]), np.uint64)
     rows[~is_null] = keys
-    return _lists(rows, is_null)
+    return to_lists(rows, is_null)
 
 
 # Functions of whole columns, behind the macros of tables
@@ -373,11 +247,11 @@ def _bands(signatures: Any, threshold: Any) -> Any:
 
 def _elements(column: Any) -> Any:
     """Return the elements of the only list of a column; an empty column if it is NULL."""
-    return _array(column).flatten()
+    return as_array(column).flatten()
 
 
 def _join_lists(fingerprints: Any, kind: Any, radius: Any) -> Any:
-    rows = _read_rows(_elements(fingerprints), str(_constant(kind, "type")).removesuffix("[]"), "fingerprint")
+    rows = _read_fingerprints(_elements(fingerprints), str(_constant(kind, "type")).removesuffix("[]"), "fingerprint")
     positions = np.flatnonzero(~rows.is_null)
     pairs = _build_index([(positions, rows)], _constant(radius, "radius")).pairs(_constant(radius, "radius"))
     return _one_struct(a=pairs.left + 1, b=pairs.right + 1, distance=pairs.distances)
@@ -619,12 +493,12 @@ def near_search(
         parts: Any = _read_ids(_relation(con, queries), id, fingerprint)
     else:
         words = _query_words(queries)
-        parts = [(np.arange(len(words)), _Rows(words, np.zeros(len(words), bool), None))]
+        parts = [(np.arange(len(words)), FingerprintColumn(words, np.zeros(len(words), bool), None))]
     index = _build_index(parts, radius)
     schema, tables = None, []
     for batch, rows in _read_batches(relation, [id, fingerprint]):
         schema = batch.schema.field(0)
-        hits = index.join(_fit(rows, index.bits), radius)
+        hits = index.join(rows.fit(index.bits), radius)
         ids = batch.column(0).filter(pa.array(~rows.is_null)).take(pa.array(hits.left))
         tables.append(_matches(hits.right, ids, hits.distances))
     if not tables:
@@ -723,15 +597,15 @@ def _reader(relation: DuckDBPyRelation) -> pa.RecordBatchReader:
     return read(relation, _BATCH)
 
 
-def _read_batches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[tuple[Any, _Rows]]:
+def _read_batches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[tuple[Any, FingerprintColumn]]:
     """Yield batches of some columns, the last of them decoded as fingerprints."""
     relation = relation.project(_quote(names))
     kind = str(relation.types[-1])
     for batch in _reader(relation):
-        yield batch, _read_rows(batch.column(len(names) - 1), kind, names[-1])
+        yield batch, _read_fingerprints(batch.column(len(names) - 1), kind, names[-1])
 
 
-def _read_ids(relation: DuckDBPyRelation, id: str, fingerprint: str) -> Iterator[tuple[Any, _Rows]]:
+def _read_ids(relation: DuckDBPyRelation, id: str, fingerprint: str) -> Iterator[tuple[Any, FingerprintColumn]]:
     """Yield ids and fingerprints that are not NULL."""
     import pyarrow as pa
 
@@ -745,20 +619,11 @@ def _read_ids(relation: DuckDBPyRelation, id: str, fingerprint: str) -> Iterator
         yield ids, rows
 
 
-def _fit(rows: _Rows, bits: int) -> npt.NDArray[np.uint64]:
-    """Return the fingerprints that are not NULL, of the width of an index."""
-    words = rows.words[~rows.is_null]
-    count = words_per_row(bits)
-    if len(words) and ((rows.bits is not None and rows.bits != bits) or words.shape[1] > count):
-        raise mismatch("bits of a fingerprint", bits, rows.width)
-    return masked_rows(_widen(words[:, :count], count), bits)
-
-
 def _build_index(parts: Any, radius: int) -> HammingIndex:
     """Return an index of ids and fingerprints that are not NULL."""
     index = None
     for ids, rows in parts:
         if index is None or not len(index):
             index = HammingIndex(rows.width, radius=radius)
-        index.add(ids, _fit(rows, index.bits))
+        index.add(ids, rows.fit(index.bits))
     return HammingIndex(64) if index is None else index
