@@ -162,10 +162,10 @@ def test_similarities_equal_those_of_the_package(con: Any) -> None:
     )
     signatures, counts = nk.signature(texts, return_counts=True)
     found = column(con, "nk_jaccard(nk_signature(a), nk_signature(b))", "pairs")
-    expected = nk.minhash_similarity(signatures[left], signatures[right])
+    expected: Any = nk.minhash_similarity(signatures[left], signatures[right])
     assert [
         value if counts[a] and counts[b] else None for value, (a, b) in zip(expected.tolist(), pairs, strict=True)
-    ] == found  # type: ignore[union-attr]
+    ] == found
     assert [(None, None)] == con.sql("SELECT nk_jaccard('a b c d', NULL), nk_jaccard(NULL, [1::UINTEGER])").fetchall()
 
 

@@ -32,7 +32,7 @@ from nearkin.families.minhash import check_minhash, signature, value_type
 from nearkin.families.simhash import fingerprint
 from nearkin.index.fingerprint_columns import FingerprintColumn, align, as_array, nulls, to_lists
 from nearkin.index.fingerprints import hamming
-from nearkin.io.arrow import check_arrow, read_column
+from nearkin.io.arrow import read_column
 from nearkin.recipe import Recipe
 from nearkin.text.words import words
 
@@ -275,7 +275,10 @@ class LazyFrameNamespace:
 
 
 def _map(expr: pl.Expr, function: Callable[[pl.Series], pl.Series], kind: pl.DataType) -> pl.Expr:
-    return expr.map_batches(function, return_dtype=kind, is_elementwise=True)
+    def keep_name(series: pl.Series) -> pl.Series:
+        return function(series).alias(series.name)
+
+    return expr.map_batches(keep_name, return_dtype=kind, is_elementwise=True)
 
 
 def _literal(value: object) -> pl.Expr:
@@ -286,12 +289,7 @@ def _literal(value: object) -> pl.Expr:
 
 def _column(series: pl.Series) -> pa.ChunkedArray:
     """Return a Series as Arrow, in place."""
-    import pyarrow as pa
-
-    if hasattr(series, "__arrow_c_stream__"):
-        return read_column(series, f"column {series.name!r}")
-    # polars before 1.3.
-    return check_arrow(pa.chunked_array([series.to_arrow()]), f"column {series.name!r}")
+    return read_column(series, f"column {series.name!r}")
 
 
 def _texts(series: pl.Series) -> pa.ChunkedArray:
@@ -303,7 +301,8 @@ def _texts(series: pl.Series) -> pa.ChunkedArray:
 
 
 def _series(array: Any) -> pl.Series:
-    series = pl.from_arrow(array)
-    if not isinstance(series, pl.Series):
-        raise TypeError(f"polars made a {type(series).__name__} of an array")
-    return series
+    import pyarrow as pa
+
+    # As a table, because polars before 1.44 reads lists of strings wrongly from an array.
+    frame = pl.DataFrame(pa.table({"values": array}))
+    return frame.to_series()
