@@ -96,7 +96,7 @@ for client in (nearkin.Client, nearkin.service.AsyncClient):
         print("client", error.extra)
 """
 EXTRAS = {
-    "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "msgspec", "pandas", "polars",
+    "duckdb", "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "msgspec", "pandas", "polars",
     "prometheus_client", "pysail", "pyspark", "scipy", "selectolax", "sklearn", "starlette", "uvloop",
 }  # fmt: skip
 CALLS = """

@@ -34,8 +34,8 @@ def col(name: str) -> Any:
 
 
 def values(expr: pl.Expr, frame: Any = PAGES) -> list[Any]:
-    """Return an expression for all rows; the lazy and the streaming engine must agree."""
-    column = frame.select(expr.alias("value"))
+    """Return an expression for all rows, as the eager and the lazy engine compute it, of the declared type."""
+    column: pl.DataFrame = frame.select(expr.alias("value"))
     assert column.equals(frame.lazy().select(expr.alias("value")).collect())
     assert column.schema == frame.lazy().select(expr.alias("value")).collect_schema()
     return column["value"].to_list()

@@ -30,7 +30,7 @@ from nearkin.errors import bad_parameter, require_extra
 from nearkin.families.minhash import DEFAULT as DEFAULT_SIGNATURE
 from nearkin.families.minhash import check_minhash, signature, value_type
 from nearkin.families.simhash import fingerprint
-from nearkin.index.fingerprint_columns import FingerprintColumn, align, as_array, nulls, to_lists
+from nearkin.index.fingerprint_columns import FingerprintColumn, align, to_lists
 from nearkin.index.fingerprints import hamming
 from nearkin.io.arrow import read_column
 from nearkin.recipe import Recipe
@@ -185,12 +185,10 @@ class TextNamespace:
             import pyarrow as pa
             import pyarrow.compute as pc
 
-            column = _texts(texts)
-            lists = as_array(words(column, recipe, result="arrow"))
-            is_null = nulls(as_array(column))
-            return _series(
-                pc.if_else(pa.array(is_null), pa.scalar(None, lists.type), lists) if is_null.any() else lists
-            )
+            lists = words(_texts(texts), recipe, result="arrow")
+            if texts.null_count():
+                lists = pc.if_else(pa.array(texts.is_null().to_numpy()), pa.scalar(None, lists.type), lists)
+            return _series(lists)
 
         return _map(self._expr, compute, pl.List(pl.String))
 
@@ -292,12 +290,13 @@ def _column(series: pl.Series) -> pa.ChunkedArray:
     return read_column(series, f"column {series.name!r}")
 
 
-def _texts(series: pl.Series) -> pa.ChunkedArray:
+def _texts(series: pl.Series) -> pl.Series:
+    """Return a Series that the core reads in place, and checks as it does."""
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
         series = series.cast(pl.String)
     if series.dtype not in (pl.String, pl.Null):
         raise bad_parameter("text", f"{series.name!r}, a column of {series.dtype}", "a column of strings")
-    return _column(series.cast(pl.String))
+    return series if series.dtype == pl.String else series.cast(pl.String)
 
 
 def _series(array: Any) -> pl.Series:
