@@ -153,6 +153,15 @@ def test_every_module_imports_without_extras_or_says_which_one_it_needs(blocked:
     assert ("client client" in printed) == ("msgspec" in blocked)
 
 
+@pytest.mark.parametrize("module", ["nearkin", "nearkin.duckdb", "nearkin.polars", "nearkin.io.frames"])
+def test_no_module_imports_the_package_of_another_extra(module: str) -> None:
+    own = module.rpartition(".")[2]
+    packages = {"duckdb", "pandas", "polars", "pyarrow", "pyspark", "scipy", "sklearn"}
+    code = f"import sys, {module}; print(*sorted({packages} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {own}
+
+
 def test_every_command_runs_without_extras_or_says_which_one_it_needs(tmp_path: Path) -> None:
     """The example of each command, and calls that need an extra; a traceback would end the process."""
     folders = [str(ROOT / "tests"), str(ROOT / "tests" / "cli")]
