@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -362,6 +363,26 @@ def test_joins_read_files_and_views(con: Any, tmp_path: Path) -> None:
     assert expected == door.near_join(con, con.read_parquet(str(path)), 2).fetchall()
 
 
+def test_joins_hold_one_batch_at_a_time(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index is the only copy: batches are released as the stream is read."""
+    read, batches = door._reader, []
+
+    def watched(relation: Any) -> Iterator[Any]:
+        for batch in read(relation):
+            batches.append(weakref.ref(batch))
+            yield batch
+            del batch
+            assert sum(each() is not None for each in batches) <= 2
+
+    monkeypatch.setattr(door, "_BATCH", 2048)
+    monkeypatch.setattr(door, "_reader", watched)
+    fingerprints_table(con, near_values(30_000))
+    door.near_join(con, "codes", 1)
+    assert len(batches) > 10
+    door.near_search(con, "codes", [5], 1)
+    assert len(batches) > 20
+
+
 def test_dedup_equals_that_of_the_package(con: Any) -> None:
     texts_table(con)
     expected = nk.dedup(TEXTS, threshold=0.7).clusters.to_arrow()
@@ -392,6 +413,16 @@ def test_register_may_be_called_again_and_for_cursors(con: Any) -> None:
     cursor = con.cursor()
     door.register(cursor)
     assert [(1,)] == cursor.sql("SELECT nk_hamming('1', '0')").fetchall()
+
+
+def test_functions_outlive_the_connection_that_registered_them(tmp_path: Path) -> None:
+    path = str(tmp_path / "pages.duckdb")
+    first, second = duckdb.connect(path), duckdb.connect(path)
+    with second:
+        with first:
+            door.register(first)
+        door.register(second)
+        assert [(1,)] == second.sql("SELECT nk_hamming('1', '0')").fetchall()
 
 
 def test_nothing_is_written_to_a_database(tmp_path: Path) -> None:

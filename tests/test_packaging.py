@@ -96,8 +96,8 @@ for client in (nearkin.Client, nearkin.service.AsyncClient):
         print("client", error.extra)
 """
 EXTRAS = {
-    "duckdb", "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "msgspec", "pandas", "polars",
-    "prometheus_client", "pysail", "pyspark", "scipy", "selectolax", "sklearn", "starlette", "uvloop",
+    "duckdb", "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "msgspec", "pandas",
+    "polars", "prometheus_client", "pysail", "pyspark", "scipy", "selectolax", "sklearn", "starlette", "uvloop",
 }  # fmt: skip
 CALLS = """
 import json, os, shlex, sys

@@ -350,8 +350,9 @@ _MACROS = {
 def register(con: DuckDBPyConnection) -> None:
     """Add the functions and macros to a connection.
 
-    Functions are those of the whole database in this process, macros those of the connection: a cursor of the
-    connection needs a call of its own. A second call changes nothing. The database may be read-only.
+    Functions belong to the database in this process, macros to the connection, so a cursor needs a call of its own. A
+    second call changes nothing. The database may be read-only; its own macros of the same names, such as `dedup`, are
+    hidden.
 
     Parameters
     ----------
