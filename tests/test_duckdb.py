@@ -181,6 +181,24 @@ def test_bands_are_equal_where_signatures_agree(con: Any) -> None:
         assert [row.tolist() if count else None for row, count in zip(keys, counts, strict=True)] == column(con, call)
 
 
+def test_null_gives_null(con: Any) -> None:
+    calls = [
+        "nk_fingerprint(NULL)",
+        f"nk_fingerprint64(NULL, '{BITS64}')",
+        "nk_signature(NULL)",
+        "nk_bands(NULL)",
+        "nk_bands(nk_signature('some text'), NULL)",
+        "nk_hamming(NULL, '0f')",
+        "nk_hamming(NULL, 5::UBIGINT)",
+        "nk_jaccard(NULL, 'text')",
+        "nk_ssdeep(NULL)",
+        "nk_ssdeep_score(NULL, '3:a:b')",
+    ]
+    for call in calls:
+        assert [(None,)] == con.sql(f"SELECT {call}").fetchall(), call
+    assert con.sql("SELECT nk_fingerprint('one text', NULL) = nk_fingerprint('one text')").fetchall() == [(True,)]
+
+
 def test_digests_equal_those_of_the_package(con: Any) -> None:
     data = [bytes(range(256)) * 40, b"", None, bytes(range(255)) * 40]
     con.from_arrow(pa.table({"id": range(4), "data": pa.array(data, pa.binary())})).create("files")

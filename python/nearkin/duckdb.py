@@ -40,7 +40,7 @@ from nearkin.dedup.candidates.minhash import band_keys
 from nearkin.dedup.texts import dedup as _dedup
 from nearkin.dedup.verify import similarity
 from nearkin.digests import ssdeep
-from nearkin.errors import InputError, bad_parameter, check_number, require_extra
+from nearkin.errors import InputError, bad_parameter, require_extra
 from nearkin.families.minhash import DEFAULT as DEFAULT_SIGNATURE
 from nearkin.families.minhash import minhash_similarity, signature
 from nearkin.families.simhash import fingerprint
@@ -230,11 +230,9 @@ def _ssdeep_score(a: Any, b: Any) -> Any:
 def _bands(signatures: Any, threshold: Any) -> Any:
     import pyarrow as pa
 
-    share = check_number(
-        "threshold", float(_constant(threshold, "threshold")), "above 0 and up to 1", lambda x: 0 < x <= 1
-    )
+    share = _constant(threshold, "threshold")
     values, is_null = _read_signatures(signatures, "signature")
-    if not len(values):
+    if share is None or not len(values):
         return pa.nulls(len(is_null), pa.list_(pa.uint64()))
     keys = band_keys(values, choose_bands(share, _RECALL, values.shape[1]))
     rows = np.zeros((len(is_null), keys.shape[1]), np.uint64)
@@ -258,9 +256,8 @@ def _join_lists(fingerprints: Any, kind: Any, radius: Any) -> Any:
 
 
 def _dedup_lists(texts: Any, threshold: Any, recipe: Any) -> Any:
-    result = _dedup(
-        _texts(_elements(texts)), threshold=float(_constant(threshold, "threshold")), recipe=_constant(recipe, "recipe")
-    )
+    options = {"threshold": _constant(threshold, "threshold"), "recipe": _constant(recipe, "recipe")}
+    result = _dedup(_texts(_elements(texts)), **options)
     table = result.clusters.to_arrow()
     rows = {name: table[name].to_numpy() + 1 for name in ("id", "representative")}
     others = {name: table[name].to_numpy() for name in ("similarity", "reason")}
@@ -339,7 +336,7 @@ _MACROS = {
                 SELECT COLUMNS([id_column]) AS id, COLUMNS([text_column]) AS text FROM query_table(tbl)
             )
         ), clusters AS MATERIALIZED (
-            SELECT ids, nearkin_dedup(texts, threshold, recipe) AS found FROM lists
+            SELECT ids, nearkin_dedup(texts, threshold::DOUBLE, recipe) AS found FROM lists
         )
         SELECT unnest(list_select(ids, found.a)) AS id, unnest(list_select(ids, found.b)) AS representative,
             unnest(found.similarity) AS similarity, unnest(found.reason) AS reason FROM clusters""",
