@@ -22,8 +22,8 @@ a relation as a stream of Arrow batches, so an index of the fingerprints is thei
 | VARCHAR | hexadecimal digits, the highest first |
 | UBIGINT[] | words of 64 bits, the lowest first |
 
-Values are those of `nearkin.fingerprint`, `nearkin.signature` and so on, bit for bit. NULL in any argument, or a text
-without features, gives NULL.
+Values are those of `nearkin.fingerprint`, `nearkin.signature` and so on, bit for bit. NULL in an argument other than
+the recipe, or a text without features, gives NULL.
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ def register(con: DuckDBPyConnection) -> None:
     Parameters
     ----------
     con : duckdb.DuckDBPyConnection
-        A connection or cursor, DuckDB 1.1 or newer.
+        A connection or cursor, DuckDB 1.2.2 or newer.
 
     Raises
     ------
