@@ -14,6 +14,7 @@ from nearkin._core import content_hashes as _content_hashes
 from nearkin.lazy import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
+    from nearkin import batched as batched
     from nearkin import families, index, patterns, quality, store, theory
     from nearkin.dedup.contains import KnownTexts, contains
     from nearkin.dedup.decontaminate import Decontamination, decontaminate
@@ -108,6 +109,7 @@ _LAZY = {
     "Suites": "dedup.suites",
     "Tuning": "quality.tuning",
     "UrlPatterns": "patterns.urls",
+    "batched": "",
     "compare": "explain.comparison",
     "contains": "dedup.contains",
     "decontaminate": "dedup.decontaminate",
