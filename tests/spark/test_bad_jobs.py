@@ -433,7 +433,7 @@ def test_errors_of_an_engine_are_converted(sail: Any) -> None:
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let jobs have rounds."""
-    monkeypatch.setattr(plans, "MAX_FIRST", 1)
+    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
 
 

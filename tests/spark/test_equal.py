@@ -18,7 +18,7 @@ WORDS = "word:1|count|xxh3|simhash:64"
 @pytest.fixture
 def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pair each document with one earlier one in the first round, so that there are more rounds."""
-    monkeypatch.setattr(plans, "MAX_FIRST", 1)
+    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
 
 
@@ -95,7 +95,7 @@ def test_small_radii_have_tables(engine: Engine, options: dict[str, Any]) -> Non
 
 def test_a_resumed_job_has_the_same_slices(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Members of units are stored under the names of slices, so other slices would not find them."""
-    monkeypatch.setattr(plans, "MAX_FIRST", 1)
+    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
     frame = engine.frame(DocumentSet.of(star_texts(90, 5) + chain_texts(40)))
     expected = cluster_rows(dedup(frame, recipe=SIMHASH))

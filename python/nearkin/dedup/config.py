@@ -643,6 +643,19 @@ class FileDedupConfig(_ClusterOptions):
         )
 
 
+def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
+    """Build the config of a job on many machines, whose default recipe has MinHash."""
+    containment = [name for name in ("measure", "verify") if args.get(name) == "containment"]
+    if containment and args.get("radius") is None:
+        allowed = "jaccard or indel on an engine; nearkin.dedup has containment"
+        raise bad_parameter(containment[0], "'containment'", allowed)
+    if args.get("keep") == "none":
+        raise bad_parameter("keep", "'none'", "a rule that keeps one document on an engine; nearkin.dedup has none")
+    if recipe is not None or args.get("kind") is None:
+        recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
+    return DedupConfig.from_args(recipe=recipe, signatures=True, **args)
+
+
 AnyDedupConfig: TypeAlias = DedupConfig | FileDedupConfig
 """The options that the stages of `nearkin.dedup.stages` read."""
 

@@ -8,11 +8,11 @@ however many a document has.
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nearkin.dedup.config import DedupConfig, EngineDedupOptions
+from nearkin.dedup.config import EngineDedupOptions, engine_config
 from nearkin.dedup.verify import Measure
-from nearkin.errors import bad_parameter, check_options
+from nearkin.errors import check_options
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.spark.engine import DataFrame, raise_engine_errors
@@ -93,19 +93,6 @@ def dedup(
         An engine that is too old, workers without nearkin or without the folder, a job that failed in the engine.
     """
     check_options(dedup, EngineDedupOptions, options)
-    config = _build_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
+    config = engine_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
     with raise_engine_errors(), reporting(progress) as report:
         return collect_result(SparkJob(df, text, id, config, against, source, checkpoint, report))
-
-
-def _build_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
-    """Build the config of a job; the default recipe has MinHash."""
-    containment = [name for name in ("measure", "verify") if args.get(name) == "containment"]
-    if containment and args.get("radius") is None:
-        allowed = "jaccard or indel on an engine; nearkin.dedup has containment"
-        raise bad_parameter(containment[0], "'containment'", allowed)
-    if args.get("keep") == "none":
-        raise bad_parameter("keep", "'none'", "a rule that keeps one document on an engine; nearkin.dedup has none")
-    if recipe is not None or args.get("kind") is None:
-        recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
-    return DedupConfig.from_args(recipe=recipe, signatures=True, **args)

@@ -17,7 +17,7 @@ import numpy as np
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.distributed.documents import DATES, Hashing, is_direct
-from nearkin.dedup.distributed.links import Removals, absorb, components
+from nearkin.dedup.distributed.links import Removals, absorb, check_links, components, find_pairs
 from nearkin.dedup.distributed.pairs import MAX_FIRST
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
 from nearkin.progress import Progress
@@ -42,8 +42,6 @@ _MAX_ROUNDS = 60
 _REMOVED = "number bigint, rep bigint, similarity double, distance bigint"
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
-MAX_LINKS = 200_000_000
-"""Maximum number of links that the driver decides: 5 GB."""
 
 
 class SparkJob:
@@ -288,9 +286,7 @@ class SparkJob:
     def _decide(self, links: list[DataFrame]) -> Removals:
         rows = _select_links(links).select("left", "right")
         count = rows.count()
-        if count > MAX_LINKS:
-            allowed = f"up to {MAX_LINKS:,} links, which the driver decides; a larger threshold gives fewer"
-            raise bad_parameter("threshold", f"{self.config.threshold} with {count:,} links", allowed)
+        check_links(count, self.config.threshold)
         _, left, right = _fetch_links(rows)
         return components(left, right) if self.config.cluster == "components" else absorb(left, right)
 
@@ -305,7 +301,7 @@ class SparkJob:
             links = [self._verify(documents, pairs, "links-heads", all_match=True)]
         table, left, right = _fetch_links(_select_links(links))
         order = np.lexsort((left, right))
-        rows = table.take(order[_find_pairs(right[order], left[order], removals.removed, removals.by)])
+        rows = table.take(order[find_pairs(right[order], left[order], removals.removed, removals.by)])
         numbers = {"number": removals.removed, "rep": removals.by}
         return pa.table({**numbers, **{name: rows.column(name) for name in ("similarity", "distance")}})
 
@@ -371,18 +367,3 @@ def _checksum(rows: DataFrame, columns: list[str]) -> dict[str, int]:
     hashed = F.crc32(joint.cast("binary")).bitwiseAND(F.lit((1 << 28) - 1))
     sums = rows.agg(F.count(F.lit(1)).alias("rows"), F.coalesce(F.sum(hashed), F.lit(0)).alias("sum"))
     return fetch_rows(sums)[0]
-
-
-def _find_pairs(right: Any, left: Any, requested_right: Any, requested_left: Any) -> Any:
-    """Return the positions of pairs among pairs sorted by right, then left."""
-    start = np.searchsorted(right, requested_right, side="left")
-    end = np.searchsorted(right, requested_right, side="right")
-    # A document has few links, so skip the others one by one, for all pairs at once.
-    at = start.copy()
-    while True:
-        before = np.zeros(0, bool)
-        if len(left):
-            before = (at < end) & (left[np.minimum(at, len(left) - 1)] < requested_left)
-        if not before.any():
-            return at
-        at[before] += 1

@@ -17,34 +17,29 @@ enough to be equal and long enough to be rare, and comparing all pairs is fastes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import Hashing, Ranges, value_dtype
-from nearkin.dedup.distributed.links import COUNTS, Blocks, Verification
+from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS, Hashing, Ranges, num_tasks, value_dtype
+from nearkin.dedup.distributed.links import COUNTS, Blocks, Verification, num_blocks
 from nearkin.dedup.distributed.pairs import (
-    MAX_FIRST,
-    MAX_SIGNATURES,
     MEMBER,
     MORE,
     NONE,
     PAIR,
     Bands,
-    EqualBits,
-    EqualValues,
     FirstPairs,
     OpenPairs,
-    Proximity,
-    ProximityPairs,
     Slices,
     Tables,
-    WithinRadius,
     choose_tables,
+    max_earlier,
+    near_pairs,
     num_slices,
+    num_unit_tasks,
 )
 from nearkin.io.arrow import to_values
 from nearkin.spark.engine import Checkpoint, DataFrame, functions
@@ -53,23 +48,10 @@ UNITS = "kind int, left bigint, right bigint, unit bigint, last bigint"
 LINKS = "left bigint, right bigint, similarity double, distance bigint, " + ", ".join(
     f"{name} bigint" for name in COUNTS
 )
-TASK_ROWS = 1 << 21
-"""Rows of 16 bytes that a task gathers."""
-_TASK_BYTES = 32 << 20
-"""Characters of texts, or bytes of signatures, that a task gathers."""
-_TASK_PAIRS = 1 << 18
-"""Pairs that a task verifies."""
 _SAMPLE = 1 << 14
 """Documents whose numbers or keys are sampled to split the others into equal shares."""
 _MAX_BROADCAST = 2_000_000
 """Rows of 16 bytes that are sent to every worker."""
-_MAX_BLOCKS = 1 << 14
-"""Maximum number of blocks of pairs, for long texts."""
-
-
-def num_tasks(rows: int, max_rows: int) -> int:
-    """Return the number of tasks for these rows; at least four, so that all cores have work."""
-    return max(-(-rows // max_rows), 4)
 
 
 @dataclass
@@ -152,13 +134,6 @@ class Plans:
         """True if units are buckets of bands, False if they are tables or slices of fingerprints."""
         return isinstance(self.source, MinHashCandidates)
 
-    @property
-    def max_earlier(self) -> int:
-        """Earlier documents that each one is paired with in the first round; 0 for all."""
-        if self.config.links == "all" or (self.config.cluster == "components" and not self.by_bands):
-            return 0
-        return MAX_FIRST
-
     def first_pairs(self, searched: DataFrame) -> DataFrame:
         """Return the pairs of the first round, and the members of units that have more."""
         count = self.counts["searched"]
@@ -166,13 +141,13 @@ class Plans:
             bands = Bands(self.source, self.dtype)
             rows = searched.mapInArrow(bands.rows, "unit bigint, number bigint")
             tasks = num_tasks(count * self.source.banding.num_bands, TASK_ROWS)
-            pairs = FirstPairs(self.max_earlier)
+            pairs = FirstPairs(max_earlier(self.config))
             return rows.repartition(tasks, "unit").mapInArrow(pairs.rows, UNITS)
         # Reference documents are no queries; tables check that in their tasks.
         is_query = self.F.lit(True) if isinstance(self.units, Tables) else self.F.col("number") > 0
         flagged = searched.withColumn("is_query", is_query).withColumn("is_indexed", self.F.lit(True))
         rows = self._unit_rows(flagged).repartition(self._num_unit_tasks, "unit")
-        return rows.mapInArrow(self._near_pairs(self.max_earlier).rows, UNITS)
+        return rows.mapInArrow(near_pairs(self.source, max_earlier(self.config)).rows, UNITS)
 
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
@@ -187,7 +162,7 @@ class Plans:
         if self.by_bands:
             kept = decided.where(F.col("by") == F.col("number"))
             indexed = self._with_values(kept.select("unit", "number"), searched)
-            tasks = num_tasks(self.counts["members"], _TASK_BYTES // self._proximity.dtype.itemsize)
+            tasks = num_tasks(self.counts["members"], TASK_BYTES // self.dtype.itemsize)
         else:
             kept = searched.join(state.select("number"), "number", "left_anti")
             flagged = kept.withColumn("is_query", F.lit(False)).withColumn("is_indexed", F.lit(True))
@@ -197,7 +172,7 @@ class Plans:
         rows = indexed.select("unit", "number", "values", null("last"), null("by"), F.lit(False).alias("is_query"))
         query_rows = self._with_values(queries, searched)
         rows = rows.union(query_rows.select("unit", "number", "values", "last", "by", F.lit(True)))
-        return rows.repartition(tasks, "unit").mapInArrow(self._near_pairs(max_pairs).rows, UNITS)
+        return rows.repartition(tasks, "unit").mapInArrow(near_pairs(self.source, max_pairs).rows, UNITS)
 
     def _with_values(self, rows: DataFrame, searched: DataFrame) -> DataFrame:
         """Add the values of documents."""
@@ -230,36 +205,17 @@ class Plans:
 
     @property
     def _num_unit_tasks(self) -> int:
-        if isinstance(self.units, Tables):
-            return num_tasks(self.counts["searched"] * len(self.units.masks()), TASK_ROWS >> 2)
-        slices = len(self.units)
-        return slices * (slices + 1) // 2
+        return num_unit_tasks(self.units, self.counts["searched"])
 
     def _unit_rows(self, flagged: DataFrame) -> DataFrame:
         return flagged.mapInArrow(self.units.rows, "unit bigint, number bigint, values binary, is_query boolean")
-
-    @cached_property
-    def _proximity(self) -> Proximity:
-        """The condition for a candidate pair."""
-        source = self.source
-        if isinstance(source, SimHashCandidates):
-            return WithinRadius(source.recipe.bits, source.radius)
-        if source.filtered:
-            return EqualBits(source)
-        return EqualValues(f"u{source.recipe.value_bits // 8}", source.recipe.num_perm, source.min_equal_values)
-
-    def _near_pairs(self, max_earlier: int) -> ProximityPairs:
-        sizes = () if isinstance(self._proximity, WithinRadius) else (MAX_SIGNATURES, MAX_SIGNATURES)
-        return ProximityPairs(self._proximity, max_earlier, *sizes)
 
     # Links
 
     def links(self, documents: DataFrame, pairs: DataFrame, count: int, *, all_match: bool = False) -> DataFrame:
         """Return the pairs that match, and rows that count the work."""
         F, config = self.F, self.config
-        num_documents = max(self.counts["documents"] + self.counts["older"], 1)
-        characters = 2 * count * max(self.counts["characters"] // num_documents, 1)
-        tasks = max(num_tasks(count, _TASK_PAIRS), min(-(-characters // _TASK_BYTES), _MAX_BLOCKS))
+        tasks = num_blocks(count, self.counts)
         blocks = pairs.mapInArrow(Blocks(tasks).rows, "block bigint, left bigint, right bigint")
         ends = blocks.select("block", F.col("left").alias("number"))
         ends = ends.union(blocks.select("block", F.col("right").alias("number"))).distinct()

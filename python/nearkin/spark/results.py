@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from nearkin.dedup.distributed.links import COUNTS
-from nearkin.dedup.keep import missing_warning
-from nearkin.dedup.stages import summarize_config
-from nearkin.dedup.summary import RemovalReason, SourceRemovals, Summary, tabulate_removals
+from nearkin.dedup.distributed.summary import summarize_job
+from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
 from nearkin.errors import warn_caller
 from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name
 from nearkin.spark.job import SparkJob
@@ -144,45 +143,16 @@ def _build_links(job: SparkJob) -> DataFrame:
 
 def _summarize(job: SparkJob, clusters: DataFrame) -> Summary:
     """Return a summary with the keys of one machine, and raise its warnings."""
-    F, config, counts = job.F, job.config, job.plans.counts
+    F = job.F
     by_reason = fetch_rows(clusters.groupBy("reason").agg(F.count("id").alias("n")))
     reasons = {row["reason"]: row["n"] for row in by_reason}
     sizes = clusters.groupBy("cluster").agg(F.count("id").alias("n")).agg(F.count("n"), F.max("n"))
     num_clusters, largest = fetch_rows(sizes)[0].values()
-    removed = sum(count for reason, count in reasons.items() if reason != "kept")
-    work = _count_work(job)
-    options, counted_reasons, warnings = summarize_config(config)
-    removed_by_reason: dict[RemovalReason, int] = {reason: reasons.get(reason, 0) for reason in counted_reasons}
-    if config.empty == "drop":
-        removed_by_reason["empty"] = counts["without_features"]
-        removed += counts["without_features"]
-    summary: Summary = {
-        **options,
-        "documents": counts["documents"],
-        "without_features": counts["without_features"],
-        "kept": counts["documents"] - removed,
-        "removed": removed,
-        "removed_by_reason": removed_by_reason,
-        "clusters": num_clusters,
-        "largest_cluster": largest or 0,
-        "older_documents": counts["older"],
-        "candidates": work["candidates"],
-        "verified": work["verified"],
-        "match_rate": job.removed.count() / work["verified"] if work["verified"] else None,
-        "skipped": work["skipped"],
-    }
-    if config.differ:
-        summary["pairs_that_differ"] = work["differing"]
+    counted = (num_clusters, largest or 0), _count_work(job), job.removed.count()
+    summary, warnings = summarize_job(job.config, job.plans.counts, reasons, *counted)
     if job.source is not None:
         summary["sources"], source_warnings = _count_sources(job, clusters)
         warnings += source_warnings
-    for at, by in enumerate(config.order):
-        if by.column and counts.get(f"missing{at}"):
-            warnings.append(missing_warning(counts[f"missing{at}"], counts["documents"], by.column))
-    if counts.get("no_text"):
-        warnings.append(f"{counts['no_text']:,} of {counts['documents']:,} texts are null and count as empty")
-    if work["skipped"]:
-        warnings.append(f"{work['skipped']:,} comparisons were left out: 2**39 pairs of characters for Indel")
     for message in warnings:
         warn_caller(message)
     if warnings or job.source is not None:

@@ -44,12 +44,21 @@ RANGE = 1 << 40
 """Documents of a range of keys."""
 _FIRST_REFERENCE = 1 << 20
 """Number of the first range of reference documents."""
+TASK_ROWS = 1 << 21
+"""Rows of 16 bytes that a task gathers."""
+TASK_BYTES = 32 << 20
+"""Characters of texts, or bytes of signatures, that a task gathers."""
 _MAX_ROWS = 1 << 16
 """Rows of a batch that is returned to the engine."""
 
 task_slots = threading.BoundedSemaphore(os.cpu_count() or 1)
 """Acquired by a task while it works on gathered rows. Some engines run all tasks at once, in threads of one process;
 more of them than cores would only need more memory."""
+
+
+def num_tasks(rows: int, max_rows: int) -> int:
+    """Return the number of tasks for these rows; at least four, so that all cores have work."""
+    return max(-(-rows // max_rows), 4)
 
 
 # Arrow batches
@@ -310,7 +319,7 @@ class Ranges:
             yield pa.RecordBatch.from_arrays([pa.array(ranges), *batch.columns], ["range", *batch.schema.names])
 
     def number_keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Number the documents of complete ranges in the order of their keys."""
+        """Number the documents of complete ranges in the order of their keys; further columns are kept."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -322,4 +331,8 @@ class Ranges:
         starts = np.flatnonzero(np.concatenate([[True], ranges[1:] != ranges[:-1]]))
         within = np.arange(len(ranges)) - np.repeat(starts, np.diff(np.append(starts, len(ranges))))
         number = ranges % _FIRST_REFERENCE * RANGE + within + np.where(ranges >= _FIRST_REFERENCE, -NUMBER, NUMBER)
-        yield from to_batches({"id": table.column("id"), "older": table.column("older"), "number": pa.array(number)})
+        others = {
+            name: table.column(name) for name in table.column_names if name not in ("range", "key", "id", "older")
+        }
+        own = {"id": table.column("id"), "older": table.column("older"), "number": pa.array(number)}
+        yield from to_batches({**own, **others})

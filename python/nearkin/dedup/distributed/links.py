@@ -10,7 +10,7 @@ are not needed here. Memory: 24 bytes per link, and 40 per document of a link.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,18 @@ from nearkin._core import absorb_listed
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
 from nearkin.dedup.candidates.base import chunk_ranges, list_offsets
-from nearkin.dedup.distributed.documents import Numbers, gather, task_slots, to_batches, to_integers, unpack_values
+from nearkin.dedup.distributed.documents import (
+    TASK_BYTES,
+    Numbers,
+    gather,
+    num_tasks,
+    task_slots,
+    to_batches,
+    to_integers,
+    unpack_values,
+)
 from nearkin.dedup.verify import TextMeasure
+from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +43,8 @@ _PAIRS = 1 << 14
 """Pairs whose values are copied at once."""
 _MAX_CHARACTERS = 1 << 22
 """Characters of texts that are compared at once; their feature sets take up to eight bytes each."""
+MAX_LINKS = 200_000_000
+"""Maximum number of links that the driver decides: 5 GB."""
 _CACHE_BYTES = 32 << 20
 """Bytes of feature sets that are kept for later pairs."""
 
@@ -40,7 +52,18 @@ COUNTS = ("candidates", "verified", "differing", "skipped")
 """Columns that count the work of a task."""
 
 
+_TASK_PAIRS = 1 << 18
+"""Pairs that a task verifies."""
+_MAX_BLOCKS = 1 << 14
+"""Maximum number of blocks of pairs, for long texts."""
+
 # Verification
+
+
+def num_blocks(pairs: int, counts: Mapping[str, int]) -> int:
+    """Return the number of blocks for pairs of documents, whose numbers and characters are in `counts`."""
+    characters = 2 * pairs * max(counts["characters"] // max(counts["documents"] + counts["older"], 1), 1)
+    return max(num_tasks(pairs, _TASK_PAIRS), min(-(-characters // TASK_BYTES), _MAX_BLOCKS))
 
 
 @dataclass(frozen=True)
@@ -216,6 +239,13 @@ class Removals:
     by: Numbers
 
 
+def check_links(count: int, threshold: float) -> None:
+    """Raise ParameterError for more links than the driver decides."""
+    if count > MAX_LINKS:
+        allowed = f"up to {MAX_LINKS:,} links, which the driver decides; a larger threshold gives fewer"
+        raise bad_parameter("threshold", f"{threshold} with {count:,} links", allowed)
+
+
 def absorb(left: Numbers, right: Numbers) -> Removals:
     """Keep, then absorb.
 
@@ -253,3 +283,18 @@ def _number_ends(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers, Numbe
     documents, rows = np.unique(np.concatenate([left, right]), return_inverse=True)
     earlier, later = np.split(rows.reshape(-1), 2)
     return documents, earlier, later
+
+
+def find_pairs(right: Any, left: Any, requested_right: Any, requested_left: Any) -> Any:
+    """Return the positions of pairs among pairs sorted by right, then left."""
+    start = np.searchsorted(right, requested_right, side="left")
+    end = np.searchsorted(right, requested_right, side="right")
+    # A document has few links, so skip the others one by one, for all pairs at once.
+    at = start.copy()
+    while True:
+        before = np.zeros(0, bool)
+        if len(left):
+            before = (at < end) & (left[np.minimum(at, len(left) - 1)] < requested_left)
+        if not before.any():
+            return at
+        at[before] += 1

@@ -39,12 +39,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes
-from nearkin.dedup.candidates import MinHashCandidates, Values
+from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates, Values
 from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.candidates.simhash import flatten
 from nearkin.dedup.distributed.documents import (
+    TASK_ROWS,
     Numbers,
     gather,
+    num_tasks,
     pack_values,
     task_slots,
     to_batches,
@@ -56,6 +58,8 @@ from nearkin.index.hamming import HammingIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from nearkin.dedup.config import DedupConfig
 
 MAX_FIRST = 8
 """Earlier documents of a unit that each document is paired with in the first round."""
@@ -548,6 +552,30 @@ class ProximityPairs:
             numbers = queries.numbers[more]
             yield from to_batches(pair_rows(MEMBER, np.zeros(len(numbers), np.int64), numbers, unit, newest[more]))
             yield from _more_row(unit, len(numbers))
+
+
+def max_earlier(config: DedupConfig) -> int:
+    """Return the number of earlier documents that each one is paired with in the first round; 0 for all."""
+    by_bands = isinstance(config.candidate_source, MinHashCandidates)
+    if config.links == "all" or (config.cluster == "components" and not by_bands):
+        return 0
+    return MAX_FIRST
+
+
+def near_pairs(source: SimHashCandidates | MinHashCandidates, max_pairs: int) -> ProximityPairs:
+    """Return the stage that pairs the documents of units that a source takes for candidates."""
+    if isinstance(source, SimHashCandidates):
+        return ProximityPairs(WithinRadius(source.recipe.bits, source.radius), max_pairs)
+    value_type = f"u{source.recipe.value_bits // 8}"
+    values = EqualValues(value_type, source.recipe.num_perm, source.min_equal_values)
+    return ProximityPairs(EqualBits(source) if source.filtered else values, max_pairs, MAX_SIGNATURES, MAX_SIGNATURES)
+
+
+def num_unit_tasks(units: Slices | Tables, documents: int) -> int:
+    """Return the number of tasks of all units of fingerprints."""
+    if isinstance(units, Tables):
+        return num_tasks(documents * len(units.masks()), TASK_ROWS >> 2)
+    return len(units) * (len(units) + 1) // 2
 
 
 @dataclass(frozen=True)
