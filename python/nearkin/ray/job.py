@@ -653,16 +653,13 @@ class RayJob:
         rows = rows.sort_by("number")
         return rows.column("id").take(np.searchsorted(to_integers(rows.column("number")), numbers))
 
-    def empty_ids(self) -> pa.ChunkedArray:
-        """Return the ids of new documents without features."""
+    def empty_ids(self, blocks: int) -> pa.ChunkedArray:
+        """Return the ids of documents without features in the first blocks."""
         import pyarrow as pa
 
-        new = [table for table in self._get(list_empty, self.documents[: self.num_blocks]) if table.num_rows]
+        new = [table for table in self._get(list_empty, self.documents[:blocks]) if table.num_rows]
         kind = pa.int64() if self.integer else pa.string()
         return pa.chunked_array([chunk for table in new for chunk in table.column("id").chunks], kind)
-
-    num_blocks: int = 0
-    """Blocks of new documents."""
 
 
 def _wanted(unit: Numbers, number: Numbers, last: Numbers | None = None, by: Numbers | None = None) -> pa.Table:

@@ -1,0 +1,31 @@
+"""Deduplication of datasets of Ray Data, for corpora on a cluster.
+
+    import ray
+    import nearkin.ray
+
+    pages = ray.data.read_parquet("crawl")
+    result = nearkin.ray.dedup(pages, text="body", id="url", threshold=0.8)
+    result.kept.write_parquet("clean")
+
+It needs the extra `ray`. The stages of `nearkin.dedup.distributed` run as tasks over blocks, which Ray schedules and
+repeats after a failure; `tasks` moves the rows between them. Hashes as columns are `nearkin.batched`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nearkin.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from nearkin.ray.api import RayResult, dedup
+
+__all__ = ["RayResult", "dedup"]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {"RayResult": "api", "dedup": "api"})
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return __all__
