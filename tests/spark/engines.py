@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,29 +83,45 @@ class Engine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             result = dedup(self.frame(documents, parts), against=against, recipe=recipe, **options)
-            here = documents.by_id()
-            values = {name: cells for name, cells in here.columns.items() if name in options.get("keep", "")}
-            local = nk.dedup(
-                here.texts,
-                here.ids,
-                recipe=recipe,
-                values=values or None,
-                sources=here.columns.get(options.pop("source", "")),
-                against=None if reference is None else reference.by_id().texts,
-                against_ids=None if reference is None else reference.by_id().ids,
-                **options,
-            )
-        assert 0 == local.summary["skipped"], "one machine left something out"
-        position = {id: at for at, id in enumerate(here.ids)}
+            local = run_locally(documents, reference, recipe=recipe, **options)
         clusters = result.clusters.toArrow().to_pylist()
-        clusters.sort(key=lambda row: (row["cluster"], row["reason"] != "kept", position.get(row["id"], 0)))
-        assert local.clusters.to_arrow().to_pylist() == clusters
         kept = result.kept.select("id").toArrow().column("id").to_pylist()
-        assert sorted(local.kept) == sorted(kept)
-        assert _sorted_links(local.pairs.to_arrow()) == _sorted_links(result.pairs.toArrow())
-        same = {name: value for name, value in result.summary.items() if name not in _COUNTED}
-        assert {name: local.summary.get(name) for name in same} == same
+        check_result(documents, local, clusters, kept, result.pairs.toArrow(), result.summary)
         return dict(result.summary)
+
+
+def run_locally(documents: DocumentSet, reference: DocumentSet | None, **options: Any) -> nk.DedupResult:
+    """Deduplicate on one machine, in the order of ids."""
+    here = documents.by_id()
+    values = {name: cells for name, cells in here.columns.items() if name in options.get("keep", "")}
+    return nk.dedup(
+        here.texts,
+        here.ids,
+        values=values or None,
+        sources=here.columns.get(options.pop("source", "")),
+        against=None if reference is None else reference.by_id().texts,
+        against_ids=None if reference is None else reference.by_id().ids,
+        **options,
+    )
+
+
+def check_result(
+    documents: DocumentSet,
+    local: nk.DedupResult,
+    clusters: list[dict[str, Any]],
+    kept: Sequence[Any],
+    pairs: pa.Table,
+    summary: Mapping[str, Any],
+) -> None:
+    """Check that a result is that of one machine, row for row and bit for bit."""
+    assert 0 == local.summary["skipped"], "one machine left something out"
+    position = {id: at for at, id in enumerate(documents.by_id().ids)}
+    clusters.sort(key=lambda row: (row["cluster"], row["reason"] != "kept", position.get(row["id"], 0)))
+    assert local.clusters.to_arrow().to_pylist() == clusters
+    assert sorted(local.kept) == sorted(kept)
+    assert _sorted_links(local.pairs.to_arrow()) == _sorted_links(pairs)
+    same = {name: value for name, value in summary.items() if name not in _COUNTED}
+    assert {name: local.summary.get(name) for name in same} == same
 
 
 def _sorted_links(table: pa.Table) -> list[tuple[Any, ...]]:

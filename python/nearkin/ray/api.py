@@ -16,7 +16,7 @@ from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter, check_options, mismatch, warn_caller
 from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.ray.job import RayJob, Source
-from nearkin.ray.tasks import RayTasks, Tasks
+from nearkin.ray.tasks import RayTasks, Tasks, raise_engine_errors
 from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -120,12 +120,13 @@ def dedup(
     check_options(dedup, EngineDedupOptions, options)
     config = engine_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
     tasks = RayTasks()
-    kind = _id_type(ds, text, id, config, "ds")
-    if against is not None and (other := _id_type(against, text, id, None, "against")) != kind:
-        raise mismatch("id", f"{kind} of ds", f"{other} of against; cast one of them")
     names = list(dict.fromkeys([text, id, *(by.column for by in config.order if by.column)]))
-    blocks = ds.select_columns(names).to_arrow_refs()
-    others = None if against is None else against.select_columns([text, id]).to_arrow_refs()
+    with raise_engine_errors():
+        kind = _id_type(ds, text, id, config, "ds")
+        if against is not None and (other := _id_type(against, text, id, None, "against")) != kind:
+            raise mismatch("id", f"{kind} of ds", f"{other} of against; cast one of them")
+        blocks = ds.select_columns(names).to_arrow_refs()
+        others = None if against is None else against.select_columns([text, id]).to_arrow_refs()
     with reporting(progress) as report:
         build = partial(deduplicate, tasks, blocks, others, text, id, config, integer=kind == "integers")
         clusters, pairs, removed, summary = build(report=report)
@@ -141,7 +142,9 @@ def _id_type(ds: Any, text: str, id: str, config: DedupConfig | None, argument: 
 
     if not hasattr(ds, "map_batches") or not hasattr(ds, "to_arrow_refs"):
         kind = f"{type(ds).__module__}.{type(ds).__qualname__}"
-        raise bad_parameter(argument, kind, "a ray.data.Dataset (ray.data.read_parquet(...)); others go to nearkin.dedup")
+        raise bad_parameter(
+            argument, kind, "a ray.data.Dataset (ray.data.read_parquet(...)); others go to nearkin.dedup"
+        )
     schema = ds.schema()
     types = {} if schema is None else dict(zip(schema.names, schema.types, strict=True))
     keys = [] if config is None else [("keep", by.column) for by in config.order if by.column]
@@ -289,6 +292,7 @@ def exclude_ids(removed: Any, id: str, batch: pa.Table) -> pa.Table:
     batch : pyarrow.Table
     """
     import pyarrow.compute as pc
+
     import ray
 
     ids = ray.get(removed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +63,7 @@ from nearkin.errors import InputError
 from nearkin.io.arrow import to_values
 from nearkin.io.frames import text_column
 from nearkin.progress import Progress
-from nearkin.ray.tasks import Stage, Tables, Tasks, concat, exchange, gather_rows, run_stage, split, split_rows
+from nearkin.ray.tasks import Stage, Tables, Tasks, concat, exchange, run_stage, split, split_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -306,7 +307,7 @@ def split_documents(table: pa.Table, ends: pa.Table, with_text: bool, count: int
     order = np.argsort(blocks, kind="stable")
     bounds = np.searchsorted(blocks[order], np.arange(count + 1))
     rows = rows.drop_columns("block")
-    return [rows.take(order[start:end]) for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [rows.take(order[start:end]) for start, end in pairwise(bounds.tolist())]
 
 
 def verify_block(verification: Verification, pairs: pa.Table, *parts: pa.Table) -> tuple[pa.Table, dict[str, int]]:

@@ -8,6 +8,8 @@ Ray runs a task again if its machine fails. Since the rows of a stage depend on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -58,23 +60,37 @@ class RayTasks:
         return self._ray.put(value)
 
     def get(self, references: Any) -> Any:
-        """Wait for values; an error that nearkin raised in a worker is raised here, and others as EngineError."""
-        from ray.exceptions import RayError
-
-        try:
+        """Wait for values."""
+        with raise_engine_errors():
             return self._ray.get(references)
-        except RayError as error:
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, NearkinError):
-                raise cause from None
-            reason = f"{type(cause).__name__}: {cause}" if cause is not None else str(error).partition("\n")[0]
-            raise EngineError(f"a task of Ray failed: {reason}", reason=reason) from error
+
+
+@contextmanager
+def raise_engine_errors() -> Iterator[None]:
+    """Convert errors of Ray: errors that nearkin raised in a worker to these, all others to EngineError."""
+    from ray.exceptions import RayError
+
+    try:
+        yield
+    except RayError as error:
+        # Ray's own error of a task is also an instance of its cause's class, with the traceback as its message.
+        cause: BaseException | None = error
+        while isinstance(cause, RayError) or (cause is not None and not isinstance(cause, NearkinError)):
+            cause = getattr(cause, "cause", None) or cause.__cause__
+        if cause is not None:
+            raise cause from None
+        # Messages of tasks end with the line of their exception.
+        lines = [line.strip() for line in str(error).splitlines() if "Error: " in line]
+        reason = lines[-1] if lines else str(error).partition("\n")[0]
+        raise EngineError(f"a task of Ray failed: {reason}", reason=reason) from error
 
 
 def _call(version: str, function: Callable[..., Any], single: bool, *arguments: Any) -> Any:
     """Call a function in a worker."""
     if version != __version__:
-        raise mismatch("nearkin", f"a worker with {__version__}", f"a driver with {version}; install it on every worker")
+        raise mismatch(
+            "nearkin", f"a worker with {__version__}", f"a driver with {version}; install it on every worker"
+        )
     set_num_threads(1)
     result = function(*arguments)
     return result[0] if single else result
@@ -98,7 +114,7 @@ def split(table: pa.Table, keys: NDArray[np.int64], count: int) -> list[pa.Table
     part = ((mixed >> np.uint64(20)) % np.uint64(count)).astype(np.int64)
     order = np.argsort(part, kind="stable")
     bounds = np.searchsorted(part[order], np.arange(count + 1))
-    return [table.take(order[start:end]) for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [table.take(order[start:end]) for start, end in pairwise(bounds.tolist())]
 
 
 def split_rows(stage: Stage | None, table: pa.Table, key: str, count: int) -> list[pa.Table]:

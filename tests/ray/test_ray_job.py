@@ -1,0 +1,152 @@
+"""The job of `nearkin.ray` in this process, without Ray: its result is that of one machine, for every option."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from engines import (
+    MINHASH,
+    SIMHASH,
+    DocumentSet,
+    chain_texts,
+    check_result,
+    mixed_texts,
+    run_locally,
+    star_texts,
+)
+
+from nearkin.dedup.config import engine_config
+from nearkin.dedup.distributed import pairs as unit_pairs
+from nearkin.dedup.distributed.pairs import choose_tables
+from nearkin.errors import InputError
+from nearkin.progress import ignore_progress
+from nearkin.ray import job
+from nearkin.ray.api import deduplicate
+
+
+class LocalTasks:
+    """Runs each call at once, on arguments that went through pickle as they do in Ray."""
+
+    def run(self, function: Any, *arguments: Any, returns: int | None = None) -> Any:
+        """Call a function."""
+        result = pickle.loads(pickle.dumps(function))(*pickle.loads(pickle.dumps(arguments)))  # noqa: S301
+        if returns is not None:
+            assert returns == len(result)
+        return result if returns is None else list(result)
+
+    def put(self, value: Any) -> Any:
+        """Return the value."""
+        return value
+
+    def get(self, references: Any) -> Any:
+        """Return the values."""
+        return references
+
+
+def check_equal(
+    documents: DocumentSet,
+    reference: DocumentSet | None = None,
+    *,
+    recipe: str = MINHASH,
+    parts: int = 3,
+    **options: Any,
+) -> dict[str, Any]:
+    """Check that the result is that of one machine; return the summary."""
+    table = documents.shuffled()
+    step = -(-max(table.num_rows, 1) // parts)
+    blocks = [table.slice(start, step) for start in range(0, max(table.num_rows, 1), step)]
+    others = None if reference is None else [reference.shuffled(2)]
+    config = engine_config(recipe, **{"keep": "first", **options})
+    integer = pa.types.is_integer(table.schema.field("id").type)
+    clusters, pairs, removed, summary = deduplicate(
+        LocalTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        local = run_locally(documents, reference, recipe=recipe, **options)
+    kept = set(documents.ids) - set(removed.to_pylist())
+    check_result(documents, local, clusters.to_pylist(), list(kept), pairs, summary)
+    return dict(summary)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"threshold": 0.5},
+    {"keep": "last"},
+    {"cluster": "components"},
+    {"links": "all"},
+    {"verify": "none"},
+    {"verify": "indel", "threshold": 0.7},
+    {"empty": "drop"},
+    {"differ": "numbers", "threshold": 0.5},
+]
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_options_of_ray(recipe: str, options: dict[str, Any]) -> None:
+    """Clusters, kept rows, links and summary are equal, bit for bit."""
+    assert check_equal(DocumentSet.of(mixed_texts(150)), recipe=recipe, **options)["removed"] > 0
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+def test_shapes_that_need_rounds(recipe: str, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains, cliques and stars, for which the first pairs do not decide."""
+    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
+    monkeypatch.setattr(job, "MAX_FIRST", 1)
+    for texts in (chain_texts(40), star_texts(40, 2), star_texts(40, 8), chain_texts(20) + star_texts(30, 10)):
+        check_equal(DocumentSet.of(texts), recipe=recipe, cluster=cluster)
+        reference = DocumentSet.of(texts[20:])
+        check_equal(DocumentSet.of(texts[:30]), reference, recipe=recipe, cluster=cluster, keep="last")
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+def test_strings_are_numbered_by_keys(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids of strings, and rules that read columns, have numbers from ranges of keys."""
+    monkeypatch.setattr(job, "TASK_ROWS", 20)
+    texts = mixed_texts(120)
+    names = [f"é{at % 7}{at}" for at in range(len(texts))]
+    score = [float(at * 7919 % 101) for at in range(len(texts))]
+    check_equal(DocumentSet.of(texts, names, score=score), recipe=recipe, keep="max:score")
+    check_equal(DocumentSet.of(texts, names), DocumentSet.of(texts[:9], names[:9]), recipe=recipe, keep="longest,last")
+
+
+@pytest.mark.parametrize("texts", [[], ["one text alone"], ["", None], ["some words are here", "and others"]], ids=repr)
+def test_no_pair_in_any_block(texts: list[str | None]) -> None:
+    """Stages without rows."""
+    check_equal(DocumentSet.of(texts), parts=5)
+    check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:1]), recipe=SIMHASH, links="all")
+    names = [f"id{at}" for at in range(len(texts))]
+    check_equal(DocumentSet.of(texts, names), cluster="components")
+
+
+def test_small_radii_have_tables_in_ray() -> None:
+    """Fingerprints meet in tables of equal blocks."""
+    assert choose_tables(64, 3, 260) is not None
+    texts = mixed_texts(200) + star_texts(60, 1)
+    recipe = "word:1|binary|xxh3|simhash:64"
+    check_equal(DocumentSet.of(texts), DocumentSet.of(mixed_texts(100, 1)), recipe=recipe, radius=3, threshold=0.5)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [([1, 2, 2], "2 2 times; ids must differ"), ([1, None, 3], "have no id"), ([1, 2, 1 << 61], "is not between")],
+)
+def test_ids_are_checked(ids: list[int | None], message: str) -> None:
+    """Repeated, missing and wide ids are errors that say what to do."""
+    table = pa.table({"id": pa.array(ids, pa.int64()), "text": ["a text", "another text", "a third one"]})
+    blocks = [table.slice(0, 2), table.slice(2)]
+    config = engine_config(None, keep="first")
+    with pytest.raises(InputError, match=message):
+        deduplicate(LocalTasks(), blocks, None, "text", "id", config, integer=True, report=ignore_progress)
+
+
+def test_options_of_one_machine_are_refused() -> None:
+    """Containment has no distributed form."""
+    with pytest.raises(ValueError, match=r"nearkin\.dedup has containment"):
+        engine_config(None, keep="first", measure="containment")
