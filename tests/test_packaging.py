@@ -47,7 +47,7 @@ def test_every_extra_but_the_engines_is_in_all() -> None:
         pytest.skip("an older build is installed")
     needed = [line for line in metadata.requires("nearkin") or [] if re.search(r"extra == ['\"]all['\"]", line)]
     named = {name for line in needed for name in re.findall(r"\[([\w,]+)\]", line)[0].split(",")}
-    assert named == extras - {"all", "sail", "spark"}
+    assert named == extras - {"all", "datatrove", "ray", "sail", "spark"}
 
 
 @pytest.mark.parametrize("hook", ["get_requires_for_build_wheel()", "build_wheel('.')", "build_editable('.')"])
@@ -96,8 +96,9 @@ for client in (nearkin.Client, nearkin.service.AsyncClient):
         print("client", error.extra)
 """
 EXTRAS = {
-    "duckdb", "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "msgspec", "pandas",
-    "polars", "prometheus_client", "pysail", "pyspark", "scipy", "selectolax", "sklearn", "starlette", "uvloop",
+    "datatrove", "duckdb", "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "mcp", "msgspec",
+    "pandas", "polars", "prometheus_client", "pysail", "pyspark", "ray", "scipy", "selectolax", "sklearn", "starlette",
+    "uvloop",
 }  # fmt: skip
 CALLS = """
 import json, os, shlex, sys
@@ -119,6 +120,7 @@ for number, line in enumerate([*(each[0].removeprefix("$ nearkin ") for each in 
 WITH_EXTRA = {
     "report clean": "report",
     "serve pages.store": "service",
+    "mcp pages.store": "mcp",
     "dedup corpus.jsonl --out r --report": "report",
     "dedup corpus.jsonl --out r --engine spark": "spark",
     "dedup corpus.jsonl --out r --engine sail": "sail",

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from nearkin._core import __version__
 from nearkin.dedup.verify import similarity
 from nearkin.errors import InputError, MismatchError, NearkinError, bad_parameter, excerpt, require_extra
-from nearkin.explain import explain as explain_texts
 from nearkin.explain.comparison import compare
 from nearkin.families.minhash import signature
 from nearkin.families.simhash import fingerprint
@@ -50,7 +49,7 @@ _MAX_MATCHES = 100
 _EXCERPT = 200
 """Characters of a stored text in a result."""
 
-Id: TypeAlias = "int | str"
+Id: TypeAlias = int | str
 Texts = Annotated[list[str], Field(min_length=1, max_length=_MAX_TEXTS, description="The complete texts.")]
 Count = Annotated[int, Field(ge=1, le=_MAX_MATCHES, description="Maximum number of matches of a text.")]
 
@@ -96,6 +95,27 @@ class Checked:
     matches: list[Match]
 
 
+@dataclass(frozen=True)
+class Explanation:
+    """Why two texts match or not.
+
+    Attributes
+    ----------
+    similarity : float
+        Jaccard similarity of their features.
+    threshold : float
+        From which the store's texts match.
+    is_duplicate : bool
+    differences : str
+        Edits, and the features that only one of them has; the bits are those of a SimHash of the same features.
+    """
+
+    similarity: float
+    threshold: float
+    is_duplicate: bool
+    differences: str
+
+
 def build_server(store: AnyStore, *, readonly: bool = False) -> MCPServer[Any]:
     """Return a server of a store; its `run()` serves standard input and output until the client closes them.
 
@@ -126,7 +146,7 @@ def build_server(store: AnyStore, *, readonly: bool = False) -> MCPServer[Any]:
             f"meaning. Two texts match from a similarity of {settings['threshold']} (Jaccard, of their features)."
         ),
     )
-    tools = _Tools(store, recipe)
+    tools = _Tools(store, recipe, float(settings["threshold"]))
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (tools.check, tools.search, tools.explain):
         server.tool(annotations=reads)(tool)
@@ -148,11 +168,11 @@ def _typed_errors() -> Iterator[None]:
 class _Tools:
     """The tools of a store; their docstrings are what an agent reads."""
 
-    def __init__(self, store: AnyStore, recipe: Recipe) -> None:
-        self._store, self._recipe = store, recipe
+    def __init__(self, store: AnyStore, recipe: Recipe, threshold: float) -> None:
+        self._store, self._recipe, self._threshold = store, recipe, threshold
 
     def check(self, texts: Texts, k: Count = 3) -> list[Checked]:
-        """Compare texts with the store, without adding them: is each of them new, or a near-duplicate of what?"""
+        """Compare texts with the store, without adding them: which are new, and what do the others duplicate."""
         with _typed_errors():
             return self._checked(self._store.check(texts, k=k))
 
@@ -200,7 +220,7 @@ class _Tools:
         text: Annotated[str, Field(description="A complete text.")],
         id: Annotated[Id | None, Field(description="Id of a stored document to compare with.")] = None,
         other: Annotated[str | None, Field(description="A text to compare with, instead of a document.")] = None,
-    ) -> str:
+    ) -> Explanation:
         """Explain why a text is or is not a near-duplicate of a stored document or another text: what differs."""
         with _typed_errors():
             if (id is None) == (other is None):
@@ -210,9 +230,10 @@ class _Tools:
             if other is None:
                 reason = "was not new when it was added, so the store has no text of it; use the id of its match"
                 raise InputError(f"id {id!r}: {reason}", place=f"id {id!r}", reason=reason)
-            if self._recipe.family == "simhash":
-                return str(compare(text, other, self._recipe))
-            return str(explain_texts(text, self._recipe, other=other))
+            score = float(similarity([text, other], [0], [1], recipe=self._recipe)[0])
+            same_features = self._recipe if self._recipe.family == "simhash" else self._recipe.with_family("simhash")
+            differences = str(compare(text, other, same_features))
+            return Explanation(score, self._threshold, score >= self._threshold, differences)
 
     def _checked(self, result: CheckResult) -> list[Checked]:
         """Convert a result, with all matches of a check and the deciding one of an addition."""

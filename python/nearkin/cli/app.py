@@ -38,6 +38,7 @@ MODULES: Modules = {
     "ssdeep": "ssdeep",
     "report": "report",
     "serve": "serve",
+    "mcp": "mcp",
     "index": "index",
     "recipe": {"show": "fingerprints", "idf": "fingerprints", "tune": "quality", "evaluate": "quality"},
     "text": {
@@ -60,6 +61,7 @@ PURPOSES = {
     "ssdeep": "Fuzzy digests of files: hash, compare, search, cluster.",
     "report": "Show a run of dedup as one HTML file, and label its pairs.",
     "serve": "Serve a store over HTTP.",
+    "mcp": "Offer a store to agents, by the Model Context Protocol.",
     "index": "Indexes of fingerprints: build, add, remove, info.",
     "recipe": "How a text is hashed: show a recipe, tune it, evaluate a run, count words.",
     "text": "Single steps over texts: compare, explain, hash, keywords, pairs, contains.",

@@ -27,7 +27,7 @@ def mcp(
 
     Examples
     --------
-    $ nearkin mcp pages.store < requests.jsonl
+    $ nearkin mcp pages.store
     {"jsonrpc":"2.0","id":1,"result":{...
 
     nearkin mcp pages.store --readonly
