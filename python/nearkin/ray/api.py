@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from nearkin.dedup.config import DedupConfig, EngineDedupOptions, engine_config
-from nearkin.dedup.distributed.summary import summarize_job
+from nearkin.dedup.distributed.tables import deduplicate
 from nearkin.dedup.summary import Summary
 from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter, check_options, mismatch, warn_caller
-from nearkin.progress import Progress, ShowProgress, reporting
-from nearkin.ray.job import RayJob, Source
-from nearkin.ray.tasks import RayTasks, Tasks, raise_engine_errors
+from nearkin.progress import ShowProgress, reporting
+from nearkin.ray.engine import RayTasks, raise_engine_errors
 from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -128,12 +124,13 @@ def dedup(
         blocks = ds.select_columns(names).to_arrow_refs()
         others = None if against is None else against.select_columns([text, id]).to_arrow_refs()
     with reporting(progress) as report:
-        build = partial(deduplicate, tasks, blocks, others, text, id, config, integer=kind == "integers")
-        clusters, pairs, removed, summary = build(report=report)
-    for message in summary.get("warnings", ()):
+        integer = kind == "integers"
+        tables = deduplicate(tasks, blocks, others, text, id, config, integer=integer, report=report)
+    for message in tables.summary.get("warnings", ()):
         warn_caller(message)
-    exclude = partial(exclude_ids, tasks.put(removed), id)
-    return RayResult(ds.map_batches(exclude, batch_format="pyarrow"), clusters, pairs, summary)
+    exclude = partial(exclude_ids, tasks.put(tables.removed), id)
+    kept = ds.map_batches(exclude, batch_format="pyarrow")
+    return RayResult(kept, tables.clusters, tables.pairs, tables.summary)
 
 
 def _id_type(ds: Any, text: str, id: str, config: DedupConfig | None, argument: str) -> str:
@@ -157,128 +154,6 @@ def _id_type(ds: Any, text: str, id: str, config: DedupConfig | None, argument: 
     if isinstance(kind, pa.DataType) and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return "strings"
     raise bad_parameter("id", f"the column {id!r} of {kind}", "a column of integers or strings; cast it")
-
-
-def deduplicate(
-    tasks: Tasks,
-    blocks: Any,
-    reference: Any,
-    text: str,
-    id: str,
-    config: DedupConfig,
-    *,
-    integer: bool,
-    report: Progress,
-) -> tuple[pa.Table, pa.Table, pa.ChunkedArray, Summary]:
-    """Deduplicate blocks; return clusters, pairs, the ids of removed documents, and the summary with its warnings.
-
-    Parameters
-    ----------
-    tasks : Tasks
-    blocks, reference : sequence of references
-        Tables of documents, and of reference documents or None.
-    text, id : str
-    config : DedupConfig
-    integer : bool
-        True for integer ids.
-    report : function
-    """
-    import pyarrow as pa
-
-    began = time.perf_counter()
-    job = RayJob(tasks, config, integer=integer, report=report)
-    job.run(Source(blocks, text, id), None if reference is None else Source(reference, text, id))
-    number, representative, similarity, distance, exact = job.removed()
-    kept = np.unique(representative[representative > 0])
-    ids = job.ids(np.concatenate([number, kept, representative]))
-    n, heads = len(number), len(kept)
-    equal = np.full(heads, job.source.equal, np.float64)
-    # Reasons by code: 0 kept, 1 exact, 2 same-letters, 3 near.
-    near = np.full(n, 3)
-    if config.verify == "jaccard":
-        near[similarity == 1.0] = 2
-    near[exact] = 1
-    rows = {
-        "id": ids.slice(0, n + heads),
-        "rep": np.concatenate([representative, kept]),
-        "representative": pa.chunked_array([*ids.slice(n + heads).chunks, *ids.slice(n, heads).chunks], ids.type),
-        "distance": np.concatenate([distance, np.zeros(heads, np.int64)]),
-        "similarity": pa.array(np.concatenate([similarity, equal]), from_pandas=True),
-        "reason": np.concatenate([near, np.zeros(heads, np.int64)]),
-    }
-    table = pa.table(rows)
-    is_removed = np.arange(n + heads) < n
-    pairs = table.filter(is_removed).select(["id", "representative", "distance", "similarity"])
-    clusters = _number_clusters(table)
-    if config.links == "all":
-        pairs = _all_links(job)
-    removed = pa.chunked_array([*ids.slice(0, n).chunks], ids.type)
-    if config.empty == "drop":
-        removed = pa.chunked_array([*removed.chunks, *job.empty_ids(blocks=len(blocks)).chunks], ids.type)
-    reasons = _count(clusters, "reason")
-    sizes = list(_count(clusters, "cluster").values())
-    summary, warnings = summarize_job(
-        config, job.counts, reasons, (len(sizes), max(sizes, default=0)), job.work, len(job.removals.removed)
-    )
-    if warnings:
-        summary["warnings"] = warnings
-    summary["timings"] = {"total": {"wall": time.perf_counter() - began}}
-    return clusters, pairs, removed, summary
-
-
-def _count(table: pa.Table, column: str) -> dict[Any, int]:
-    return {row["values"]: row["counts"] for row in table.column(column).value_counts().to_pylist()}
-
-
-_REASONS = np.array(["kept", "exact", "same-letters", "near"])
-
-
-def _number_clusters(table: pa.Table) -> pa.Table:
-    """Return the table of clusters, which are numbered by their smallest id."""
-    import pyarrow as pa
-
-    by_id = table.sort_by("id")
-    rep = by_id.column("rep").to_numpy()
-    representatives, first = np.unique(rep, return_index=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    cluster = rank[np.searchsorted(representatives, rep)]
-    codes = by_id.column("reason").to_numpy()
-    names = _REASONS[codes].astype(object)
-    old = rep < 0
-    names[old] = names[old] + "-old"
-    columns = {
-        "id": by_id.column("id"),
-        "cluster": cluster,
-        **{name: by_id.column(name) for name in ("representative", "distance", "similarity")},
-        "reason": pa.array(names, pa.string()),
-    }
-    order = np.lexsort((codes != 0, cluster))
-    return pa.table(columns).take(order)
-
-
-def _all_links(job: RayJob) -> pa.Table:
-    """Return all links, those of copies last."""
-    import pyarrow as pa
-
-    copies = job.copies[job.copies[:, 0] > 0]
-    links = [
-        np.concatenate([job.links.column(name).to_numpy(), copies[:, at]]) for name, at in (("left", 1), ("right", 0))
-    ]
-    ids = job.ids(np.concatenate(links))
-    count = len(links[0])
-    distance = np.concatenate([job.links.column("distance").to_numpy(), np.zeros(len(copies), np.int64)])
-    similarity = np.concatenate(
-        [job.links.column("similarity").to_numpy(), np.full(len(copies), job.source.equal, np.float64)]
-    )
-    return pa.table(
-        {
-            "left": ids.slice(0, count),
-            "right": ids.slice(count),
-            "distance": distance,
-            "similarity": pa.array(similarity.astype(np.float64), from_pandas=True),
-        }
-    )
 
 
 def exclude_ids(removed: Any, id: str, batch: pa.Table) -> pa.Table:

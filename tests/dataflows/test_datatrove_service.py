@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from test_datatrove_steps import pipeline, pytestmark, read
 from threaded import serve_in_thread
 
 import nearkin as nk
 from command import near_texts, write_jsonl
-from test_datatrove_steps import pipeline, pytestmark, read
 
 __all__ = ["pytestmark"]
 

@@ -1,22 +1,21 @@
-"""Stages over tables as tasks of Ray, and the exchange of rows between them.
+"""Stages over tables as tasks, and the exchange of rows between them.
 
-A task is a call of a function on tables in Ray's object store. An *exchange* is two rows of tasks: each of the first
+A task is a call of a function on tables, which an engine holds for it. An *exchange* is two rows of tasks: each of the first
 splits its rows by a key into as many tables as there are tasks in the second, of which each gets all rows of its keys.
-Ray runs a task again if its machine fails. Since the rows of a stage depend on its input alone, the result is the same.
+An engine may run a task again: the rows of a stage depend on its input alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import __version__, set_num_threads
-from nearkin.errors import EngineError, NearkinError, mismatch, require_extra
+from nearkin.dedup.distributed.documents import to_integers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,60 +39,37 @@ class Tasks(Protocol):
         """Wait for the values of references."""
 
 
-class RayTasks:
-    """Tasks of Ray; each has one core and one thread."""
-
-    def __init__(self) -> None:
-        with require_extra("ray", "nearkin.ray"):
-            import ray
-        self._ray = ray
-        self._call = ray.remote(_call)
+class LocalTasks:
+    """Runs each call at once, in this process; a reference is the value itself, or a function that reads it."""
 
     def run(self, function: Callable[..., Any], *arguments: Any, returns: int | None = None) -> Any:
-        """Start a call in a worker."""
-        call = self._call.options(num_returns=returns or 1)
-        result = call.remote(__version__, function, returns == 1, *arguments)
-        return [result] if returns == 1 else result
+        """Call a function."""
+        result = function(*(each() if isinstance(each, FileTable) else each for each in arguments))
+        return result if returns is None else list(result)
 
     def put(self, value: Any) -> Any:
-        """Store a value in the object store."""
-        return self._ray.put(value)
+        """Return the value."""
+        return value
 
     def get(self, references: Any) -> Any:
-        """Wait for values."""
-        with raise_engine_errors():
-            return self._ray.get(references)
+        """Return the values."""
+        return references
 
 
-@contextmanager
-def raise_engine_errors() -> Iterator[None]:
-    """Convert errors of Ray: errors that nearkin raised in a worker to these, all others to EngineError."""
-    from ray.exceptions import RayError
+@dataclass(frozen=True)
+class FileTable:
+    """A table in a file, which is read for each call that needs it.
 
-    try:
-        yield
-    except RayError as error:
-        # Ray's own error of a task is also an instance of its cause's class, with the traceback as its message.
-        cause: BaseException | None = error
-        while isinstance(cause, RayError) or (cause is not None and not isinstance(cause, NearkinError)):
-            cause = getattr(cause, "cause", None) or cause.__cause__
-        if cause is not None:
-            raise cause from None
-        # Messages of tasks end with the line of their exception.
-        lines = [line.strip() for line in str(error).splitlines() if "Error: " in line]
-        reason = lines[-1] if lines else str(error).partition("\n")[0]
-        raise EngineError(f"a task of Ray failed: {reason}", reason=reason) from error
+    Attributes
+    ----------
+    read : function
+    """
 
+    read: Callable[[], pa.Table]
 
-def _call(version: str, function: Callable[..., Any], single: bool, *arguments: Any) -> Any:
-    """Call a function in a worker."""
-    if version != __version__:
-        raise mismatch(
-            "nearkin", f"a worker with {__version__}", f"a driver with {version}; install it on every worker"
-        )
-    set_num_threads(1)
-    result = function(*arguments)
-    return result[0] if single else result
+    def __call__(self) -> pa.Table:
+        """Read the table."""
+        return self.read()
 
 
 def run_stage(stage: Stage, tables: Iterable[pa.Table]) -> pa.Table:
@@ -119,8 +95,6 @@ def split(table: pa.Table, keys: NDArray[np.int64], count: int) -> list[pa.Table
 
 def split_rows(stage: Stage | None, table: pa.Table, key: str, count: int) -> list[pa.Table]:
     """Apply a stage to a table, and split its rows by a column of integers."""
-    from nearkin.dedup.distributed.documents import to_integers
-
     rows = table if stage is None else run_stage(stage, [table])
     return split(rows, to_integers(rows.column(key)) if rows.num_rows else np.zeros(0, np.int64), count)
 

@@ -1,12 +1,12 @@
-"""One deduplication on Ray: the stages of `nearkin.dedup.distributed` as tasks over blocks.
+"""One deduplication as tasks over blocks (`tasks`), for engines that run Python functions.
 
 The driver holds the pairs of candidates (16 bytes each) and the matches (32), the numbers of exact copies (16), and the
-ids of documents in clusters. Texts, hashes and rows of units are in the object store.
+ids of documents in clusters. Texts, hashes and rows of units stay where the engine holds tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -59,11 +59,11 @@ from nearkin.dedup.distributed.pairs import (
     num_unit_tasks,
 )
 from nearkin.dedup.distributed.pairs import Tables as UnitTables
+from nearkin.dedup.distributed.tasks import Stage, Tables, Tasks, concat, exchange, run_stage, split, split_rows
 from nearkin.errors import InputError
 from nearkin.io.arrow import to_values
 from nearkin.io.frames import text_column
 from nearkin.progress import Progress
-from nearkin.ray.tasks import Stage, Tables, Tasks, concat, exchange, run_stage, split, split_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -363,7 +363,7 @@ class Source:
     id: str
 
 
-class RayJob:
+class TableJob:
     """One deduplication.
 
     Attributes
@@ -394,6 +394,18 @@ class RayJob:
     def run(self, new: Source, reference: Source | None) -> None:
         """Run all stages."""
         self._hash(new, reference)
+        self.search()
+
+    def use(self, documents: Sequence[Any], counts: Iterable[Mapping[str, int]]) -> None:
+        """Use documents that `hash_block` has hashed, without reference documents, and their counts."""
+        self.documents = list(documents)
+        self.counts.update(_sum_counts(counts))
+        self._check_dates()
+        if not is_direct(self.config.order, integer=self.integer):
+            self._number()
+
+    def search(self) -> None:
+        """Run all stages after the hashing of documents."""
         self._done("hash")
         count = num_tasks(self.counts["documents"] + self.counts["older"], TASK_ROWS)
         parts = [self.tasks.run(split_contents, table, count, returns=count) for table in self.documents]
@@ -438,10 +450,7 @@ class RayJob:
         columns = [("id", source.id), ("text", source.text), *keys]
         id_type = "int64" if self.integer else "string"
         hashed = [self.tasks.run(hash_block, block, hashing, columns, id_type, returns=2) for block in source.blocks]
-        counts: dict[str, int] = dict.fromkeys(("documents", "without_features", "characters"), 0)
-        for block in self.tasks.get([count for _, count in hashed]):
-            for name, value in block.items():
-                counts[name] = counts.get(name, 0) + value
+        counts = _sum_counts(self.tasks.get([count for _, count in hashed]))
         if reference:
             self.counts["older"] = counts["documents"]
             self.counts["characters"] += counts["characters"]
@@ -661,6 +670,15 @@ class RayJob:
         new = [table for table in self._get(list_empty, self.documents[:blocks]) if table.num_rows]
         kind = pa.int64() if self.integer else pa.string()
         return pa.chunked_array([chunk for table in new for chunk in table.column("id").chunks], kind)
+
+
+def _sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add the counts of blocks."""
+    sums = dict.fromkeys(("documents", "without_features", "characters"), 0)
+    for block in counts:
+        for name, value in block.items():
+            sums[name] = sums.get(name, 0) + value
+    return sums
 
 
 def _wanted(unit: Numbers, number: Numbers, last: Numbers | None = None, by: Numbers | None = None) -> pa.Table:

@@ -20,31 +20,21 @@ from engines import (
 )
 
 from nearkin.dedup.config import engine_config
+from nearkin.dedup.distributed import job
 from nearkin.dedup.distributed import pairs as unit_pairs
 from nearkin.dedup.distributed.pairs import choose_tables
+from nearkin.dedup.distributed.tables import deduplicate
+from nearkin.dedup.distributed.tasks import LocalTasks
 from nearkin.errors import InputError
 from nearkin.progress import ignore_progress
-from nearkin.ray import job
-from nearkin.ray.api import deduplicate
 
 
-class LocalTasks:
-    """Runs each call at once, on arguments that went through pickle as they do in Ray."""
+class PickledTasks(LocalTasks):
+    """Calls functions on arguments that went through pickle, as they do in Ray."""
 
     def run(self, function: Any, *arguments: Any, returns: int | None = None) -> Any:
         """Call a function."""
-        result = pickle.loads(pickle.dumps(function))(*pickle.loads(pickle.dumps(arguments)))  # noqa: S301
-        if returns is not None:
-            assert returns == len(result)
-        return result if returns is None else list(result)
-
-    def put(self, value: Any) -> Any:
-        """Return the value."""
-        return value
-
-    def get(self, references: Any) -> Any:
-        """Return the values."""
-        return references
+        return super().run(*pickle.loads(pickle.dumps((function, *arguments))), returns=returns)  # noqa: S301
 
 
 def check_equal(
@@ -62,15 +52,13 @@ def check_equal(
     others = None if reference is None else [reference.shuffled(2)]
     config = engine_config(recipe, **{"keep": "first", **options})
     integer = pa.types.is_integer(table.schema.field("id").type)
-    clusters, pairs, removed, summary = deduplicate(
-        LocalTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress
-    )
+    tables = deduplicate(PickledTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         local = run_locally(documents, reference, recipe=recipe, **options)
-    kept = set(documents.ids) - set(removed.to_pylist())
-    check_result(documents, local, clusters.to_pylist(), list(kept), pairs, summary)
-    return dict(summary)
+    kept = set(documents.ids) - set(tables.removed.to_pylist())
+    check_result(documents, local, tables.clusters.to_pylist(), list(kept), tables.pairs, tables.summary)
+    return dict(tables.summary)
 
 
 OPTIONS: list[dict[str, Any]] = [
@@ -143,7 +131,7 @@ def test_ids_are_checked(ids: list[int | None], message: str) -> None:
     blocks = [table.slice(0, 2), table.slice(2)]
     config = engine_config(None, keep="first")
     with pytest.raises(InputError, match=message):
-        deduplicate(LocalTasks(), blocks, None, "text", "id", config, integer=True, report=ignore_progress)
+        deduplicate(PickledTasks(), blocks, None, "text", "id", config, integer=True, report=ignore_progress)
 
 
 def test_options_of_one_machine_are_refused() -> None:
