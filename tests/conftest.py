@@ -83,8 +83,8 @@ LONGEST = (
     "service/test_kill.py",
     "report/test_loop.py",
     "test_examples.py",
-    "test_ray_batches.py",
-    "test_datatrove_steps.py",
+    "dataflows/test_ray.py",
+    "dataflows/test_datatrove.py",
 )
 """Files that take the most time, the longest first."""
 

@@ -15,21 +15,23 @@ null, not a hash.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.dedup.candidates.minhash import band_keys
 from nearkin.errors import bad_parameter
 from nearkin.families.minhash import signature as _signature
 from nearkin.families.simhash import fingerprint as _fingerprint
 from nearkin.io.frames import is_frame, read_columns, text_column
 from nearkin.recipe import Recipe
+from nearkin.theory.banding import choose_bands
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["fingerprint", "signature"]
+__all__ = ["bands", "fingerprint", "signature"]
 
 _Batch = TypeVar("_Batch")
 
@@ -63,10 +65,8 @@ def fingerprint(
     --------
     >>> import nearkin as nk
     >>> batch = nk.batched.fingerprint({"text": ["the cat sat", None]}, recipe="char:4|count|xxh3|simhash:64")
-    >>> batch["fingerprint"][0] == nk.fingerprint(["the cat sat"], "char:4|count|xxh3|simhash:64")[0]
-    True
-    >>> print(batch["fingerprint"][1])
-    None
+    >>> [value and hex(value) for value in batch["fingerprint"]]
+    ['0xc9850b19e0196005', None]
     """
     texts = _read_texts(batch, text, column)
     values, counts = _fingerprint(texts, Recipe.of(recipe), return_counts=True)
@@ -110,6 +110,63 @@ def signature(
     return _with_column(batch, column, values, counts == 0)
 
 
+def bands(
+    batch: _Batch,
+    text: str = "text",
+    recipe: Recipe | str | None = "minhash",
+    column: str = "bands",
+    *,
+    threshold: float = 0.8,
+    recall: float = 0.95,
+) -> _Batch:
+    """Add a column of the bands of MinHash signatures, as words for the index of a search engine or a database.
+
+    Texts that share a word are candidates for near-duplicates: a pair at the threshold shares one with the probability
+    `recall`. A word has the number of its band and the hash of its values, such as "3-9f86d081884c7d65".
+
+    Parameters
+    ----------
+    batch, text, recipe
+        As for `signature`.
+    column : str, default "bands"
+        Name of the new column.
+    threshold : float, default 0.8
+        Similarity from which pairs are requested; all documents and queries of an index need the same one.
+    recall : float, default 0.95
+        Probability with which a pair at the threshold is found (`nearkin.theory.choose_bands`).
+
+    Returns
+    -------
+    batch
+        Of the same type. Each value is a list of strings.
+
+    Raises
+    ------
+    ParameterError
+        As for `signature`, and for a threshold and a recall that no bands of this recipe have.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> batch = nk.batched.bands({"text": ["red wine from France", "red wine from France!"]}, threshold=0.9)
+    >>> len(batch["bands"][0]), batch["bands"][0] == batch["bands"][1]
+    (10, True)
+    """
+    texts = _read_texts(batch, text, column)
+    parsed = Recipe.of(recipe)
+    values, counts = _signature(texts, parsed, return_counts=True)
+    keys = band_keys(values, choose_bands(threshold, recall, parsed.num_perm))
+    words: list[list[str] | None] = [
+        [f"{band}-{key:016x}" for band, key in enumerate(row)] if count else None
+        for row, count in zip(keys.tolist(), counts.tolist(), strict=True)
+    ]
+    if isinstance(batch, Mapping):
+        return cast("_Batch", {**batch, column: words} if isinstance(batch, dict) else {column: words})
+    import pyarrow as pa
+
+    return cast("_Batch", _append(batch, column, pa.array(words, pa.list_(pa.string()))))
+
+
 def _read_texts(batch: object, text: str, column: str) -> Any:
     """Return the texts of a batch."""
     names = [] if isinstance(batch, Mapping) else getattr(getattr(batch, "schema", None), "names", None)
@@ -131,16 +188,20 @@ def _read_texts(batch: object, text: str, column: str) -> Any:
 def _with_column(batch: Any, name: str, values: NDArray[Any], is_null: NDArray[np.bool_]) -> Any:
     """Return a batch with one column more."""
     if not isinstance(batch, Mapping):
-        column = _arrow_column(values, is_null)
-        if hasattr(batch, "append_column"):
-            return batch.append_column(name, column)
-        import pyarrow as pa
-
-        return pa.RecordBatch.from_arrays([*batch.columns, column], [*batch.schema.names, name])
+        return _append(batch, name, _arrow_column(values, is_null))
     cells: Any = list(values) if is_null.any() or values.ndim > 1 else values
     for row in np.flatnonzero(is_null).tolist():
         cells[row] = None
     return {**batch, name: cells} if isinstance(batch, dict) else {name: cells}
+
+
+def _append(batch: Any, name: str, column: pa.Array) -> Any:
+    """Return a table or a record batch with one column more."""
+    import pyarrow as pa
+
+    if isinstance(batch, pa.Table):
+        return batch.append_column(name, column)
+    return pa.RecordBatch.from_arrays([*batch.columns, column], [*batch.schema.names, name])
 
 
 def _arrow_column(values: NDArray[Any], is_null: NDArray[np.bool_]) -> pa.Array:

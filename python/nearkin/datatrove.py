@@ -1,35 +1,68 @@
-"""Steps for pipelines of datatrove: hashes in the metadata of documents, and a filter that drops near-duplicates.
+"""Steps for pipelines of datatrove: hashes, a filter of near-duplicates, and a deduplication in three steps.
 
-    from datatrove_steps import Hashes, NearDuplicates
+    from datatrove.executor import LocalPipelineExecutor
+    from nearkin.datatrove import DedupCluster, DedupFilter, DedupHash, Hashes, NearDuplicates
 
-    pipeline = [
-        ParquetReader("crawl"),
-        Hashes("char:4|binary|xxh3|simhash:128"),        # metadata["fingerprint"]
-        NearDuplicates("pages.store"),          # or NearDuplicates() within each task, or the URL of a service
-        ParquetWriter("clean"),
-    ]
+    # Within each task, or with the documents of a store or a service:
+    pipeline = [ParquetReader("crawl"), NearDuplicates("pages.store"), ParquetWriter("clean")]
     LocalPipelineExecutor(pipeline, tasks=8).run()
 
-README.md in this folder lists the guarantees. A task uses one thread, because an executor runs one task per core.
+    # All tasks with one another, in three pipelines, as datatrove's own deduplications:
+    hashing = LocalPipelineExecutor([ParquetReader("crawl"), DedupHash("work")], tasks=8)
+    clustering = LocalPipelineExecutor([DedupCluster("work")], tasks=1, depends=hashing)
+    LocalPipelineExecutor([ParquetReader("crawl"), DedupFilter("work"), ParquetWriter("clean")], tasks=8,
+                          depends=clustering).run()
+
+A task uses one thread, because an executor runs one task per core. The module needs the extra `datatrove`;
+docs/dataflows.md lists the guarantees.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from datatrove.data import Document, DocumentsPipeline
-from datatrove.pipeline.base import PipelineStep
-from datatrove.pipeline.filters.base_filter import BaseFilter
-from datatrove.pipeline.writers.disk_base import DiskWriter
-from datatrove.utils.batching import batched
-from datatrove.utils.typeshelper import StatHints
+import numpy as np
 
-import nearkin as nk
-from nearkin.errors import mismatch
+from nearkin._core import set_num_threads
+from nearkin.dedup.config import EngineDedupOptions, engine_config
+from nearkin.dedup.distributed.documents import Hashing, to_integers
+from nearkin.dedup.distributed.job import TableJob, hash_block, join_rows
+from nearkin.dedup.distributed.tables import build_tables
+from nearkin.dedup.distributed.tasks import FileTable, LocalTasks, concat
+from nearkin.errors import InputError, check_options, mismatch, require_extra
+from nearkin.families.minhash import signature
+from nearkin.families.simhash import fingerprint
 from nearkin.index.fingerprints import to_hex
+from nearkin.io.arrow import to_values
+from nearkin.progress import ignore_progress
+from nearkin.recipe import Recipe
+from nearkin.service.client import Client
+from nearkin.store.store import Store
+
+with require_extra("datatrove", "nearkin.datatrove"):
+    from datatrove.data import Document, DocumentsPipeline
+    from datatrove.io import DataFolder, get_datafolder
+    from datatrove.pipeline.base import PipelineStep
+    from datatrove.pipeline.filters.base_filter import BaseFilter
+    from datatrove.pipeline.writers.disk_base import DiskWriter
+    from datatrove.utils.batching import batched
+    from datatrove.utils.typeshelper import StatHints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from typing_extensions import Unpack
+
+    from nearkin.dedup.config import DedupConfig
+
+__all__ = ["DedupCluster", "DedupFilter", "DedupHash", "Hashes", "NearDuplicates"]
+
+_SHARD = 1 << 40
+"""Documents of a shard: the number of a document is that of its shard, times this, plus its row."""
 
 
 class Hashes(PipelineStep):
@@ -52,28 +85,28 @@ class Hashes(PipelineStep):
 
     def __init__(self, recipe: str | None = None, batch_size: int = 1000) -> None:
         super().__init__()
-        self.recipe = str(nk.Recipe.of(recipe))
+        self.recipe = str(Recipe.of(recipe))
         self.batch_size = batch_size
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
         """Yield every document with its hash."""
-        nk.set_num_threads(1)
+        set_num_threads(1)
         for batch in batched(data, self.batch_size):
             with self.track_time("batch"):
-                name, values = hashes([document.text for document in batch], self.recipe)
+                name, values = _hashes([document.text for document in batch], self.recipe)
             for document, value in zip(batch, values, strict=True):
                 self.stat_update(StatHints.total)
                 document.metadata |= {name: value, "recipe": self.recipe}
                 yield document
 
 
-def hashes(texts: list[str], recipe: str) -> tuple[str, list[Any]]:
+def _hashes(texts: list[str], recipe: str) -> tuple[str, list[Any]]:
     """Return the name of the values, and one value per text; None for a text without features."""
-    if (parsed := nk.Recipe.of(recipe)).family == "minhash":
-        signatures, counts = nk.signature(texts, parsed, return_counts=True)
+    if (parsed := Recipe.of(recipe)).family == "minhash":
+        signatures, counts = signature(texts, parsed, return_counts=True)
         name, values = "signature", signatures.tolist()
     else:
-        fingerprints, counts = nk.fingerprint(texts, parsed, return_counts=True)
+        fingerprints, counts = fingerprint(texts, parsed, return_counts=True)
         name, values = "fingerprint", to_hex(fingerprints, parsed.bits)
     return name, [value if count else None for value, count in zip(values, counts, strict=True)]
 
@@ -125,9 +158,9 @@ class NearDuplicates(BaseFilter):
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
         """Yield the kept documents."""
-        nk.set_num_threads(1)
+        set_num_threads(1)
         with self.open_store() as self.store:
-            requested = {"threshold": self.threshold, "recipe": self.recipe and str(nk.Recipe.of(self.recipe))}
+            requested = {"threshold": self.threshold, "recipe": self.recipe and str(Recipe.of(self.recipe))}
             settings = self.store.stats().settings
             for name, value in requested.items():
                 if value is not None and value != settings[name]:
@@ -135,20 +168,20 @@ class NearDuplicates(BaseFilter):
             yield from super().run(data, rank, world_size)
 
     @contextmanager
-    def open_store(self) -> Iterator[nk.Store | nk.Client]:
+    def open_store(self) -> Iterator[Store | Client]:
         """Open the store of this task."""
         with tempfile.TemporaryDirectory() as folder:
             path = self.store_path or f"{folder}/task.store"
             is_url = path.startswith(("http://", "https://"))
-            with nk.Client(path, self.token) if is_url else self.open_or_create(path) as store:
+            with Client(path, self.token) if is_url else self.open_or_create(path) as store:
                 yield store
 
-    def open_or_create(self, path: str) -> nk.Store:
+    def open_or_create(self, path: str) -> Store:
         """Open the store at a path; create it if it does not exist."""
         try:
-            return nk.Store.create(path, self.recipe, threshold=self.threshold)
+            return Store.create(path, self.recipe, threshold=self.threshold)
         except FileExistsError:
-            return nk.Store.open(path)
+            return Store.open(path)
 
     def filter(self, doc: Document) -> bool | tuple[bool, str]:
         """Return True if the document is kept."""
@@ -166,3 +199,265 @@ class NearDuplicates(BaseFilter):
                 doc.metadata |= {"near_duplicate_of": row["match"], "similarity": row["similarity"]}
                 decisions.append((False, row["status"]))
         return decisions
+
+
+class _DedupOptions(EngineDedupOptions, total=False):
+    """Options of a deduplication in steps."""
+
+    threshold: float | None
+    recipe: Recipe | str | None
+    keep: str
+    measure: Any
+
+
+def _config(step: type, options: _DedupOptions) -> DedupConfig:
+    check_options(step, _DedupOptions, options)
+    return engine_config(**{"recipe": None, "keep": "first", **options})
+
+
+def _facts(config: DedupConfig) -> dict[str, Any]:
+    """Return the options that determine the files of `DedupHash`."""
+    return {"recipe": str(config.recipe), "keep": config.keep, "texts": config.comparison is not None}
+
+
+class DedupHash(PipelineStep):
+    """The first step of a deduplication: each task hashes its documents and writes them to a file.
+
+    The rows of the file are the documents in the order in which the task reads them. It contains their texts if the
+    options verify by texts, which is the default; with `verify="signature"` and a MinHash recipe it has 600 bytes per
+    document.
+
+    Parameters
+    ----------
+    folder : str
+        A folder or URL of datatrove that all tasks share.
+    **options
+        `threshold`, `recipe`, `keep`, and the others of `nearkin.ray.dedup`: kind, radius, recall, bands, verify,
+        differ, empty, cluster. Give `DedupCluster` the same ones. A column of `keep`, as in "max:score", is one
+        of the metadata.
+
+    Raises
+    ------
+    ParameterError
+        Options out of range.
+    """
+
+    name = "nearkin dedup: hash"
+    type = "DEDUP"
+
+    def __init__(self, folder: str, **options: Unpack[_DedupOptions]) -> None:
+        super().__init__()
+        self.folder, self.options = get_datafolder(folder), options
+        _config(type(self), options)
+
+    def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
+        """Write the file of a task, and yield its documents."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        set_num_threads(1)
+        config = _config(type(self), self.options)
+        columns = [by.column for by in config.order if by.column]
+        hashing = Hashing(config.candidate_source, tuple(config.order), True, False, ("text", "id", *columns))
+        names = [("id", "id"), ("text", "text"), *((f"key{at}", f"key{at}") for at, by in enumerate(columns))]
+        path, row, totals, writer = f"hashes/{rank:05d}.parquet", 0, {"documents": 0}, None
+        with self.folder.open(path, "wb") as file:
+            for batch in batched(data, 1000):
+                with self.track_time("batch"):
+                    cells: dict[str, Any] = {
+                        "id": pa.array(rank * _SHARD + np.arange(row, row + len(batch))),
+                        "text": pa.array([document.text for document in batch], pa.large_string()),
+                    }
+                    for at, column in enumerate(columns):
+                        cells[f"key{at}"] = [document.metadata.get(column) for document in batch]
+                    rows, counts = hash_block(pa.table(cells), hashing, names, "int64")
+                    if config.comparison is None:
+                        at = rows.column_names.index("text")
+                        rows = rows.set_column(at, "text", pa.nulls(len(batch), pa.large_string()))
+                    rows = rows.append_column("name", pa.array([document.id for document in batch], pa.large_string()))
+                    if writer is None:
+                        writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
+                    writer.write_table(rows)
+                for name, count in counts.items():
+                    totals[name] = totals.get(name, 0) + count
+                row += len(batch)
+                self.stat_update(StatHints.total, value=len(batch))
+                yield from batch
+            if writer is not None:
+                facts = {"counts": totals, "tasks": world_size, **_facts(config)}
+                writer.add_key_value_metadata({"nearkin": json.dumps(facts)})
+                writer.close()
+
+
+class DedupCluster(PipelineStep):
+    """The second step of a deduplication, in one task: it compares all documents, and lists those that go.
+
+    The result is that of `nearkin.dedup` on the documents in the order of shards and rows, with their positions as ids:
+    kept documents, representatives and similarities. The task reads one file of hashes at a time, and holds fingerprints or rows of
+    bands, candidate pairs and their texts.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of `DedupHash`.
+    **options
+        Those of `DedupHash`.
+
+    Raises
+    ------
+    MismatchError
+        When the task runs, if the files were hashed with other options.
+    InputError
+        When the task runs, if it is not alone, or there are no files or not those of all tasks.
+    """
+
+    name = "nearkin dedup: cluster"
+    type = "DEDUP"
+
+    def __init__(self, folder: str, **options: Unpack[_DedupOptions]) -> None:
+        super().__init__()
+        self.folder, self.options = get_datafolder(folder), options
+        _config(type(self), options)
+
+    def run(self, data: DocumentsPipeline = None, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
+        """Write the list of removed documents of each shard."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        if world_size != 1:
+            raise _input_error("tasks", f"{world_size}, and DedupCluster runs in one; give its executor tasks=1")
+        config = _config(type(self), self.options)
+        paths = sorted(self.folder.list_files("hashes"))
+        facts = {path: each for path in paths if (each := _read_facts(self.folder, path)) is not None}
+        for path, each in facts.items():
+            if each["tasks"] != len(paths):
+                raise _input_error("hashes", f"{len(paths)} files of {each['tasks']} tasks; run the others first")
+            for name, value in _facts(config).items():
+                if each[name] != value:
+                    raise mismatch(name, f"{each[name]!r} of {path}", f"{value!r} of DedupCluster")
+        job = TableJob(LocalTasks(), config, integer=True, report=ignore_progress)
+        tables = [FileTable(partial(_read_table, self.folder, path)) for path in facts]
+        with self.track_time():
+            job.use(tables, [each["counts"] for each in facts.values()])
+            job.search()
+            clusters = build_tables(job, len(tables)).clusters
+        removed = clusters.filter(pc.not_equal(clusters.column("reason"), "kept"))
+        numbers = to_integers(removed.column("id"))
+        rows = {
+            "row": numbers % _SHARD,
+            "representative": _names(tables, to_integers(removed.column("representative"))),
+            "similarity": removed.column("similarity"),
+        }
+        everything = pa.table(rows)
+        if config.empty == "drop":
+            empty = to_integers(job.empty_ids(blocks=len(tables)))
+            numbers = np.concatenate([numbers, empty])
+            dropped = pa.table({"row": empty % _SHARD})
+            everything = pa.concat_tables([everything, dropped], promote_options="default")
+        for path, each in facts.items():
+            shard = int(path.rpartition("/")[2].partition(".")[0])
+            own = everything.filter(numbers // _SHARD == shard).sort_by("row")
+            own = own.replace_schema_metadata({"nearkin": json.dumps(each)})
+            with self.folder.open(f"removed/{shard:05d}.parquet", "wb") as file:
+                pq.write_table(own, file)
+            self.stat_update("removed", value=own.num_rows)
+        yield from ()
+
+
+class DedupFilter(PipelineStep):
+    """The third step of a deduplication: it drops the documents that `DedupCluster` lists.
+
+    The metadata of a dropped document has the kept document's id as `near_duplicate_of`, and their `similarity`; both
+    are None for a document without text that `empty="drop"` removes.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of the other steps.
+    exclusion_writer : DiskWriter, optional
+        Writer of dropped documents.
+
+    Raises
+    ------
+    InputError
+        When the task runs, if its documents are not those that `DedupHash` read: use the same reader and tasks.
+    """
+
+    name = "nearkin dedup: filter"
+    type = "DEDUP"
+
+    def __init__(self, folder: str, exclusion_writer: DiskWriter | None = None) -> None:
+        super().__init__()
+        self.folder, self.exclusion_writer = get_datafolder(folder), exclusion_writer
+
+    def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
+        """Yield the kept documents."""
+        path, count, facts, removed = f"removed/{rank:05d}.parquet", 0, None, {}
+        if self.folder.exists(path):
+            facts, table = _read_facts(self.folder, path), _read_table(self.folder, path)
+            removed = {row["row"]: row for row in to_values(table)}
+        if facts is not None and facts["tasks"] != world_size:
+            reason = f"{facts['tasks']} of DedupHash and {world_size} of DedupFilter; use the same number"
+            raise _input_error("tasks", reason)
+        with self.exclusion_writer or nullcontext() as writer:
+            for row, document in enumerate(data):
+                self.stat_update(StatHints.total)
+                count = row + 1
+                if row not in removed:
+                    self.stat_update(StatHints.forwarded)
+                    yield document
+                    continue
+                self.stat_update(StatHints.dropped)
+                cells = removed[row]
+                document.metadata |= {"near_duplicate_of": cells["representative"], "similarity": cells["similarity"]}
+                if writer is not None:
+                    writer.write(document, rank)
+        expected = 0 if facts is None else facts["counts"]["documents"]
+        if count != expected:
+            reason = f"this task read {count:,} documents and DedupHash {expected:,}; use the same reader, and no limit"
+            raise _input_error(f"shard {rank}", reason)
+
+
+def _input_error(place: str, reason: str) -> InputError:
+    return InputError(f"{place}: {reason}", place=place, reason=reason)
+
+
+def _read_facts(folder: DataFolder, path: str) -> dict[str, Any] | None:
+    """Return what a file says about its documents; None for the empty file of a task without any."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not folder.size(path):
+        return None
+    try:
+        with folder.open(path, "rb") as file:
+            metadata = pq.read_metadata(file).metadata or {}
+    except pa.ArrowInvalid as error:
+        raise _input_error(path, f"the file is incomplete; run its task again ({error})") from error
+    facts: dict[str, Any] = json.loads(metadata[b"nearkin"])
+    return facts
+
+
+def _read_table(folder: DataFolder, path: str) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    with folder.open(path, "rb") as file:
+        return pq.read_table(file)
+
+
+def _names(tables: list[FileTable], numbers: Any) -> list[str]:
+    """Return the ids of datatrove of documents, by their ids in the job."""
+    import pyarrow as pa
+
+    wanted = pa.table({"number": np.unique(numbers)})
+    rows = concat(join_rows(_with_ids(table()), wanted, ["name"]) for table in tables)
+    names = {row["number"]: row["name"] for row in to_values(rows)}
+    return [names[number] for number in numbers.tolist()]
+
+
+def _with_ids(table: pa.Table) -> pa.Table:
+    """Return a table with ids in place of numbers."""
+    return table.drop_columns("number").rename_columns(
+        ["number" if name == "id" else name for name in table.column_names if name != "number"]
+    )

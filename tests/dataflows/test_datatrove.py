@@ -1,4 +1,4 @@
-"""The steps of `examples/datatrove` in pipelines that datatrove's local executor runs in child processes."""
+"""`nearkin.datatrove` in pipelines that datatrove's local executor runs in child processes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from nearkin.index.fingerprints import from_hex
 
 pytestmark = pytest.mark.skipif(
     not all(map(find_spec, ("datatrove", "orjson", "regex"))),
-    reason="datatrove, orjson or regex is not installed; they are in the `shops` group",
+    reason="datatrove, orjson or regex is not installed; they are in the group `dataflows`",
 )
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "datatrove"
 # Each run has a folder: shards are out/00000.jsonl and so on, and exclusions are in gone. Its tasks run concurrently.
 RUN = """
 import json, sys
-sys.path.insert(0, sys.argv[1])
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
-from datatrove_steps import Hashes, NearDuplicates
+from nearkin.datatrove import DedupCluster, DedupFilter, DedupHash, Hashes, NearDuplicates
 
-corpus, run, options = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+corpus, run, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 
 def writer(name):
     return JsonlWriter(f"{run}/{name}", output_filename="${rank}.jsonl", compression=None)
@@ -38,7 +36,14 @@ def writer(name):
 steps = [Hashes(options["recipe"], batch_size=7)] if "recipe" in options else []
 if "filter" in options:
     steps += [NearDuplicates(**options["filter"], exclusion_writer=writer("gone"))]
-if __name__ == "__main__":
+if __name__ == "__main__" and "dedup" in options:
+    work, options = f"{run}/work", options["dedup"]
+    executor = LocalPipelineExecutor([JsonlReader(corpus), DedupHash(work, **options)], 2, 2, logging_dir=f"{run}/1")
+    executor.run()
+    LocalPipelineExecutor([DedupCluster(work, **options)], 1, 1, logging_dir=f"{run}/2").run()
+    steps = [JsonlReader(corpus), DedupFilter(work, writer("gone")), writer("out")]
+    LocalPipelineExecutor(steps, 2, 2, logging_dir=f"{run}/3").run()
+elif __name__ == "__main__":
     pipeline = [JsonlReader(corpus), *steps, writer("out")]
     tasks, workers = options.get("tasks", 1), options.get("workers", 1)
     LocalPipelineExecutor(pipeline, tasks, workers, logging_dir=f"{run}/logs").run()
@@ -50,7 +55,7 @@ def run(folder: Path, corpus: Path, **options: Any) -> subprocess.CompletedProce
     folder.mkdir(exist_ok=True)
     script = folder / "run.py"
     script.write_text(RUN)
-    command = [sys.executable, str(script), str(EXAMPLE), str(corpus), str(folder), json.dumps(options)]
+    command = [sys.executable, str(script), str(corpus), str(folder), json.dumps(options)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
 
 
@@ -162,3 +167,63 @@ def test_another_threshold_than_that_of_the_store_is_refused(tmp_path: Path, sha
     done = run(tmp_path / "run", shards, filter={"store": str(path)})
     assert 0 != done.returncode
     assert "InputError" in done.stderr
+
+
+CASES: list[dict[str, Any]] = [
+    {"threshold": 0.7},
+    {"threshold": 0.7, "recipe": "default", "keep": "longest", "empty": "drop"},
+    {"threshold": 0.7, "recipe": "minhash", "verify": "signature", "keep": "last"},
+]
+
+
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_three_steps_keep_what_dedup_keeps(
+    tmp_path: Path, shards: Path, texts: list[str], options: dict[str, Any]
+) -> None:
+    """All tasks together give the result of one machine, in the order of shards and rows."""
+    kept = pipeline(tmp_path / "run", shards, dedup=options)
+    # Of three files, the first task reads the first and the last.
+    order = [f"d{i}" for number in (0, 2, 1) for i in range(number, len(texts), 3)]
+    recipe = options.get("recipe", str(nk.Recipe.of(None).with_family("minhash")))
+    # Ids decide ties, so they are numbers in the order of documents.
+    expected = nk.dedup([texts[int(name[1:])] for name in order], range(len(order)), **{**options, "recipe": recipe})
+    assert 0 < len(expected.kept) < len(texts)
+    names = [order[row] for row in expected.kept]
+    assert sorted(names) == sorted(row["id"] for row in kept)
+    gone = {
+        row["id"]: (row["metadata"].get("near_duplicate_of"), row["metadata"].get("similarity"))
+        for row in read(tmp_path / "run" / "gone")
+    }
+    absorbed = {order[row["id"]]: (order[row["representative"]], row["similarity"]) for row in expected.clusters.rows()}
+    assert {name: absorbed.get(name, (None, None)) for name in order if name not in names} == gone
+
+
+def test_steps_refuse_other_options_and_other_documents(tmp_path: Path) -> None:
+    """Files of another recipe, files of some tasks only, and a shard of other documents are errors."""
+    from datatrove.data import Document
+
+    from nearkin.datatrove import DedupCluster, DedupFilter, DedupHash
+
+    texts = ["one text among many others", "one text among many others!", "another"]
+    documents = [Document(text=text, id=str(row)) for row, text in enumerate(texts)]
+    assert 3 == len(list(DedupHash(str(tmp_path)).run(iter(documents), 0, 2)))
+    with pytest.raises(nk.errors.InputError, match="1 files of 2 tasks"):
+        list(DedupCluster(str(tmp_path)).run())
+    assert [] == list(DedupHash(str(tmp_path)).run(iter([]), 1, 2))
+    with pytest.raises(nk.errors.MismatchError, match="recipe differs"):
+        list(DedupCluster(str(tmp_path), recipe="default").run())
+    with pytest.raises(nk.errors.InputError, match="runs in one"):
+        list(DedupCluster(str(tmp_path)).run(None, 0, 2))
+    assert [] == list(DedupCluster(str(tmp_path)).run())
+    assert ["0", "2"] == [document.id for document in DedupFilter(str(tmp_path)).run(iter(documents), 0, 2)]
+    assert [] == list(DedupFilter(str(tmp_path)).run(iter([]), 1, 2))
+    with pytest.raises(nk.errors.InputError, match="read 1 documents and DedupHash 3"):
+        list(DedupFilter(str(tmp_path)).run(iter(documents[:1]), 0, 2))
+    with pytest.raises(nk.errors.InputError, match="use the same number"):
+        list(DedupFilter(str(tmp_path)).run(iter(documents), 0, 1))
+    path = tmp_path / "hashes" / "00000.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(nk.errors.InputError, match="incomplete; run its task again"):
+        list(DedupCluster(str(tmp_path)).run())
+    with pytest.raises(nk.errors.ParameterError, match="has no option treshold; did you mean threshold"):
+        DedupHash(str(tmp_path), treshold=0.5)  # type: ignore[call-arg]

@@ -1,10 +1,10 @@
-"""The filter of `examples/datatrove` with a service instead of a store."""
+"""The filter of `nearkin.datatrove` with a service instead of a store."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from test_datatrove_steps import pipeline, pytestmark, read
+from test_datatrove import pipeline, pytestmark, read
 from threaded import serve_in_thread
 
 import nearkin as nk

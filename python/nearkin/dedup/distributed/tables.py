@@ -13,6 +13,7 @@ from nearkin.dedup.distributed.job import Source, TableJob
 from nearkin.dedup.distributed.summary import summarize_job
 from nearkin.dedup.distributed.tasks import Tasks
 from nearkin.dedup.summary import Summary
+from nearkin.io.arrow import to_values
 from nearkin.progress import Progress
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def build_tables(job: TableJob, blocks: int) -> Tables:
 
 
 def _count(table: pa.Table, column: str) -> dict[Any, int]:
-    return {row["values"]: row["counts"] for row in table.column(column).value_counts().to_pylist()}
+    return {row["values"]: row["counts"] for row in to_values(table.column(column).value_counts())}
 
 
 _REASONS = np.array(["kept", "exact", "same-letters", "near"])

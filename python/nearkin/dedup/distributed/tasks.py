@@ -1,8 +1,8 @@
 """Stages over tables as tasks, and the exchange of rows between them.
 
-A task is a call of a function on tables, which an engine holds for it. An *exchange* is two rows of tasks: each of the first
-splits its rows by a key into as many tables as there are tasks in the second, of which each gets all rows of its keys.
-An engine may run a task again: the rows of a stage depend on its input alone.
+A task is a call of a function on tables, which an engine holds for it. An *exchange* is two rows of tasks: each of the
+first splits its rows by a key into as many tables as there are tasks in the second, of which each gets all rows of its
+keys. An engine may run a task again: the rows of a stage depend on its input alone.
 """
 
 from __future__ import annotations
