@@ -293,7 +293,8 @@ class DedupCluster(PipelineStep):
     """The second step of a deduplication, in one task: it compares all documents, and lists those that go.
 
     The result is that of `nearkin.dedup` on the documents in the order of shards and rows, with their positions as ids:
-    kept documents, representatives and similarities. The task reads one file of hashes at a time, and holds fingerprints or rows of
+    kept documents, representatives and similarities. The task reads one file of hashes at a time, and holds
+    fingerprints or rows of
     bands, candidate pairs and their texts.
 
     Parameters
