@@ -13,7 +13,7 @@ import pytest
 import nearkin as nk
 from command import ROOT
 
-mcp = pytest.importorskip("mcp", reason="mcp is not installed; it is in the group `agents`")
+mcp = pytest.importorskip("mcp", reason="mcp is not installed; run `make setup`")
 
 FOX = "The quick brown fox jumps over the lazy dog, and then it runs far away."
 CATS = "A completely different sentence, about cats."
@@ -28,12 +28,22 @@ def talk(path: Path, calls: Calls, *options: str) -> tuple[dict[str, Any], list[
         command=sys.executable, args=["-m", "nearkin", "mcp", str(path), *options], env=environment
     )
 
-    async def run() -> tuple[dict[str, Any], list[Any]]:
-        async with mcp.Client(server) as client:
-            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            return tools, [await client.call_tool(name, arguments) for name, arguments in calls]
+    return asyncio.run(make_calls(server, calls))
 
-    return asyncio.run(run())
+
+def talk_here(path: Path, calls: Calls) -> list[Any]:
+    """Make calls of a server in this process."""
+    from nearkin.mcp import build_server
+
+    with nk.Store.open(path) as store:
+        return asyncio.run(make_calls(build_server(store), calls))[1]
+
+
+async def make_calls(server: Any, calls: Calls) -> tuple[dict[str, Any], list[Any]]:
+    """Return the tools of a server by name, and the results of calls."""
+    async with mcp.Client(server) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        return tools, [await client.call_tool(name, arguments) for name, arguments in calls]
 
 
 def rows(result: Any) -> Any:
@@ -94,7 +104,7 @@ def test_a_failed_call_names_the_class_of_its_error(store: Path) -> None:
         ("check", {"texts": [FOX], "k": 0}),
         ("check", {"texts": [FOX]}),
     ]
-    _, results = talk(store, calls)
+    results = talk_here(store, calls)
     assert [True] * 7 + [False] == [result.is_error for result in results]
     messages = [result.content[0].text for result in results[:5]]
     kinds = ["InputError", "ParameterError", "ParameterError", "ParameterError", "InputError"]
@@ -116,7 +126,7 @@ def test_a_store_of_signatures_is_served(tmp_path: Path) -> None:
     with nk.Store.create(path, "minhash") as store:
         store.add([FOX], [7])
     calls: Calls = [("search", {"text": FOX}), ("explain", {"text": CATS, "id": 7}), ("check", {"texts": [FOX]})]
-    _, (found, why, checked) = talk(path, calls)
+    found, why, checked = talk_here(path, calls)
     assert [(7, 1.0, 0.0)] == [(row["id"], row["similarity"], row["distance"]) for row in rows(found)]
     assert not why.structured_content["is_duplicate"]
     assert "exact" == rows(checked)[0]["status"]

@@ -57,7 +57,9 @@ GROUPS: dict[str, list[str]] = {
         *("theory.simhash", "theory.containment"),
     ],
     "Compatibility": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
-    "Modules": ["ssdeep", "text.edits", "spark", "duckdb", "polars", "sklearn", "plot", "io", "report", "errors"],
+    "Modules": [
+        *("ssdeep", "text.edits", "batched", "duckdb", "polars", "ray", "spark", "sklearn", "plot", "io", "report", "errors"),
+    ],
     "Settings": ["num_threads", "set_num_threads"],
 }
 """The pages: names of `nearkin`. A module is shown with what it defines or re-exports."""
