@@ -58,7 +58,7 @@ def evaluate(query: dict[str, Any], document: dict[str, Any]) -> float | None:
 
 
 def test_bands_in_a_search_engine_find_what_brute_force_finds(page: dict[str, Any], texts: list[str]) -> None:
-    """The score of a hit is the number of shared bands, and hits contain the pairs above the threshold, but for recall."""
+    """The score of a hit is the number of shared bands; hits are the pairs above the threshold, but for recall."""
     rows = page["with_bands"]([{"text": text} for text in texts])
     assert not set(rows[0]) - set(page["MAPPING"]["properties"])
     expected, found = set(), set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -35,14 +36,17 @@ def mcp(
     claude mcp add pages -- nearkin mcp /data/pages.store --readonly
     """
     from nearkin.errors import bad_parameter
-    from nearkin.mcp import build_server
 
     if create and readonly:
         raise bad_parameter("readonly", "with --create", "an existing store")
     if create and "://" not in store and not Path(store).exists():
+        # Fails without the extra, before a store is created.
+        import_module("nearkin.mcp")
         from nearkin.store.store import Store
 
         Store.create(store).close()
     mode = "r" if readonly else "w"
     with open_store(store, mode, token_file=token_file, memory_limit=memory_limit) as opened:  # type: ignore[arg-type]
+        from nearkin.mcp import build_server
+
         build_server(opened, readonly=readonly).run()
