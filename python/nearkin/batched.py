@@ -185,14 +185,14 @@ def _read_texts(batch: object, text: str, column: str) -> Any:
     raise bad_parameter("text", repr(text), f"one of the columns {', '.join(map(repr, batch))}")  # type: ignore[call-overload]
 
 
-def _with_column(batch: Any, name: str, values: NDArray[Any], is_null: NDArray[np.bool_]) -> Any:
+def _with_column(batch: _Batch, name: str, values: NDArray[Any], is_null: NDArray[np.bool_]) -> _Batch:
     """Return a batch with one column more."""
     if not isinstance(batch, Mapping):
-        return _append(batch, name, _arrow_column(values, is_null))
+        return cast("_Batch", _append(batch, name, _arrow_column(values, is_null)))
     cells: Any = list(values) if is_null.any() or values.ndim > 1 else values
     for row in np.flatnonzero(is_null).tolist():
         cells[row] = None
-    return {**batch, name: cells} if isinstance(batch, dict) else {name: cells}
+    return cast("_Batch", {**batch, name: cells} if isinstance(batch, dict) else {name: cells})
 
 
 def _append(batch: Any, name: str, column: pa.Array) -> Any:
