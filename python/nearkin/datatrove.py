@@ -65,7 +65,7 @@ _SHARD = 1 << 40
 """Documents of a shard: the number of a document is that of its shard, times this, plus its row."""
 
 
-class Hashes(PipelineStep):
+class Hashes(PipelineStep):  # type: ignore[misc, unused-ignore]
     """A step that adds the fingerprint of each document to its metadata, or the signature for a MinHash recipe.
 
     `metadata["fingerprint"]` is hexadecimal, highest bit first (`nearkin.index.fingerprints.from_hex` reads it);
@@ -111,7 +111,7 @@ def _hashes(texts: list[str], recipe: str) -> tuple[str, list[Any]]:
     return name, [value if count else None for value, count in zip(values, counts, strict=True)]
 
 
-class NearDuplicates(BaseFilter):
+class NearDuplicates(BaseFilter):  # type: ignore[misc, unused-ignore]
     """A filter that drops documents that are copies or near-duplicates of a kept document.
 
     The metadata of a dropped document has the kept document's id as `near_duplicate_of`, and their `similarity`.
@@ -212,7 +212,8 @@ class _DedupOptions(EngineDedupOptions, total=False):
 
 def _config(step: type, options: _DedupOptions) -> DedupConfig:
     check_options(step, _DedupOptions, options)
-    return engine_config(**{"recipe": None, "keep": "first", **options})
+    args: dict[str, Any] = {"recipe": None, "keep": "first", **options}
+    return engine_config(**args)
 
 
 def _facts(config: DedupConfig) -> dict[str, Any]:
@@ -220,7 +221,7 @@ def _facts(config: DedupConfig) -> dict[str, Any]:
     return {"recipe": str(config.recipe), "keep": config.keep, "texts": config.comparison is not None}
 
 
-class DedupHash(PipelineStep):
+class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
     """The first step of a deduplication: each task hashes its documents and writes them to a file.
 
     The rows of the file are the documents in the order in which the task reads them. It contains their texts if the
@@ -289,7 +290,7 @@ class DedupHash(PipelineStep):
                 writer.close()
 
 
-class DedupCluster(PipelineStep):
+class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
     """The second step of a deduplication, in one task: it compares all documents, and lists those that go.
 
     The result is that of `nearkin.dedup` on the documents in the order of shards and rows, with their positions as ids:
@@ -366,7 +367,7 @@ class DedupCluster(PipelineStep):
         yield from ()
 
 
-class DedupFilter(PipelineStep):
+class DedupFilter(PipelineStep):  # type: ignore[misc, unused-ignore]
     """The third step of a deduplication: it drops the documents that `DedupCluster` lists.
 
     The metadata of a dropped document has the kept document's id as `near_duplicate_of`, and their `similarity`; both

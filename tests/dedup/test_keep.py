@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import nearkin as nk
+from nearkin.dedup.config import engine_config
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import KeepKey, keep_columns, keep_order, missing_warnings, parse_keep
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import Column
-from nearkin.spark.api import _build_config
 
 IDS = st.lists(st.one_of(st.integers(-5, 5), st.sampled_from(["", "a", "b", "10", "東"])), max_size=12)
 
@@ -191,6 +191,6 @@ def test_none_is_refused_where_a_document_must_stay(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="parts are compared with earlier"):
         nk.passages(FOX, keep="none")
     with pytest.raises(ParameterError, match=r"on an engine; nearkin\.dedup has none"):
-        _build_config(None, keep="none")
+        engine_config(None, keep="none")
     with pytest.raises(ParameterError, match="or none"):
         nk.dedup(FOX, keep="longest,none")

@@ -10,10 +10,9 @@ import pytest
 
 import nearkin as nk
 from command import call, write_jsonl
-from nearkin.dedup.config import DedupConfig
+from nearkin.dedup.config import DedupConfig, engine_config
 from nearkin.dedup.kinds import KINDS, Kind
 from nearkin.errors import ParameterError
-from nearkin.spark.api import _build_config
 
 FOLLOW = "春眠不覺曉處處聞啼鳥夜來風雨聲花落知多少為誰"
 VARIANT = FOLLOW.replace("為", "爲")
@@ -63,7 +62,7 @@ def test_options_of_the_caller_win(options: dict[str, Any]) -> None:
 def test_bands_of_a_kind_follow_from_the_documents() -> None:
     """As with the default recipe, the number of values is not fixed; on an engine it is."""
     assert DedupConfig.from_args(kind="poems").candidate_source._adaptive  # type: ignore[attr-defined]
-    config = _build_config(None, kind="poems")
+    config = engine_config(None, kind="poems")
     assert not config.candidate_source._adaptive  # type: ignore[attr-defined]
     assert ("fold:hans|char:4", 0.7) == (str(config.recipe).split("|binary")[0], config.threshold)
 

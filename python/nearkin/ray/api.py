@@ -167,7 +167,6 @@ def exclude_ids(removed: Any, id: str, batch: pa.Table) -> pa.Table:
     batch : pyarrow.Table
     """
     import pyarrow.compute as pc
-
     import ray
 
     ids = ray.get(removed)

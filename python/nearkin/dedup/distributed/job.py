@@ -714,7 +714,8 @@ def _unique_pairs(pairs: Numbers) -> Numbers:
     """Return different pairs, by the second and the first number."""
     ordered = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
     first = np.concatenate([np.ones(min(len(ordered), 1), bool), (ordered[1:] != ordered[:-1]).any(axis=1)])
-    return ordered[first]
+    different: Numbers = ordered[first]
+    return different
 
 
 def _subtract_pairs(pairs: Numbers, known: Numbers) -> Numbers:
