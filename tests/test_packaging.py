@@ -185,8 +185,9 @@ def test_hints_to_install_come_from_one_place(monkeypatch: pytest.MonkeyPatch) -
     """No message and no page says what a release changes, except by `install_command`, which names the index then."""
     from nearkin import errors
 
-    sources = [*(ROOT / "python").rglob("*.py"), *(ROOT / "docs").glob("*.md")]
-    hint = re.compile(r"pip install[^`\n]*nearkin\[")
+    examples = [path for path in (ROOT / "examples").rglob("*") if path.is_file()]
+    sources = [*(ROOT / "python").rglob("*.py"), *(ROOT / "docs").glob("*.md"), *examples, ROOT / "README.md"]
+    hint = re.compile(r"pip install[^`\n]*\bnearkin(?:\[|['\"\s]|$)", re.MULTILINE)
     assert [] == [path.name for path in sources if hint.search(path.read_text(encoding="utf-8"))]
     assert "`pip install '.[plot]'` in the checkout of nearkin" == errors.install_command("plot")
     monkeypatch.setattr(errors, "PUBLISHED", True)

@@ -1,6 +1,7 @@
 """A deduplication whose documents are on many machines, as functions over Arrow batches.
 
-An engine (`nearkin.spark`) only moves rows between these functions:
+An engine only moves rows between these functions. `nearkin.spark` does it by DataFrames; for an engine that runs Python
+functions on tables, `job` does it by `tasks`, and `tables` has the result:
 
 1. `documents`: texts → hashed documents, each with a 64-bit *number* in keep order.
 2. `pairs`: documents of one *unit* (the bucket of a band, a table or two slices of fingerprints) → candidate pairs, the
