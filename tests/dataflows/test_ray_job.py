@@ -87,7 +87,7 @@ def test_shapes_that_need_rounds(recipe: str, cluster: str, monkeypatch: pytest.
     """Chains, cliques and stars, for which the first pairs do not decide."""
     monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
-    for texts in (chain_texts(40), star_texts(40, 2), star_texts(40, 8), chain_texts(20) + star_texts(30, 10)):
+    for texts in (chain_texts(40), star_texts(40, 2), chain_texts(20) + star_texts(30, 10)):
         check_equal(DocumentSet.of(texts), recipe=recipe, cluster=cluster)
         reference = DocumentSet.of(texts[20:])
         check_equal(DocumentSet.of(texts[:30]), reference, recipe=recipe, cluster=cluster, keep="last")
