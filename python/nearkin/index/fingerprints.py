@@ -4,6 +4,9 @@ Fingerprints of `bits` bits (1 to 1024) are `uint64`: shape `(n,)` up to 64 bits
 bit `i % 64` of word `i // 64`; unused high bits are zero. The distance of two fingerprints is the number of bits in
 which they differ. Hexadecimal strings, signed 64-bit words (databases, Spark) and packed bytes (faiss, usearch)
 represent the same bits.
+
+`parse_hex_codes`, `parse_byte_codes` and `parse_bit_codes` read codes that other programs made, such as PDQ or pHash of
+images. All codes of a call must have one width, which follows from the first.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy.typing as npt
 
 from nearkin._core import hamming_distances
 from nearkin.errors import bad_parameter, check_count, mismatch
+from nearkin.io.arrow import to_cells
 from nearkin.vectors.arrays import as_contiguous, values_of
 
 Fingerprints = npt.NDArray[np.uint64]
@@ -271,3 +275,127 @@ def from_bytes(codes: npt.ArrayLike, bits: int = 64) -> Fingerprints:
     padded[:, :width] = array
     rows = masked_rows(padded.view("<u8").astype(np.uint64), bits)
     return rows.reshape(-1) if words_per_row(bits) == 1 else rows
+
+
+def parse_hex_codes(codes: Any, bits: int | None = None, *, first_row: int = 0) -> tuple[Fingerprints, int]:
+    """Return the fingerprints and the width of codes of hexadecimal digits, the highest bit first.
+
+    Parameters
+    ----------
+    codes : iterable of str, array or column
+        Digits of either case, optionally after 0x.
+    bits : int, optional
+        Width of all codes; by default four bits per digit of the first.
+    first_row : int, default=0
+        Number of the first code in error messages.
+
+    Raises
+    ------
+    ParameterError
+        No width: no code, or an odd number of digits without `bits`. A code with another number of digits than
+        ceil(bits / 4), with another character, or with a bit at or above `bits`.
+    """
+    cells = _code_cells(codes, str, "strings of hexadecimal digits", first_row)
+    cells = [cell[2:] if cell[:2] in ("0x", "0X") else cell for cell in cells]
+    if bits is None:
+        digits = _first_length(cells, "digits")
+        if digits % 2:
+            allowed = "an even number, or bits= for a width that is no multiple of 8"
+            raise bad_parameter("codes", f"row {first_row}: {digits} hexadecimal digits", allowed)
+        bits = 4 * digits
+    bits = check_bits(bits)
+    digits = -(-bits // 4)
+    _check_lengths(cells, digits, f"{digits} hexadecimal digits (bits={bits})", first_row)
+    joined = ("" if digits % 2 == 0 else "0").join(["", *cells] if digits % 2 else cells)
+    if not (joined.isascii() and joined.isalnum()) and cells:
+        joined = "?"
+    try:
+        packed = bytes.fromhex(joined)
+    except ValueError:
+        row = next(row for row, cell in enumerate(cells) if _HEX.fullmatch(cell) is None or "x" in cell.lower())
+        allowed = "digits 0 to 9 and a to f"
+        raise bad_parameter("codes", f"row {first_row + row}: {_shorten(cells[row])}", allowed) from None
+    rows = np.frombuffer(packed, np.uint8).reshape(len(cells), -(-digits // 2))[:, ::-1]
+    return from_bytes(rows, bits), bits
+
+
+def parse_byte_codes(codes: Any, bits: int | None = None) -> tuple[Fingerprints, int]:
+    """Return the fingerprints and the width of codes of packed bytes, bit i as bit `i % 8` of byte `i // 8`.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, n_bytes), or iterable or column of bytes
+    bits : int, optional
+        Width of all codes; by default eight bits per byte.
+
+    Raises
+    ------
+    ParameterError
+        No code and no width; another type or shape; a code of another length than ceil(bits / 8), or with a bit at or
+        above `bits`.
+    """
+    values = values_of(codes, "codes")
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "OS":
+        if values.dtype != np.uint8 or values.ndim != 2:
+            allowed = "uint8 of shape (n, n_bytes), or bytes"
+            raise bad_parameter("codes", f"{values.dtype} of shape {values.shape}", allowed)
+        rows = values
+    else:
+        cells = _code_cells(codes, bytes, "bytes", 0)
+        width = _first_length(cells, "bytes") if bits is None else -(-check_bits(bits) // 8)
+        _check_lengths(cells, width, f"{width} bytes, the width of all codes", 0)
+        rows = np.frombuffer(b"".join(cells), np.uint8).reshape(len(cells), width)
+    bits = 8 * rows.shape[1] if bits is None else bits
+    return from_bytes(rows, bits), bits
+
+
+def parse_bit_codes(codes: Any) -> tuple[Fingerprints, int]:
+    """Return the fingerprints and the width of codes of separate bits: bit i is value i of a row.
+
+    Parameters
+    ----------
+    codes : array of shape (n, ...), of bool, or of integers 0 and 1
+        The values of a row are read in C order, so that an array of 8 by 8 bits is a code of 64.
+
+    Raises
+    ------
+    ParameterError
+        Another type, shape or value; a width that is not from 1 to 1024.
+    """
+    array = np.asarray(values_of(codes, "codes"))
+    if array.ndim < 2 or array.dtype.kind not in "biu":
+        raise bad_parameter("codes", f"{array.dtype} of shape {array.shape}", "bool, or 0 and 1, of shape (n, bits)")
+    if array.dtype.kind != "b" and array.size and (int(array.min()) < 0 or int(array.max()) > 1):
+        raise bad_parameter("codes", f"values from {array.min()} to {array.max()}", "0 and 1")
+    rows = array.reshape(len(array), int(np.prod(array.shape[1:])))
+    bits = check_bits(rows.shape[1])
+    return from_bytes(np.packbits(rows.astype(bool), axis=1, bitorder="little"), bits), bits
+
+
+def _code_cells(codes: Any, kind: type, allowed: str, first_row: int) -> list[Any]:
+    """Return codes as a list, each of this type."""
+    if isinstance(codes, (str, bytes)):
+        raise bad_parameter("codes", _shorten(codes), "an iterable of codes; [code] for one")
+    cells = to_cells(codes, "codes")
+    for row, cell in enumerate(cells):
+        if not isinstance(cell, kind):
+            raise bad_parameter("codes", f"row {first_row + row}: {_shorten(cell)}", allowed)
+    return cells
+
+
+def _first_length(cells: list[Any], unit: str) -> int:
+    if not cells:
+        raise bad_parameter("codes", "no codes", f"at least one code, whose {unit} give the width, or bits=")
+    return len(cells[0])
+
+
+def _check_lengths(cells: list[Any], length: int, allowed: str, first_row: int) -> None:
+    for row, cell in enumerate(cells):
+        if len(cell) != length:
+            unit = "digits" if isinstance(cell, str) else "bytes"
+            raise bad_parameter("codes", f"row {first_row + row}: {_shorten(cell)}, {len(cell)} {unit}", allowed)
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -15,15 +15,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, TypeAlias
 
 import numpy.typing as npt
 
 from nearkin._core import HammingCore, instructions
 from nearkin.errors import CorruptStoreError, check_choice, check_count, mismatch
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
-from nearkin.index.fingerprints import Fingerprints, check_bits, flat_rows, words_per_row
+from nearkin.index.fingerprints import (
+    Fingerprints,
+    check_bits,
+    flat_rows,
+    parse_bit_codes,
+    parse_byte_codes,
+    parse_hex_codes,
+    words_per_row,
+)
 from nearkin.index.ids import Existing, IdArray, Ids, check_existing, new_ids
 from nearkin.index.memory import INDEX_SHARE, memory_budget
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
@@ -33,6 +41,8 @@ from nearkin.recipe import Recipe
 
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
 Rank = Literal["hamming", "jaccard", "spherical"]
+Codes: TypeAlias = npt.ArrayLike | Iterable[Any]
+"""Codes of other programs: a list, an array, or a column of a DataFrame."""
 
 _ROWS_MEMORY = "8 * words + 4, and 4 where any two are equal"
 _TABLE_MEMORY = "8 * sketch words + 4, the 4 only in the first half where a sketch is the whole; 4 * 2**p a directory"
@@ -140,6 +150,120 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         self._set_memory_budget()
         if recipe is not None:
             self._core.set_note(json.dumps({"digest": recipe.digest, "recipe": json.loads(recipe.to_json())}))
+
+    @classmethod
+    def from_hex(
+        cls, codes: Codes, ids: Ids | None = None, *, bits: int | None = None, radius: int | None = None
+    ) -> HammingIndex:
+        """Return an index of codes of hexadecimal digits, such as PDQ or `str` of an `imagehash.ImageHash`.
+
+        Parameters
+        ----------
+        codes : iterable of str, array or column
+            Digits of either case, the highest bit first, optionally after 0x. All have the same number of digits.
+        ids : iterable of int or str, array, column, or None
+            As for `add`: one id for each code; None stands for row numbers.
+        bits : int, optional
+            Width, 1 to 1024; by default four bits per digit of the first code, whose digits must be even in number.
+        radius : int, optional
+            Radius of later searches, as for the class.
+
+        Raises
+        ------
+        ParameterError
+            A code that is None, has another number of digits or another character; an odd number of digits without
+            `bits`; no codes without `bits`. The message names the row.
+
+        Notes
+        -----
+        Queries are fingerprints of the same form: `nearkin.index.fingerprints.from_hex(texts, index.bits)`. The order
+        of bits never changes a distance, but the codes of an index and its queries must have the same order.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex.from_hex(["ffd8a000c1e3f07f", "ffd8a000c1e3f07e"], ["a.png", "b.png"])
+        >>> index.bits, index.pairs(radius=8).to_arrow().to_pylist()
+        (64, [{'left': 'a.png', 'right': 'b.png', 'distance': 1}])
+        """
+        rows, bits = parse_hex_codes(codes, bits)
+        return cls._of_codes(rows, bits, ids, radius)
+
+    @classmethod
+    def from_bytes(
+        cls, codes: Codes, ids: Ids | None = None, *, bits: int | None = None, radius: int | None = None
+    ) -> HammingIndex:
+        r"""Return an index of codes of packed bytes, such as those of faiss or `numpy.packbits`.
+
+        Parameters
+        ----------
+        codes : uint8 array of shape (n, n_bytes), or iterable or column of bytes
+            Bit i of a fingerprint is bit `i % 8` of byte `i // 8`: `bitorder="little"` of NumPy.
+        ids, radius
+            As for `from_hex`.
+        bits : int, optional
+            Width, 1 to 1024; by default eight bits per byte of the first code.
+
+        Raises
+        ------
+        ParameterError
+            A code that is None, or of another length; an array of another type or shape; a bit at or above `bits`; no
+            codes without `bits`.
+
+        Notes
+        -----
+        Queries are `nearkin.index.fingerprints.from_bytes(codes, index.bits)`. Codes with the highest bit first in each
+        byte may be passed as they are, if queries are too: distances are the same.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex.from_bytes([b"\x01 ", b"\x03 "], ["a", "b"])
+        >>> index.bits, index.fingerprints()[1]
+        (16, array([8193, 8195], dtype=uint64))
+        """
+        rows, bits = parse_byte_codes(codes, bits)
+        return cls._of_codes(rows, bits, ids, radius)
+
+    @classmethod
+    def from_bits(cls, codes: npt.ArrayLike, ids: Ids | None = None, *, radius: int | None = None) -> HammingIndex:
+        """Return an index of codes of separate bits, such as signs of an embedding or `ImageHash.hash` arrays.
+
+        Parameters
+        ----------
+        codes : array of shape (n, ...), of bool, or of integers 0 and 1
+            Bit i of a fingerprint is value i of a row, in C order: `(n, 8, 8)` is n codes of 64 bits.
+        ids, radius
+            As for `from_hex`.
+
+        Raises
+        ------
+        ParameterError
+            Another type, shape or value; a width that is not from 1 to 1024.
+
+        Notes
+        -----
+        Packed queries are `numpy.packbits(rows, axis=1, bitorder="little")`, passed to
+        `nearkin.index.fingerprints.from_bytes`. The hexadecimal form of an `ImageHash` has value 0 as its highest bit,
+        the reverse of this order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nearkin import HammingIndex
+        >>> embeddings = np.array([[0.3, -0.1, 0.2], [0.4, -0.2, -0.1]])
+        >>> index = HammingIndex.from_bits(embeddings > 0, ["cat", "dog"])
+        >>> index.bits, index.fingerprints()[1]
+        (3, array([5, 1], dtype=uint64))
+        """
+        rows, bits = parse_bit_codes(codes)
+        return cls._of_codes(rows, bits, ids, radius)
+
+    @classmethod
+    def _of_codes(cls, rows: Fingerprints, bits: int, ids: Ids | None, radius: int | None) -> HammingIndex:
+        index = cls(bits, radius=radius)
+        index.add(ids, rows)
+        return index
 
     def _set_memory_budget(self) -> None:
         """Limit tables to a share of the machine's memory if no other limit applies."""
