@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +134,19 @@ class CorpusOptions:
         if source.corpus.id_note and not quiet:
             warn(source.corpus.id_note.replace("id column", "--id-column"))
         return source
+
+    def for_codes(self, column: str) -> CorpusOptions:
+        """Return the options for reading codes from a column.
+
+        Raises
+        ------
+        ParameterError
+            --text-column or --html, which are about texts.
+        """
+        for name in ("text_column", "html"):
+            if value := getattr(self, name):
+                raise bad_parameter(name, value, "only --hex-column, whose column has codes instead of texts")
+        return replace(self, text_column=column)
 
     def _reader_options(self) -> dict[str, Any]:
         """Return the options other than columns, as keyword arguments of `open_corpus`."""

@@ -1,8 +1,8 @@
 """`nearkin dedup` and `nearkin text pairs`: near-duplicates of a corpus, of its passages, or of files.
 
 `nearkin dedup` compares texts. With `--unit` or `--boilerplate` it compares passages, with `--family ssdeep` files, and
-with `--engine` or `--remote` it runs on an engine (`nearkin.cli.distributed`). An option that a run does not use is an
-error.
+with `--engine` or `--remote` it runs on an engine (`nearkin.cli.distributed`), and with `--hex-column` it compares codes
+of other programs. An option that a run does not use is an error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -36,7 +37,7 @@ from nearkin.cli.console import (
 )
 from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, list_files, report_skipped
 from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
-from nearkin.cli.options import Bits, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
+from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
 from nearkin.errors import OutputError, bad_parameter, printable
@@ -64,9 +65,15 @@ _FILE_OPTIONS = {
     *("store", "labels", "skip_hubs", "also", "text_threshold", "threads"),
 }
 """Options of a run over files."""
+_CODE_OPTIONS = {
+    *("out", "out_layout", "weights", "overwrite", "report", "id_column", "format", "encoding", "delimiter"),
+    *("max_malformed", "strict", "source_column", "labels", "against", "image_column", "radius", "bits", "cluster"),
+    *("keep", "links", "threads", "hex_column", "text_column", "html"),
+}
+"""Options of a run over codes; `CorpusOptions.for_codes` refuses the last two."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "empty", "checkpoint", "weights", "kind"),
+    *("differ", "empty", "checkpoint", "weights", "kind", "image_column"),
 )
 
 
@@ -88,6 +95,9 @@ def dedup(job: Job) -> None:
 
     With --checkpoint, a failed run continues if the same command runs again; the folder is deleted when the output is
     in place.
+
+    With --hex-column, documents are compared by codes of another program: those within --radius bits of each other are
+    near-duplicates, and the similarity is the share of equal bits.
 
     With --engine or --remote, the job runs on Spark or Sail, and DIR/kept, DIR/clusters and DIR/pairs are folders of
     Parquet files.
@@ -113,6 +123,7 @@ def dedup(job: Job) -> None:
     nearkin dedup news.jsonl --unit paragraph --out clean
     nearkin dedup 'crawl/*.parquet' --out clean --id-column url --engine sail
     nearkin dedup --family ssdeep Documents --out unlike --keep newest
+    nearkin dedup images.parquet --hex-column pdq --radius 31 --out clean --image-column path --report
     """
     from nearkin.cli import distributed
 
@@ -127,6 +138,8 @@ def dedup(job: Job) -> None:
     refuse_url(job.output.out, "--out", "a local folder, or --engine, which writes to URLs")
     if job.family == "ssdeep":
         _dedup_files(job)
+    elif job.hex_column is not None:
+        _dedup_codes(job)
     elif job.unit or "boilerplate" in job.passages:
         job.check_unset(job.files, "with --family ssdeep alone")
         job.check_unset(_NOT_FOR_PASSAGES, "no --unit and no --boilerplate")
@@ -137,7 +150,10 @@ def dedup(job: Job) -> None:
         _dedup_texts(job)
 
 
-@app.add(brief=("text_column", "id_column", "format", "threshold", "recipe", "as_json", "quiet"), threads=True)
+@app.add(
+    brief=("text_column", "id_column", "format", "threshold", "radius", "recipe", "hex_column", "as_json", "quiet"),
+    threads=True,
+)
 def pairs(
     inputs: Inputs,
     reading: CorpusOptions,
@@ -146,6 +162,7 @@ def pairs(
     ],
     recipe: RecipeOption = None,
     bits: Bits = None,
+    hex_column: HexColumn = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -162,12 +179,21 @@ def pairs(
     c       d       28      0.6957
 
     nearkin text pairs corpus.jsonl --id-column id --threshold 0.9 --json | head
+    nearkin text pairs images.csv --hex-column phash --radius 8
     """
+    from nearkin.dedup.codes import dedup_codes
     from nearkin.dedup.texts import dedup as dedup_texts
 
+    if hex_column is not None:
+        _check_code_options({**matching, "recipe": recipe})
+        reading = reading.for_codes(hex_column)
     with reading.read(inputs, quiet=quiet) as corpus, progress_bars(quiet=quiet) as progress:
-        parsed = None if (recipe, bits) == (None, None) else parse_recipe(recipe, bits)
-        result = dedup_texts(corpus, recipe=parsed, links="all", progress=progress, **matching)
+        if hex_column is not None:
+            corpus.bytes_as_hex = True
+            result = dedup_codes(corpus, bits=bits, links="all", progress=progress, **{"radius": None, **matching})
+        else:
+            parsed = None if (recipe, bits) == (None, None) else parse_recipe(recipe, bits)
+            result = dedup_texts(corpus, recipe=parsed, links="all", progress=progress, **matching)
     for row in result.pairs.with_copies():
         # NaN stands for a similarity that was not computed.
         similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
@@ -175,16 +201,61 @@ def pairs(
         say_row({**row, "similarity": similarity}, cells, as_json=as_json)
 
 
-# Texts
+# Codes and texts
+
+
+def _check_code_options(options: Mapping[str, object]) -> None:
+    """Raise ParameterError for an option that is about texts."""
+    for name, value in options.items():
+        if value is not None and name not in _CODE_OPTIONS:
+            raise bad_parameter(name, value, "--radius with --hex-column, whose codes are compared by their bits alone")
+
+
+def _dedup_codes(job: Job) -> None:
+    """Write kept documents, clusters, pairs and a summary of codes."""
+    from nearkin.dedup.codes import dedup_codes
+
+    _check_code_options(job.explicit_options())
+
+    def run(corpus: Corpus, older: Any, **settings: Any) -> DedupResult:
+        for each in (corpus, older):
+            if each is not None:
+                each.bytes_as_hex = True
+        options = {"radius": None, "bits": job.bits, "sources": job.reference.source_column, **job.matching}
+        options |= {name: settings[name] for name in ("labels", "progress")}
+        return dedup_codes(corpus, against=older, **options)
+
+    _dedup_corpus(replace(job, reading=job.reading.for_codes(str(job.hex_column))), run)
 
 
 def _dedup_texts(job: Job) -> None:
-    """Write kept documents, clusters, pairs and a summary."""
+    """Write kept documents, clusters, pairs and a summary of texts."""
     from nearkin.dedup.texts import dedup as dedup_texts
+
+    if job.reference.image_column is not None:
+        raise bad_parameter("image_column", job.reference.image_column, "--hex-column with it, for codes of images")
+    recipe = job.parse_recipe()
+
+    def run(corpus: Corpus, older: Any, **settings: Any) -> DedupResult:
+        return dedup_texts(
+            corpus,
+            recipe=recipe,
+            sources=job.reference.source_column,
+            against=older,
+            columns=job.reference.columns,
+            near_misses="auto" if job.output.report else 0,
+            **job.matching,
+            **settings,
+        )
+
+    _dedup_corpus(job, run)
+
+
+def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
+    """Run a function of an open corpus and of older documents, and write its result."""
     from nearkin.io import table_name
 
     output, reference = job.output, job.reference
-    recipe = job.parse_recipe()
     spool = _spool_folder(output.out)
     against, checkpoint = reference.against or [], job.matching.get("checkpoint")
     # A process does not know its wall time before its first instruction, but the CPU time of its interpreter.
@@ -215,16 +286,7 @@ def _dedup_texts(job: Job) -> None:
         inputs = [*corpus.inputs, *own, *(getattr(older, "inputs", None) or map(Path, against))]
         saved = [] if checkpoint is None else [Path(checkpoint)]
         with _open_output(output, names, [*inputs, *saved]) as target:
-            run = partial(
-                dedup_texts,
-                corpus,
-                recipe=recipe,
-                sources=reference.source_column,
-                against=older,
-                columns=reference.columns,
-                near_misses="auto" if output.report else 0,
-                **job.matching,
-            )
+            run = partial(dedup, corpus, older)
             result, summary = _run(
                 run, lambda result: _write_texts(result, corpus, job, described, target, started), job, store, target
             )
@@ -426,6 +488,7 @@ def _write_texts(
         **input_summary(corpus, layout),
         **({"read_as": read_as} if read_as else {}),
         **({} if job.output.weights is None else {"weights": job.output.weights}),
+        **({} if job.reference.image_column is None else {"image_column": job.reference.image_column}),
     }
     timer = StageTimer()
     with timer("write"):
@@ -448,7 +511,7 @@ def _write_texts(
     if job.output.report:
         from nearkin.report import Run
 
-        if result.near_misses is None:
+        if result.near_misses is None and job.hex_column is None:
             warn("the report has no recall: near misses need --verify jaccard or indel, and --cluster absorb")
         write_report(Run.from_result(result, corpus, summary, Path(job.output.out).resolve().name), target)
     corpus.write_rejected(target)
@@ -480,7 +543,7 @@ def _next_commands(job: Job, summary: Mapping[str, Any]) -> Iterator[tuple[str, 
     else:
         yield f"nearkin report {folder}", "see what was removed and why, label pairs"
     yield f"nearkin recipe evaluate {folder} --truth labels.tsv", "score the run by these labels"
-    if "store" not in summary:
+    if "store" not in summary and summary["verify"] != "hamming":
         words = job.reading.command_words()
         kept = shlex.quote(str(Path(out) / summary["kept_file"]))
         command = " ".join(["nearkin store add pages.store", kept, *map(shlex.quote, words)])
@@ -507,12 +570,17 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         f"the largest of {summary['largest_cluster']:,}",
     )
     reasons = summary["removed_by_reason"]
-    yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"
+    yield (
+        f"{reasons['exact'] + reasons['exact-old']:,}",
+        "of them exact copies" if summary["verify"] != "hamming" else "of them with an equal code",
+    )
     if same := reasons.get("same-letters", 0) + reasons.get("same-letters-old", 0):
         yield f"{same:,}", "of them differ from a kept document only in case, spacing or punctuation"
     if files:
         near = f": a score of at least {summary['threshold']}"
         near += f", or a text similar to at least {summary['text_threshold']}" if "also" in summary else ""
+    elif summary["verify"] == "hamming":
+        near = f": {_describe_candidates(summary)} of {summary['bits']}"
     elif summary["verify"] == "none":
         near = f", not verified: {_describe_candidates(summary)}"
     else:
@@ -532,7 +600,9 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
             f"; {labels['not_joined']:,} stay apart, because other labels are different" if labels["not_joined"] else ""
         )
         yield f"{labels['joined']:,}", f"pairs merged only for their label, of {labels['same']:,} labelled same{apart}"
-    if summary["without_features"] and not files:
+    if summary["without_features"] and summary["verify"] == "hamming":
+        yield f"{summary['without_features']:,}", "without a code: kept"
+    elif summary["without_features"] and not files:
         count = summary["without_features"]
         has, was, them = ("document has", "was", "it") if count == 1 else ("documents have", "were", "them")
         fate = "removed" if summary["empty"] == "drop" else f"kept; --empty drop removes {them}"
@@ -543,7 +613,7 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     if summary.get("unreadable"):
         yield f"{summary['unreadable']:,}", "could not be read"
     yield from _malformed_rows(summary, None if kept is None else Path(kept).parent)
-    if not files:
+    if not files and summary["verify"] != "hamming":
         method = _describe_candidates(summary)
         yield f"{summary['candidates']:,}", f"candidates ({method}); {summary['verified']:,} verified"
     if "kind" in summary:

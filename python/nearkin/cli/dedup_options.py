@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from nearkin.cli.commands import GENERAL, Options, OptionsOf, Threads
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import MATCHING, WRITING, Bits, Inputs, Json, Overwrite, Quiet, RecipeOption, opt, parse_recipe
+from nearkin.cli.options import (
+    MATCHING,
+    WRITING,
+    Bits,
+    HexColumn,
+    Inputs,
+    Json,
+    Overwrite,
+    Quiet,
+    RecipeOption,
+    opt,
+    parse_recipe,
+)
 from nearkin.dedup.config import KEEPING, DedupConfig, FileDedupConfig, PassagesConfig, option
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.io.base import KeptLayout
@@ -81,6 +93,12 @@ class ReferenceOptions:
         group=REFERENCE,
         metavar="STORE",
     )
+    image_column: str | None = option(
+        None,
+        help="With --hex-column: column of paths or URLs of images. The report shows thumbnails of paths (with pillow) "
+        "and links to URLs.",
+        group=GENERAL,
+    )
     columns: list[str] | None = option(
         None, help="Column to store with each document; may be repeated.", group=GENERAL, flag="--column"
     )
@@ -131,6 +149,7 @@ class Job:
         ),
     ] = None
     bits: Bits = None
+    hex_column: HexColumn = None
     matching: Annotated[
         Options,
         OptionsOf(
@@ -156,6 +175,7 @@ class Job:
                 each.name: value for each in fields(group) if (value := getattr(group, each.name)) != each.default
             }
         values |= {"recipe": self.recipe, "family": self.family, "bits": self.bits}
+        values["hex_column"] = self.hex_column
         return {name: value for name, value in values.items() if value is not None}
 
     def check_unset(self, names: Iterable[str], allowed: str) -> None:
@@ -195,5 +215,6 @@ class Job:
 
     def extra_columns(self) -> list[str]:
         """Return the columns to read in addition to text and id."""
-        columns = (*self.keep_columns(), self.reference.source_column, *(self.reference.columns or ()))
+        reference = self.reference
+        columns = (*self.keep_columns(), reference.source_column, reference.image_column, *(reference.columns or ()))
         return list(dict.fromkeys(name for name in columns if name is not None))

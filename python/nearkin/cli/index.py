@@ -22,6 +22,7 @@ from nearkin.cli.corpus import CorpusOptions, report_skipped
 from nearkin.cli.options import (
     WRITING,
     Bits,
+    HexColumn,
     IdsArgument,
     IdsFrom,
     Inputs,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from nearkin.dedup.candidates.codes import CodeCandidates
     from nearkin.dedup.fingerprint_source import FingerprintBatch, FingerprintSource
     from nearkin.index.hamming import HammingIndex
     from nearkin.progress import Progress
@@ -415,11 +417,15 @@ class QueryOptions:
 
 
 @app.add(
-    brief=("text", "file", "text_column", "id_column", "format", "radius", "top_k", "columns", "as_json"), threads=True
+    brief=("text", "file", "text_column", "id_column", "format", "radius", "top_k", "columns", "hex_column", "as_json"),
+    threads=True,
 )
 def search(
     index_path: Annotated[
-        Path, typer.Argument(help="File of the index, or folder of a store.", metavar="INDEX", show_default=False)
+        Path,
+        typer.Argument(
+            help="File of the index, folder of a store, or table of codes.", metavar="INDEX", show_default=False
+        ),
     ],
     query: QueryOptions,
     radius: Radius = None,
@@ -427,6 +433,7 @@ def search(
     recipe: RecipeOption = None,
     columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None,
     fingerprints: Fingerprints = None,
+    hex_column: HexColumn = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -436,6 +443,9 @@ def search(
     standard input is one text. --json prints an object per query: query, matches (id, distance); matches is null for a
     text without a letter or digit. A store adds the similarity, its columns, and the text; lines and tables show its
     beginning. It returns the 10 most similar matches, or --top-k, at its own threshold.
+
+    With --hex-column, INDEX may be a table, such as codes.parquet: its codes are searched for --fingerprint, or for the
+    codes of INPUTS.
 
     Examples
     --------
@@ -447,6 +457,7 @@ def search(
     nearkin search corpus.nks today.jsonl.gz --id-column id --radius 20
     nearkin search pages.store --text 'Some words.' --column source
     nearkin search codes.nks --fingerprint 3601c888ae14a088 -k 3
+    nearkin search codes.parquet new.parquet --hex-column pdq --radius 31
     """
     if top_k is not None and top_k < 1:
         raise bad_parameter("top_k", top_k, "1 or more")
@@ -455,7 +466,7 @@ def search(
     with progress_bars(quiet=quiet or sys.stdout.isatty()) as progress:
         if index_path.is_dir():
             refused = {"radius": radius, "recipe": recipe, "fingerprint": query.fingerprint}
-            refused["fingerprints"] = fingerprints
+            refused |= {"fingerprints": fingerprints, "hex_column": hex_column}
             for name, value in refused.items():
                 if value is not None:
                     raise bad_parameter(name, "given", "not with a store, which has texts, a recipe and a threshold")
@@ -463,31 +474,78 @@ def search(
         else:
             if columns:
                 raise bad_parameter("column", ", ".join(columns), "a column of a store")
-            results = _search_index(index_path, query, recipe, radius, top_k, fingerprints, progress)
+            index = _open_index(index_path, query, hex_column, {"recipe": recipe, "fingerprints": fingerprints})
+            results = _search_index(index, query, recipe, radius, top_k, fingerprints, hex_column, progress)
         with closing(results):
             _print_matches(results, (columns or []) if index_path.is_dir() else None, as_json=as_json, quiet=quiet)
 
 
+def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused: Mapping[str, object]) -> HammingIndex:
+    """Open an index, or build one of a table of codes.
+
+    Raises
+    ------
+    ParameterError
+        With `hex_column`: texts, an option of texts, or no query.
+    """
+    from nearkin.dedup.candidates.codes import CodeCandidates
+    from nearkin.index.files import index_class
+    from nearkin.index.hamming import HammingIndex
+
+    if hex_column is None:
+        return HammingIndex.open(path)
+    for name, value in {"text": query.text, "file": query.file, **refused}.items():
+        if value is not None:
+            raise bad_parameter(name, "given", "--fingerprint or inputs with --hex-column, which searches codes")
+    if not query.inputs and not query.fingerprint:
+        raise bad_parameter("queries", "none", "--fingerprint, or inputs with codes")
+    if index_class(path) is not None:
+        return HammingIndex.open(path)
+    source = CodeCandidates(0)
+    batches = list(_read_codes([str(path)], query.reading, hex_column, source))
+    index = HammingIndex(source.bits)
+    for batch in batches:
+        index.add(
+            [name for name, valid in zip(batch.names, batch.present, strict=True) if valid], batch.codes[batch.present]
+        )
+    return index
+
+
+def _read_codes(
+    inputs: Sequence[str], reading: CorpusOptions, column: str, source: CodeCandidates
+) -> Iterator[FingerprintBatch]:
+    """Read codes from a column of tables."""
+    from nearkin.dedup.candidates.simhash import flatten
+    from nearkin.dedup.fingerprint_source import FingerprintBatch
+
+    with reading.for_codes(column).read(inputs) as corpus:
+        corpus.bytes_as_hex = True
+        for batch in corpus.batches():
+            rows, present = source.hash(batch.texts)
+            yield FingerprintBatch(batch.ids.to_list(), flatten(rows), present > 0)
+
+
 def _search_index(
-    path: Path,
+    index: HammingIndex,
     query: QueryOptions,
     recipe: str | None,
     radius: int | None,
     top_k: int | None,
     kind: str | None,
+    hex_column: str | None,
     progress: Progress,
 ) -> Results:
     """Search an index for texts and files, for fingerprints, and for inputs."""
     import numpy as np
 
+    from nearkin.dedup.candidates.codes import CodeCandidates
     from nearkin.dedup.fingerprint_source import FingerprintBatch
     from nearkin.families.simhash import fingerprint
     from nearkin.index.fingerprints import from_hex
-    from nearkin.index.hamming import HammingIndex
 
-    index = HammingIndex.open(path)
     names, texts = query.read_texts()
-    loaded = _check_recipe(index, recipe, texts=bool(names or (query.inputs and kind is None)))
+    hashed = bool(names or (query.inputs and kind is None and hex_column is None))
+    loaded = _check_recipe(index, recipe, texts=hashed)
     if radius is None and top_k is None:
         radius, top_k = (index.radius, None) if index.radius is not None else (None, 10)
     if names and loaded is not None:
@@ -500,7 +558,10 @@ def _search_index(
             raise bad_parameter("fingerprint", error.context["found"], error.context["allowed"]) from error
         batch = FingerprintBatch(codes, values, np.ones(len(codes), bool))
         yield codes, _search_batch(index, batch, radius, top_k)
-    if query.inputs:
+    if query.inputs and hex_column is not None:
+        for batch in _read_codes(query.inputs, query.reading, hex_column, CodeCandidates(0, index.bits)):
+            yield batch.names, _search_batch(index, batch, radius, top_k)
+    elif query.inputs:
         with query.reading.open_fingerprints(query.inputs, loaded, kind, index.bits) as source:
             for batch in source:
                 yield batch.names, _search_batch(index, batch, radius, top_k)
@@ -593,7 +654,7 @@ def _print_matches(results: Results, columns: Sequence[str] | None, *, as_json: 
             if as_json:
                 say_json({"query": name, "matches": matches})
             elif matches is None:
-                warn(f"{name}: a text without any letter has no fingerprint")
+                warn(f"{name}: no fingerprint: a text without any letter, or a row without a code")
             else:
                 rows += [[str(name), *_match_cells(match, columns)] for match in matches]
         if rows and not sys.stdout.isatty():

@@ -75,6 +75,15 @@ RecipeOption = Annotated[
     ),
 ]
 Bits = Annotated[int | None, opt("Width of fingerprints; replaces that of the recipe.", "--bits", group=MATCHING)]
+HexColumn = Annotated[
+    str | None,
+    opt(
+        "Compare codes of other programs (PDQ, pHash), not texts: hexadecimal digits, or bytes in Parquet.",
+        "--hex-column",
+        group=MATCHING,
+        metavar="COLUMN",
+    ),
+]
 Radius = Annotated[int | None, opt("Maximum Hamming distance, inclusive.", "--radius", group=MATCHING)]
 PageFile = Annotated[
     Path | None,

@@ -4,6 +4,7 @@
 |---|---|
 | `DedupConfig` | `nearkin.dedup`, `nearkin.spark.dedup`, `nearkin dedup`: texts |
 | `FileDedupConfig` | `nearkin.dedup_files`, `nearkin dedup --family ssdeep`: files |
+| `CodeDedupConfig` | `nearkin.dedup.codes.dedup_codes`, `nearkin dedup --hex-column`: codes of other programs |
 | `PassagesConfig` | `nearkin.passages`, `nearkin dedup --unit`: parts of texts, with a `DedupConfig` |
 
 Each function has the options that most calls need as parameters, and the rest as `**options`, whose types are a
@@ -30,6 +31,7 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextCandidateSource,
 )
+from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
@@ -656,7 +658,48 @@ def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
     return DedupConfig.from_args(recipe=recipe, signatures=True, **args)
 
 
-AnyDedupConfig: TypeAlias = DedupConfig | FileDedupConfig
+@dataclass(frozen=True, kw_only=True)
+class CodeDedupConfig(_ClusterOptions):
+    """Options of a deduplication of codes; `nearkin.dedup.codes.dedup_codes` documents each of them.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown value, or a number out of range.
+    """
+
+    radius: int | None
+    bits: int | None = None
+    candidate_source: CodeCandidates = field(init=False, repr=False, compare=False)
+    verify: ClassVar[str] = "hamming"
+    kind: ClassVar[None] = None
+    kind_set: ClassVar[tuple[tuple[str, object], ...]] = ()
+    comparison: ClassVar[None] = None
+    differ: ClassVar[tuple[str, ...]] = ()
+    empty: ClassVar[Empty] = "keep"
+    max_comparisons: ClassVar[int] = MAX_COMPARISONS
+    near_misses: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        self._set(order=parse_keep(self.keep), candidate_source=CodeCandidates(self.radius, self.bits))
+        self._check_choices(cluster=ClusterRule, links=ListedLinks)
+
+    @property
+    def recipe(self) -> CodeRecipe:
+        """The form of the codes; its width is known when the first code has been read."""
+        return self.candidate_source.recipe
+
+    @property
+    def threshold(self) -> float:
+        """Smallest share of equal bits of a match."""
+        return self.candidate_source.threshold
+
+    def skipped_warning(self, skipped: int) -> str:
+        """Return the warning of a run that left comparisons out."""
+        return f"{skipped:,} comparisons were left out; near-duplicates may be left. Lower the radius"
+
+
+AnyDedupConfig: TypeAlias = DedupConfig | FileDedupConfig | CodeDedupConfig
 """The options that the stages of `nearkin.dedup.stages` read."""
 
 

@@ -137,6 +137,8 @@ class Corpus(ABC):
         Records that cannot be read.
     id_note : str
         What `open_corpus` found about columns of ids, if it looked for one.
+    bytes_as_hex : bool
+        Read a text column of bytes (Parquet) as hexadecimal digits, two per byte; set before the first batch.
     left_out : dict of str to int
         Number of inputs that are not documents, by description: WARC records such as requests and images, and files
         of excluded folders.
@@ -153,6 +155,7 @@ class Corpus(ABC):
         self.spool_dir = options.spool_dir
         self.inputs: list[Path] = []
         self.id_note = ""
+        self.bytes_as_hex = False
         self.malformed = MalformedRecords(
             strict=options.strict, limit=options.max_malformed, spool=Spool(options.spool_dir)
         )

@@ -45,6 +45,9 @@ from nearkin.io.values import NULL, BadRecord, Batch, Column, PackedTexts, cumul
 _ROW_GROUP = 64 << 20
 # Dictionary pages may hide how large texts are, so the number of rows per batch is limited as well.
 _MAX_BATCH_ROWS = 65_536
+_HEX_DIGITS = b"0123456789abcdefABCDEF"
+# Random bytes are all digits with a probability of (22 / 256)^16, 9e-18.
+_MIN_DIGITS = 16
 
 
 class ParquetCorpus(Corpus):
@@ -165,6 +168,9 @@ class ParquetCorpus(Corpus):
         if name in self._text_columns:
             valid = is_string(value) or is_binary(value) or pa.types.is_null(value)
             allowed = "a text is a string, or bytes of UTF-8"
+            if self.bytes_as_hex:
+                valid = valid or pa.types.is_fixed_size_binary(value)
+                allowed = "a code is a string of hexadecimal digits, or bytes"
         elif name == self.id_column:
             valid, kind = pa.types.is_integer(value) or is_string(value), value
             allowed = "an id is an integer or a string"
@@ -176,7 +182,7 @@ class ParquetCorpus(Corpus):
 
     def _to_batch(self, source: InputFile, row: int, table: pa.RecordBatch) -> tuple[NDArray[np.bool_], Batch | None]:
         """Return the mask of well-formed rows, and their batch."""
-        texts, columns = self._convert(table)
+        texts, columns = self._convert(table, source)
         good = np.ones(table.num_rows, bool)
         reasons: dict[int, str] = {}
         strings: list[tuple[str, PackedTexts | Column]] = [(", ".join(self._text_columns), texts), *columns.items()]
@@ -192,7 +198,7 @@ class ParquetCorpus(Corpus):
             good[list(reasons)] = False
             if not good.any():
                 return good, None
-            texts, columns = self._convert(filter_rows(table, good))
+            texts, columns = self._convert(filter_rows(table, good), source)
         lengths = np.diff(texts.offsets).astype(np.uint32)
         starts = cumulate(lengths)[:-1].astype(np.uint32)
         self._spans.append(BatchSpans(self._sources.index(source), self.rows, self._spool.size, starts, lengths))
@@ -200,11 +206,32 @@ class ParquetCorpus(Corpus):
         self._spool.write(np.ascontiguousarray(texts.data[texts.offsets[0] : texts.offsets[-1]]).data)
         return good, self._build_batch(texts, columns)
 
-    def _convert(self, table: pa.RecordBatch) -> tuple[PackedTexts, dict[str, Column]]:
-        texts = [to_texts(table.column(name)) for name in self._text_columns]
+    def _convert(self, table: pa.RecordBatch, source: InputFile) -> tuple[PackedTexts, dict[str, Column]]:
+        columns = {name: table.column(name) for name in self._text_columns}
+        if self.bytes_as_hex:
+            columns = {name: self._spell_hex(source, name, column) for name, column in columns.items()}
+        texts = [to_texts(column) for column in columns.values()]
         return texts[0] if len(texts) == 1 else join_texts(texts), {
             name: to_column(table.column(name)) for name in self.columns
         }
+
+    def _spell_hex(self, source: InputFile, name: str, column: pa.Array) -> pa.Array:
+        """Return a column of bytes as hexadecimal digits; others are unchanged.
+
+        Raises
+        ------
+        InputError
+            The bytes are digits themselves, which some programs write without the annotation of a string.
+        """
+        value = value_type(column.type)
+        if not (is_binary(value) or pa.types.is_fixed_size_binary(value)):
+            return column
+        cells = column.to_pylist()
+        joined = b"".join(cell for cell in cells if cell is not None)
+        if len(joined) >= _MIN_DIGITS and joined.translate(None, _HEX_DIGITS) == b"":
+            reason = f"column {name!r} has bytes that spell hexadecimal digits; cast it to a string"
+            raise file_error(source.name, reason)
+        return pa.array([None if cell is None else cell.hex() for cell in cells], pa.large_string())
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         nulls = np.concatenate([*self._nulls, np.zeros(0, np.int64)])

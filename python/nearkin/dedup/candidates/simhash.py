@@ -158,7 +158,7 @@ class HammingSearch:
         hits = self._index.search(flatten(values), self._radius)
         return CandidateLists.of_hits(hits.offsets, hits.ids)
 
-    def within(self, ordinals: Ordinals) -> CandidateBatch:
+    def within(self, ordinals: Ordinals) -> HammingBatch:
         """Return the fingerprints that are within the radius of another one of the batch."""
         words = np.ascontiguousarray(self._values[ordinals]).reshape(-1)
         close = np.flatnonzero(near_in_batch(words, self._values.shape[1], self._radius))
