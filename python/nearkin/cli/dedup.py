@@ -1,8 +1,8 @@
 """`nearkin dedup` and `nearkin text pairs`: near-duplicates of a corpus, of its passages, or of files.
 
-`nearkin dedup` compares texts. With `--unit` or `--boilerplate` it compares passages, with `--family ssdeep` files, and
-with `--engine` or `--remote` it runs on an engine (`nearkin.cli.distributed`), and with `--hex-column` it compares codes
-of other programs. An option that a run does not use is an error.
+`nearkin dedup` compares texts. With `--unit` or `--boilerplate` it compares passages, with `--family ssdeep` files,
+with `--hex-column` codes of other programs, and with `--engine` or `--remote` it runs on an engine
+(`nearkin.cli.distributed`). An option that a run does not use is an error.
 """
 
 from __future__ import annotations

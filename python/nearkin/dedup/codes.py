@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 
+import numpy as np
+
+from nearkin._core import content_hashes
 from nearkin.dedup.config import ClusterRule, CodeDedupConfig, ListedLinks
 from nearkin.dedup.constraints import read_constraints
-from nearkin.dedup.documents import Cells, hash_texts
+from nearkin.dedup.documents import Cells, HashedDocuments, hash_texts
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import values_by_column
 from nearkin.dedup.labels import LabelsInput
@@ -26,10 +29,14 @@ from nearkin.dedup.texts import hash_inputs
 from nearkin.errors import bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
+from nearkin.io.values import PackedTexts
 from nearkin.progress import ShowProgress, mark_reference, reporting
 from nearkin.text.batches import Texts
 
 __all__ = ["dedup_codes"]
+
+_ROWS = 65_536
+"""Number of codes that are hashed at a time."""
 
 
 def dedup_codes(
@@ -107,8 +114,22 @@ def dedup_codes(
         older = stack.enter_context(open_inputs(DedupInputs(against, against_ids), names, "against"))  # type: ignore[arg-type]
         with timer("hash"):
             new, _ = hash_inputs(inputs, source, report, timer)
+            _hash_contents(new)
             reference = None
             if older.texts is not None:
                 documents = hash_texts(older.texts, older.ids, source, mark_reference(report), {})
+                _hash_contents(documents)
                 reference = SearchableReference(documents, source)
         return run_stages(new, reference, config, timer, report, constraints)
+
+
+def _hash_contents(documents: HashedDocuments) -> None:
+    """Let equal codes have equal contents, however their digits are spelled."""
+    values = documents.values
+    for start in range(0, len(values), _ROWS):
+        rows = np.ascontiguousarray(values[start : start + _ROWS]).view(np.uint8)
+        # Contents are texts: each half of a byte becomes an ASCII character.
+        spelled = (np.stack([rows & 15, rows >> 4], axis=2) + np.uint8(ord("0"))).reshape(len(rows), -1)
+        offsets = np.arange(len(rows) + 1, dtype=np.int64) * spelled.shape[1]
+        contents = content_hashes(PackedTexts(offsets, spelled.reshape(-1)))[0]
+        documents.contents[start : start + _ROWS] = contents.reshape(-1, 2)

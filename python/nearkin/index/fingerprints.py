@@ -300,7 +300,7 @@ def parse_hex_codes(codes: Any, bits: int | None = None, *, first_row: int = 0) 
     if bits is None:
         digits = _first_length(cells, "digits")
         if digits % 2:
-            allowed = "an even number, or bits= for a width that is no multiple of 8"
+            allowed = "an even number, or a width in bits, which need not be a multiple of 8"
             raise bad_parameter("codes", f"row {first_row}: {digits} hexadecimal digits", allowed)
         bits = 4 * digits
     bits = check_bits(bits)

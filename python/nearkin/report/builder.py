@@ -52,6 +52,7 @@ _MEASURES = {
     "indel": "indel similarity",
     "signature": "share of equal values",
     "none": "similarity",
+    "hamming": "share of equal bits",
     "score": "score",
 }
 _REASONS = {
@@ -79,6 +80,7 @@ NO_NEAR_MISSES = (
     "The run did not look for near misses. nearkin dedup --report does, if texts are compared (jaccard, indel) and "
     "clusters have no chains. Recall is not known."
 )
+NO_NEAR_CODES = "Pairs beyond the radius are not listed; a run with a larger radius finds them."
 
 
 def build_report(
@@ -156,6 +158,7 @@ class _Builder:
         self.clusters = sorted(clusters, key=len, reverse=True)
         self.digest_recipe = DigestRecipe(self.summary["recipe"]) if run.on_files else None
         self.cuts: list[str] = []
+        self.images: Mapping[str, str] = {}
 
     def build(self) -> Contents:
         """Return all parts."""
@@ -250,6 +253,8 @@ class _Builder:
         clusters = [self._build_cluster(cluster, number_of) for cluster in largest]
         selected = self._select_documents(ids, clusters)
         contents = self.run.texts(dict.fromkeys(selected).keys())
+        if self.run.images is not None:
+            self.images = self.run.images(dict.fromkeys(selected).keys())
         documents = {
             name: _ShownDocument.of(content, self.digest_recipe)
             for name in selected
@@ -304,6 +309,8 @@ class _Builder:
                 f"of {files.sampled:,} of the {files.total:,} kept files. Pairs with a lower score are not counted."
             )
         about = self.summary.get("near_misses")
+        if self.run.on_codes:
+            return NO_NEAR_CODES
         if about is None:
             return NO_NEAR_MISSES
         text = (
@@ -374,6 +381,8 @@ class _Builder:
         }
         if self.run.on_files:
             columns |= {"type": [row.type for row in rows], "digest": [row.digest for row in rows]}
+        if self.images:
+            columns["image"] = [self.images.get(name, "") for name in ids]
         return columns
 
     def _pack_pairs(self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> bytes:
@@ -389,7 +398,7 @@ class _Builder:
 
     def _compare_features(self, documents: Mapping[str, _ShownDocument]) -> dict[int, dict[str, Any]]:
         """Return common features, and those of one document, for the first pairs to judge."""
-        if self.run.on_files:
+        if self.run.on_files or self.run.on_codes:
             return {}
         recipe = Recipe.of(self.summary["recipe"])
 
@@ -447,7 +456,7 @@ class _Builder:
             self.cuts.append(f"texts of {num_texts:,} of {num_selected:,} selected documents: {reason}")
         if is_cut:
             self.cuts.append(f"the first {MAX_CHARACTERS:,} characters of a text")
-        if not self.run.on_files and len(self.first) > _MAX_COMPARED:
+        if not (self.run.on_files or self.run.on_codes) and len(self.first) > _MAX_COMPARED:
             self.cuts.append(f"common features: of the first {_MAX_COMPARED} pairs to judge")
 
     def _key(self) -> str:
@@ -491,6 +500,11 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
         yield f"Documents that {_describe_candidates(summary)} are near-duplicates; their texts were not compared."
     elif verify == "score":
         yield f"Files whose ssdeep digests have a score of at least {threshold:g} of 100 are near-duplicates."
+    elif verify == "hamming":
+        yield (
+            f"Documents whose codes differ in at most {summary['radius']} of {summary['bits']} bits are "
+            f"near-duplicates: at least {threshold:.1%} of the bits are equal. Another program computed the codes."
+        )
     else:
         of = {"indel": "texts", "signature": "signatures"}.get(verify, "features")
         yield f"Documents are near-duplicates if the {_MEASURES[verify]} of their {of} is at least {threshold:g}."
@@ -499,7 +513,9 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
     if summary.get("pairs_that_differ"):
         number, names = count_of(summary["pairs_that_differ"], "near-duplicate pair"), ", ".join(summary["differ"])
         yield f"{number} differ in {names}: both are kept."
-    if (count := summary.get("without_features")) and verify != "score":
+    if (count := summary.get("without_features")) and verify == "hamming":
+        yield f"{count_of(count, 'document')} without a code were kept: they are copies of nothing."
+    elif count and verify != "score":
         fate = "removed (--empty drop)" if summary["empty"] == "drop" else "kept: they are copies of nothing"
         yield f"{count_of(count, 'document')} without text, or without a letter or digit, were {fate}."
     if summary.get("labels"):
@@ -523,7 +539,7 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
     else:
         yield "Each removed document is a near-duplicate of the kept one: there are no chains."
     yield f"Kept document of a cluster: {summary['keep']} (--keep)."
-    recipe = "" if verify == "score" else f": {_describe_recipe(Recipe.of(summary['recipe']))}"
+    recipe = "" if verify in ("score", "hamming") else f": {_describe_recipe(Recipe.of(summary['recipe']))}"
     yield f"Recipe {summary['recipe']}{recipe}."
 
 

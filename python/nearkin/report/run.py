@@ -23,6 +23,7 @@ from nearkin.index.digests import DigestIndex
 from nearkin.io import Column, Corpus, open_corpus, read_table
 from nearkin.io.corpus import ROW_NUMBERS
 from nearkin.io.values import INT
+from nearkin.report.thumbnails import make_thumbnails
 
 if TYPE_CHECKING:
     from nearkin.dedup.result import DedupResult, ResultTable
@@ -63,6 +64,8 @@ class Run:
         Reasons why texts are missing, or may differ from those of the run; reading texts may add more.
     near_files : NearFiles or None
         For files: near misses among the kept ones.
+    images : function or None
+        Returns data URIs or links of the images of ids; an id without an image may be missing.
     """
 
     name: str
@@ -72,11 +75,17 @@ class Run:
     texts: ReadTexts
     notes: list[str] = field(default_factory=list)
     near_files: NearFiles | None = None
+    images: Callable[[Collection[str]], Mapping[str, str]] | None = None
 
     @property
     def on_files(self) -> bool:
         """True if the documents are files, compared by fuzzy digests."""
         return str(self.summary["verify"]) == "score"
+
+    @property
+    def on_codes(self) -> bool:
+        """True if the documents are codes of other programs, compared by their bits."""
+        return str(self.summary["verify"]) == "hamming"
 
     @property
     def scale(self) -> float:
@@ -92,7 +101,11 @@ class Run:
             texts = corpus.texts(sorted(rows.values()))
             return dict(zip(sorted(rows, key=rows.__getitem__), texts, strict=True))
 
-        return cls(name, summary, _convert(result.clusters), _convert_optional(result.near_misses), read_texts)
+        notes: list[str] = []
+        clusters, near = _convert(result.clusters), _convert_optional(result.near_misses)
+        inputs = [*map(str, corpus.inputs), *corpus.urls]
+        images = _image_reader(inputs, summary, [Path(), *(path.parent for path in corpus.paths[:1])], notes)
+        return cls(name, summary, clusters, near, read_texts, notes, images=images)
 
     @classmethod
     def from_texts(cls, result: DedupResult, texts: Sequence[str | None], name: str = "run") -> Run:
@@ -154,7 +167,10 @@ class Run:
         near = _read_columns(path, "left", "right", *_MEASURES) if path.exists() else None
         notes: list[str] = []
         inputs = _find_inputs(summary, folder, notes)
-        return cls(name, summary, clusters, near, lambda ids: _read_inputs(inputs, summary, ids, notes), notes)
+        bases = [Path(), folder.resolve().parent, *(Path(name).parent for name in inputs[:1])]
+        images = _image_reader(inputs, summary, bases, notes)
+        texts = lambda ids: _read_inputs(inputs, summary, ids, notes)  # noqa: E731
+        return cls(name, summary, clusters, near, texts, notes, images=images)
 
 
 def _read_summary(folder: Path) -> dict[str, Any]:
@@ -262,11 +278,9 @@ def _read_inputs(
 ) -> dict[str, str]:
     """Return the texts of ids from the inputs of a run; add a note if the inputs have changed."""
     texts: dict[str, str] = {}
-    columns = {"text_column": summary["text_column"], "id_column": summary["id_column"] or ROW_NUMBERS}
-    if summary["format"] in ("txt", "files", "warc"):
-        del columns["text_column"]
-    options = {"format": summary["format"], "max_malformed": 1.0, **columns, **summary.get("read_as", {})}
+    options = _reader_options(summary)
     with open_corpus(inputs, **options) as corpus:
+        corpus.bytes_as_hex = summary["verify"] == "hamming"
         for batch in corpus.batches():
             names = [str(name) for name in batch.ids.to_list()]
             texts.update({name: batch.texts[row] for row, name in enumerate(names) if name in ids})
@@ -274,6 +288,38 @@ def _read_inputs(
             sizes = f"{corpus.bytes_read:,} bytes, not {summary['bytes_read']:,}"
             notes.append(f"the run's inputs have changed ({sizes}): texts may differ from those of the run")
     return texts
+
+
+def _reader_options(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `open_corpus` for the inputs of a run."""
+    columns = {"text_column": summary["text_column"], "id_column": summary["id_column"] or ROW_NUMBERS}
+    if summary["format"] in ("txt", "files", "warc"):
+        del columns["text_column"]
+    return {"format": summary["format"], "max_malformed": 1.0, **columns, **summary.get("read_as", {})}
+
+
+def _image_reader(
+    inputs: list[str], summary: Mapping[str, Any], bases: Sequence[Path], notes: list[str]
+) -> Callable[[Collection[str]], Mapping[str, str]] | None:
+    """Return a function that reads the images of ids; None for a run without a column of images."""
+    column = summary.get("image_column")
+    if column is None:
+        return None
+
+    def read_images(ids: Collection[str]) -> Mapping[str, str]:
+        values: dict[str, str] = {}
+        if "-" in inputs or not inputs:
+            notes.append("no thumbnails: standard input cannot be read again")
+            return values
+        with open_corpus(inputs, **_reader_options(summary), extra_columns=[column]) as corpus:
+            corpus.bytes_as_hex = True
+            for batch in corpus.batches():
+                names, cells = batch.ids.to_list(), batch.columns[column].to_list()
+                rows = zip(map(str, names), cells, strict=True)
+                values.update({name: str(cell) for name, cell in rows if cell is not None and name in ids})
+        return make_thumbnails(values, bases, notes)
+
+    return read_images
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from nearkin.dedup.candidates.base import (
 from nearkin.dedup.candidates.simhash import HammingBatch, HammingSearch, flatten
 from nearkin.dedup.summary import Summary
 from nearkin.errors import InputError, ParameterError, bad_parameter, check_count
-from nearkin.index.fingerprints import MAX_BITS, check_bits, parse_hex_codes
+from nearkin.index.fingerprints import MAX_BITS, check_bits, parse_hex_codes, words_per_row
 
 MISSING = frozenset(("", "-"))
 """Texts of a document without a code, besides None."""
@@ -77,7 +77,7 @@ class CodeCandidates:
 
     def _check_width(self, bits: int) -> int:
         check_bits(bits)
-        check_count("radius", self.radius, 0, bits, f"0 to bits={bits}")
+        check_count("radius", self.radius, 0, bits, f"0 to {bits}, the width of the codes")
         return bits
 
     @property
@@ -122,10 +122,10 @@ class CodeCandidates:
         except ParameterError as error:
             if error.context.get("name") == "radius":
                 raise
-            place = str(error.context["found"])
-            raise InputError(f"{place}; expected {error.context['allowed']}", place=place, reason=str(error)) from error
+            place, allowed = str(error.context["found"]), str(error.context["allowed"])
+            raise InputError(f"the code of {place}; expected {allowed}", place=place, reason=allowed) from error
         self._read += len(cells)
-        return rows.reshape(len(cells), -1), present.astype(np.uint64)
+        return rows.reshape(len(cells), words_per_row(self.bits)), present.astype(np.uint64)
 
     def search(self, values: Values | OrderedValues) -> CandidateSearch:
         """Return an empty search over codes."""

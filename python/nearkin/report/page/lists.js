@@ -3,7 +3,7 @@
 import { NOTHING, clusters, distanceTold, documents, holds, numberOf, pairOf, pairs, run, textOf, told } from "./data.js";
 import { answerOf } from "./judging.js";
 import { around, grouped, having, idNode, node, stepButtons, visible } from "./nodes.js";
-import { SAID, choice, tableOf } from "./pair.js";
+import { SAID, choice, imageNode, tableOf } from "./pair.js";
 
 const PAGE = 25;
 const BEGINNING = 90; // characters of a text
@@ -34,7 +34,9 @@ function linkTo(words, name, hash, own) {
 function documentNode(id, place) {
   const beginning = having(node("div", "", "begin quiet small"), { dir: "auto" });
   textOf(place).then(({ text }) => (beginning.textContent = visible((text ?? "").slice(0, 400).trim().replace(/\s+/g, " "), BEGINNING)));
-  return around("div", "doc", idNode(id), beginning);
+  const made = around("div", "doc", idNode(id), beginning);
+  documents().then(({ image }) => made.append(...[imageNode(image?.[place])].filter(Boolean)));
+  return made;
 }
 
 // Rows in pages: `draw` makes a table of some of them. `none` is told where there are none.

@@ -47,6 +47,13 @@ export async function showPair(box, wanted, judged, blind = false, none = "There
   shown.redraw?.();
 }
 
+// The thumbnail of an image, or a link to it, which the page never follows by itself; null for a document without one.
+export function imageNode(value) {
+  if (value?.startsWith("data:image/")) return having(node("img", "", "thumb"), { src: value, alt: "" });
+  if (!/^https?:\/\//i.test(value ?? "")) return null;
+  return having(node("a", visible(value, 80), "small"), { href: value, rel: "noreferrer noopener", target: "_blank" });
+}
+
 // Two documents of a cluster that the file lists as no pair, such as exact copies.
 async function unlisted({ left, right }) {
   const { ids } = await documents();
@@ -61,7 +68,8 @@ function facts(pair, sides, blind) {
       ...(sides.length[place] >= 0 ? [count(sides.length[place], ofFiles ? "byte" : "character")] : []),
       ...(sides.type?.[place] ? [sides.type[place]] : []),
     ].join(", ");
-    add(end, idNode(sides.ids[place]), node("span", about ? ` ${visible(about)}` : "", "quiet small"));
+    const image = imageNode(sides.image?.[place]);
+    add(end, idNode(sides.ids[place]), node("span", about ? ` ${visible(about)}` : "", "quiet small"), ...(image ? [node("br"), image] : []));
   }
   if (blind) return list;
   if (pair.similarity !== null) add(run.measure, node("strong", told(pair.similarity)), scale === 1 ? "" : ` of ${scale}`);
