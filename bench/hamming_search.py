@@ -1,6 +1,6 @@
 """Hamming search: queries per CPU second, build time, memory and recall, compared with other packages.
 
-    python bench/hamming_search.py [radius wide top pairs growth]
+    python bench/hamming_search.py [radius wide pdq top pairs growth]
 
 Without a name all sections run. `--scale 10` divides all sizes.
 
@@ -279,6 +279,64 @@ def measure_wide(section: Section) -> None:
         add_index(section, task, "nearkin", index, build, queries, radius, expected)
 
 
+def measure_pdq(section: Section) -> None:
+    """Measure radius 31 of 256 bits, as for PDQ, in batches, against the binary indexes of faiss.
+
+    At 10 million, faiss scans (`IndexBinaryFlat`). At a million it also has `IndexBinaryMultiHash` with 16 hashes of 16
+    bits and one flip, which is exact at this radius, and `IndexBinaryIVF` with 32 of 1024 lists, which is not.
+    """
+    radius = 31
+    for full in (1_000_000, 10_000_000):
+        n = section.size(full)
+        task = f"radius {radius} of 256, n = {n:,}"
+        codes, count = random_codes(256, n, 1), section.size(20_000)
+        queries = queries_near(codes, 256, count, radius, 2)
+        few = queries[:: len(queries) // 200][:200]
+        _, scan = build_index(codes, 256, None, "scan")
+        expected = scan.search(few, radius=radius)
+        check_scan(codes, few[:3], radius, expected)
+        seconds, _ = median_cpu(lambda scan=scan, few=few: scan.search(few, radius=radius), 1)
+        figures = {"build": 0.0, "bytes_each": scan.nbytes / n, "recall": 1.0}
+        section.add(task, "nearkin, scan of batches", qps=len(few) / seconds, **figures)
+        del scan
+        build, index = build_index(codes, 256, radius)
+        check_equal(index.search(few, radius=radius), expected)
+        seconds, _ = median_cpu(lambda index=index, queries=queries: index.search(queries, radius=radius))
+        figures = {"build": build, "bytes_each": index.nbytes / n, "recall": 1.0, **plan_figures(index, radius)}
+        section.add(task, "nearkin", qps=len(queries) / seconds, **figures)
+        del index
+        measure_peers_pdq(section, task, to_bytes(codes, 256), to_bytes(few, 256), radius, expected, full == 1_000_000)
+
+
+def measure_peers_pdq(section: Section, task: str, codes: Any, queries: Any, radius: int, expected: Any,
+                      tables: bool) -> None:  # fmt: skip
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    candidates: dict[str, tuple[Any, Callable[[Any], None]]] = {
+        "faiss IndexBinaryFlat": (faiss.IndexBinaryFlat(256), lambda index: None)
+    }
+    if tables:
+        multi = faiss.IndexBinaryMultiHash(256, 16, 16)
+        multi.nflip = 1
+        candidates["faiss IndexBinaryMultiHash 16x16"] = multi, lambda index: None
+        lists = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(256), 256, 1024)
+        lists.nprobe = 32
+        candidates["faiss IndexBinaryIVF, 32 of 1024 lists"] = lists, lambda index: index.train(codes[:50_000])
+    for who, (index, train) in candidates.items():
+        before = rss()
+
+        def fill(index: Any = index, train: Any = train) -> None:
+            train(index)
+            index.add(codes)
+
+        build, _ = median_cpu(fill, 1)
+        size = (rss() - before) / len(codes)
+        seconds, hits = median_cpu(lambda index=index: index.range_search(queries, radius + 1), 1)
+        recall = float(hits[0][-1]) / max(1, len(expected.ids))
+        section.add(task, who, qps=len(queries) / seconds, build=build, bytes_each=size, recall=recall)
+
+
 def measure_top(section: Section) -> None:
     """Measure the ten nearest, with random codes and codes of real data."""
     data, million = section.options.data, 1_000_000
@@ -460,7 +518,7 @@ def table_growth(rows: list[Row]) -> str:
 def table_summary(sections: dict[str, list[Row]]) -> str:
     """Summarise nearkin's figure of each task and its ratio to the others, for docs/hamming.md."""
     lines = []
-    for name, figure in (("radius", "qps"), ("wide", "qps"), ("top", "qps"), ("pairs", "seconds")):
+    for name, figure in (("radius", "qps"), ("wide", "qps"), ("pdq", "qps"), ("top", "qps"), ("pairs", "seconds")):
         unit = "queries per CPU second" if figure == "qps" else "CPU s"
         rows = sections.get(name, [])
         for task in dict.fromkeys(row["task"] for row in rows):
@@ -505,6 +563,7 @@ def task_table(rows: list[Row], columns: dict[str, str]) -> str:
 SECTIONS: dict[str, Callable[[Section], None]] = {
     "radius": measure_radius_3,
     "wide": measure_wide,
+    "pdq": measure_pdq,
     "top": measure_top,
     "pairs": measure_pairs,
     "growth": measure_growth,
@@ -519,6 +578,7 @@ RADIUS_COLUMNS = {
 COLUMNS: dict[str, dict[str, str]] = {
     "radius": RADIUS_COLUMNS,
     "wide": RADIUS_COLUMNS,
+    "pdq": RADIUS_COLUMNS,
     "top": {"qps": "queries per CPU second", "recall": "recall", "tenth_distance": "mean distance of the tenth"},
     "pairs": {"seconds": "CPU s", "pairs": "pairs"},
 }

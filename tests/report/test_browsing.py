@@ -567,3 +567,24 @@ def test_a_pair_that_is_cut_and_has_escapes_fits_and_keeps_nobody_out(
             assert 0 == visit.overflow()
             assert [] == visit.faults()
             visit.page.get_by_label("side by side").click()
+
+
+def test_images_are_shown_and_urls_are_links_that_nothing_follows(browser: Browser, tmp_path: Path) -> None:
+    """A data URI of an image is a picture, a URL a link; any other text is neither."""
+    corpus = build_corpus(3)
+    contents = build_contents(corpus)
+    pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+    table = json.loads(contents.blocks["documents"])
+    table["image"] = [pixel, 'https://example.com/"><img src=x>', "javascript:document.title=1", "data:text/html,x"]
+    table["image"] += [""] * (len(table["ids"]) - 4)
+    clusters = json.dumps([[4, 0, [[1, 0.9, 3, "near"], [2, 0.9, 3, "near"], [3, 0.9, 3, "near"]]]]).encode()
+    blocks = dict(contents.blocks) | {"documents": json.dumps(table).encode(), "clusters": clusters}
+    with open_page(browser, write_page(replace(contents, blocks=blocks), tmp_path)) as visit:
+        visit.page.goto(f"{visit.url}#cluster=0")
+        visit.wait("#view-clusters .one a[rel]")
+        links = "[...document.querySelectorAll('.one a[rel]')].map((link) => [link.href, link.rel, link.textContent])"
+        assert visit.page.evaluate(links) == [
+            ["https://example.com/%22%3E%3Cimg%20src=x%3E", "noreferrer noopener", 'https://example.com/"><img src=x>']
+        ]
+        images = "[...document.querySelectorAll('.one img')].map((image) => [image.src, image.naturalWidth])"
+        assert visit.page.evaluate(images) == [[pixel, 1]]
