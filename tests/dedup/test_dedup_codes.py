@@ -13,6 +13,7 @@ from nearkin import HammingIndex
 from nearkin.dedup.codes import dedup_codes
 from nearkin.errors import InputError, ParameterError
 from nearkin.index.fingerprints import hamming, to_hex
+from nearkin.index.results import Linkage
 from nearkin.io import open_corpus
 
 
@@ -46,8 +47,8 @@ def test_clusters_are_those_of_the_index(cluster: str) -> None:
     rng = np.random.default_rng(2)
     rows = rng.integers(0, 1 << 10, 400, np.uint64)
     codes = to_hex(rows, 16)
-    linkage = "centred" if cluster == "absorb" else "connected"
-    expected = list(HammingIndex.from_hex(codes).clusters(radius=1, linkage=linkage))  # type: ignore[call-overload]
+    linkage: Linkage = "centred" if cluster == "absorb" else "connected"
+    expected = list(HammingIndex.from_hex(codes).clusters(radius=1, linkage=linkage))
     result = dedup_codes(codes, radius=1, cluster=cluster, links="all")  # type: ignore[arg-type]
     groups: dict[int, list[int]] = {}
     for row in result.clusters.rows():

@@ -72,8 +72,9 @@ def _shrink(path: Path) -> bytes | None:
     """Return a small JPEG of an image on white; None if it cannot be read."""
     from PIL import Image, ImageOps
 
-    limits: tuple[type[BaseException], ...] = (Image.DecompressionBombError, Image.DecompressionBombWarning)
-    broken = (OSError, ValueError, SyntaxError, EOFError, TypeError, LookupError, ArithmeticError, struct.error)
+    # What the decoders raise for files that are damaged or too large.
+    broken: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError, TypeError, LookupError)
+    broken += (ArithmeticError, struct.error, Image.DecompressionBombError, Image.DecompressionBombWarning)
     try:
         if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
             return None
@@ -90,5 +91,5 @@ def _shrink(path: Path) -> bytes | None:
                 buffer = io.BytesIO()
                 page.save(buffer, "JPEG", quality=_QUALITY)
                 return buffer.getvalue()
-    except (*broken, *limits):
+    except broken:
         return None

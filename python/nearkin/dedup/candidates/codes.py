@@ -159,7 +159,7 @@ class CodeSearch(HammingSearch):
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the codes that are within the radius of another one of the batch."""
-        return CodeBatch(super().within(ordinals), self._bits)
+        return CodeBatch(self._close_rows(ordinals), self._bits)
 
     def pairs(self) -> CandidatePairs:
         """Return all pairs within the radius."""
@@ -187,4 +187,4 @@ class CodeBatch:
         distances = _distances(self.batch.values[matched], self.batch.values[by[matched]])
         similarity = similarity.copy()
         similarity[matched] = 1 - distances / self.bits
-        return (by, similarity, *counts)  # type: ignore[return-value]  # The counts are three.
+        return (by, similarity, *counts)

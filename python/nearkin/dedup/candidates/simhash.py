@@ -158,8 +158,11 @@ class HammingSearch:
         hits = self._index.search(flatten(values), self._radius)
         return CandidateLists.of_hits(hits.offsets, hits.ids)
 
-    def within(self, ordinals: Ordinals) -> HammingBatch:
+    def within(self, ordinals: Ordinals) -> CandidateBatch:
         """Return the fingerprints that are within the radius of another one of the batch."""
+        return self._close_rows(ordinals)
+
+    def _close_rows(self, ordinals: Ordinals) -> HammingBatch:
         words = np.ascontiguousarray(self._values[ordinals]).reshape(-1)
         close = np.flatnonzero(near_in_batch(words, self._values.shape[1], self._radius))
         return HammingBatch(close, self._values[ordinals[close]], self._radius)
