@@ -103,7 +103,8 @@ class Summary(RunSummary, total=False):
 
     `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`
     says whether they were kept. `kind_set` has the options that `kind` set.
-    `bits` is the width of codes of other programs. Keys from `radius` to `expected_precision` depend on the family of the run. `sources`
+    `bits` is the width of codes of other programs. Keys from `radius` to `expected_precision` depend on the family of
+    the run. `sources`
     is present with sources, and `warnings` with sources or with a warning. `unreadable` is present for files; `also`
     and `text_threshold` for files that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`,
     or for files look-ups of 7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested,
