@@ -58,7 +58,7 @@ def test_a_table_of_codes_is_searched(folder: Path, table: str) -> None:
     """Queries are codes of a table, or of the command line; a row without a code has no matches."""
     done = call("search", table, "new.csv", "--hex-column", "phash", "--radius", "2")
     assert done.lines == ["x\tf.png\t1", "x\tb.png\t2"]
-    assert "y: no fingerprint" in done.err
+    assert "y: this row has no code" in done.err
     done = call("search", table, "--hex-column", "phash", "--fingerprint", "0123456789abcdef", "-k", "1", "--json")
     assert json.loads(done.out)["matches"] == [{"id": "c.png", "distance": 0}]
 

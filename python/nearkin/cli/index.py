@@ -477,7 +477,9 @@ def search(
             index = _open_index(index_path, query, hex_column, {"recipe": recipe, "fingerprints": fingerprints})
             results = _search_index(index, query, recipe, radius, top_k, fingerprints, hex_column, progress)
         with closing(results):
-            _print_matches(results, (columns or []) if index_path.is_dir() else None, as_json=as_json, quiet=quiet)
+            shown = (columns or []) if index_path.is_dir() else None
+            missing = "a text without any letter has no fingerprint" if hex_column is None else "this row has no code"
+            _print_matches(results, shown, missing, as_json=as_json, quiet=quiet)
 
 
 def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused: Mapping[str, object]) -> HammingIndex:
@@ -633,7 +635,9 @@ def _describe_match(match: StoredMatch, columns: Sequence[str], text: str | None
     return {"id": match.id, "distance": match.distance, "similarity": similarity, **cells, "text": text}
 
 
-def _print_matches(results: Results, columns: Sequence[str] | None, *, as_json: bool, quiet: bool) -> None:
+def _print_matches(
+    results: Results, columns: Sequence[str] | None, missing: str, *, as_json: bool, quiet: bool
+) -> None:
     """Print the matches of queries: as JSON, as lines with tabs, or as a table on a terminal.
 
     Parameters
@@ -641,6 +645,8 @@ def _print_matches(results: Results, columns: Sequence[str] | None, *, as_json: 
     results : generator of names and matches
     columns : sequence of str or None
         Columns of documents, shown with similarity and text; None to show ids and distances only.
+    missing : str
+        Why a query has no matches if they are None.
     as_json : bool
         Print an object per query.
     quiet : bool
@@ -654,7 +660,7 @@ def _print_matches(results: Results, columns: Sequence[str] | None, *, as_json: 
             if as_json:
                 say_json({"query": name, "matches": matches})
             elif matches is None:
-                warn(f"{name}: no fingerprint: a text without any letter, or a row without a code")
+                warn(f"{name}: {missing}")
             else:
                 rows += [[str(name), *_match_cells(match, columns)] for match in matches]
         if rows and not sys.stdout.isatty():
