@@ -247,9 +247,6 @@ impl<'a> ProbeJob<'a> {
                 let (from, to) = (table.starts[bucket], table.starts[bucket + 1]);
                 let queries = &queries_by_bucket[at..end as usize];
                 at = end as usize;
-                if !queries.is_empty() {
-                    Self::prefetch_entries(table, from, to);
-                }
                 for &query in queries.iter().filter(|_| from < to) {
                     probes[gathered] = Probe { query, from, to };
                     gathered += 1;
@@ -345,6 +342,7 @@ impl<'a> ProbeJob<'a> {
     /// Replace keys by entry ranges, and prefetch the entries.
     #[inline(always)]
     fn resolve(table: TableView<'_>, probes: &mut [Probe]) {
+        let words = table.stride;
         let entries = table.entries;
         for probe in probes {
             let bucket = probe.from as usize;
@@ -353,17 +351,11 @@ impl<'a> ProbeJob<'a> {
                 prefetch_at(table.slots, probe.from as usize);
                 continue;
             }
-            Self::prefetch_entries(table, probe.from, probe.to);
-        }
-    }
-
-    /// Prefetch the first entries of a bucket.
-    #[inline(always)]
-    fn prefetch_entries(table: TableView<'_>, from: u32, to: u32) {
-        let (from, to) = (from as usize * table.stride, to as usize * table.stride);
-        for line in 0..LINES {
-            if from + 8 * line < to {
-                prefetch_at(table.entries, from + 8 * line);
+            let (from, to) = (probe.from as usize * words, probe.to as usize * words);
+            for line in 0..LINES {
+                if from + 8 * line < to {
+                    prefetch_at(entries, from + 8 * line);
+                }
             }
         }
     }
