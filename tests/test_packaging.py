@@ -96,9 +96,9 @@ for client in (nearkin.Client, nearkin.service.AsyncClient):
         print("client", error.extra)
 """
 EXTRAS = {
-    "datatrove", "duckdb", "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "mcp", "msgspec",
-    "pandas", "polars", "prometheus_client", "pysail", "pyspark", "ray", "scipy", "selectolax", "sklearn", "starlette",
-    "uvloop",
+    "datatrove", "duckdb", "fastapi", "fastwarc", "fsspec", "granian", "httpx", "jinja2", "matplotlib", "mcp",
+    "msgspec", "pandas", "polars", "prometheus_client", "pysail", "pyspark", "ray", "scipy", "selectolax", "sklearn",
+    "starlette", "uvloop",
 }  # fmt: skip
 CALLS = """
 import json, os, shlex, sys

@@ -58,7 +58,8 @@ GROUPS: dict[str, list[str]] = {
     ],
     "Compatibility": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
     "Modules": [
-        *("ssdeep", "text.edits", "batched", "duckdb", "polars", "ray", "spark", "sklearn", "plot", "io", "report", "errors"),
+        *("ssdeep", "text.edits", "batched", "duckdb", "polars", "ray", "spark", "sklearn"),
+        *("plot", "io", "report", "errors"),
     ],
     "Settings": ["num_threads", "set_num_threads"],
 }
