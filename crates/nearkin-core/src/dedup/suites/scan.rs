@@ -338,6 +338,8 @@ impl SuiteIndex {
         if similarity < limits.threshold {
             return Ok(None);
         }
+        // Words that were inserted move the rest of the item off the diagonal.
+        let slack = (item.len() + slack).min(MAX_SLACK);
         let chain = align.chain(item, weights, document, (diagonal, slack))?;
         let chance = self.chance(document.len() as f64, chain.score);
         Ok((chance <= limits.max_chance).then_some((similarity, chance, chain)))
@@ -546,6 +548,26 @@ mod tests {
         let found = rows(&index.scan([own(3)].as_slice(), limits).expect("room"));
         assert_eq!(1, found.len());
         assert_eq!((3, 20.0 / 23.0), (found[0].0, found[0].3));
+    }
+
+    #[test]
+    fn a_match_spans_words_that_were_inserted() {
+        // Four fifths of the item are on the anchor's diagonal, the rest beyond its slack.
+        let item = sentence(&(0..30).collect::<Vec<_>>());
+        let index = index(&[item], 4, 2);
+        let limits = Limits { threshold: 0.75, max_chance: 1e-6 };
+        for inserted in [0, 8, 20, 36] {
+            for at in [6, 24] {
+                let mut words: Vec<u32> = (0..30).collect();
+                words.splice(at..at, 100..100 + inserted);
+                let (before, after) = (sentence(&[200; 70]), sentence(&[300; 70]));
+                let text = format!("{before} {} {after}", sentence(&words));
+                let found = rows(&index.scan([text.as_str()].as_slice(), limits).expect("room"));
+                let start = before.len() as i64 + 1;
+                let expected = (0, start, start + sentence(&words).len() as i64);
+                assert_eq!(vec![expected], found.iter().map(|&(item, a, b, _)| (item, a, b)).collect::<Vec<_>>());
+            }
+        }
     }
 
     #[test]
