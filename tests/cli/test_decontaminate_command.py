@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,11 +62,47 @@ def test_documents_are_flagged_or_reported(corpus: Path, suites: Path, tmp_path:
     """Flags are a row per document; a report has no documents."""
     flagged, reported = tmp_path / "flagged", tmp_path / "reported"
     assert 0 == call("decontaminate", corpus, "--suites", suites, "--out", flagged, "--action", "flag").code
+    kept = [(row["id"], row["text"], row["benchmark_hits"]) for row in json_lines(flagged / "kept.jsonl")]
+    assert [("a", TEXTS["a"], 0), ("b", TEXTS["b"], 1), ("c", TEXTS["c"], 0)] == kept
     rows = [(row["id"], row["contaminated"], row["hits"]) for row in json_lines(flagged / "flags.jsonl")]
     assert [("a", False, 0), ("b", True, 1), ("c", False, 0)] == rows
     assert 0 == call("decontaminate", corpus, "--suites", suites, "--out", reported, "--action", "report").code
     assert {"hits.jsonl", "suites.jsonl", "summary.json"} <= {path.name for path in reported.iterdir()}
     assert not list(reported.glob("kept*"))
+
+
+def test_text_files_are_flagged_in_a_table(suites: Path, tmp_path: Path) -> None:
+    """A text file has no columns: flags are a table of their own, and a column is refused."""
+    path = tmp_path / "pages.txt"
+    path.write_text(f"{PAGE}\n{ITEM}\n")
+    done = call("decontaminate", path, "--suites", suites, "--out", tmp_path / "out", "--action", "flag")
+    assert 0 == done.code, done.err
+    assert [0, 1] == [row["hits"] for row in json_lines(tmp_path / "out" / "flags.jsonl")]
+    refused = call(
+        "decontaminate", path, "--suites", suites, "--out", tmp_path / "o", "--action", "flag", "--flag-column", "n"
+    )
+    assert (2, True) == (refused.code, "no column for txt" in refused.err)
+
+
+def test_labels_of_a_report_come_back(corpus: Path, suites: Path, tmp_path: Path) -> None:
+    """The queue of the page has each hit; a hit labelled different stays, and the page starts with the labels."""
+    pytest.importorskip("jinja2")
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\nquiz:1\tb\t0\t1\t0.98-1.00\t1\t1\n")
+    options = ("decontaminate", corpus, "--suites", suites, "--id-column", "id", "--report")
+    first = call(*options, "--out", tmp_path / "a")
+    second = call(*options, "--out", tmp_path / "b", "--labels", labels)
+    assert (0, 0) == (first.code, second.code), second.err
+    assert list(TEXTS) == [row["id"] for row in json_lines(tmp_path / "b" / "kept.jsonl")]
+    assert "precision by 1 labels" in second.message
+    summary = json.loads((tmp_path / "b" / "summary.json").read_text())
+    assert (0, 0, 1) == (summary["hits"], summary["contaminated"], summary["labels"]["rejected"])
+    pages = [(tmp_path / name / "report.html").read_text() for name in "ab"]
+    runs = [json.loads(re.search(r'id="run">(.*?)</script>', page)[1]) for page in pages]  # type: ignore[index]
+    assert [[], [["b", "quiz:1", False]]] == [run["labels"] for run in runs]
+    assert [1, 1] == [len(run["queue"]) for run in runs]
+    assert runs[0]["key"] == runs[1]["key"]
+    assert "Precision of the search by 1 label: 0.000 (0.000 to" in pages[1]
 
 
 def test_an_index_is_saved_and_used_again(corpus: Path, suites: Path, tmp_path: Path) -> None:
@@ -101,6 +138,8 @@ def test_reports_show_hits_and_leaks(corpus: Path, suites: Path, tmp_path: Path)
         (["--action", "burn"], "burn"),
         (["--margin", "5"], "--action cut alone"),
         (["--threshold", "0"], "threshold"),
+        (["--flag-column", "n"], "--action flag alone"),
+        (["--action", "flag", "--flag-column", ""], "name of a new column"),
         (["--suite-column", "quiz:question", "--suite-column", "text"], "SUITE:COLUMN"),
         (["--suite-column", "stem"], "question"),
     ],

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+from nearkin.dedup.labels import PairLabels
 from nearkin.errors import CorruptStoreError, InputError, ParameterError
+from nearkin.theory.intervals import wilson
 
 WORDS = [a + b for a in ("ka", "mo", "ti", "ru", "se", "pol", "dan", "vi") for b in ("ner", "sta", "lik", "dor", "mun")]
 ITEM = (
@@ -365,3 +367,26 @@ def test_results_do_not_change() -> None:
     golden = [(98, 252, 1.0, 1.73749e-60), (98, 261, 28 / 30, 1.58943e-53)]
     assert golden == [(start, end, similarity, float(f"{chance:.6g}")) for start, end, similarity, chance in rows]
     assert np.float64 == np.asarray(result.hits["chance"]).dtype
+
+
+def test_hits_labelled_different_are_left_out() -> None:
+    """Labels name the item and the document; the precision is that of the search, with its interval."""
+    texts, suites = [around(ITEM), PAGE, f"{ITEM}\n{PAGE}"], {"rivers": [ITEM], "other": ["none of these words"]}
+    labels = [("rivers:0", "b", True), ("a", "rivers:0", False), ("rivers:0", "z", False), ("other:0", "a", None)]
+    found = nk.decontaminate(texts, suites, ids=["a", "c", "b"], labels=labels)
+    assert (["b"], ["a"]) == (found.contaminated, found.rejected["id"])
+    assert (["b"], [1, 0]) == (found.hits["id"], found.suites["met"])
+    low, high = wilson(1, 2)
+    precision = {"value": 0.5, "low": low, "high": high}
+    expected = {"same": 1, "different": 1, "without_hit": 1, "rejected": 1, "precision": precision}
+    assert expected == found.summary["labels"]
+    assert texts[0] == found.remaining(texts)[0]
+    none = nk.decontaminate(texts, suites, labels=[("rivers:7", 0, True)])
+    assert None is none.summary["labels"]["precision"]
+
+
+def test_labels_of_a_sample_count_by_their_weights() -> None:
+    """A label that represents nine hits counts nine times."""
+    labels = PairLabels(["s:0", "s:0"], ["0", "1"], [True, False], weight=[9.0, 1.0])
+    found = nk.decontaminate([around(ITEM), f"{ITEM}\n{PAGE}"], {"s": [ITEM]}, labels=labels)
+    assert 0.9 == found.summary["labels"]["precision"]["value"]

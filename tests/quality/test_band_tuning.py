@@ -15,8 +15,8 @@ import nearkin as nk
 from nearkin import errors
 from nearkin.quality import band_tuning
 from nearkin.quality.ground_truth import take_sample
-from nearkin.quality.intervals import wilson
 from nearkin.theory import choose_bands
+from nearkin.theory.intervals import wilson
 from planted import corpus, jaccard
 
 RECIPE = "word:1|binary|xxh3|minhash:64:fast"

@@ -20,8 +20,8 @@ import nearkin as nk
 import reference
 from nearkin import errors
 from nearkin.quality.evaluation import BCubed, PairScores, Ratio, bcubed, pairwise
-from nearkin.quality.intervals import wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
+from nearkin.theory.intervals import wilson
 
 NAMES = [str(i) for i in range(12)]
 CLUSTERS = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 4))

@@ -16,9 +16,9 @@ from nearkin import errors
 from nearkin.dedup.result import ResultTable
 from nearkin.io import open_corpus
 from nearkin.quality.ground_truth import SampleFingerprints
-from nearkin.quality.intervals import wilson
 from nearkin.quality.judgements import ClusterLabels, PairLabels
 from nearkin.quality.tuning import Row, Tuning, check_options, estimate_notes
+from nearkin.theory.intervals import wilson
 from planted import WORDS, corpus, jaccard
 
 

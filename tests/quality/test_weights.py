@@ -13,10 +13,10 @@ import pytest
 import nearkin as nk
 from nearkin import errors
 from nearkin.quality.evaluation import Evaluation, PairScores
-from nearkin.quality.intervals import WeightSums, wilson
 from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.report import sampling
 from nearkin.report.sampling import NearPairs, stratify
+from nearkin.theory.intervals import WeightSums, wilson
 
 THRESHOLD = 0.8
 ROUNDS = 120

@@ -17,7 +17,7 @@ from command import near_texts
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import open_corpus
-from nearkin.report import Run, builder, report_page
+from nearkin.report import Run, report_page, review
 from nearkin.report.builder import build_report, equal_ranges
 from nearkin.report.run import find_near_files
 
@@ -141,7 +141,7 @@ def test_hostile_documents_are_data(tmp_path: Path) -> None:
 
 def test_a_page_has_a_maximum_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts beyond the limit are omitted, and the page says how many."""
-    monkeypatch.setattr(builder, "_BLOCK_CHARACTERS", 1 << 17)
+    monkeypatch.setattr(review, "_BLOCK_CHARACTERS", 1 << 17)
     random = np.random.default_rng(1)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 "))
     base = ["".join(letters[random.integers(0, 63, 9000)]) for _ in range(60)]

@@ -15,9 +15,9 @@ from browsing import PATIENCE, Visit
 from report_browser import open_page, write_page
 from sample_report import SampleCorpus, build_contents, build_corpus
 
-from nearkin.quality.intervals import wilson
 from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.report.model import Contents
+from nearkin.theory.intervals import wilson
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext

@@ -12,7 +12,6 @@ from test_charts import parse_chart
 
 import nearkin as nk
 from command import call
-from nearkin.quality.intervals import WeightSums, wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
 from nearkin.report.evaluation import Step, build_evaluation, group_by_similarity
 from nearkin.report.model import Contents, Section
@@ -20,6 +19,7 @@ from nearkin.report.plan import build_plan
 from nearkin.report.run import Run
 from nearkin.report.sampling import near_pairs
 from nearkin.report.tuning import build_tuning
+from nearkin.theory.intervals import WeightSums, wilson
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

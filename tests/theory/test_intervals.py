@@ -1,4 +1,4 @@
-"""nearkin.quality.intervals: the bootstrap over clusters equals a plain implementation; few clusters give wide
+"""nearkin.theory.intervals: the bootstrap over clusters equals a plain implementation; few clusters give wide
 intervals.
 """
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearkin.quality.intervals import NUM_RESAMPLES, RecallIntervals, wilson
+from nearkin.theory.intervals import NUM_RESAMPLES, RecallIntervals, wilson
 
 PAIRS = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14), st.integers(0, 9)), max_size=25)
 

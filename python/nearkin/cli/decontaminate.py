@@ -20,12 +20,15 @@ from nearkin.io.base import REJECTED
 
 if TYPE_CHECKING:
     from nearkin.dedup.decontaminate import Decontamination
+    from nearkin.dedup.labels import PairLabels
     from nearkin.dedup.suites import Suites
     from nearkin.io import Corpus, OutputDir
 
 app = Commands()
 
 ACTIONS = ("drop", "cut", "flag", "report")
+FLAG_COLUMN = "benchmark_hits"
+"""Default name of the column of flags."""
 _SUITES = "Suites"
 """Panel of the help."""
 _CHUNK = 1 << 10
@@ -49,13 +52,17 @@ def decontaminate(
     action: Annotated[
         str,
         opt(
-            "drop documents with a hit, cut the hits out of them, flag them in a table, or report hits only.",
+            "drop documents with a hit, cut the hits out of them, flag them in a column, or report hits only.",
             group=WRITING,
             choices=ACTIONS,
             metavar="drop|cut|flag|report",
         ),
     ] = "drop",
     margin: Annotated[int, opt("Characters to cut on either side of a hit.", group=WRITING)] = 0,
+    flag_column: Annotated[
+        str | None,
+        opt("Column with the number of hits that flag adds.", group=WRITING, show_default=FLAG_COLUMN, metavar="NAME"),
+    ] = None,
     suite_column: Annotated[
         Repeated,
         opt(
@@ -75,7 +82,17 @@ def decontaminate(
         opt("Largest expected number of matches by chance in a document.", group=MATCHING, show_default="1e-05"),
     ] = None,
     source_column: Annotated[str | None, opt("Count documents by this column.", group=MATCHING)] = None,
-    report: Annotated[bool, opt("Write report.html as well: suites, and hits with both texts.", group=WRITING)] = False,
+    labels: Annotated[
+        Path | None,
+        opt(
+            "Table of judged hits (exported by report.html); hits labelled 'different' are left out.",
+            group=MATCHING,
+            metavar="FILE",
+        ),
+    ] = None,
+    report: Annotated[
+        bool, opt("Write report.html as well: suites, hits with both texts, and a queue to judge.", group=WRITING)
+    ] = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -98,8 +115,10 @@ def decontaminate(
     nearkin decontaminate corpus.jsonl --suites mmlu.jsonl --suite-column question --suite-column choices --out clean
     nearkin decontaminate corpus.jsonl --suites evals --save-suites evals.suites --out clean
     nearkin decontaminate more.jsonl --suites evals.suites --out clean2
+    nearkin decontaminate corpus.jsonl --suites evals --labels labels.tsv --out better --id-column id
     """
     from nearkin.dedup.decontaminate import decontaminate as search
+    from nearkin.dedup.labels import read_pair_labels
     from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD
     from nearkin.io import OutputDir, table_name
 
@@ -107,8 +126,11 @@ def decontaminate(
         raise bad_parameter("action", repr(action), " or ".join(ACTIONS))
     if margin and action != "cut":
         raise bad_parameter("margin", margin, "with --action cut alone")
+    if flag_column is not None and action != "flag":
+        raise bad_parameter("flag_column", repr(flag_column), "with --action flag alone")
     if report:
         check_report(out)
+    judged = None if labels is None else read_pair_labels(labels, "labels")
     index = _open_suites(suites, suite_column, any_column=any_column, item_id=item_id)
     if save_suites is not None:
         index.save(save_suites)
@@ -119,8 +141,11 @@ def decontaminate(
         if action == "cut" and corpus.format != "parquet":
             # The columns of Parquet are checked when the files have been read.
             corpus.check_replacements()
+        if flag_column is not None:
+            corpus.check_added(flag_column, "flag_column")
         tables = [table_name(name, corpus.format) for name in ("hits", "suites", "sources", "flags")]
-        writes = action in ("drop", "cut")
+        column = (flag_column or FLAG_COLUMN) if action == "flag" and corpus.has_columns else None
+        writes = action in ("drop", "cut") or column is not None
         names = [
             *(corpus.kept_names("single") if writes else []),
             *tables,
@@ -137,9 +162,10 @@ def decontaminate(
                     sources=source_column,
                     threshold=THRESHOLD if threshold is None else threshold,
                     max_chance=MAX_CHANCE if max_chance is None else max_chance,
+                    labels=judged,
                     progress=progress,
                 )
-            summary = _write(result, corpus, target, action, margin, report=report)
+            summary = _write(result, corpus, target, action, margin, column, judged, report=report)
         report_skipped(corpus)
     _report(summary, result, Path(out), as_json=as_json, quiet=quiet)
 
@@ -161,11 +187,19 @@ def _open_suites(paths: list[str], columns: list[str] | None, *, any_column: boo
 
 
 def _write(
-    result: Decontamination, corpus: Corpus, target: OutputDir, action: str, margin: int, *, report: bool
+    result: Decontamination,
+    corpus: Corpus,
+    target: OutputDir,
+    action: str,
+    margin: int,
+    column: str | None,
+    labels: PairLabels | None,
+    *,
+    report: bool,
 ) -> dict[str, Any]:
     """Write documents, tables and the summary."""
     from nearkin.io import write_table
-    from nearkin.io.base import Replacements
+    from nearkin.io.base import AddedColumn, Replacements
 
     summary: dict[str, Any] = {"action": action, **result.summary, **input_summary(corpus, "single")}
     if action == "drop":
@@ -174,13 +208,15 @@ def _write(
         cuts = result.cuts(margin)
         changed = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
         corpus.write_kept(np.ones(len(result.flags), bool), target, replacements=changed if len(cuts.rows) else None)
-    else:
+    elif column is None:
         summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
     if action == "flag":
-        hits = np.bincount(result.rows, minlength=len(result.flags))
+        hits = np.bincount(result.hits.documents, minlength=len(result.flags)).astype(np.int64)
+        if column is not None:
+            corpus.write_kept(np.ones(len(result.flags), bool), target, added=AddedColumn(column, hits))
         flags = {"id": result.ids.to_list(), "contaminated": result.flags.tolist(), "hits": hits.tolist()}
         write_table(target, "flags", flags, corpus.format)
-    evidence = list(result.evidence(_Passages(corpus, result.rows)))
+    evidence = list(result.evidence(_Passages(corpus, result.hits.documents)))
     names = [*result.hits.compact, "passage", "item_text"]
     write_table(target, "hits", {name: [hit[name] for hit in evidence] for name in names}, corpus.format)
     write_table(target, "suites", result.suites.columns, corpus.format)
@@ -191,7 +227,9 @@ def _write(
 
         name = ", ".join(path.name for path in corpus.inputs) or "corpus"
         with target.open(REPORT) as file:
-            file.write(decontamination_page(result, evidence, name).encode())
+            rejected = result.evidence(_Passages(corpus, result.rejected.documents), result.rejected)
+            page = decontamination_page(result, evidence, name, rejected=list(rejected), labels=labels)
+            file.write(page.encode())
     corpus.write_rejected(target)
     return target.write_json("summary.json", summary)
 
@@ -227,6 +265,12 @@ def _report(summary: Mapping[str, Any], result: Decontamination, out: Path, *, a
         yield f"{summary['contaminated']:,}", f"contaminated ({share:.2%}), {done}; see {out}"
         yield f"{summary['met']:,}", f"of {summary['items']:,} items met, in {summary['hits']:,} hits"
         yield f"{summary['too_short']:,}", "items too short: a copy may be chance"
+        if judged := summary.get("labels"):
+            yield f"{judged['rejected']:,}", "hits labelled different, left out"
+            if judged["precision"]:
+                value, low, high = (judged["precision"][name] for name in ("value", "low", "high"))
+                number = judged["same"] + judged["different"]
+                yield f"{value:.3f}", f"precision by {number:,} labels ({low:.3f} to {high:.3f})"
         order = np.argsort(-np.array(result.suites["share"]), kind="stable")[:5].tolist()
         for row in order:
             if result.suites["met"][row]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.documents import Cells, as_column
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
+from nearkin.dedup.labels import LabelsInput, PairLabels, read_pair_labels
 from nearkin.dedup.passages import Cuts, without_spans
-from nearkin.dedup.result import IdList, ResultTable
+from nearkin.dedup.result import IdList, ResultTable, TableColumn
 from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD, ColumnChoice, SuiteInput, Suites
 from nearkin.errors import bad_parameter
 from nearkin.index.ids import Ids
@@ -26,6 +28,7 @@ from nearkin.io import Column, Corpus
 from nearkin.notebook import html_facts
 from nearkin.progress import ShowProgress, reporting
 from nearkin.text.batches import Texts, iterate_batches
+from nearkin.theory.intervals import WeightSums, proportion
 
 __all__ = ["Decontamination", "HitTable", "decontaminate"]
 
@@ -41,6 +44,23 @@ class HitTable(ResultTable):
     """
 
     _own_types: ClassVar = {"suite": "string", "start": "int64", "end": "int64", "chance": "float64"}
+
+    def __init__(
+        self, columns: Mapping[str, TableColumn], documents: NDArray[np.int64], entries: NDArray[np.int64]
+    ) -> None:
+        super().__init__(columns)
+        self.documents, self.entries = documents, entries
+        """Row of the document, and number of the searched text of the item, of each hit."""
+
+    def select(self, mask: NDArray[np.bool_]) -> HitTable:
+        """Return some hits."""
+        columns = {name: list(compress(self[name], mask)) for name in self.compact}
+        return HitTable(columns, self.documents[mask], self.entries[mask])
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the ids of item and document of each hit, as labels have them: `("mmlu:7", "doc-12")`."""
+        rows = zip(self["suite"], self["item"], self["id"], strict=True)
+        return [(f"{suite}:{item}", str(document)) for suite, item, document in rows]
 
 
 class SuiteTable(ResultTable):
@@ -67,6 +87,8 @@ class Decontamination:
     ----------
     hits : HitTable
         A row for each item in a document.
+    rejected : HitTable
+        Hits left out because labels call them wrong.
     suites : SuiteTable
         A row for each suite.
     sources : SourceTable or None
@@ -77,20 +99,17 @@ class Decontamination:
         Counts and parameters, as in the file summary.json.
     ids : Column
         Ids of all documents, by row.
-    rows, entries : (n_hits,) int64
-        Row of the document, and number of the searched text of the item, of each hit.
     index : Suites
         The index of the items.
     """
 
     hits: HitTable
+    rejected: HitTable
     suites: SuiteTable
     sources: SourceTable | None
     flags: NDArray[np.bool_]
     summary: dict[str, Any]
     ids: Column
-    rows: NDArray[np.int64]
-    entries: NDArray[np.int64]
     index: Suites
 
     @property
@@ -109,8 +128,9 @@ class Decontamination:
             raise bad_parameter("margin", margin, "0 or more characters")
         spans = np.array([self.hits["start"], self.hits["end"]], np.int64).reshape(2, -1).T
         spans = np.column_stack([np.maximum(spans[:, 0] - margin, 0), spans[:, 1] + margin])
-        order = np.lexsort((spans[:, 1], spans[:, 0], self.rows))
-        rows, counts = np.unique(self.rows, return_counts=True)
+        documents = self.hits.documents
+        order = np.lexsort((spans[:, 1], spans[:, 0], documents))
+        rows, counts = np.unique(documents, return_counts=True)
         return Cuts(rows, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), spans[order])
 
     def remaining(self, texts: Iterable[str | None], margin: int = 0) -> list[str]:
@@ -135,16 +155,19 @@ class Decontamination:
         limited = ((text or "") for text in texts)
         return list(_cut(cuts, range(len(self.flags)), limited))
 
-    def evidence(self, texts: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    def evidence(self, texts: Mapping[int, str], hits: HitTable | None = None) -> Iterator[dict[str, Any]]:
         """Yield each hit as a dict, with the passage of the document and the text of the item.
 
         Parameters
         ----------
         texts : mapping of int to str
             Texts of the documents with hits, by row.
+        hits : HitTable, optional
+            `hits` or `rejected`; by default `hits`.
         """
-        items = self.index.entry_texts(self.entries.astype(np.uint32))
-        for row, item, hit in zip(self.rows.tolist(), items, self.hits.rows(), strict=True):
+        hits = self.hits if hits is None else hits
+        items = self.index.entry_texts(hits.entries.astype(np.uint32))
+        for row, item, hit in zip(hits.documents.tolist(), items, hits.rows(), strict=True):
             yield {**hit, "passage": texts[row][hit["start"] : hit["end"]], "item_text": item}
 
     def __repr__(self) -> str:
@@ -177,6 +200,7 @@ def decontaminate(
     sources: Cells | str | None = None,
     threshold: float = THRESHOLD,
     max_chance: float = MAX_CHANCE,
+    labels: LabelsInput | None = None,
     progress: ShowProgress = None,
 ) -> Decontamination:
     """Find the items of benchmarks in documents.
@@ -205,6 +229,9 @@ def decontaminate(
     max_chance : float, default 1e-5
         Largest expected number of such matches in the document by chance, above 0 and up to 1. So a short item needs
         nearly all of its words, and the more of them the longer the document.
+    labels : PairLabels, iterable of (item, document, bool or None), or a path; optional
+        Judged hits, by the ids of item and document: `("mmlu:7", "doc-12", False)`, or the file that the report
+        exports. Hits labelled different are left out, and `summary["labels"]` has the precision of the search.
     progress : function, bool or None
         As for `nearkin.dedup`; the stage is "search".
 
@@ -242,6 +269,7 @@ def decontaminate(
     """
     names = ColumnNames.from_args(text, id, texts)
     index = Suites.of(suites, columns=columns, together=together, item_id=item_id)
+    judged = None if labels is None else read_pair_labels(labels, "labels")
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         inputs = DedupInputs(texts, ids, sources=sources)  # type: ignore[arg-type]
@@ -251,7 +279,7 @@ def decontaminate(
             found.add(batch, batch_ids, batch_sources)
             report("search", found.documents, None)
         report("search", found.documents, found.documents)
-        return found.result(inputs)
+        return found.result(inputs, judged)
 
 
 class _Search:
@@ -277,7 +305,7 @@ class _Search:
         if sources is not None:
             self._sources.append(sources)
 
-    def result(self, inputs: DedupInputs) -> Decontamination:
+    def result(self, inputs: DedupInputs, labels: PairLabels | None) -> Decontamination:
         """Build the tables."""
         if self._columns:
             rows, entries, starts, ends, similarity, chance = map(np.concatenate, zip(*self._columns, strict=True))
@@ -299,11 +327,15 @@ class _Search:
                 "end": ends.tolist(),
                 "similarity": similarity.tolist(),
                 "chance": chance.tolist(),
-            }
+            },
+            rows,
+            entries,
         )
+        wrong, judged = _judge(hits, labels)
+        hits, rejected = hits.select(~wrong), hits.select(wrong)
         flags = np.zeros(self.documents, bool)
-        flags[rows] = True
-        table = self._count_suites(numbers, items)
+        flags[hits.documents] = True
+        table = self._count_suites(numbers[~wrong], items[~wrong])
         sources = _all_values("sources", inputs.sources, self._sources, self.documents, inputs.texts)
         summary = {
             "documents": self.documents,
@@ -316,9 +348,10 @@ class _Search:
             "too_short": sum(table["too_short"]),
             "threshold": self.threshold,
             "max_chance": self.max_chance,
+            **judged,
         }
         counted = None if sources is None else _count_sources(sources, flags)
-        return Decontamination(hits, table, counted, flags, summary, ids, rows, entries, self.index)
+        return Decontamination(hits, rejected, table, counted, flags, summary, ids, self.index)
 
     def _count_suites(self, numbers: NDArray[np.int64], items: NDArray[np.int64]) -> SuiteTable:
         """Count the items of each suite that were met."""
@@ -339,6 +372,31 @@ class _Search:
                 "share": (np.array(counts) / np.maximum(sizes, 1)).tolist(),
             }
         )
+
+
+def _judge(hits: HitTable, labels: PairLabels | None) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+    """Return which hits are labelled different, and what the summary says of the labels.
+
+    A label is of all hits of an item in a document. The precision is the share of pairs labelled same among those that
+    were found, by their weights, with Wilson's interval.
+    """
+    if labels is None:
+        return np.zeros(len(hits), bool), {}
+    keys = [pair if pair[0] < pair[1] else pair[::-1] for pair in hits.pairs()]
+    found = [key for key in dict.fromkeys(keys) if key in labels.labels]
+    match = np.array([labels.labels[key] for key in found], bool)
+    weights = np.array([labels.weights.get(key, 1.0) for key in found])
+    value, low, high = proportion(WeightSums.of(weights[match]), WeightSums.of(weights))
+    wrong = np.array([labels.labels.get(key) is False for key in keys], bool)
+    return wrong, {
+        "labels": {
+            "same": int(match.sum()),
+            "different": int((~match).sum()),
+            "without_hit": len(labels.labels) - len(found),
+            "rejected": int(wrong.sum()),
+            "precision": {"value": value, "low": low, "high": high} if found else None,
+        }
+    }
 
 
 def _batches(inputs: DedupInputs) -> Iterator[tuple[Any, Column | None, Column | None]]:

@@ -305,9 +305,14 @@ class Corpus(ABC):
         """Return True if a document can only be written unchanged."""
         return self.format in ("files", "warc")
 
+    @property
+    def has_columns(self) -> bool:
+        """True if rows can be written with another column."""
+        return self.format not in ("txt", "files", "warc")
+
     def check_added(self, name: str, argument: str = "added") -> None:
         """Raise ParameterError, for an argument of this name, if rows cannot be written with another column."""
-        if self.format in ("txt", "files", "warc"):
+        if not self.has_columns:
             raise bad_parameter(argument, repr(name), f"no column for {self.format}: use JSON, CSV, TSV or Parquet")
         if not name:
             raise bad_parameter(argument, repr(name), "the name of a new column, such as cluster_size")

@@ -31,12 +31,12 @@ from nearkin.io import Corpus
 from nearkin.notebook import count_of
 from nearkin.progress import ShowProgress, reporting
 from nearkin.quality.ground_truth import TruePairs, find_similar_pairs, take_sample
-from nearkin.quality.intervals import RecallIntervals
 from nearkin.quality.recipe_hints import recipe_hints
 from nearkin.quality.tuning import CANDIDATE_COST, MIN_PAIRS, Row, TuningResult, check_options, estimate_notes
 from nearkin.recipe import PRESETS, Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
+from nearkin.theory.intervals import RecallIntervals
 
 NUM_PERMS = (64, 128, 256)
 

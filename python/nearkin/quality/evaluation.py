@@ -13,7 +13,7 @@ document, its found cluster C with its true cluster T, both including the docume
 and F1 is their harmonic mean. The number of pairs grows with the square of the cluster size, while B-cubed weighs every
 document equally.
 
-Intervals are Wilson's, of 95% (`nearkin.quality.intervals`); that of F1 follows from TP / (TP + FP + FN) =
+Intervals are Wilson's, of 95% (`nearkin.theory.intervals`); that of F1 follows from TP / (TP + FP + FN) =
 F1 / (2 − F1). They assume independent pairs. The pairs of a large cluster are not independent, so the true uncertainty
 is larger.
 
@@ -46,8 +46,8 @@ from nearkin.dedup.result import DedupResult
 from nearkin.errors import InputError, ParameterError, bad_parameter
 from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts, html_table
-from nearkin.quality.intervals import WeightSums, wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, Labels, PairLabels, is_complete, read_judgements
+from nearkin.theory.intervals import WeightSums, wilson
 
 Unlisted = Literal["auto", "false", "unjudged"]
 Judgements: TypeAlias = (

@@ -8,7 +8,7 @@ Features are not compared with each other: each defines its own similarity, and 
 
 **With labels** several kinds of features are tried. Verification at a Jaccard threshold t accepts pairs; the t with the
 best F1 against the labels is chosen, and then the smallest radius that reaches the target recall of the true pairs
-that are accepted. The features with the best F1 win. Labels of a sample have weights (`nearkin.quality.intervals`), and
+that are accepted. The features with the best F1 win. Labels of a sample have weights (`nearkin.theory.intervals`), and
 all proportions are then those of the weights.
 
 Of several widths the one with the lowest cost is chosen. The cost is computed from counts, so the choice depends on
@@ -16,7 +16,7 @@ arguments alone: a candidate that does not match costs `CANDIDATE_COST` of hashi
 fingerprint `_WORD_COST`. A document with a match stops there, so only candidates that do not match count, scaled to the
 size of the corpus. The seconds in the result are measured and do not affect the choice.
 
-Intervals are of 95%: for recall by clusters (`nearkin.quality.intervals`), for precision Wilson's.
+Intervals are of 95%: for recall by clusters (`nearkin.theory.intervals`), for precision Wilson's.
 
 Cost: one pass over the corpus; hashing the sample once per recipe and width; all pairs of the sample within the largest
 radius, as counts. Memory: twice the texts of the sample.
@@ -55,12 +55,12 @@ from nearkin.quality.ground_truth import (
     max_distance,
     take_sample,
 )
-from nearkin.quality.intervals import RecallIntervals, WeightSums, wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, Labels, PairLabels, is_complete, read_judgements
 from nearkin.quality.recipe_hints import recipe_hints
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
+from nearkin.theory.intervals import RecallIntervals, WeightSums, wilson
 
 RECIPES = ("char:3", "char:4", "char:5", "word:1", "word:2", "word:3")
 """Default features to try if there are labels."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.notebook import count_of
@@ -23,20 +21,21 @@ from nearkin.report import sampling
 from nearkin.report.charts import draw_similarities, draw_sizes
 from nearkin.report.model import Contents, Section, Table
 from nearkin.report.page import pack
+from nearkin.report.review import (
+    MAX_BYTES,
+    MAX_CHARACTERS,
+    PAGE_BYTES,
+    describe_queue,
+    pack_pairs,
+    pack_texts,
+    to_json,
+)
 from nearkin.report.run import NEAR_MARGIN, Run
 from nearkin.theory import banding_probability, simhash_recall
 
 if TYPE_CHECKING:
     from nearkin.quality.evaluation import Evaluation
 
-MAX_BYTES = 20_000_000
-"""Default maximum size of a report."""
-MAX_CHARACTERS = 20_000
-"""Maximum number of characters of a text."""
-_BLOCK_CHARACTERS = 1 << 20
-"""Number of characters that the page unpacks at a time."""
-_PAGE_BYTES = 200_000
-"""Size of a report without data: style, script, charts."""
 _MAX_COMPARED = 100
 """Maximum number of pairs to judge whose features are compared: half a millisecond each."""
 _MAX_FEATURES = 12
@@ -261,22 +260,23 @@ class _Builder:
             if (content := contents.get(name)) is not None and isinstance(content, bytes if self.run.on_files else str)
         }
         blocks = {
-            "clusters": pack(_to_json(clusters)),
-            "pairs": pack(self._pack_pairs(left, right)),
-            "common": pack(_to_json(self._compare_features(documents))),
-            **({"pieces": pack(_to_json(self._compare_pieces(documents)))} if self.run.on_files else {}),
+            "clusters": pack(to_json(clusters)),
+            "pairs": pack(pack_pairs(self.pairs, self.rows, left, right)),
+            "common": pack(to_json(self._compare_features(documents))),
+            **({"pieces": pack(to_json(self._compare_pieces(documents)))} if self.run.on_files else {}),
         }
         # The table of documents is largest, and usually final, if all texts are included.
         readable = [name for name in selected if name in documents and documents[name].text is not None]
         text_number = {name: i for i, name in enumerate(readable)}
-        table_of_all = pack(_to_json(self._build_documents(ids, text_number, documents)))
-        remaining = self.limit - _PAGE_BYTES - len(table_of_all) - sum(map(len, blocks.values()))
-        firsts, texts, included = self._pack_texts(readable, documents, remaining)
-        if included != text_number:
-            table_of_all = pack(_to_json(self._build_documents(ids, included, documents)))
+        table_of_all = pack(to_json(self._build_documents(ids, text_number, documents)))
+        remaining = self.limit - PAGE_BYTES - len(table_of_all) - sum(map(len, blocks.values()))
+        firsts, texts, included = pack_texts([documents[name].text or "" for name in readable], remaining)
+        if included < len(readable):
+            text_number = dict(islice(text_number.items(), included))
+            table_of_all = pack(to_json(self._build_documents(ids, text_number, documents)))
         blocks.update(texts, documents=table_of_all)
         is_cut = any(len(document.text or "") > MAX_CHARACTERS for document in documents.values())
-        self._add_cuts(len(included), len(selected), is_cut=is_cut)
+        self._add_cuts(included, len(selected), is_cut=is_cut)
         data: dict[str, object] = {
             "kind": "files" if self.run.on_files else "texts",
             "key": self._key(),
@@ -289,15 +289,11 @@ class _Builder:
             "texts": len(texts),
             "firsts": firsts,
             "text_cut": MAX_CHARACTERS,
-            "strata": [
-                {name: getattr(stratum, name) for name in ("name", "low", "high", "removed")}
-                | {"pairs": round(stratum.pairs, 6)}
-                for stratum in self.strata
-            ],
-            "queue": [[self.position[row], stratum, round(weight, 6)] for row, stratum, weight in self.queue],
+            **describe_queue(
+                self.strata, [(self.position[row], stratum, weight) for row, stratum, weight in self.queue], self.labels
+            ),
             **{name: [self.position[row] for row in rows] for name, rows in self.groups.items()},
             "near_misses": self._describe_near_misses(),
-            "labels": [] if self.labels is None else [[*pair, match] for pair, match in self.labels.labels.items()],
         }
         return blocks, data
 
@@ -345,30 +341,6 @@ class _Builder:
             selected.update(dict.fromkeys(ids[member[0]] for member in members[:_MAX_MEMBER_TEXTS]))
         return list(selected)
 
-    def _pack_texts(
-        self, readable: Sequence[str], documents: Mapping[str, _ShownDocument], remaining: int
-    ) -> tuple[list[int], dict[str, str], dict[str, int]]:
-        """Pack texts into blocks up to a size; return the first number of each block, the blocks, numbers by id."""
-        firsts: list[int] = []
-        blocks: dict[str, str] = {}
-        included: dict[str, int] = {}
-        block: list[str] = []
-        size = 0
-        for i, name in enumerate(readable):
-            block.append((documents[name].text or "")[:MAX_CHARACTERS])
-            size += len(block[-1])
-            if size >= _BLOCK_CHARACTERS or i == len(readable) - 1:
-                data = pack(_to_json(block))
-                remaining -= len(data)
-                if remaining < 0:
-                    break
-                first = i + 1 - len(block)
-                firsts.append(first)
-                blocks[f"texts-{len(blocks)}"] = data
-                included.update((readable[number], number) for number in range(first, i + 1))
-                block, size = [], 0
-        return firsts, blocks, included
-
     def _build_documents(
         self, ids: Sequence[str], text_number: Mapping[str, int], documents: Mapping[str, _ShownDocument]
     ) -> dict[str, Any]:
@@ -384,17 +356,6 @@ class _Builder:
         if self.images:
             columns["image"] = [self.images.get(name, "") for name in ids]
         return columns
-
-    def _pack_pairs(self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> bytes:
-        distance = self.pairs.distance[self.rows]
-        columns = [
-            left.astype("<u4"),
-            right.astype("<u4"),
-            self.pairs.similarity[self.rows].astype("<f4"),
-            np.where((distance < 0) | (distance > 65534), 65535, distance).astype("<u2"),
-            self.pairs.match[self.rows].astype("u1"),
-        ]
-        return b"".join(column.tobytes() for column in columns)
 
     def _compare_features(self, documents: Mapping[str, _ShownDocument]) -> dict[int, dict[str, Any]]:
         """Return common features, and those of one document, for the first pairs to judge."""
@@ -462,7 +423,7 @@ class _Builder:
     def _key(self) -> str:
         """Return the key of this run in the browser's storage, which depends on its result only."""
         settings = [self.summary[name] for name in ("recipe", "threshold", "documents", "kept")]
-        digest = hashlib.sha256(_to_json([settings, self.run.clusters["id"], self.run.clusters["representative"]]))
+        digest = hashlib.sha256(to_json([settings, self.run.clusters["id"], self.run.clusters["representative"]]))
         return digest.hexdigest()[:16]
 
 
@@ -569,9 +530,3 @@ def _describe_candidates(summary: Mapping[str, Any]) -> str:
     if "num_bands" in summary:
         return f"are equal in one of {summary['num_bands']} bands of {summary['num_rows']} values"
     return "have similar digests"
-
-
-def _to_json(value: object) -> bytes:
-    """Return compact JSON; a lone surrogate, which has no UTF-8 form, is escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8", "backslashreplace")

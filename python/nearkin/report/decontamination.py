@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from nearkin.dedup.decontaminate import Decontamination
+from nearkin.dedup.labels import PairLabels
 from nearkin.dedup.leaks import Leaks
 from nearkin.notebook import count_of
 from nearkin.report.model import Contents, Section, Table, format_fixed, format_percent
 from nearkin.report.page import escape_invisible, render
+from nearkin.report.review import build_review
+from nearkin.report.sampling import NearPairs
 
 _MAX_ROWS = 200
 """Maximum number of rows of a table."""
@@ -17,16 +22,25 @@ _MAX_TEXT = 600
 """Maximum number of characters of a passage or item."""
 
 
-def decontamination_page(result: Decontamination, evidence: Sequence[Mapping[str, Any]], corpus: str = "corpus") -> str:
-    """Return the page of a decontamination, as HTML.
+def decontamination_page(
+    result: Decontamination,
+    evidence: Sequence[Mapping[str, Any]],
+    corpus: str = "corpus",
+    *,
+    rejected: Sequence[Mapping[str, Any]] = (),
+    labels: PairLabels | None = None,
+) -> str:
+    """Return the page of a decontamination, as HTML: counts, hits with both texts, and a queue of hits to judge.
 
     Parameters
     ----------
     result : Decontamination
-    evidence : sequence of mapping
-        The hits with their texts, as `Decontamination.evidence` yields them.
+    evidence, rejected : sequence of mapping
+        The hits with their texts, as `Decontamination.evidence` yields them, and those that labels rejected.
     corpus : str
         Name of the documents on the page.
+    labels : PairLabels, optional
+        Judged hits, with which the queue starts.
 
     Raises
     ------
@@ -64,10 +78,63 @@ def decontamination_page(result: Decontamination, evidence: Sequence[Mapping[str
         if len(rows) > _MAX_ROWS
     )
     title = f"{corpus}: {summary['contaminated']:,} of {count_of(summary['documents'], 'document')} contaminated"
-    stated = (
+    sentences = [
         f"A hit has a chance of at most {summary['max_chance']:g}: the expected number of such matches in a document."
+    ]
+    if "labels" in summary:
+        sentences.append(describe_labels(summary["labels"]))
+    run, blocks, omitted = _build_queue([*evidence, *rejected], summary["threshold"], labels)
+    return render(Contents(title, figures, tuple(sentences), (), tuple(sections), (*cuts, *omitted), run, blocks))
+
+
+def describe_labels(counts: Mapping[str, Any]) -> str:
+    """Return a sentence on the labels of a search, with its precision; `counts` are those of the summary."""
+    judged = counts["same"] + counts["different"]
+    if not judged:
+        return f"None of {count_of(counts['without_hit'], 'label')} is of a hit, so the precision is not known."
+    value, low, high = (format_fixed(counts["precision"][name]) for name in ("value", "low", "high"))
+    return (
+        f"Precision of the search by {count_of(judged, 'label')}: {value} ({low} to {high}, interval of 95%); "
+        f"{count_of(counts['rejected'], 'hit')} labelled different left out."
     )
-    return render(Contents(title, figures, (stated,), (), tuple(sections), cuts))
+
+
+def _build_queue(
+    evidence: Sequence[Mapping[str, Any]], threshold: float, labels: PairLabels | None
+) -> tuple[dict[str, object], dict[str, str], tuple[str, ...]]:
+    """Return the hits as pairs of an item and a document, each pair once, with its least certain hit."""
+    hits: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for hit in evidence:
+        pair = f"{hit['suite']}:{hit['item']}", str(hit["id"])
+        if pair not in hits or hit["similarity"] < hits[pair]["similarity"]:
+            hits[pair] = hit
+    count = len(hits)
+    pairs = NearPairs(
+        [left for left, _ in hits],
+        [right for _, right in hits],
+        np.array([hit["similarity"] for hit in hits.values()], np.float64),
+        np.full(count, -1),
+        np.ones(count, np.bool_),
+        np.ones(count),
+    )
+    return build_review(
+        pairs,
+        [(hit["item_text"], hit["passage"]) for hit in hits.values()],
+        threshold=threshold,
+        measure="similarity",
+        phrases=_PHRASES,
+        near_misses="The search has no near misses; one with a lower --threshold finds them.",
+        labels=labels,
+    )
+
+
+_PHRASES = {
+    "question": "Is the first, an item, in the second, a passage of a document?",
+    "verdict": "a hit",
+    "told": "it is a hit",
+    "listed": "hit",
+    "precision": "of the hits, those that are right",
+}
 
 
 def _count_suites(rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -168,4 +235,4 @@ def _to_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(title, names, cells)
 
 
-__all__ = ["decontamination_page", "leaks_page"]
+__all__ = ["decontamination_page", "describe_labels", "leaks_page"]

@@ -12,13 +12,13 @@ import numpy as np
 
 from nearkin.notebook import short
 from nearkin.quality.evaluation import Evaluation, PairScores, Ratio, StratumScores, Unlisted
-from nearkin.quality.intervals import WeightSums, wilson
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, is_complete
 from nearkin.report.charts import Curve, Point, draw_curves
 from nearkin.report.model import Chart, Contents, Section, Table, format_fixed
 from nearkin.report.page import render
 from nearkin.report.run import Run
 from nearkin.report.sampling import near_pairs, stratify
+from nearkin.theory.intervals import WeightSums, proportion
 
 CONFUSION = ("found, match", "found, no match", "not found, match", "not found, no match")
 """Kinds of pairs."""
@@ -230,7 +230,7 @@ def _similarity_sections(steps: Sequence[Step]) -> list[Section]:
     sentences = ["Judged pairs; each counts as the number of pairs of the run that it represents."]
     charts = []
     points = [
-        Point((step.low + step.high) / 2, *_proportion(step.matching, step.all))
+        Point((step.low + step.high) / 2, *proportion(step.matching, step.all))
         for step in steps
         if step.judged and step.low is not None and step.high is not None
     ]
@@ -244,7 +244,7 @@ def _similarity_sections(steps: Sequence[Step]) -> list[Section]:
             sentences.append(sentence)
     table = Table.of(
         "Pairs by similarity",
-        [(step, _proportion(step.matching, step.all)) for step in steps],
+        [(step, proportion(step.matching, step.all)) for step in steps],
         {
             "similarity": lambda row: row[0].name,
             "judged": lambda row: f"{row[0].judged:,}",
@@ -263,8 +263,8 @@ def _draw_thresholds(steps: Sequence[Step]) -> tuple[Chart, str]:
     matching = list(accumulate((step.matching for step in reversed(judged)), add))[::-1]
     totals = list(accumulate((step.all for step in reversed(judged)), add))[::-1]
     lows = [step.low or 0.0 for step in judged]
-    precision = [Point(low, *_proportion(*sums)) for low, *sums in zip(lows, matching, totals, strict=True)]
-    recall = [Point(low, *_proportion(hits, matching[0])) for low, hits in zip(lows, matching, strict=True)]
+    precision = [Point(low, *proportion(*sums)) for low, *sums in zip(lows, matching, totals, strict=True)]
+    recall = [Point(low, *proportion(hits, matching[0])) for low, hits in zip(lows, matching, strict=True)]
     f1 = [2 * p.y * r.y / (p.y + r.y) if p.y + r.y > 0 else 0.0 for p, r in zip(precision, recall, strict=True)]
     best, threshold = max(zip(f1, lows, strict=True))
     chart = draw_curves(
@@ -279,14 +279,6 @@ def _draw_thresholds(steps: Sequence[Step]) -> tuple[Chart, str]:
         "that were not candidates are not counted."
     )
     return chart, sentence
-
-
-def _proportion(hits: WeightSums, cases: WeightSums) -> tuple[float, float, float]:
-    """Return a weighted proportion with its Wilson interval, for the effective number of cases."""
-    if not cases.total:
-        return 0.0, 0.0, 1.0
-    value = min(hits.total / cases.total, 1.0)
-    return value, *wilson(value * cases.effective, cases.effective)
 
 
 def _counts(scores: PairScores) -> tuple[int, int, int, int | None]:

@@ -41,7 +41,7 @@ def wilson(hits: float, total: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from nearkin.quality.intervals import wilson
+    >>> from nearkin.theory.intervals import wilson
     >>> [round(bound, 4) for bound in wilson(0, 10)]
     [0.0, 0.2775]
     """
@@ -70,7 +70,7 @@ class WeightSums:
     Examples
     --------
     >>> import numpy as np
-    >>> from nearkin.quality.intervals import WeightSums
+    >>> from nearkin.theory.intervals import WeightSums
     >>> WeightSums.of(np.array([1.0, 1.0, 8.0])).effective
     1.5151515151515151
     """
@@ -90,6 +90,21 @@ class WeightSums:
     def effective(self) -> float:
         """Kish's effective number of labels; 0 without labels."""
         return self.total / self.squares * self.total if self.squares else 0.0
+
+
+def proportion(hits: WeightSums, cases: WeightSums) -> tuple[float, float, float]:
+    """Return a weighted proportion with its Wilson interval, for the effective number of cases; (0, 0, 1) if none.
+
+    Examples
+    --------
+    >>> from nearkin.theory.intervals import WeightSums, proportion
+    >>> [round(value, 4) for value in proportion(WeightSums(9, 9), WeightSums(10, 10))]
+    [0.9, 0.5958, 0.9821]
+    """
+    if not cases.total:
+        return 0.0, 0.0, 1.0
+    value = min(hits.total / cases.total, 1.0)
+    return value, *wilson(value * cases.effective, cases.effective)
 
 
 class RecallIntervals:

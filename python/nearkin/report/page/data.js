@@ -7,6 +7,15 @@ const NO_DISTANCE = 65535;
 
 export const run = JSON.parse(at("run").textContent);
 export const ofFiles = run.kind === "files";
+// What the run did to a pair; pages of other runs have words of their own.
+export const phrases = {
+  question: "Are the two the same for your purpose?",
+  verdict: "removed the second for the first",
+  told: "one was removed",
+  listed: "removed",
+  precision: "of the removed pairs, those that are the same",
+  ...run.phrases,
+};
 export const scale = run.scale ?? (ofFiles ? 100 : 1);
 
 const parts = new Map(); // promises of what blocks hold, by name
@@ -87,9 +96,16 @@ const numbers = () => once("numbers", async () => {
   return found;
 });
 
-const places = () => once("places", async () => {
-  const { ids } = await documents();
-  return new Map(ids.map((id, place) => [String(id), place]));
+export const keyOf = (one, other) => JSON.stringify(one < other ? [one, other] : [other, one]);
+
+// Numbers of pairs by their ids: several passages of one document have its id.
+const numbersByIds = () => once("numbers by ids", async () => {
+  const [all, { ids }] = await Promise.all([pairs(), documents()]);
+  const found = new Map();
+  for (let number = all.left.length - 1; number >= 0; number--) {
+    found.set(keyOf(String(ids[all.left[number]]), String(ids[all.right[number]])), number);
+  }
+  return found;
 });
 
 // The number of the pair of two documents; undefined where the file has none.
@@ -99,9 +115,7 @@ export async function numberOf(one, other) {
 }
 
 export async function numberOfIds(one, other) {
-  const found = await places();
-  const [left, right] = [found.get(one), found.get(other)];
-  return left === undefined || right === undefined ? undefined : numberOf(left, right);
+  return (await numbersByIds()).get(keyOf(one, other));
 }
 
 // The text of a document: {text, why, cut}; null with the reason where the file has it not, and where it has only the

@@ -2,15 +2,13 @@
 //
 // A decision is of two ids, in either order, so that it holds in every report of the run.
 
-import { numberOfIds, run } from "./data.js";
+import { keyOf, numberOfIds, run } from "./data.js";
 
 const PLACE = `nearkin-report-${run.key}`;
 const MOST_UNDONE = 500;
 export const ANSWERS = ["same", "different", "unsure"];
 
 const state = { decisions: new Map(), before: [], kept: true, watch: () => {} };
-
-const keyOf = (one, other) => JSON.stringify(one < other ? [one, other] : [other, one]);
 
 export const keptHere = () => state.kept;
 export const decided = () => [...state.decisions.values()];

@@ -1,6 +1,6 @@
 // Lists to browse, in pages so that long ones stay quick: clusters, the border, all pairs.
 
-import { NOTHING, clusters, distanceTold, documents, holds, numberOf, pairOf, pairs, run, textOf, told } from "./data.js";
+import { NOTHING, clusters, distanceTold, documents, holds, numberOf, pairOf, pairs, run, textOf, told, phrases } from "./data.js";
 import { answerOf } from "./judging.js";
 import { around, grouped, having, idNode, node, stepButtons, visible } from "./nodes.js";
 import { SAID, choice, imageNode, tableOf } from "./pair.js";
@@ -69,7 +69,7 @@ export async function pairList(box, numbers, title, what = "pairs", none = undef
       const link = linkTo(told(pair.similarity), `compare ${pair.ids.map((id) => visible(id)).join(" with ")}`, `#pair=${pair.number}`, own);
       const mine = answerOf(...pair.ids);
       const ends = [documentNode(pair.ids[0], pair.left), documentNode(pair.ids[1], pair.right)];
-      return [link, ...ends, pair.removed ? "removed" : "kept both", mine ? SAID[mine] : "–"];
+      return [link, ...ends, pair.removed ? phrases.listed : "kept both", mine ? SAID[mine] : "–"];
     });
     return tableOf([run.measure, "first", "second", "the run", "you"], rows, title, ["number", "words", "words", "short", "short"]);
   }, what, none);

@@ -13,7 +13,7 @@ const speak = (words) => (at("spoken").textContent = words);
 // Views by the first word of the address.
 const VIEWS = {
   summary: { title: "Summary" },
-  clusters: { title: "Clusters", show: (box) => showClusters(box) },
+  clusters: { title: "Clusters", hidden: run.kind === "hits", show: (box) => showClusters(box) },
   border: { title: "Border", show: showBorder },
   pairs: { title: "Pairs", show: showPairs },
   review: { title: "Review", show: (box) => showReview(box, speak), actions: reviewActions },

@@ -1,6 +1,6 @@
 // One pair: what is known of it, its differences, what both have in common, and the buttons that judge it.
 
-import { common, distanceTold, documents, numberOf, ofFiles, pairOf, pieces, run, scale, textOf, told } from "./data.js";
+import { common, distanceTold, documents, numberOf, ofFiles, pairOf, pieces, run, scale, textOf, told, phrases } from "./data.js";
 import { count } from "./differences.js";
 import { answerOf, decide } from "./judging.js";
 import { around, button, escaped, grouped, having, idNode, node, shape, visible } from "./nodes.js";
@@ -74,7 +74,7 @@ function facts(pair, sides, blind) {
   if (blind) return list;
   if (pair.similarity !== null) add(run.measure, node("strong", told(pair.similarity)), scale === 1 ? "" : ` of ${scale}`);
   if (pair.distance !== null && run.distance) add("distance", distanceTold(pair.distance));
-  if (pair.removed !== null) add("the run", pair.removed ? "removed the second for the first" : "kept both: below the threshold");
+  if (pair.removed !== null) add("the run", pair.removed ? phrases.verdict : "kept both: below the threshold");
   if (sides.digest?.[pair.left]) add("digests", node("code", sides.digest[pair.left]), node("br"), node("code", sides.digest[pair.right]));
   return list;
 }

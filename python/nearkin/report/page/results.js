@@ -1,6 +1,6 @@
 // What the labels say, and the file of labels: export, import, conflicts.
 
-import { hasMisses, pairOf, run, scale, told } from "./data.js";
+import { hasMisses, pairOf, run, scale, told, phrases } from "./data.js";
 import { count } from "./differences.js";
 import { bySimilarity, scores, suggested, thresholds, weighed } from "./estimates.js";
 import { countsOf, decided, placed, settle, take } from "./judging.js";
@@ -57,7 +57,7 @@ function estimates(rows) {
     return around("div", "", node("dt", `${name}: ${words}`), around("dd", "", node("strong", digits(found?.value)), node("span", worth, "quiet small")));
   };
   return [
-    around("dl", "tiles", tile("precision", precision, "of the removed pairs, those that are the same"), tile("recall", recall, "of the pairs that are the same, those removed", why)),
+    around("dl", "tiles", tile("precision", precision, phrases.precision), tile("recall", recall, "of the pairs that are the same, those removed", why)),
     node("p", `Intervals of 95%. ${hasMisses ? (run.near_misses ?? "") : ""}`, "small quiet"),
     ...(unseen > 0 ? [node("p", `In no figure: ${count(Math.round(unseen), "pair")} at similarities of which nothing was judged yet.`, "small quiet")] : []),
     ...(hasMisses ? [suggestion(rows)] : [node("p", "A threshold can't be suggested without recall.", "quiet")]),

@@ -1,7 +1,7 @@
 // The queue of pairs to judge, drawn from both sides of the threshold. What the run thought of a pair is shown when it
 // has been judged.
 
-import { NOTHING, documents, holds, pairOf, run, textOf, told } from "./data.js";
+import { NOTHING, documents, holds, pairOf, run, textOf, told, phrases } from "./data.js";
 import { count } from "./differences.js";
 import { answerOf, countsOf, keptHere, undo, watchDecisions } from "./judging.js";
 import { field } from "./lists.js";
@@ -36,7 +36,7 @@ function build(box, speak) {
   const filter = choice("Queue", FILTERS, () => review.filter, (value) => fill({ filter: value }));
   const word = field("Filter by words or ids", (value) => fill({ word: value }));
   const meter = having(node("progress"), { ariaLabel: "Pairs judged" });
-  const intro = node("p", "Are the two the same for your purpose? What the run decided is shown when you have judged.");
+  const intro = node("p", `${phrases.question} What the run decided is shown when you have judged.`);
   const [words, last, pair, place] = [node("p", "", "small"), node("span", "", "last small"), node("div", "", "pair"), node("span", "", "quiet small")];
   const steps = around("div", "tools", ...stepButtons(step), place, last);
   const card = around("div", "card", intro, meter, words, around("div", "tools", filter, word), steps, pair);
@@ -96,7 +96,7 @@ function judged(pair, answer) {
     void show();
     return;
   }
-  const thought = `${run.measure} ${told(pair.similarity)}, ${pair.removed ? "one was removed" : "both were kept"}`;
+  const thought = `${run.measure} ${told(pair.similarity)}, ${pair.removed ? phrases.told : "both were kept"}`;
   review.last.replaceChildren(`Pair ${review.at + 1}: you said ${SAID[answer]}. The run: ${thought}. `, button("Undo", () => goBack(), "plain"));
   review.speak(review.last.firstChild.textContent);
   const after = [...review.list.keys()].map((step) => (review.at + 1 + step) % review.list.length);
