@@ -23,14 +23,13 @@ from nearkin.dedup.contains import KnownTexts, to_strings
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.summary import ContainedEstimate
 from nearkin.dedup.verify import texts_by_row
+from nearkin.theory.intervals import wilson
 
 SAMPLE = 2000
 """Maximum number of documents that are looked up."""
 _BATCH = 512
 """Kept documents whose features are in memory at once."""
 _BATCH_CHARACTERS = 1 << 24
-_Z = 1.959963984540054
-"""97.5% quantile of the standard normal distribution."""
 
 
 def estimate_contained(
@@ -83,8 +82,5 @@ def _interval(found: int, sampled: int, total: int) -> tuple[int, int]:
     """Return the interval of the number among `total`, which is never below what was found."""
     if sampled == total:
         return found, found
-    share, spread = found / sampled, _Z * _Z / sampled
-    centre = (share + spread / 2) / (1 + spread)
-    half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
-    low, high = (centre - half) * total, (centre + half) * total
+    low, high = (bound * total for bound in wilson(found, sampled))
     return max(math.floor(low), found), min(math.ceil(high), total - (sampled - found))

@@ -338,9 +338,12 @@ impl SuiteIndex {
         if similarity < limits.threshold {
             return Ok(None);
         }
-        // Words that were inserted move the rest of the item off the diagonal.
-        let slack = (item.len() + slack).min(MAX_SLACK);
-        let chain = align.chain(item, weights, document, (diagonal, slack))?;
+        let mut chain = align.chain(item, weights, document, (diagonal, slack))?;
+        // Words that were inserted move the rest of the item off the diagonal. Another copy there is another match.
+        let wider = align.chain(item, weights, document, (diagonal, (item.len() + slack).min(MAX_SLACK)))?;
+        if wider.score > chain.score && wider.start <= chain.start && wider.end >= chain.end {
+            chain = wider;
+        }
         let chance = self.chance(document.len() as f64, chain.score);
         Ok((chance <= limits.max_chance).then_some((similarity, chance, chain)))
     }
@@ -568,6 +571,18 @@ mod tests {
                 assert_eq!(vec![expected], found.iter().map(|&(item, a, b, _)| (item, a, b)).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn copies_next_to_one_another_are_matches_of_their_own() {
+        let item = sentence(&(0..30).collect::<Vec<_>>());
+        let changed = sentence(&(0..26).chain(400..404).collect::<Vec<_>>());
+        let index = index(&[item.clone()], 4, 2);
+        let limits = Limits { threshold: 0.75, max_chance: 1e-6 };
+        let found = rows(&index.scan([format!("{changed} {item} {item}")].as_slice(), limits).expect("room"));
+        let (first, length) = (changed.len() as i64, item.len() as i64);
+        let expected = [(0, first - 20), (first + 1, first + 1 + length), (first + length + 2, first + 2 * length + 2)];
+        assert_eq!(expected.to_vec(), found.iter().map(|&(_, a, b, _)| (a, b)).collect::<Vec<_>>());
     }
 
     #[test]
