@@ -205,7 +205,7 @@ def test_dir_shows_the_names_to_begin_with() -> None:
     names = [name for name in dir(nk) if not name.startswith("_")]
     assert 20 <= len(names) <= 28
     assert set(names) <= set(nk.__all__)
-    assert len(nk.__all__) <= 44
+    assert len(nk.__all__) <= 42
     assert names == sorted(names)
 
 

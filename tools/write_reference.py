@@ -28,10 +28,10 @@ GROUPS: dict[str, list[str]] = {
         "contains",
         "KnownTexts",
         "decontaminate",
-        "Decontamination",
+        "dedup.decontaminate.Decontamination",
         "Suites",
         "leaks",
-        "Leaks",
+        "dedup.leaks.Leaks",
         "PairLabels",
     ],
     "Hash": [

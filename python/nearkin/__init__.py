@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from nearkin import batched as batched
     from nearkin import families, index, patterns, quality, store, theory
     from nearkin.dedup.contains import KnownTexts, contains
-    from nearkin.dedup.decontaminate import Decontamination, decontaminate
+    from nearkin.dedup.decontaminate import decontaminate
     from nearkin.dedup.files import dedup_files
     from nearkin.dedup.labels import PairLabels
-    from nearkin.dedup.leaks import Leaks, leaks
+    from nearkin.dedup.leaks import leaks
     from nearkin.dedup.passages import passages, repeats
     from nearkin.dedup.result import DedupResult
     from nearkin.dedup.suites import Suites
@@ -87,7 +87,6 @@ _LAZY = {
     "Client": "service.client",
     "ClusterLabels": "quality.judgements",
     "ComparedTexts": "explain.comparison",
-    "Decontamination": "dedup.decontaminate",
     "DedupResult": "dedup.result",
     "DigestIndex": "index.digests",
     "Evaluation": "quality.evaluation",
@@ -95,7 +94,6 @@ _LAZY = {
     "Idf": "text.idf",
     "KnownTexts": "dedup.contains",
     "LSHIndex": "index.lsh",
-    "Leaks": "dedup.leaks",
     "LogTemplates": "patterns.lines",
     "MinHash": "families.minhash",
     "PairLabels": "dedup.labels",
@@ -195,12 +193,10 @@ _FIRST_NAMES = ("__all__", "__doc__", *__all__)
 """What `dir(nearkin)` shows: one name per job, and the packages with more."""
 __all__ += [
     "ComparedTexts",
-    "Decontamination",
     "DedupResult",
     "DigestIndex",
     "Idf",
     "KnownTexts",
-    "Leaks",
     "PairLabels",
     "Suites",
     "keywords",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import unicodedata
 from pathlib import Path
 
@@ -29,8 +30,8 @@ def grams(document: str, n: int = 4) -> set[str]:
 
 
 def words(document: str, n: int = 3) -> set[str]:
-    """Return the distinct 3-grams of words."""
-    tokens = document.casefold().split()
+    """Return the distinct 3-grams of words, without punctuation; an ideograph is a word."""
+    tokens = re.findall(r"[\u4e00-\u9fff]|(?:[^\W\u4e00-\u9fff]|(?<=\w)['.](?=\w))+", document.casefold())
     return {" ".join(tokens[at : at + n]) for at in range(max(1, len(tokens) - n + 1))} if tokens else set()
 
 

@@ -294,10 +294,8 @@ class _Search:
 
     def add(self, batch: Any, ids: Column | None, sources: Column | None) -> None:
         """Search a batch."""
-        result = self.index._core.scan(batch, threshold=self.threshold, max_chance=self.max_chance)
-        offsets, columns, words = result[0], result[1:-1], result[-1]
-        rows = np.repeat(np.arange(self.documents, self.documents + len(words)), np.diff(offsets))
-        self._columns.append((rows, *columns))
+        rows, *columns, words = self.index.scan(batch, self.threshold, self.max_chance)
+        self._columns.append((rows + self.documents, *columns))
         self.documents += len(words)
         self.words += int(words.sum())
         if ids is not None:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,21 @@ class Suite:
     def entries(self) -> int:
         """Number of texts that are searched."""
         return self.items * (len(self.columns) if self.separate else 1)
+
+
+class Hits(NamedTuple):
+    """Items in a batch of documents, as columns; `words` are those of each document.
+
+    `rows` are documents of the batch, `entries` the searched texts of items, `starts` and `ends` characters.
+    """
+
+    rows: NDArray[np.int64]
+    entries: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    words: NDArray[np.int64]
 
 
 class Suites:
@@ -259,6 +274,17 @@ class Suites:
             width = len(suite.columns) if suite.separate else 1
             items.append(short[start : start + suite.entries].reshape(suite.items, width).all(axis=1))
         return np.concatenate(items)
+
+    def scan(self, texts: Any, threshold: float, max_chance: float) -> Hits:
+        """Find the items in a batch of documents, a list or a column.
+
+        Raises
+        ------
+        ParameterError
+            A threshold or chance out of range.
+        """
+        offsets, *columns, words = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
+        return Hits(np.repeat(np.arange(len(words)), np.diff(offsets)), *columns, words)
 
     def locate(self, entries: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the suites of entries of the core, and their item numbers within the suite."""

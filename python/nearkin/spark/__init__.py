@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from nearkin.spark.columns import fingerprint, signature
     from nearkin.spark.hamming import search
     from nearkin.spark.results import SparkResult
+    from nearkin.spark.suites import decontaminate
 
-__all__ = ["SparkResult", "dedup", "fingerprint", "search", "signature"]
+__all__ = ["SparkResult", "decontaminate", "dedup", "fingerprint", "search", "signature"]
 
 # The package can be imported without pyspark.
 if not TYPE_CHECKING:
@@ -26,6 +27,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "SparkResult": "results",
+            "decontaminate": "suites",
             "dedup": "api",
             "fingerprint": "columns",
             "search": "hamming",
