@@ -294,8 +294,9 @@ class _Search:
 
     def add(self, batch: Any, ids: Column | None, sources: Column | None) -> None:
         """Search a batch."""
-        rows, *columns, words = self.index.scan(batch, self.threshold, self.max_chance)
-        self._columns.append((rows + self.documents, *columns))
+        found = self.index.scan(batch, self.threshold, self.max_chance)
+        words = found.words
+        self._columns.append((found.rows + self.documents, *found[1:-1]))
         self.documents += len(words)
         self.words += int(words.sum())
         if ids is not None:

@@ -283,8 +283,10 @@ class Suites:
         ParameterError
             A threshold or chance out of range.
         """
-        offsets, *columns, words = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
-        return Hits(np.repeat(np.arange(len(words)), np.diff(offsets)), *columns, words)
+        result = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
+        offsets, entries, starts, ends, similarity, chance, words = result
+        rows = np.repeat(np.arange(len(words)), np.diff(offsets))
+        return Hits(rows, entries, starts, ends, similarity, chance, words)
 
     def locate(self, entries: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the suites of entries of the core, and their item numbers within the suite."""

@@ -1,7 +1,7 @@
 """The report of a run: one HTML file without external resources, in which people browse the result and judge pairs.
 
-`run` reads a run from memory or from a folder; `sampling` selects pairs and clusters; `charts` draws; `builder`
-assembles the `Contents` of the page, and `page` renders it.
+`run` reads a run from memory or from a folder; `sampling` selects pairs and clusters; `charts` draws; `review` packs
+pairs and texts to browse and judge; `builder` assembles the `Contents` of the page, and `page` renders it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearkin.io import replace_file
-from nearkin.report.builder import MAX_BYTES, build_report
+from nearkin.report.builder import build_report
 from nearkin.report.page import render
+from nearkin.report.review import MAX_BYTES
 from nearkin.report.run import Run
 
 if TYPE_CHECKING:

@@ -70,8 +70,8 @@ def decontamination_page(
     if result.sources is not None:
         sections.append(Section("Sources", tables=(_count_sources(list(result.sources.rows())),)))
     order = sorted(evidence, key=lambda hit: (-hit["chance"], hit["similarity"]))
-    sentences = ("The least certain hits come first: by chance, then by similarity.",)
-    sections.append(Section("Hits", sentences, tables=(_list_hits(order[:_MAX_ROWS]),)))
+    note = "The least certain hits come first: by chance, then by similarity."
+    sections.append(Section("Hits", (note,), tables=(_list_hits(order[:_MAX_ROWS]),)))
     cuts = tuple(
         f"{_MAX_ROWS} of {len(rows):,} {name} are shown."
         for name, rows in (("suites", suites), ("hits", order))
