@@ -8,8 +8,8 @@ For each pair of an earlier split A and a later split B, a document of B leaks
 
 A document counts once, for the first of these that holds. Documents without text do not leak.
 
-Memory: the texts of all splits, and about 900 bytes per document of a pair of splits: signatures, sketches and ids. Cost:
-one deduplication and one search for each pair of splits. `docs/decontaminate.md` has measurements.
+Memory: the texts of all splits, and about 900 bytes per document of a pair of splits: signatures, sketches and ids.
+Cost: one deduplication and one search for each pair of splits. `docs/decontaminate.md` has measurements.
 """
 
 from __future__ import annotations
