@@ -154,6 +154,24 @@ def test_options_out_of_range_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_leaks_are_judged(tmp_path: Path) -> None:
+    """The page has a queue of leaks that are no exact copies, and its labels come back."""
+    pytest.importorskip("jinja2")
+    train = write_jsonl(tmp_path / "train.jsonl", {"a": f"{PAGE} {ITEM}", "b": "Something else of its own."})
+    test = write_jsonl(
+        tmp_path / "test.jsonl", {"x": f"{PAGE} {ITEM} Indeed.", "y": "Another thing altogether, at last."}
+    )
+    options = ("leaks", train, test, "--id-column", "id", "--json")
+    assert 1 == call(*options, "--report", tmp_path / "leaks.html").json()["near"]
+    page = (tmp_path / "leaks.html").read_text()
+    run = json.loads(re.search(r'id="run">(.*?)</script>', page)[1])  # type: ignore[index]
+    assert (1, "hits") == (len(run["queue"]), run["kind"])
+    labels = tmp_path / "labels.tsv"
+    labels.write_text(f"left\tright\tmatch\n{train}:a\t{test}:x\t0\n")
+    done = call(*options, "--labels", labels)
+    assert (0, 0) == (done.code, done.json()["leaked"]), done.err
+
+
 def test_leaks_are_printed_as_a_matrix(tmp_path: Path) -> None:
     """A row for each pair of splits, or for each leaked document."""
     train = write_jsonl(tmp_path / "train.jsonl", TEXTS)

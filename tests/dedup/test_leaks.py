@@ -141,3 +141,17 @@ def test_leaks_of_labelled_sets_equal_brute_force(shared: Path, name: str) -> No
     expected = brute_force(train, test)
     different = sum(a != b for a, b in zip(expected, found, strict=True))
     assert different <= 0.01 * len(test)
+
+
+def test_pairs_labelled_different_are_no_leak() -> None:
+    """Another document of the earlier split may still have it; exact copies are leaks in any case."""
+    source = text(60, 1)
+    train = [source + " a b", source + " c d e f g h", text(60, 2), text(80, 3)]
+    test = [source, train[2], " ".join(train[3].split()[10:50])]
+    plain = nk.leaks({"train": train, "test": test})
+    assert ([0, 1, 2], ["near", "exact", "contained"]) == (plain.documents["id"], plain.documents["kind"])
+    assert [(train[0], test[0]), (train[2], test[1]), (train[3], test[2])] == plain.texts
+    labels: list[tuple[str, str, bool]] = [("test:0", "train:0", False), ("train:3", "test:2", False)]
+    judged = nk.leaks({"train": train, "test": test}, judged=labels)
+    assert ([0, 1], [1, 2]) == (judged.documents["id"], judged.documents["other_id"])
+    assert [2] == judged.matrix["leaked"]

@@ -289,6 +289,14 @@ def leaks(
     reading: CorpusOptions,
     class_column: Annotated[str | None, opt("Count leaks by this column.", group=MATCHING)] = None,
     threshold: Annotated[float, opt("Smallest similarity, and containment.", group=MATCHING)] = 0.8,
+    labels: Annotated[
+        Path | None,
+        opt(
+            "Table of judged pairs (exported by the report); those labelled 'different' are no leak.",
+            group=MATCHING,
+            metavar="FILE",
+        ),
+    ] = None,
     report: PageFile = None,
     pairs: Annotated[bool, opt("Print leaked documents instead of the matrix.", group=WRITING)] = False,
     as_json: Json = False,
@@ -315,7 +323,7 @@ def leaks(
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bars(quiet=quiet))
         corpora = {name: stack.enter_context(reading.read([name], extra_columns=extra, quiet=quiet)) for name in splits}
-        result = search(corpora, labels=class_column, threshold=threshold, progress=progress)
+        result = search(corpora, labels=class_column, threshold=threshold, judged=labels, progress=progress)
     if report is not None:
         from nearkin.report.decontamination import leaks_page
 

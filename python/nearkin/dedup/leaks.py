@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from nearkin._core import content_hashes
 from nearkin.dedup.contains import KnownTexts
 from nearkin.dedup.documents import Cells, as_column
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
+from nearkin.dedup.labels import LabelsInput, read_pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.texts import dedup
 from nearkin.errors import bad_parameter
@@ -75,6 +76,10 @@ class Leaks:
         A row for each pair of splits.
     documents : LeakTable
         A row for each leaked document and each split that has it.
+    texts : list of (str, str)
+        The texts of each row of `documents`: that of the earlier split, and the leaked one.
+    threshold : float
+        Smallest similarity.
     labels : ResultTable or None
         With labels, a row for each pair of splits and each label: split, other, label, documents, exact, near,
         contained, same_label.
@@ -82,6 +87,8 @@ class Leaks:
 
     matrix: LeakMatrix
     documents: LeakTable
+    texts: list[tuple[str, str]] = field(repr=False)
+    threshold: float
     labels: ResultTable | None
 
     def __repr__(self) -> str:
@@ -115,6 +122,7 @@ def leaks(
     id: str | None = None,
     threshold: float = 0.8,
     recipe: Recipe | str | None = None,
+    judged: LabelsInput | None = None,
     progress: ShowProgress = None,
 ) -> Leaks:
     """Find documents of later splits that are in earlier ones, exactly, nearly, or inside a document.
@@ -133,6 +141,9 @@ def leaks(
         Smallest similarity of near documents, and containment, inclusive; above 0 and up to 1.
     recipe : Recipe, str or None
         Defines the features of near documents; None for the default.
+    judged : PairLabels, iterable of (document, document, bool or None), or a path; optional
+        Judged pairs by the names of splits and ids, `("train:7", "test:12", False)`, or the file that the report
+        exports. Pairs labelled different are no leak, unless they are exact copies.
     progress : function, bool or None
         As for `nearkin.dedup`.
 
@@ -165,13 +176,17 @@ def leaks(
             own_labels = labels.get(name) if isinstance(labels, Mapping) else labels
             read.append(_read_split(name, texts, None if ids is None else ids.get(name), own_labels, names))
         pairs = [(other, split) for at, split in enumerate(read) for other in read[:at]]
-        found = [_compare(other, split, threshold, recipe, report) for other, split in pairs]
-    tables = [table for table, _ in found]
+        pair_labels = None if judged is None else read_pair_labels(judged, "judged")
+        different = {pair for pair, match in pair_labels.labels.items() if not match} if pair_labels else set()
+        found = [_compare(other, split, threshold, recipe, different, report) for other, split in pairs]
+    tables = [table for table, *_ in found]
     columns = {name: [value for table in tables for value in table[name]] for name in tables[0]}
     labelled = None
     if labels is not None:
-        labelled = ResultTable.of_rows([row for _, rows in found for row in rows], _LABEL_COLUMNS)
-    return Leaks(_build_matrix(read, columns, labelled=labels is not None), LeakTable(columns), labelled)
+        labelled = ResultTable.of_rows([row for _, rows, _ in found for row in rows], _LABEL_COLUMNS)
+    matrix = _build_matrix(read, columns, labelled=labels is not None)
+    texts = [pair for *_, pairs_ in found for pair in pairs_]
+    return Leaks(matrix, LeakTable(columns), texts, threshold, labelled)
 
 
 _LABEL_COLUMNS = ("split", "other", "label", "documents", *KINDS, "same_label")
@@ -215,9 +230,18 @@ def _read_split(name: str, texts: Any, ids: Ids | None, labels: Any, names: Colu
 
 
 def _compare(
-    other: _Split, split: _Split, threshold: float, recipe: Recipe | str | None, report: Any
-) -> tuple[dict[str, list[Any]], list[dict[str, Any]]]:
-    """Return the leaked documents of a split, and counts by label."""
+    other: _Split,
+    split: _Split,
+    threshold: float,
+    recipe: Recipe | str | None,
+    different: set[tuple[str, str]],
+    report: Any,
+) -> tuple[dict[str, list[Any]], list[dict[str, Any]], list[tuple[str, str]]]:
+    """Return the leaked documents of a split, counts by label, and the texts of both documents.
+
+    `different` are pairs that are no leak, by split and id, the smaller text first.
+    """
+    rejected = _rows_of(different, other, split)
     matches = np.full(len(split), -1, np.int64)
     kinds = np.full(len(split), -1, np.int64)
     similarity = np.zeros(len(split))
@@ -232,6 +256,8 @@ def _compare(
             against_ids=[f"a{row}" for row in range(len(other))],
             recipe=recipe,
             threshold=threshold,
+            labels=[(f"a{a}", f"b{row}", False) for row, b in enumerate(rest.tolist()) for a in rejected.get(b, ())]
+            or None,
             progress=report,
         )
         names = zip(near.clusters["id"], near.clusters["representative"], near.clusters["similarity"], strict=True)
@@ -247,9 +273,25 @@ def _compare(
         for table in known.find_each(other.texts):
             for match in table.rows():
                 row = rest[match["id"]]
-                if match["similarity"] > similarity[row]:
+                if match["similarity"] > similarity[row] and match["query"] not in rejected.get(int(row), ()):
                     matches[row], kinds[row], similarity[row] = match["query"], 2, match["similarity"]
-    return _leak_columns(other, split, matches, kinds, similarity)
+    leaked = np.flatnonzero(kinds >= 0).tolist()
+    texts = [(other.texts[matches[row]] or "", split.texts[row] or "") for row in leaked]
+    return *_leak_columns(other, split, matches, kinds, similarity), texts
+
+
+def _rows_of(different: set[tuple[str, str]], other: _Split, split: _Split) -> dict[int, set[int]]:
+    """Return the rows of the earlier split that are labelled different from a row of the later one."""
+    if not different:
+        return {}
+    earlier = {f"{other.name}:{name}": row for row, name in enumerate(other.ids)}
+    later = {f"{split.name}:{name}": row for row, name in enumerate(split.ids)}
+    result: dict[int, set[int]] = {}
+    for pair in different:
+        for a, b in (pair, pair[::-1]):
+            if a in earlier and b in later:
+                result.setdefault(later[b], set()).add(earlier[a])
+    return result
 
 
 def _match_exact(
