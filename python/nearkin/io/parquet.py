@@ -226,7 +226,7 @@ class ParquetCorpus(Corpus):
         value = value_type(column.type)
         if not (is_binary(value) or pa.types.is_fixed_size_binary(value)):
             return column
-        cells = column.to_pylist()
+        cells = to_values(column, f"column {name!r}")
         joined = b"".join(cell for cell in cells if cell is not None)
         if len(joined) >= _MIN_DIGITS and joined.translate(None, _HEX_DIGITS) == b"":
             reason = f"column {name!r} has bytes that spell hexadecimal digits; cast it to a string"
