@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import signal
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 SWITCH_INTERVAL = 0.0005
 """Seconds after which the thread of the store lets the event loop run."""
 _BACKLOG = 1024
+_M_ARENA_MAX = -8
+"""The number of this option of mallopt(3)."""
 _READ_AHEAD = 1 << 16
 """Bytes of a connection that the server buffers; the head of a request can't be longer."""
 
@@ -47,6 +50,7 @@ def serve(folder: Path | str, settings: ServiceSettings) -> None:
         import prometheus_client  # noqa: F401
     sys.setswitchinterval(SWITCH_INTERVAL)
     _keep_pandas_out()
+    _use_one_arena()
     _runner()(_serve(folder, settings))
 
 
@@ -73,6 +77,17 @@ def _keep_pandas_out() -> None:
         pa.array([])
     finally:
         sys.meta_path.remove(blocker)
+
+
+def _use_one_arena() -> None:
+    """Let all threads of the service allocate from one arena of glibc; other C libraries have none.
+
+    By default each thread has its own, and memory that one thread freed does not serve another: under a mixed load they
+    grew to 200 MB, of which 35 MB were in use.
+    """
+    if sys.platform == "linux":
+        with suppress(AttributeError):
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:

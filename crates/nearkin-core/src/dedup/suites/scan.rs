@@ -577,7 +577,7 @@ mod tests {
     fn copies_next_to_one_another_are_matches_of_their_own() {
         let item = sentence(&(0..30).collect::<Vec<_>>());
         let changed = sentence(&(0..26).chain(400..404).collect::<Vec<_>>());
-        let index = index(&[item.clone()], 4, 2);
+        let index = index(std::slice::from_ref(&item), 4, 2);
         let limits = Limits { threshold: 0.75, max_chance: 1e-6 };
         let found = rows(&index.scan([format!("{changed} {item} {item}")].as_slice(), limits).expect("room"));
         let (first, length) = (changed.len() as i64, item.len() as i64);
