@@ -140,6 +140,32 @@ def test_an_older_log_of_the_same_store_is_noticed(tmp_path: Path) -> None:
             store.add(["one more text"], ["f"])
 
 
+def test_garbage_in_the_file_of_the_log_is_noticed(tmp_path: Path) -> None:
+    """A file without a header of SQLite is no half-done checkpoint."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.add(["a text"], ["a"])
+        (path / LOG_NAME).write_bytes(bytes(8192))
+        with pytest.raises(StoreReplacedError, match="it was overwritten"):
+            store.add(["another text"], ["b"])
+
+
+def test_a_checkpoint_that_a_reader_holds_back_is_no_replacement(tmp_path: Path) -> None:
+    """The file is then readable only with its write-ahead log: here its schema is older than its pages."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.add(["a text"], ["a"])
+        assert store._log.truncate_wal(5)
+        page = (path / LOG_NAME).read_bytes()[:4096]
+        store.add(["another text"], ["b"])
+        with (path / LOG_NAME).open("r+b") as file:
+            # The list of tables is in page 1; without it no table is found.
+            file.write(page[:100] + bytes(4096 - 100))
+        assert None is store._log._read_content()
+        for name in "cd":
+            store.add([f"another text {name}"], [name])
+
+
 def test_a_write_ahead_log_that_is_truncated_acknowledges_nothing(tmp_path: Path) -> None:
     """SQLite writes on where it ended, so that a recovery would find nothing."""
     path = tmp_path / "store"

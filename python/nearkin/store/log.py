@@ -76,8 +76,10 @@ ADDITION_SECONDS = 600
 """Seconds of additions that share one row of the table `added`: 53,000 rows for a year without a pause."""
 _MAX_PAUSE, _MIN_PAUSE = 0.01, 0.0005
 """Seconds between two attempts to get a lock: at first, and after a long wait."""
-_CONTENT_READS, _CONTENT_PAUSE = 50, 0.02
-"""Attempts to read a log that another process may be writing, and seconds between two of them."""
+_CONTENT_READS, _CONTENT_PAUSE = 10, 0.02
+"""Number of reads that must find another log's content in the file, and seconds between two of them."""
+_FILE_MAGIC = b"SQLite format 3\0"
+"""First bytes of a file of SQLite."""
 _WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 """First bytes of a write-ahead log of SQLite."""
 
@@ -535,20 +537,23 @@ class Log:
         state = _facts(self._place)
         if state == self._file_state or state is None or self._content is None:
             return False
-        num_wrong = 0
+        known, least = self._content
         for _ in range(_CONTENT_READS):
             content = self._read_content()
-            if content is not None:
-                (store, sequence), (known, least) = content, self._content
-                if store == known and sequence >= least:
-                    self._file_state, self._content = state, content
-                    return False
-                num_wrong += 1
-                if num_wrong > 1:
-                    return True
-            # A checkpoint of another process may be half done.
+            if content is not None and content[0] == known and content[1] >= least:
+                self._file_state, self._content = state, content
+                return False
+            if content is None and self._has_header():
+                # It needs its write-ahead log, because a checkpoint is half done, or a reader holds it back.
+                return False
             time.sleep(_CONTENT_PAUSE)
         return True
+
+    def _has_header(self) -> bool:
+        """Return True if the log's file begins as one of SQLite that has this application id."""
+        with open(self._place, "rb") as file:  # noqa: PTH123  # As in `file_identity`.
+            header = file.read(72)
+        return header.startswith(_FILE_MAGIC) and header[68:] == APPLICATION_ID.to_bytes(4, "big")
 
     def _read_content(self) -> tuple[str, int] | None:
         """Return the store id and the sequence number in the log's file, without its write-ahead log."""
