@@ -29,14 +29,14 @@ TEXTS = ["the same text of a few words", "the same text of a few words!", "anoth
 # Function, TypedDict of its options, configs, options that are inputs, and fields that it does not have.
 FUNCTIONS: list[tuple[Any, Any, tuple[type, ...], set[str], set[str]]] = [
     (nk.dedup, DedupOptions, (DedupConfig,), {"sources", "columns", "output"}, set()),
-    (spark_dedup, EngineDedupOptions, (DedupConfig,), set(), {"max_comparisons", "near_misses"}),
+    (spark_dedup, EngineDedupOptions, (DedupConfig,), set(), {"lossless", "max_comparisons", "near_misses"}),
     (nk.dedup_files, FileDedupOptions, (FileDedupConfig,), {"columns", "output"}, set()),
     (
         nk.passages,
         PassagesOptions,
         (DedupConfig, PassagesConfig),
         {"sources"},
-        {"kind", "measure", "differ", "empty", "cluster", "links", "near_misses", "checkpoint"},
+        {"kind", "measure", "differ", "empty", "lossless", "cluster", "links", "near_misses", "checkpoint"},
     ),
 ]
 CASES = pytest.mark.parametrize(

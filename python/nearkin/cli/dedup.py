@@ -73,7 +73,7 @@ _CODE_OPTIONS = {
 """Options of a run over codes; `CorpusOptions.for_codes` refuses the last two."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "empty", "checkpoint", "weights", "kind", "image_column"),
+    *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column"),
 )
 
 
@@ -593,6 +593,11 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     if summary.get("pairs_that_differ"):
         rules = ", ".join(summary["differ"])
         yield f"{summary['pairs_that_differ']:,}", f"pairs of similar documents that differ in {rules}: both kept"
+    if summary.get("kept_for_text"):
+        yield (
+            f"{summary['kept_for_text']:,}",
+            "kept documents match another one that lacks some of their text: --lossless",
+        )
     if (labels := summary.get("labels", {})).get("different"):
         yield f"{labels['kept_apart']:,}", f"pairs not merged, of {labels['different']:,} labelled different"
     if labels.get("same"):

@@ -108,7 +108,8 @@ def format_failure(error: BaseException, parameters: Iterable[Any], words: Seque
         return format_error(error)
     options = [_name_of(each) for each in matches if each.param_type_name == "option" and _values_of(each, words)]
     option = options[0] if options else str(name).replace("_", " ")
-    if str(value) == "given":
+    # A flag has no value.
+    if str(value) in ("given", "True"):
         return f"{option}: {allowed}" if allowed.startswith("not ") else f"{option} is not allowed; use {allowed}"
     return f"{option} {value} is not allowed; use {allowed}{_suggest(str(value), allowed)}"
 

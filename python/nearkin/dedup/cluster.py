@@ -12,6 +12,9 @@ kept. A chain of small changes is one component. Candidates that are already con
 Both rules separate pairs that a person labelled different; `join` merges the clusters of pairs labelled same
 (`nearkin.dedup.constraints`).
 
+**Lossless.** With `lossless` a kept document absorbs a match only if it is not shorter and has all its features. Each
+document visits its candidates in keep order until the first such match, so the result is that of a visit one by one.
+
 Candidates come from the family's `CandidateSearch` (`nearkin.dedup.candidates`) and from the `ReferenceCorpus`, whose
 documents are visited first. Before texts are read, the family may drop pairs by its values
 (`FilteredCandidateSource`). *Ordinals* number both in the order of visits: reference documents by their row, then the
@@ -31,7 +34,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import TextCache
+from nearkin._core import TextCache, feature_sets
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import (
     CandidateLists,
@@ -54,6 +57,7 @@ from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
 from nearkin.dedup.verify import FeatureSets, TextMeasure
+from nearkin.recipe import Recipe
 
 MAX_COMPARISONS = 10_000
 """Default maximum number of candidates compared with one document, about ten milliseconds."""
@@ -70,7 +74,7 @@ _MAX_NEAR_MISSES = 64
 _PAIRS = 1 << 16
 """Pairs that are verified, or whose values are copied, at once."""
 
-_COUNTS = ("candidates", "verified", "skipped", "differing")
+_COUNTS = ("candidates", "verified", "skipped", "differing", "kept_for_text")
 """Counts of an `Assignment` that grow with every batch."""
 
 Batch = NDArray[np.int64]
@@ -115,6 +119,8 @@ class Assignment:
         Number of comparisons beyond the limit of a document, and of look-ups that the family left out.
     differing : int
         Number of pairs that were similar enough but differ by a rule.
+    kept_for_text : int
+        With `lossless` the number of kept documents that match an earlier kept one, which lacks some of their text.
     near : NearMisses or None
         If requested.
     kept_apart : int
@@ -129,6 +135,7 @@ class Assignment:
     verified: int = 0
     skipped: int = 0
     differing: int = 0
+    kept_for_text: int = 0
     near: NearMisses | None = None
     kept_apart: int = 0
     joined: int = 0
@@ -167,6 +174,8 @@ class Clusterer:
         Number of kept documents to search for near misses.
     constraints : CannotLink, optional
         Rejected pairs, which the rule separates.
+    lossless : Recipe, optional
+        `absorb` removes a document only for one that is not shorter and has all its features by this recipe.
     log : function, optional
         Returns the log of a kind of results, from which those of an earlier run are taken and to which new ones go.
     """
@@ -182,6 +191,7 @@ class Clusterer:
     max_comparisons: int = MAX_COMPARISONS
     near_misses: int = 0
     constraints: CannotLink | None = None
+    lossless: Recipe | None = None
     log: Callable[[str], StageLog] | None = None
 
     def __post_init__(self) -> None:
@@ -205,6 +215,8 @@ class Clusterer:
             result.kept_apart = self._count_kept_apart(rejected, result)
             return result
         search, cache = self._search(), self._cache()
+        if self.lossless is not None:
+            self.cache = cache
         # Pairs that differ in this run and in earlier ones are counted together.
         differing = (0 if cache is None else cache.differing) - result.differing
 
@@ -220,6 +232,8 @@ class Clusterer:
             remaining, ticked = batch, 0
             if batch[0] < decided:
                 remaining = batch[result.by[batch] < 0]
+            elif self.lossless is not None:
+                remaining = self._absorb_lossless(search, batch, self.lossless, result)
             else:
                 if self._first or len(search):
                     remaining, ticked = self._absorb_into_kept(search, cache, batch, result, rejected)
@@ -228,7 +242,8 @@ class Clusterer:
             if batch[-1] + 1 < len(self.rows) or self.near_misses:
                 search.add(self._search_first(search) + remaining)
             self.tick(len(batch) - ticked)
-            result.differing = 0 if cache is None else cache.differing - differing
+            if self.lossless is None:
+                result.differing = 0 if cache is None else cache.differing - differing
             self._save(log, result, int(batch[-1]) + 1, decisions)
         result.kept_apart = self._count_kept_apart(rejected, result)
         if self.near_misses and self.comparison is not None and not isinstance(search, TextSearch):
@@ -347,6 +362,8 @@ class Clusterer:
             similarity, matched = self.verify_pairs(pairs.left, pairs.right, "links")
         if self.constraints is not None:
             matched &= ~self.constraints.contains(pairs.left, pairs.right)
+        if self.lossless is not None:
+            matched[matched] = ~self._loses_text(pairs.left[matched], pairs.right[matched], self.lossless)
         return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
 
     # Candidates
@@ -560,6 +577,111 @@ class Clusterer:
             result.by[close[matched]] = ordinals[by[matched]]
             result.similarity[close[matched]] = similarity[matched]
         return batch[result.by[batch] < 0]
+
+    # Keep, then absorb without a loss of text
+
+    def _absorb_lossless(
+        self, search: CandidateSearch | StaticSearch, batch: Batch, recipe: Recipe, result: Assignment
+    ) -> Batch:
+        """Assign each document to its first match that has all its text; return the kept ones."""
+        lists = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
+        if self._first or len(search):
+            lists = self._likely_candidates(search, batch)
+            result.candidates += len(lists.ordinals)
+        skipped, lists = lists.skipped, lists.followed_by(self._candidates_within(search, batch))
+        result.skipped += skipped
+        ordinals, ends = self._first + batch, lists.offsets[1:]
+        at, compared = lists.offsets[:-1].copy(), np.zeros(len(batch), np.int64)
+        loses = np.zeros(len(batch), bool)
+        undecided = at < ends
+        # In each round every document whose next candidate is decided visits it. The first one always can.
+        while len(open_ := np.flatnonzero(undecided)):
+            candidates = lists.ordinals[at[open_]]
+            own = np.searchsorted(ordinals, candidates)
+            within = candidates >= ordinals[0]
+            waits, absorbed = np.zeros((2, len(open_)), bool)
+            waits[within] = undecided[own[within]]
+            absorbed[within] = result.by[batch[own[within]]] >= 0
+            visits = ~waits & ~absorbed
+            result.candidates += int((visits & within).sum())
+            documents, candidates = open_[visits], candidates[visits]
+            result.by[batch[documents]], similarity, lost = self._match_lossless(
+                candidates, ordinals[documents], recipe, result
+            )
+            matched = result.by[batch[documents]] >= 0
+            result.similarity[batch[documents[matched]]] = similarity[matched]
+            loses[documents] |= lost
+            compared[documents] += 1
+            at[open_[~waits]] += 1
+            full = documents[~matched & (compared[documents] == self.max_comparisons)]
+            result.skipped += int((ends - at)[full].sum())
+            at[full] = ends[full]
+            undecided = (at < ends) & (result.by[batch] < 0)
+        kept = result.by[batch] < 0
+        result.kept_for_text += int((kept & loses).sum())
+        return batch[kept]
+
+    def _candidates_within(self, search: DocumentSearch, batch: Batch) -> CandidateLists:
+        """Return for each document of the batch the earlier ones of the batch that may match it."""
+        candidates = search.within(self._search_first(search) + batch)
+        if not isinstance(candidates, ListedBatch):
+            pairs = self.candidate_source.search(self._values[batch])
+            pairs.add(np.arange(len(batch)))
+            candidates = ListedBatch.of(pairs.pairs())
+        ordinals = self._first + batch
+        left, right = candidates.pairs()
+        likely = self._are_likely(ordinals[left], ordinals[right])
+        lists = CandidateLists.of_pairs(right[likely], ordinals[left[likely]], len(batch))
+        return replace(lists, skipped=candidates.skipped)
+
+    def _match_lossless(
+        self, candidates: Ordinals, documents: Ordinals, recipe: Recipe, result: Assignment
+    ) -> tuple[Ordinals, NDArray[np.float64], NDArray[np.bool_]]:
+        """Compare each document with one candidate.
+
+        Return the candidate if it matches and has all its text, or -1; the similarity; True for a match without it.
+        """
+        similarity, matched = np.zeros(len(documents)), np.zeros(len(documents), bool)
+        if self.comparison is not None and len(documents):
+            similarity, differ = self._verify(candidates, documents, self.comparison)
+            result.verified += len(documents)
+            result.skipped += int(np.isnan(similarity).sum())
+            matched = similarity >= self.threshold
+            result.differing += int((matched & differ).sum())
+            matched &= ~differ
+        lost = matched.copy()
+        lost[matched] = self._loses_text(candidates[matched], documents[matched], recipe)
+        return np.where(matched & ~lost, candidates, -1), similarity, lost
+
+    def _loses_text(self, kept: Ordinals, removed: Ordinals, recipe: Recipe) -> NDArray[np.bool_]:
+        """Return True for pairs whose first document is shorter, or lacks a feature of the second."""
+        sizes = self._lengths_of(kept), self._lengths_of(removed)
+        lost = sizes[0] < sizes[1]
+        rows = np.flatnonzero(~lost)
+        for start, end in chunk_ranges(np.cumsum((sizes[0] + sizes[1])[rows]), _BATCH_CHARACTERS):
+            chunk = rows[start:end]
+            sets = self._feature_sets(np.unique(np.concatenate([kept[chunk], removed[chunk]])), recipe)
+            for row in chunk.tolist():
+                larger, smaller = sets[int(kept[row])], sets[int(removed[row])]
+                lost[row] = not np.isin(smaller, larger, assume_unique=True).all()
+        return lost
+
+    def _feature_sets(self, ordinals: Ordinals, recipe: Recipe) -> dict[int, NDArray[np.uint64]]:
+        """Return the distinct features of texts by ordinal, which ascend."""
+        sets: dict[int, NDArray[np.uint64]] = {}
+        for side in (ordinals[ordinals < self._first], ordinals[ordinals >= self._first]):
+            if not len(side):
+                continue
+            if side[0] < self._first and self.reference is not None:
+                texts = self.reference.texts(side)
+            else:
+                rows = self.rows[side - self._first]
+                side = side[np.argsort(rows, kind="stable")]
+                texts = self.documents.look_up(np.sort(rows))
+            if not isinstance(texts, FeatureSets):
+                texts = FeatureSets(*feature_sets(recipe.core, texts))
+            sets.update(zip(side.tolist(), np.split(texts.hashes, texts.offsets[1:-1]), strict=True))
+        return sets
 
     # Components
 

@@ -178,6 +178,7 @@ class EngineDedupOptions(_MatchingOptions, total=False):
 class DedupOptions(EngineDedupOptions, total=False):
     """Further options of `nearkin.dedup`, which documents each of them."""
 
+    lossless: bool
     max_comparisons: int
     near_misses: int | Literal["auto"]
     checkpoint: str | os.PathLike[str] | None
@@ -374,6 +375,12 @@ class DedupConfig(_ClusterOptions):
         group=KEEPING,
         choices=get_args(Empty),
     )
+    lossless: bool = option(
+        False,
+        help="Remove a document only if the kept one has all its features and is not shorter; --keep longest removes "
+        "most.",
+        group=KEEPING,
+    )
     max_comparisons: int = option(
         MAX_COMPARISONS,
         help="Maximum number of candidates compared with one document; the summary counts the rest.",
@@ -429,6 +436,7 @@ class DedupConfig(_ClusterOptions):
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         self._set(near_misses=self._count_near_misses())
+        self._check_lossless()
         if self.checkpoint is not None:
             if not isinstance(self.checkpoint, str | os.PathLike) or not str(self.checkpoint):
                 raise bad_parameter("checkpoint", repr(self.checkpoint), "the path of a folder, or None")
@@ -530,6 +538,19 @@ class DedupConfig(_ClusterOptions):
             adaptive=adaptive,
         )
 
+    def _check_lossless(self) -> None:
+        if not isinstance(self.lossless, bool):
+            raise bad_parameter("lossless", repr(self.lossless), "True or False")
+        allowed = ""
+        if self.comparison is None:
+            allowed = "it with a verification by texts: jaccard, containment or indel"
+        elif self.cluster != "absorb":
+            allowed = "it with the cluster rule absorb, where each removed document matches the kept one"
+        elif removes_clusters(self.order):
+            allowed = "it with a keep rule other than none, which keeps no document of a cluster"
+        if self.lossless and allowed:
+            raise bad_parameter("lossless", "True", allowed)
+
     def _count_near_misses(self) -> int:
         """Return the number of kept documents to search for near misses; "auto" becomes a number."""
         possible = self.comparison is not None and self.cluster == "absorb" and self.candidates == "family"
@@ -587,6 +608,7 @@ class FileDedupConfig(_ClusterOptions):
     comparison: ClassVar[None] = None
     differ: ClassVar[tuple[str, ...]] = ()
     empty: ClassVar[Empty] = "keep"
+    lossless: ClassVar[bool] = False
     max_comparisons: ClassVar[int] = MAX_COMPARISONS
     near_misses: ClassVar[int] = 0
 
@@ -677,6 +699,7 @@ class CodeDedupConfig(_ClusterOptions):
     comparison: ClassVar[None] = None
     differ: ClassVar[tuple[str, ...]] = ()
     empty: ClassVar[Empty] = "keep"
+    lossless: ClassVar[bool] = False
     max_comparisons: ClassVar[int] = MAX_COMPARISONS
     near_misses: ClassVar[int] = 0
 

@@ -196,6 +196,7 @@ def cluster(
         max_comparisons=config.max_comparisons,
         near_misses=config.near_misses,
         constraints=constraints,
+        lossless=config.comparison.recipe if config.lossless and config.comparison is not None else None,
         log=log,
     )
     assignment = clusterer.absorb() if config.cluster == "absorb" else clusterer.components()
@@ -284,6 +285,7 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
         **family,
         "verify": config.verify,
         **({"differ": list(config.differ)} if config.differ else {}),
+        **({"lossless": True} if config.lossless else {}),
         "empty": config.empty,
         "cluster": config.cluster,
         "keep": config.keep,
@@ -326,6 +328,8 @@ def _summarize(
         summary["removed_by_reason"]["empty"] = without_features
     if config.differ:
         summary["pairs_that_differ"] = assignment.differing
+    if config.lossless:
+        summary["kept_for_text"] = assignment.kept_for_text
     if labels is not None:
         summary["labels"] = labels.counts(
             kept_apart=assignment.kept_apart, joined=assignment.joined, not_joined=assignment.not_joined

@@ -113,8 +113,9 @@ class Summary(RunSummary, total=False):
     different, unsure and contradictory; `kept_apart` counts different pairs that would have been in one cluster;
     `joined` same pairs whose clusters were merged only for the label, and `not_joined` those that other labels keep
     apart; `equal` different pairs of equal contents, which are not separated; `unknown_ids` labelled ids of no
-    document. With rules of `differ`, `pairs_that_differ` counts similar pairs that were separated. A run that continues
-    from a checkpoint counts under `resumed` the documents that were `hashed` and `decided` before.
+    document. With rules of `differ`, `pairs_that_differ` counts similar pairs that were separated. With `lossless`,
+    `kept_for_text` counts kept documents that match an earlier kept one, which lacks some of their text. A run
+    that continues from a checkpoint counts under `resumed` the documents that were `hashed` and `decided` before.
     """
 
     bits: int
@@ -131,6 +132,8 @@ class Summary(RunSummary, total=False):
     verified: int
     match_rate: float | None
     pairs_that_differ: int
+    lossless: bool
+    kept_for_text: int
     labels: dict[str, int]
     near_misses: dict[str, int]
     contained: ContainedEstimate

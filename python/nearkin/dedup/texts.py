@@ -152,6 +152,10 @@ def dedup(
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     links : {"representatives", "all"}, default "representatives"
         The links in `pairs`: those of removed documents, or all verified links.
+    lossless : bool, default False
+        Remove a document only if the kept one has all its features and is not shorter. A match without them stays, and
+        the summary counts such documents as `kept_for_text`; `keep="longest"` removes most. Needs `cluster="absorb"`
+        and a verification by texts, and goes with neither `labels` nor `keep="none"`.
     max_comparisons : int, default 10,000
         Maximum number of candidates that one document is compared with by text, which bounds the work for many
         different texts with nearly equal fingerprints; with `verify="indel"` also at most 2**39 pairs of characters.
@@ -230,6 +234,8 @@ def dedup(
     config = DedupConfig.from_args(settings, recipe=recipe, threshold=threshold, measure=measure, keep=keep, **options)
     if store is None and (columns is not None or output is not None):
         raise bad_parameter("store", "None", "a store, with columns= or output=")
+    if config.lossless and labels is not None:
+        raise bad_parameter("lossless", "True", "it without labels, which merge documents of any text")
     constraints = None if labels is None else read_constraints(labels, store, against)
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns)  # type: ignore[arg-type]
     with ExitStack() as stack:

@@ -474,6 +474,9 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
     if summary.get("pairs_that_differ"):
         number, names = count_of(summary["pairs_that_differ"], "near-duplicate pair"), ", ".join(summary["differ"])
         yield f"{number} differ in {names}: both are kept."
+    if summary.get("lossless"):
+        number = count_of(summary["kept_for_text"], "near-duplicate")
+        yield f"{number} of a kept document stayed because it is shorter, or lacks some of their text (--lossless)."
     if (count := summary.get("without_features")) and verify == "hamming":
         yield f"{count_of(count, 'document')} without a code were kept: they are copies of nothing."
     elif count and verify != "score":
