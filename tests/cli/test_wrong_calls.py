@@ -25,7 +25,7 @@ WRONG = [
     (2, "dedup corpus.jsonl -o x --keep longst", "did you mean longest?"),
     (2, "dedup corpus.jsonl -o x --family minhsh", "did you mean minhash?"),
     (2, "dedup corpus.jsonl -o x --lossles", "did you mean --lossless"),
-    (2, "dedup corpus.jsonl -o x --lossless --cluster components", "--lossless is not allowed; use it with the cluster r"),
+    (2, "dedup corpus.jsonl -o x --lossless --cluster components", "--lossless is not allowed; use it with the cl"),
     (2, "dedup corpus.jsonl -o x --lossless --unit line", "use no --unit and no --boilerplate"),
     (2, "dedup corpus.jsonl -o x --lossless --engine sail", "--lossless: not with an engine"),
     (2, "dedup corpus.jsonl -o x --lossless --family ssdeep", "--lossless: not with --family ssdeep"),

@@ -44,6 +44,7 @@ from nearkin.dedup.summary import (
     removals_by_source,
     summarize_family,
 )
+from nearkin.dedup.thresholds import estimate_thresholds, pair_probability
 from nearkin.errors import warn_caller
 from nearkin.progress import Progress, ticker
 
@@ -76,6 +77,10 @@ def run_stages(
     result.summary["timings"] = timer.seconds
     result.summary["peak_memory_bytes"] = peak_memory_bytes()
     return result
+
+
+_COMPARED = ("same-letters", "near")
+"""Reasons, with and without "-old", of removed documents with another content than the kept one."""
 
 
 # Collapse
@@ -243,6 +248,10 @@ def make_result(
         left, right = clustering.positions(near.left, n), clustering.positions(near.right, n)
         near_misses = tables.pairs(left, right, near.similarity)
         summary["near_misses"] = {"sampled": near.sampled, "of": near.kept, "pairs": len(near_misses)}
+        listed = np.isin(clusters.codes, [code for code, reason in enumerate(REASONS) if reason.startswith(_COMPARED)])
+        share = pair_probability(near.sampled, near.kept)
+        removed = np.asarray(clusters.compact["similarity"], np.float64)[listed]
+        summary["thresholds"] = estimate_thresholds(summary, removed, near.similarity, share)
     weights = np.ones(len(new), np.int64)
     weights[chosen.rows] = chosen.sizes
     return DedupResult(np.flatnonzero(kept), clusters, pairs, summary, new.ids, weights[kept], near_misses)

@@ -70,6 +70,17 @@ class ContainedEstimate(TypedDict):
     recipe: str
 
 
+class ThresholdEstimate(TypedDict):
+    """Counts of a run at another threshold: removed documents, further pairs of kept ones, missed pairs, interval."""
+
+    threshold: float
+    removed: int | None
+    further_pairs: int
+    missed_pairs: int
+    low: int
+    high: int
+
+
 class RunSummary(TypedDict, total=False):
     """Counts and parameters that the summaries of all runs share; most of those of a family are optional."""
 
@@ -109,7 +120,8 @@ class Summary(RunSummary, total=False):
     and `text_threshold` for files that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`,
     or for files look-ups of 7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested,
     has the number of sampled documents, of kept documents, and of pairs; `contained` estimates how many kept documents
-    are contained in another kept one (`dedup.contained`). `labels` counts labelled pairs: same,
+    are contained in another kept one (`dedup.contained`), and `thresholds` what other thresholds remove and miss
+    (`dedup.thresholds`). `labels` counts labelled pairs: same,
     different, unsure and contradictory; `kept_apart` counts different pairs that would have been in one cluster;
     `joined` same pairs whose clusters were merged only for the label, and `not_joined` those that other labels keep
     apart; `equal` different pairs of equal contents, which are not separated; `unknown_ids` labelled ids of no
@@ -137,6 +149,7 @@ class Summary(RunSummary, total=False):
     labels: dict[str, int]
     near_misses: dict[str, int]
     contained: ContainedEstimate
+    thresholds: list[ThresholdEstimate]
     sources: list[SourceRemovals]
     unreadable: int
     also: str

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nearkin.dedup.thresholds import candidate_probability
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.notebook import count_of
 from nearkin.quality.judgements import PairLabels, read_judgements
@@ -31,7 +32,6 @@ from nearkin.report.review import (
     to_json,
 )
 from nearkin.report.run import NEAR_MARGIN, Run
-from nearkin.theory import banding_probability, simhash_recall
 
 if TYPE_CHECKING:
     from nearkin.quality.evaluation import Evaluation
@@ -227,6 +227,18 @@ class _Builder:
                     "documents": lambda row: f"{row['documents']:,}",
                     "removed": lambda row: f"{row['removed']:,}",
                     "share": lambda row: f"{row['share']:.1%}",
+                },
+            )
+        if thresholds := self.summary.get("thresholds"):
+            yield Table.of(
+                "At other thresholds, estimated without labels",
+                thresholds,
+                {
+                    "threshold": lambda row: f"{row['threshold']:g}",
+                    "removed": lambda row: "" if row["removed"] is None else f"{row['removed']:,}",
+                    "further pairs": lambda row: f"{row['further_pairs']:,}",
+                    "missed pairs": lambda row: f"{row['missed_pairs']:,}",
+                    "interval": lambda row: f"{row['low']:,} to {row['high']:,}",
                 },
             )
         times = [
@@ -443,15 +455,9 @@ def equal_ranges(a: bytes, b: bytes, recipe: DigestRecipe) -> list[list[int]]:
 
 def recall_curve(summary: Mapping[str, Any]) -> list[tuple[float, float]]:
     """Return the probability of a candidate by similarity, from the parameters of a run; empty if unknown."""
-    if summary.get("expected_recall") is None or summary["verify"] not in ("jaccard", "signature"):
-        return []
+    law = candidate_probability(summary)
     points = np.round(np.arange(0.01, 1.0001, 0.01), 2).tolist()
-    if "num_bands" in summary:
-        return [(s, banding_probability(s, summary["num_bands"], summary["num_rows"])) for s in points]
-    if "radius" in summary:
-        bits = Recipe.of(summary["recipe"]).bits
-        return [(s, simhash_recall(s, bits, summary["radius"])) for s in points]
-    return []
+    return [] if law is None else [(s, law(s)) for s in points]
 
 
 def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
@@ -497,6 +503,12 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
         yield (
             f"With these parameters a pair with a similarity of {threshold:g} is a candidate with probability "
             f"{recall:.1%}, and a more similar pair with a higher probability."
+        )
+    if summary.get("thresholds"):
+        yield (
+            "The table of other thresholds counts the removed documents that are similar enough to the kept one, pairs "
+            "of kept documents from the threshold on, and pairs that were no candidates. It assumes that pairs are "
+            "found independently of each other; pairs of one cluster are not, so intervals are somewhat wider."
         )
     if summary["cluster"] == "components":
         yield "Chains of near-duplicates form one cluster, and one document of each cluster is kept."

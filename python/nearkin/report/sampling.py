@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.dedup.cluster import sample_numbers
+from nearkin.dedup.thresholds import pair_probability
 from nearkin.report.run import Run
 
 MAX_PAIRS = 100_000
@@ -99,9 +100,7 @@ def _near_misses(run: Run) -> tuple[dict[str, list[Any]], float]:
     if run.near is None or not about or not about["sampled"]:
         return {name: [] for name in _COLUMNS}, 1.0
     # A pair is found unless neither of its documents is in the sample.
-    sampled, total = about["sampled"], about["of"]
-    neither = (total - sampled) * (total - sampled - 1) / (total * (total - 1)) if total > 1 else 0.0
-    return {name: list(run.near[name]) for name in _COLUMNS}, 1 / (1 - neither)
+    return {name: list(run.near[name]) for name in _COLUMNS}, 1 / pair_probability(about["sampled"], about["of"])
 
 
 def select_border(pairs: NearPairs, threshold: float, *, removed: bool) -> npt.NDArray[np.int64]:
