@@ -162,8 +162,9 @@ def dedup(
         Candidates beyond the limit are no matches; the summary counts them under `skipped`.
     near_misses : int or "auto", default 0
         Size of the random sample of kept documents to search for near misses: the result's `near_misses` lists their
-        candidates with similarities below the threshold, for people to judge, and the summary estimates from them
-        under `thresholds` what other thresholds remove and miss. Needs `cluster="absorb"`, a verification by texts, and candidates by fingerprints or signatures; "auto" is 4,000 with these, and 0 without.
+        candidates with similarities below the threshold, for people to judge, and the summary estimates from them under
+        `thresholds` what other thresholds remove and miss. Needs `cluster="absorb"`, a verification by texts, and
+        candidates by fingerprints or signatures; "auto" is 4,000 with these, and 0 without.
     checkpoint : str or path, optional
         A folder for the results of stages. A failed run continues from it if it is called again with the same arguments
         and documents, and gives the result of a run that did not fail. The folder stays; delete it when the result is
