@@ -57,7 +57,6 @@ from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
 from nearkin.dedup.verify import FeatureSets, TextMeasure
-from nearkin.recipe import Recipe
 
 MAX_COMPARISONS = 10_000
 """Default maximum number of candidates compared with one document, about ten milliseconds."""
@@ -174,8 +173,8 @@ class Clusterer:
         Number of kept documents to search for near misses.
     constraints : CannotLink, optional
         Rejected pairs, which the rule separates.
-    lossless : Recipe, optional
-        `absorb` removes a document only for one that is not shorter and has all its features by this recipe.
+    lossless : bool
+        Remove a document only for one that is not shorter and has all its features. Needs a comparison and `absorb`.
     log : function, optional
         Returns the log of a kind of results, from which those of an earlier run are taken and to which new ones go.
     """
@@ -191,7 +190,7 @@ class Clusterer:
     max_comparisons: int = MAX_COMPARISONS
     near_misses: int = 0
     constraints: CannotLink | None = None
-    lossless: Recipe | None = None
+    lossless: bool = False
     log: Callable[[str], StageLog] | None = None
 
     def __post_init__(self) -> None:
@@ -199,6 +198,8 @@ class Clusterer:
         self._lengths = OrderedValues(self.documents.lengths, self.rows)
         # Ordinal of the first new document.
         self._first = 0 if self.reference is None else len(self.reference)
+        self._sizes: NDArray[np.int64] | None = None
+        self._contained: Clusterer | None = None
 
     # Rules
 
@@ -215,7 +216,7 @@ class Clusterer:
             result.kept_apart = self._count_kept_apart(rejected, result)
             return result
         search, cache = self._search(), self._cache()
-        if self.lossless is not None:
+        if self.lossless:
             self.cache = cache
         # Pairs that differ in this run and in earlier ones are counted together.
         differing = (0 if cache is None else cache.differing) - result.differing
@@ -232,8 +233,8 @@ class Clusterer:
             remaining, ticked = batch, 0
             if batch[0] < decided:
                 remaining = batch[result.by[batch] < 0]
-            elif self.lossless is not None:
-                remaining = self._absorb_lossless(search, batch, self.lossless, result)
+            elif self.lossless:
+                remaining = self._absorb_lossless(search, batch, result)
             else:
                 if self._first or len(search):
                     remaining, ticked = self._absorb_into_kept(search, cache, batch, result, rejected)
@@ -242,7 +243,7 @@ class Clusterer:
             if batch[-1] + 1 < len(self.rows) or self.near_misses:
                 search.add(self._search_first(search) + remaining)
             self.tick(len(batch) - ticked)
-            if self.lossless is None:
+            if not self.lossless:
                 result.differing = 0 if cache is None else cache.differing - differing
             self._save(log, result, int(batch[-1]) + 1, decisions)
         result.kept_apart = self._count_kept_apart(rejected, result)
@@ -362,8 +363,8 @@ class Clusterer:
             similarity, matched = self.verify_pairs(pairs.left, pairs.right, "links")
         if self.constraints is not None:
             matched &= ~self.constraints.contains(pairs.left, pairs.right)
-        if self.lossless is not None:
-            matched[matched] = ~self._loses_text(pairs.left[matched], pairs.right[matched], self.lossless)
+        if self.lossless:
+            matched[matched] = ~self._loses_text(pairs.left[matched], pairs.right[matched], similarity[matched])
         return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
 
     # Candidates
@@ -580,9 +581,7 @@ class Clusterer:
 
     # Keep, then absorb without a loss of text
 
-    def _absorb_lossless(
-        self, search: CandidateSearch | StaticSearch, batch: Batch, recipe: Recipe, result: Assignment
-    ) -> Batch:
+    def _absorb_lossless(self, search: CandidateSearch | StaticSearch, batch: Batch, result: Assignment) -> Batch:
         """Assign each document to its first match that has all its text; return the kept ones."""
         lists = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
         if self._first or len(search):
@@ -606,7 +605,7 @@ class Clusterer:
             result.candidates += int((visits & within).sum())
             documents, candidates = open_[visits], candidates[visits]
             result.by[batch[documents]], similarity, lost = self._match_lossless(
-                candidates, ordinals[documents], recipe, result
+                candidates, ordinals[documents], result
             )
             matched = result.by[batch[documents]] >= 0
             result.similarity[batch[documents[matched]]] = similarity[matched]
@@ -635,7 +634,7 @@ class Clusterer:
         return replace(lists, skipped=candidates.skipped)
 
     def _match_lossless(
-        self, candidates: Ordinals, documents: Ordinals, recipe: Recipe, result: Assignment
+        self, candidates: Ordinals, documents: Ordinals, result: Assignment
     ) -> tuple[Ordinals, NDArray[np.float64], NDArray[np.bool_]]:
         """Compare each document with one candidate.
 
@@ -650,38 +649,51 @@ class Clusterer:
             result.differing += int((matched & differ).sum())
             matched &= ~differ
         lost = matched.copy()
-        lost[matched] = self._loses_text(candidates[matched], documents[matched], recipe)
+        lost[matched] = self._loses_text(candidates[matched], documents[matched], similarity[matched])
         return np.where(matched & ~lost, candidates, -1), similarity, lost
 
-    def _loses_text(self, kept: Ordinals, removed: Ordinals, recipe: Recipe) -> NDArray[np.bool_]:
-        """Return True for pairs whose first document is shorter, or lacks a feature of the second."""
-        sizes = self._lengths_of(kept), self._lengths_of(removed)
-        lost = sizes[0] < sizes[1]
-        rows = np.flatnonzero(~lost)
-        for start, end in chunk_ranges(np.cumsum((sizes[0] + sizes[1])[rows]), _BATCH_CHARACTERS):
-            chunk = rows[start:end]
-            sets = self._feature_sets(np.unique(np.concatenate([kept[chunk], removed[chunk]])), recipe)
-            for row in chunk.tolist():
-                larger, smaller = sets[int(kept[row])], sets[int(removed[row])]
-                lost[row] = not np.isin(smaller, larger, assume_unique=True).all()
+    def _loses_text(self, kept: Ordinals, removed: Ordinals, similarity: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return True for pairs whose first document is shorter, or lacks a feature of the second.
+
+        A has all features of B if their containment is 1 and |B| <= |A|, or their Jaccard similarity is |B| / |A|:
+        both are exact for fewer than 2**26 features.
+        """
+        lost = self._lengths_of(kept) < self._lengths_of(removed)
+        if self.comparison is None or lost.all():
+            return lost
+        larger, smaller = self._count_features(kept, self.comparison), self._count_features(removed, self.comparison)
+        if self.comparison.measure == "jaccard":
+            lost |= similarity != smaller / np.maximum(larger, 1)
+            return lost
+        if self.comparison.measure == "indel":
+            if self._contained is None:
+                measure = replace(self.comparison, measure="containment", differ=())
+                self._contained = replace(self, comparison=measure, cache=measure.cache(_CACHE_BYTES), log=None)
+            similarity = self._contained._similarities(kept, removed)
+        lost |= (similarity < 1) | (smaller > larger)
         return lost
 
-    def _feature_sets(self, ordinals: Ordinals, recipe: Recipe) -> dict[int, NDArray[np.uint64]]:
-        """Return the distinct features of texts by ordinal, which ascend."""
-        sets: dict[int, NDArray[np.uint64]] = {}
-        for side in (ordinals[ordinals < self._first], ordinals[ordinals >= self._first]):
-            if not len(side):
-                continue
-            if side[0] < self._first and self.reference is not None:
-                texts = self.reference.texts(side)
-            else:
-                rows = self.rows[side - self._first]
-                side = side[np.argsort(rows, kind="stable")]
-                texts = self.documents.look_up(np.sort(rows))
-            if not isinstance(texts, FeatureSets):
-                texts = FeatureSets(*feature_sets(recipe.core, texts))
-            sets.update(zip(side.tolist(), np.split(texts.hashes, texts.offsets[1:-1]), strict=True))
-        return sets
+    def _count_features(self, ordinals: Ordinals, comparison: TextMeasure) -> NDArray[np.int64]:
+        """Return the numbers of distinct features of documents; their texts are read once."""
+        if self._sizes is None:
+            self._sizes = np.full(self._first + len(self.rows), -1, np.int64)
+        missing = np.unique(ordinals[self._sizes[ordinals] < 0])
+        for start, end in chunk_ranges(np.cumsum(self._lengths_of(missing)), _BATCH_CHARACTERS):
+            chunk = missing[start:end]
+            for side in (chunk[chunk < self._first], chunk[chunk >= self._first]):
+                if not len(side):
+                    continue
+                if side[0] < self._first and self.reference is not None:
+                    texts = self.reference.texts(side)
+                else:
+                    rows = self.rows[side - self._first]
+                    order = np.argsort(rows, kind="stable")
+                    side, texts = side[order], self.documents.look_up(rows[order])
+                if isinstance(texts, FeatureSets):
+                    self._sizes[side] = np.diff(texts.offsets)
+                else:
+                    self._sizes[side] = np.diff(feature_sets(comparison.recipe.core, texts)[0])
+        return self._sizes[ordinals]
 
     # Components
 

@@ -201,7 +201,7 @@ def cluster(
         max_comparisons=config.max_comparisons,
         near_misses=config.near_misses,
         constraints=constraints,
-        lossless=config.comparison.recipe if config.lossless and config.comparison is not None else None,
+        lossless=config.lossless,
         log=log,
     )
     assignment = clusterer.absorb() if config.cluster == "absorb" else clusterer.components()
