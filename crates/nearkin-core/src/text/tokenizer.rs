@@ -699,11 +699,12 @@ impl Tokenizer {
 
 /// Call `each(start, end)` with every word of UAX #29 of a text with other characters than ASCII.
 ///
-/// No word contains a space, and no rule looks beyond one that an ASCII character follows. So the text is cut there, and
-/// only the pieces with other characters take the general path.
+/// There is a boundary between a space and another ASCII character, and no rule looks beyond it. So the text is cut there,
+/// and only the pieces with other characters take the general path. A run of spaces is not cut: with a joiner and a symbol
+/// after it, it is one word.
 fn mixed_words(string: &str, cancel: &CancelToken, mut each: impl FnMut(usize, usize)) {
     let bytes = string.as_bytes();
-    let is_cut = |at: usize| bytes[at - 1] == b' ' && bytes[at].is_ascii();
+    let is_cut = |at: usize| bytes[at - 1] == b' ' && bytes[at].is_ascii() && bytes[at] != b' ';
     let mut start = 0;
     while start < bytes.len() && !cancel.is_set() {
         let other = ascii_prefix(&bytes[start..]) + start;
