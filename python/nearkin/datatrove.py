@@ -201,7 +201,7 @@ class NearDuplicates(BaseFilter):  # type: ignore[misc, unused-ignore]
         return decisions
 
 
-class _DedupOptions(EngineDedupOptions, total=False):
+class _StepOptions(EngineDedupOptions, total=False):
     """Options of a deduplication in steps."""
 
     threshold: float | None
@@ -210,8 +210,8 @@ class _DedupOptions(EngineDedupOptions, total=False):
     measure: Any
 
 
-def _config(step: type, options: _DedupOptions) -> DedupConfig:
-    check_options(step, _DedupOptions, options)
+def _config(step: type, options: _StepOptions) -> DedupConfig:
+    check_options(step, _StepOptions, options)
     args: dict[str, Any] = {"recipe": None, "keep": "first", **options}
     return engine_config(**args)
 
@@ -246,7 +246,7 @@ class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
     name = "nearkin dedup: hash"
     type = "DEDUP"
 
-    def __init__(self, folder: str, **options: Unpack[_DedupOptions]) -> None:
+    def __init__(self, folder: str, **options: Unpack[_StepOptions]) -> None:
         super().__init__()
         self.folder, self.options = get_datafolder(folder), options
         _config(type(self), options)
@@ -316,7 +316,7 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
     name = "nearkin dedup: cluster"
     type = "DEDUP"
 
-    def __init__(self, folder: str, **options: Unpack[_DedupOptions]) -> None:
+    def __init__(self, folder: str, **options: Unpack[_StepOptions]) -> None:
         super().__init__()
         self.folder, self.options = get_datafolder(folder), options
         _config(type(self), options)
@@ -452,8 +452,8 @@ def _names(tables: list[FileTable], numbers: Any) -> list[str]:
     """Return the ids of datatrove of documents, by their ids in the job."""
     import pyarrow as pa
 
-    wanted = pa.table({"number": np.unique(numbers)})
-    rows = concat(join_rows(_with_ids(table()), wanted, ["name"]) for table in tables)
+    selected = pa.table({"number": np.unique(numbers)})
+    rows = concat(join_rows(_with_ids(table()), selected, ["name"]) for table in tables)
     names = {row["number"]: row["name"] for row in to_values(rows)}
     return [names[number] for number in numbers.tolist()]
 

@@ -245,17 +245,17 @@ def pair_units(stage: Stage, *parts: pa.Table) -> tuple[pa.Table, pa.Table, bool
     return pairs.group_by(["left", "right"]).aggregate([]), members, bool((kinds == MORE).any())
 
 
-def join_rows(table: pa.Table, wanted: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows of `wanted`, by number, with columns of the documents of a block."""
+def join_rows(table: pa.Table, selected: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows of `selected`, by number, with columns of the documents of a block."""
     import pyarrow as pa
 
-    if not table.num_rows or not wanted.num_rows:
+    if not table.num_rows or not selected.num_rows:
         return pa.table({})
-    numbers, wanted_numbers = to_integers(table.column("number")), to_integers(wanted.column("number"))
+    numbers, selected_numbers = to_integers(table.column("number")), to_integers(selected.column("number"))
     order = np.argsort(numbers)
-    at = np.minimum(np.searchsorted(numbers[order], wanted_numbers), len(numbers) - 1)
-    here = numbers[order][at] == wanted_numbers
-    rows, documents = wanted.filter(here), table.select(list(columns)).take(order[at[here]])
+    at = np.minimum(np.searchsorted(numbers[order], selected_numbers), len(numbers) - 1)
+    here = numbers[order][at] == selected_numbers
+    rows, documents = selected.filter(here), table.select(list(columns)).take(order[at[here]])
     for name in columns:
         rows = rows.append_column(name, documents.column(name))
     return rows
@@ -263,17 +263,17 @@ def join_rows(table: pa.Table, wanted: pa.Table, columns: Sequence[str]) -> pa.T
 
 def split_open(
     table: pa.Table,
-    wanted: pa.Table,
+    selected: pa.Table,
     indexed: tuple[Slices | UnitTables, Numbers, Numbers] | None,
     count: int,
 ) -> list[pa.Table]:
-    """Split the rows of a later round by units: those of `wanted`, and with `indexed` the kept documents of units.
+    """Split the rows of a later round by units: those of `selected`, and with `indexed` the kept documents of units.
 
     Parameters
     ----------
     table : pyarrow.Table
         number, values.
-    wanted : pyarrow.Table
+    selected : pyarrow.Table
         unit, number, last, by, is_query.
     indexed : tuple, optional
         Units of fingerprints, the removed documents, and the units of queries.
@@ -282,7 +282,7 @@ def split_open(
     import pyarrow as pa
 
     names = ["unit", "number", "values", "last", "by", "is_query"]
-    rows = join_rows(table, wanted, ["values"])
+    rows = join_rows(table, selected, ["values"])
     tables = [rows.select(names)] if rows.num_rows else []
     if indexed is not None and table.num_rows:
         units, removed, query_units = indexed
@@ -550,16 +550,16 @@ class TableJob:
             return pairs, more
         is_query = (by > last) & (last < NONE)
         query_units = np.unique(unit[is_query])
-        wanted = [_wanted(unit[is_query], number[is_query], last[is_query], by[is_query])]
+        selected = [_rows_of(unit[is_query], number[is_query], last[is_query], by[is_query])]
         indexed = None
         if units is None:
             is_indexed = (by == number) & np.isin(unit, query_units)
-            wanted.append(_wanted(unit[is_indexed], number[is_indexed]))
+            selected.append(_rows_of(unit[is_indexed], number[is_indexed]))
             count = num_tasks(len(number), TASK_BYTES // self.dtype.itemsize)
         else:
             indexed = (units, removed, query_units)
             count = num_unit_tasks(units, self.counts["searched"])
-        shared = self.tasks.put(concat(wanted))
+        shared = self.tasks.put(concat(selected))
         parts = [self.tasks.run(split_open, table, shared, indexed, count, returns=count) for table in searched]
         pairs, _, more = self._pair(parts, near_pairs(self.source, max_pairs).rows)
         return pairs, more
@@ -656,8 +656,8 @@ class TableJob:
         """Return the ids of documents."""
         import pyarrow as pa
 
-        wanted = self.tasks.put(pa.table({"number": np.unique(numbers)}))
-        rows = concat(self._get(join_rows, self.documents, wanted, ["id"]))
+        selected = self.tasks.put(pa.table({"number": np.unique(numbers)}))
+        rows = concat(self._get(join_rows, self.documents, selected, ["id"]))
         if not rows.num_rows:
             return pa.chunked_array([], pa.int64() if self.integer else pa.string())
         rows = rows.sort_by("number")
@@ -681,7 +681,7 @@ def _sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return sums
 
 
-def _wanted(unit: Numbers, number: Numbers, last: Numbers | None = None, by: Numbers | None = None) -> pa.Table:
+def _rows_of(unit: Numbers, number: Numbers, last: Numbers | None = None, by: Numbers | None = None) -> pa.Table:
     """Return rows of a later round: queries with `last` and `by`, otherwise indexed documents."""
     import pyarrow as pa
 

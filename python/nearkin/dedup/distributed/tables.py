@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Tables:
+class DedupTables:
     """Results of a job.
 
     Attributes
@@ -50,7 +50,7 @@ def deduplicate(
     *,
     integer: bool,
     report: Progress,
-) -> Tables:
+) -> DedupTables:
     """Deduplicate blocks.
 
     Parameters
@@ -72,7 +72,7 @@ def deduplicate(
     return tables
 
 
-def build_tables(job: TableJob, blocks: int) -> Tables:
+def build_tables(job: TableJob, blocks: int) -> DedupTables:
     """Return the tables of a job that has run, whose new documents are the first `blocks` ones."""
     import pyarrow as pa
 
@@ -111,7 +111,7 @@ def build_tables(job: TableJob, blocks: int) -> Tables:
     )
     if warnings:
         summary["warnings"] = warnings
-    return Tables(clusters, pairs, removed, summary)
+    return DedupTables(clusters, pairs, removed, summary)
 
 
 def _count(table: pa.Table, column: str) -> dict[Any, int]:
