@@ -55,7 +55,7 @@ Count = Annotated[int, Field(ge=1, le=_MAX_MATCHES, description="Maximum number 
 
 
 @dataclass(frozen=True)
-class FoundText:
+class TextMatch:
     """A stored document.
 
     Attributes
@@ -86,13 +86,13 @@ class Checked:
         is stored under this id; "empty" for a text that the store does not take.
     id : int or str, optional
         Id under which the text was added.
-    matches : list of FoundText
+    matches : list of TextMatch
         Most similar first; empty for a new text.
     """
 
     status: str
     id: int | str | None
-    matches: list[FoundText]
+    matches: list[TextMatch]
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class _Tools:
         self,
         text: Annotated[str, Field(description="A complete text, not keywords.")],
         k: Count = 10,
-    ) -> list[FoundText]:
+    ) -> list[TextMatch]:
         """Find the stored documents whose wording is nearest to a text, including those below the threshold."""
         with _typed_errors():
             function: Callable[..., Any] = signature if self._recipe.family == "minhash" else fingerprint
@@ -212,7 +212,7 @@ class _Tools:
                 compared = similarity([text, *stored], [0] * len(found), range(1, len(found) + 1), recipe=self._recipe)
                 similarities = [float(value) for value in compared]
             rows = zip(found, similarities, stored, strict=True)
-            matches = [FoundText(match.id, score, float(match.distance), _shorten(text)) for match, score, text in rows]
+            matches = [TextMatch(match.id, score, float(match.distance), _shorten(text)) for match, score, text in rows]
             return sorted(matches, key=lambda match: -(match.similarity or 0.0))
 
     def explain(
@@ -253,7 +253,7 @@ class _Tools:
                 status,
                 id,
                 [
-                    FoundText(match, None if math.isnan(score) else score, float(distance), _shorten(next(texts)))
+                    TextMatch(match, None if math.isnan(score) else score, float(distance), _shorten(next(texts)))
                     for match, score, distance in row
                 ],
             )
