@@ -185,7 +185,7 @@ def test_hints_to_install_come_from_one_place(monkeypatch: pytest.MonkeyPatch) -
     """No message and no page says what a release changes, except by `install_command`, which names the index then."""
     from nearkin import errors
 
-    examples = [path for path in (ROOT / "examples").rglob("*") if path.is_file()]
+    examples = [path for path in (ROOT / "examples").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     sources = [*(ROOT / "python").rglob("*.py"), *(ROOT / "docs").glob("*.md"), *examples, ROOT / "README.md"]
     hint = re.compile(r"pip install[^`\n]*\bnearkin(?:\[|['\"\s]|$)", re.MULTILINE)
     assert [] == [path.name for path in sources if hint.search(path.read_text(encoding="utf-8"))]

@@ -41,6 +41,8 @@ DIFFERENT = {
     "--against": "of dedup, an older corpus; of report, labels",
     "--store": "of dedup, the store that is added to; of check, stores that are queried",
     "--report": "of dedup, whether its folder has one; of others, the file of one",
+    "--labels": "of decontaminate, judged hits; of leaks, judged pairs; of dedup, judged documents",
+    "--readonly": "of serve, changes are refused; of mcp, a tool is left out",
     "--verify": "of dedup and pairs, a measure; of index info, whether the file is read",
 }
 

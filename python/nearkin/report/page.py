@@ -45,7 +45,7 @@ SCRIPTS = (
 """Modules of the script in the order of their imports. Their top-level names differ."""
 _CODE = re.compile(r"""(?P<code>[^"'`{}]*)(?P<end>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|["'`{}]|$)""")
 _TEMPLATE = re.compile(r"(?P<code>(?:[^`$\\]|\\.|\$(?!\{))*)(?P<end>`|\$\{)", re.DOTALL)
-_OPERATOR_SPACES = re.compile(r"(?<=[=<>!?:&|*,;(){}\[\]]) +| +(?=[=<>!?:&|*,;(){}\[\]])")
+_OPERATOR_SPACES = re.compile(r"(?<=[=<>!?:&|*,;(){}\[\]]) +| +(?=[=<>!?:&|*,;(){}\[\]])|(?<=[,;({\[])\n")
 _GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 _NUMBER = re.compile(r"[-−–+~≈<>]? ?[\d,.]+ ?(%|s|ms|KB|MB|GB|bits)?|–|")
 _INVISIBLE = re.compile(
@@ -105,7 +105,7 @@ def render(contents: Contents) -> str:
 def bundle_script() -> str:
     """Return the modules of the script as one function, without comments, indents, imports and exports.
 
-    Spaces around operators are also removed, except in strings and templates.
+    Spaces around operators and line ends within statements are also removed, except in strings and templates.
     """
     shared = assets()
     modules = [(shared[name] if name in shared else FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS]
@@ -115,7 +115,7 @@ def bundle_script() -> str:
 
 
 def _minify(code: str) -> str:
-    """Remove spaces around operators. A lone quote, which only a regular expression may contain, is an operator."""
+    """Remove spaces around operators, and line ends after some. A lone quote, which only a regular expression may contain, is an operator."""
     output: list[str] = []
     open_: list[str] = []  # Templates and braces.
     position = 0
