@@ -115,7 +115,10 @@ def bundle_script() -> str:
 
 
 def _minify(code: str) -> str:
-    """Remove spaces around operators, and line ends after some. A lone quote, which only a regular expression may contain, is an operator."""
+    """Remove spaces around operators, and line ends after some.
+
+    A lone quote, which only a regular expression may contain, is an operator.
+    """
     output: list[str] = []
     open_: list[str] = []  # Templates and braces.
     position = 0
