@@ -23,6 +23,7 @@ from nearkin.io import OutputDir, atomic_write, open_corpus, replace_file, write
 source, root, mode, every = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 target, saved = root / "out", root.with_name("saved")
 KILLED = 77
+pyarrow.array([])  # The first array imports pandas where it is installed, here once for all children.
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.listdir", "os.scandir", "os.chmod",
           "os.chown", "os.utime", "shutil.rmtree", "fcntl.flock"}
 
