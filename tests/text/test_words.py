@@ -325,13 +325,9 @@ recipe = nk.Recipe("cut:jieba|word:1|count|xxh3|simhash:64"); nk.fingerprint([],
 middle = time.process_time(); nk.words(["我来到北京"], recipe)
 print((time.process_time() - middle) / imported)
 """
-
-    def measure() -> float:
-        result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        return float(result.stdout)
-
-    # Both grow in proportion on a slower machine; beside other work either may be slow once.
-    assert any(measure() < 2 for _ in range(4))
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    # Measured: 0.15 s and 0.37 s. Both grow in proportion on a slower machine.
+    assert float(result.stdout) < 2
 
 
 # Refusals
