@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import sys
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -112,6 +115,32 @@ def test_every_layout_gives_the_same_fingerprints(same: Any) -> None:
     expected, counts = nk.fingerprint(TEXTS, RECIPE, return_counts=True)
     result, found_counts = nk.fingerprint(same, RECIPE, return_counts=True)
     assert (expected.tolist(), counts.tolist()) == (result.tolist(), found_counts.tolist())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports pages that cannot be read")
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=["offsets", "views"])
+def test_a_slice_reads_nothing_of_other_rows(kind: pa.DataType) -> None:
+    """The bytes of other rows may be unreadable; otherwise all slices of a column would take quadratic time."""
+    page, text = mmap.PAGESIZE, b"a text of twenty-four by"
+    memory = mmap.mmap(-1, 2 * page)
+    memory[:] = text[:16] * (2 * page // 16)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    halves = [pa.foreign_buffer(address + at * page, page, memory) for at in range(2)]
+    if kind == pa.string():
+        offsets = pa.py_buffer(np.array([0, page, page + 32], np.int32))
+        buffers = [None, offsets, pa.foreign_buffer(address, 2 * page, memory)]
+    else:
+        views = np.array([[32, 0, at, 0] for at in range(2)], np.int32)
+        views[:, 1] = np.frombuffer(text[:4], np.int32)
+        buffers = [None, pa.py_buffer(views), *halves]
+    column = pa.Array.from_buffers(kind, 2, buffers)
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), page, 0) == 0
+    try:
+        assert nk.fingerprint(column.slice(1), RECIPE) == nk.fingerprint([(text[:16] * 2).decode()], RECIPE)
+        with pytest.raises(errors.InputError, match="more than the memory"):
+            nk.fingerprint(column, RECIPE)
+    finally:
+        ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), page, 3)
 
 
 def test_null_columns_are_missing_texts() -> None:

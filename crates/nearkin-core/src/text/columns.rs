@@ -161,12 +161,22 @@ fn checked(value: &[u8], row: usize) -> Result<&str, InvalidUtf8> {
 /// # Errors
 /// An offset that is negative, less than the previous one or beyond the data.
 pub fn packed<'a, O: Integer>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -> Read<Checked<'a>> {
+    packed_from(0, offsets, data, nulls)
+}
+
+/// As [`packed`], where the first byte of `data` has the offset `base`: a slice of a column needs no earlier bytes.
+///
+/// # Errors
+/// An offset that is less than `base` or the previous one, or beyond the data.
+pub fn packed_from<'a, O: Integer>(base: usize, offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -> Read<Checked<'a>> {
     let span = |row: usize| -> Read<Range<usize>> {
         let (from, to) = (offsets[row], offsets[row + 1]);
         match (from.try_into(), to.try_into()) {
-            (Ok(start), Ok(stop)) if start <= stop && stop <= data.len() => Ok(start..stop),
+            (Ok(start), Ok(stop)) if base <= start && start <= stop && stop - base <= data.len() => {
+                Ok(start - base..stop - base)
+            }
             _ => {
-                let reason = format!("lies from {from} to {to}; offsets ascend from 0 to {}", data.len());
+                let reason = format!("lies from {from} to {to}; offsets ascend from {base} to {}", base + data.len());
                 Err(Fault::row(row, reason))
             }
         }
@@ -200,6 +210,17 @@ pub fn packed<'a, O: Integer>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -
     })
 }
 
+/// The integer at a byte of a view.
+fn number(view: &View, at: usize) -> i32 {
+    i32::from_ne_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]])
+}
+
+/// Return the number of the buffer with a view's value; None if the view has the value itself, or a negative number.
+pub fn buffer_of(view: &View) -> Option<usize> {
+    let outside = usize::try_from(number(view, 0)).is_ok_and(|length| length > INLINE);
+    usize::try_from(number(view, 8)).ok().filter(|_| outside)
+}
+
 /// Return the strings of `views`, stored in them or in `buffers`.
 ///
 /// # Errors
@@ -207,7 +228,7 @@ pub fn packed<'a, O: Integer>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -
 pub fn views<'a>(views: &'a [View], buffers: &[&'a [u8]], nulls: Nulls<'_>) -> Read<Checked<'a>> {
     let value = |row: usize| -> Read<&'a [u8]> {
         let view = &views[row];
-        let number = |at: usize| i32::from_ne_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]);
+        let number = |at: usize| number(view, at);
         let length = usize::try_from(number(0))
             .map_err(|_| Fault::row(row, format!("has the length {}; lengths are 0 or more", number(0))))?;
         if length <= INLINE {
@@ -361,6 +382,8 @@ mod tests {
             let bytes = bitmap(bits, first);
             let nulls = Nulls::new(&bytes, &(first..first + bits.len())).unwrap();
             prop_assert_eq!(definition(&spans(&offsets, &data, bits)), found(packed(&offsets, &data, nulls)));
+            let moved: Vec<i64> = offsets.iter().map(|offset| offset + 1000).collect();
+            prop_assert_eq!(found(packed(&offsets, &data, nulls)), found(packed_from(1000, &moved, &data, nulls)));
             let none = vec![true; bits.len()];
             prop_assert_eq!(definition(&spans(&offsets, &data, &none)), found(packed(&offsets, &data, Nulls::NONE)));
         }

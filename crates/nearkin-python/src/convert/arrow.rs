@@ -215,10 +215,12 @@ fn packed<O: Integer + 'static>(array: &Array, rows: &Range<usize>) -> Read<Chec
     if end > isize::MAX as usize {
         return Err(Fault::row(rows.len() - 1, format!("ends at the offset {last}; offsets are 0 or more")));
     }
+    // Nothing before a slice's own bytes is read or checked, otherwise all slices of a column would take quadratic time.
+    let start = offsets[0].try_into().unwrap_or(0).min(end);
     // SAFETY: the data extends to the last offset, the only information about its length. pyarrow's `validate` has
     // checked it, and no later byte is read.
-    let data: &'static [u8] = unsafe { values(array, 2, 0, end)? };
-    columns::packed(offsets, data, nulls)
+    let data: &'static [u8] = unsafe { values(array, 2, start, end - start)? };
+    columns::packed_from(start, offsets, data, nulls)
 }
 
 fn views(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
@@ -233,8 +235,17 @@ fn views(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
     let count = count.ok_or_else(|| Fault::array("a string view has too few buffers"))?;
     // SAFETY: the last buffer contains the length of each data buffer.
     let lengths: &[i64] = unsafe { values(array, 2 + count, 0, count)? };
+    // A slice of a column need not read the buffers of other rows.
+    let mut is_used = vec![false; count];
+    for buffer in views.iter().filter_map(columns::buffer_of) {
+        is_used.get_mut(buffer).into_iter().for_each(|used| *used = true);
+    }
     let mut buffers: Vec<&'static [u8]> = Vec::with_capacity(count);
     for (i, &length) in lengths.iter().enumerate() {
+        if !is_used[i] {
+            buffers.push(&[]);
+            continue;
+        }
         let length = usize::try_from(length).ok().filter(|&length| isize::try_from(length).is_ok());
         let length = length.ok_or_else(|| Fault::array(format!("data buffer {i} has a negative length")))?;
         // SAFETY: the producer declares this length.
