@@ -254,7 +254,7 @@ def test_failures_come_before_the_engine(tmp_path: Path, options: list[str], sai
         (["--id-column", "id", "--source-column", "s"], 2, "--source-column 's' is not allowed; use a column of"),
         (["--id-column", "id", "--keep", "max:s"], 2, "--keep 's' is not allowed; use a column of"),
         (["--id-column", "id", "--measure", "containment"], 2, "--measure 'containment' is not allowed; use jaccard"),
-        (["--id-column", "n"], 1, "column 'n' has 5 2 times; ids must differ"),
+        (["--id-column", "n"], 1, "column 'n' has the id 5 in 2 rows; ids must differ"),
         (
             ["--id-column", "id", "--against", "other.jsonl"],
             2,

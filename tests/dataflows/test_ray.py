@@ -129,7 +129,7 @@ def test_batches_of_ray_have_the_hashes_of_the_library(folder: Path, documents: 
 def test_wrong_datasets_are_typed_errors(folder: Path) -> None:
     """Errors of workers and of arguments are those of the library."""
     printed = (folder / "printed").read_text().splitlines()
-    assert printed[2].startswith("InputError ids: column 'site' has 1 260 times; ids must differ")
+    assert printed[2].startswith("InputError ids: column 'site' has the id 1 in 260 rows; ids must differ")
     assert printed[3].startswith("ParameterError text='body' is not allowed; use a column of ds: ")
     assert printed[4].startswith("ParameterError text=")
     assert printed[5].startswith("ParameterError ds=builtins.list is not allowed; use a ray.data.Dataset")

@@ -161,14 +161,16 @@ def test_ids_that_are_not_distinct(sail: Any) -> None:
     documents = frame(sail, id=[1, 2, 2, 7, 7, 7], text=["a b c d"] * 6)
     error = refused(
         InputError,
-        "ids: column 'id' has 2 2 times, 7 3 times; ids must differ",
+        "ids: column 'id' has the id 2 in 2 rows, the id 7 in 3 rows; ids must differ",
         lambda: dedup(documents, progress=lambda stage, *_: reported.append(stage)),
     )
     assert (["documents"], "id 2") == (reported, error.place)
     named = frame(sail, key=["x", "y", "x"], text=["a b c d"] * 3)
-    refused(InputError, "ids: column 'key' has 'x' 2 times; ids must differ", lambda: dedup(named, id="key"))
+    refused(InputError, "ids: column 'key' has the id 'x' in 2 rows; ids must differ", lambda: dedup(named, id="key"))
     reference = frame(sail, id=[5, 5], text=["a", "b"])
-    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: dedup(frame(sail), against=reference))
+    refused(
+        InputError, "ids of against: column 'id' has the id 5 in 2 rows", lambda: dedup(frame(sail), against=reference)
+    )
     # A new and a reference document may have the same id.
     assert 3 == dedup(frame(sail), against=frame(sail).limit(1)).kept.count() + 1
 

@@ -87,7 +87,7 @@ def check_mistakes(reported: dict[str, Any], folder: Path) -> None:
     expected = {
         "null": "InputError: column 'id': 1 of 1 documents that one task read at once have no id; give each document "
         "one, or leave those without out",
-        "twice": "InputError: ids: column 'id' has 7 2 times; ids must differ",
+        "twice": "InputError: ids: column 'id' has the id 7 in 2 rows; ids must differ",
         "wide": f"InputError: column 'id': id {2**61} is not between -2**61 and 2**61; make ids strings",
         "value": "InputError: id 8: column 'n' holds 'x', which is neither number nor date; use a column of numbers, "
         "or one of dates",

@@ -12,21 +12,18 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.distributed.documents import DATES, Hashing, is_direct
-from nearkin.dedup.distributed.links import Removals, absorb, check_links, components, find_pairs
 from nearkin.dedup.distributed.pairs import MAX_FIRST
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
 from nearkin.progress import Progress
 from nearkin.spark.columns import check_text, column_type
+from nearkin.spark.decision import Decision
 from nearkin.spark.engine import (
     Checkpoint,
     DataFrame,
     check_workers,
-    fetch,
     fetch_rows,
     functions,
     quote,
@@ -39,7 +36,6 @@ from nearkin.spark.plans import Plans
 _GROWTH = 4
 """Factor by which the pairs of a document grow from one round to the next."""
 _MAX_ROUNDS = 60
-_REMOVED = "number bigint, rep bigint, similarity double, distance bigint"
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
@@ -106,10 +102,10 @@ class SparkJob:
         links = [self._verify(documents, pairs, "links")]
         members = plans.select_members(units)
         plans.counts["members"] = members.count()
-        removals = self._decide(links)
+        removals = self._decide(links, "first")
         if plans.counts["members"]:
             removals = self._run_rounds(documents, searched, members, pairs, links, removals)
-        self.removed = point.table("removed", _REMOVED, lambda: self._removed_table(documents, links, removals))
+        self.removed = self._removed_documents(documents, links, removals)
         self.links = _select_links(links).distinct()
         self.documents, self.copies = documents, copies
 
@@ -170,7 +166,8 @@ class SparkJob:
         F = self.F
         repeated = rows.groupBy("id").agg(F.count("features").alias("n")).where("n > 1").limit(3).toArrow()
         if repeated.num_rows:
-            listed = ", ".join(f"{id!r} {n} times" for id, n in zip(*repeated.to_pydict().values(), strict=True))
+            rows_of = zip(*repeated.to_pydict().values(), strict=True)
+            listed = ", ".join(f"the id {id!r} in {n:,} rows" for id, n in rows_of)
             reason = f"{name}: column {self.id!r} has {listed}; ids must differ"
             raise InputError(reason, place=f"id {repeated.column('id')[0].as_py()!r}", reason=reason)
 
@@ -262,14 +259,13 @@ class SparkJob:
         members: DataFrame,
         verified: DataFrame,
         links: list[DataFrame],
-        removals: Removals,
-    ) -> Removals:
+        removals: DataFrame,
+    ) -> DataFrame:
         """Verify pairs that may still change the decision, until there are none."""
         point, plans = self.checkpoint, self.plans
         max_pairs = 4 * MAX_FIRST
         for number in range(1, _MAX_ROUNDS):
-            state = point.table(f"state-{number}", "number bigint, by bigint", partial(_removals_table, removals))
-            build = partial(plans.open_pairs, searched, members, state, max_pairs)
+            build = partial(plans.open_pairs, searched, members, removals, max_pairs)
             units = point.frame(f"units-{number}", build)
             pairs = plans.select_pairs(units).distinct()
             pairs = point.frame(f"pairs-{number}", partial(pairs.join, verified, ["left", "right"], "left_anti"))
@@ -279,48 +275,36 @@ class SparkJob:
             if count:
                 links.append(self._verify(documents, pairs, f"links-{number}"))
                 verified = verified.union(pairs)
-                removals = self._decide(links)
+                removals = self._decide(links, f"round-{number}")
             max_pairs *= _GROWTH
         raise RuntimeError(f"the decision did not settle in {_MAX_ROUNDS} rounds")
 
-    def _decide(self, links: list[DataFrame]) -> Removals:
+    def _decide(self, links: list[DataFrame], name: str) -> DataFrame:
+        """Return number, by of the removed documents."""
         rows = _select_links(links).select("left", "right")
-        count = rows.count()
-        check_links(count, self.config.threshold)
-        _, left, right = _fetch_links(rows)
-        return components(left, right) if self.config.cluster == "components" else absorb(left, right)
+        return Decision(self.checkpoint, self.config.cluster, name).removals(rows)
 
-    def _removed_table(self, documents: DataFrame, links: list[DataFrame], removals: Removals) -> Any:
+    def _removed_documents(self, documents: DataFrame, links: list[DataFrame], removals: DataFrame) -> DataFrame:
         """Return number, rep, similarity, distance of the removed documents."""
-        import pyarrow as pa
-
+        F, point = self.F, self.checkpoint
+        ends = removals.select(F.col("by").alias("left"), F.col("number").alias("right"))
         if self.config.cluster == "components":
             # A member of a component often has no link to the first one.
-            table = pa.table({"left": removals.by, "right": removals.removed})
-            pairs = self.checkpoint.table("heads", "left bigint, right bigint", lambda: table)
-            links = [self._verify(documents, pairs, "links-heads", all_match=True)]
-        table, left, right = _fetch_links(_select_links(links))
-        order = np.lexsort((left, right))
-        rows = table.take(order[find_pairs(right[order], left[order], removals.removed, removals.by)])
-        numbers = {"number": removals.removed, "rep": removals.by}
-        return pa.table({**numbers, **{name: rows.column(name) for name in ("similarity", "distance")}})
+            links = [self._verify(documents, ends, "links-heads", all_match=True)]
+        rows = _select_links(links).distinct().join(ends, ["left", "right"], "left_semi")
+        columns = F.col("right").alias("number"), F.col("left").alias("rep"), "similarity", "distance"
+        removed = point.frame("removed", lambda: rows.select(*columns))
+        if removed.count() != removals.count():
+            raise LookupError(
+                f"{removals.count():,} documents were removed, and {removed.count():,} of their links were read again: "
+                "the documents under checkpoint= changed while the job ran; give this run a folder of its own"
+            )
+        return removed
 
 
 def _select_links(links: list[DataFrame]) -> DataFrame:
     """Return the links among the rows of stages."""
     return union(links).where("right is not null").select("left", "right", "similarity", "distance")
-
-
-def _fetch_links(rows: DataFrame) -> tuple[Any, Any, Any]:
-    """Fetch links: the table, and the numbers of both ends."""
-    table = fetch(rows, "right")
-    return (table, *(np.asarray(table.column(name), np.int64) for name in ("left", "right")))
-
-
-def _removals_table(removals: Removals) -> Any:
-    import pyarrow as pa
-
-    return pa.table({"number": removals.removed, "by": removals.by})
 
 
 def _checkpoint_folder(checkpoint: str | PathLike[str] | None) -> str:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nearkin.dedup.distributed.documents import TASK_ROWS, gather, num_tasks, to_batches, to_integers
 from nearkin.dedup.distributed.links import COUNTS
 from nearkin.dedup.distributed.summary import summarize_job
 from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
 from nearkin.errors import warn_caller
+from nearkin.io.arrow import to_values
 from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name
 from nearkin.spark.job import SparkJob
 from nearkin.spark.plans import LINKS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_DRIVER_CLUSTERS = 5_000_000
+"""Clusters that the driver numbers: less than 1 GB."""
+_SAMPLE = 1 << 14
+"""Ids that are sampled to split the others into ranges."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ def _build_clusters(job: SparkJob) -> DataFrame:
     representatives = names.select(F.col("number").alias("rep"), F.col("id").alias("representative"))
     rows = removed.union(kept).join(names, "number")
     rows = point.frame("members", lambda: rows.join(representatives, "rep"))
-    numbers = point.table("cluster-numbers", "rep bigint, cluster bigint", lambda: _number_clusters(job, rows))
+    numbers = _number_clusters(job, rows)
     near = F.lit("near")
     if job.config.verify == "jaccard":
         near = F.when(F.col("similarity") == 1.0, "same-letters").otherwise("near")
@@ -113,14 +125,75 @@ def _build_clusters(job: SparkJob) -> DataFrame:
     return point.frame("clusters", lambda: rows.join(numbers, "rep").select(*columns))
 
 
-def _number_clusters(job: SparkJob, rows: DataFrame) -> Any:
-    """Number clusters by their smallest id."""
+def _number_clusters(job: SparkJob, rows: DataFrame) -> DataFrame:
+    """Return rep, cluster: clusters are numbered by their smallest id."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    smallest = fetch(rows.groupBy("rep").agg(job.F.min("id").alias("id")), "rep")
-    smallest = smallest.take(pc.sort_indices(smallest, [("id", "ascending")]))
-    return pa.table({"rep": smallest.column("rep"), "cluster": np.arange(smallest.num_rows)})
+    F, point = job.F, job.checkpoint
+    smallest = rows.groupBy("rep").agg(F.min("id").alias("id"))
+    count = smallest.count()
+    if count <= MAX_DRIVER_CLUSTERS:
+        return point.table("cluster-numbers", "rep bigint, cluster bigint", lambda: _number_on_driver(smallest))
+    # Ranges of ids are sorted by tasks, and each begins where those before it end.
+    sample = smallest.sample(min(1.0, _SAMPLE / count), seed=1).select("id").limit(4 * _SAMPLE)
+    ranges = IdRanges(tuple(to_values(sample.toArrow().column("id"))), num_tasks(count, TASK_ROWS))
+    schema = f"rep bigint, id {job.id_type}, range bigint"
+    tasks = 2 * ranges.count
+    parts = smallest.select("rep", "id").mapInArrow(ranges.rows, schema).repartition(tasks, "range")
+    schema = "rep bigint, range bigint, place bigint"
+    placed = point.frame("cluster-places", lambda: parts.mapInArrow(ranges.places, schema))
+    sizes = {row["range"]: row["n"] for row in fetch_rows(placed.groupBy("range").agg(F.count("rep").alias("n")))}
+    order = sorted(sizes)
+    starts = np.cumsum([0, *(sizes[each] for each in order)])[: len(order)]
+    firsts = job.session.createDataFrame(pa.table({"range": pa.array(order, pa.int64()), "start": starts}))
+    numbered = placed.join(F.broadcast(firsts), "range").selectExpr("rep", "start + place AS cluster")
+    return point.frame("cluster-numbers", lambda: numbered)
+
+
+def _number_on_driver(smallest: DataFrame) -> pa.Table:
+    import pyarrow as pa
+
+    ids = fetch(smallest, "rep").sort_by("id")
+    return pa.table({"rep": ids.column("rep"), "cluster": np.arange(ids.num_rows)})
+
+
+@dataclass(frozen=True)
+class IdRanges:
+    """Ranges of ids, integers or strings, about equal in size.
+
+    Attributes
+    ----------
+    sample : tuple
+        Ids.
+    count : int
+        Number of ranges.
+    """
+
+    sample: tuple[Any, ...]
+    count: int
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Add the range of each row: columns rep, id, range."""
+        import pyarrow as pa
+
+        # Strings of Python and of UTF-8 have one order.
+        ordered = sorted(set(self.sample))
+        splits = [ordered[len(ordered) * at // self.count] for at in range(1, self.count) if ordered]
+        for batch in batches:
+            ranges = [bisect_right(splits, id) for id in to_values(batch.column("id"))]
+            yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(ranges, pa.int64())], ["rep", "id", "range"])
+
+    @staticmethod
+    def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert the rows of complete ranges to rep, range, place: their place by id in their range."""
+        table = gather(batches)
+        if table is None:
+            return
+        table = table.sort_by([("range", "ascending"), ("id", "ascending")])
+        ranges = to_integers(table.column("range"))
+        starts = np.flatnonzero(np.concatenate([[True], ranges[1:] != ranges[:-1]]))
+        place = np.arange(len(ranges)) - np.repeat(starts, np.diff(np.append(starts, len(ranges))))
+        yield from to_batches({"rep": table.column("rep"), "range": ranges, "place": place})
 
 
 def _build_links(job: SparkJob) -> DataFrame:

@@ -6,12 +6,12 @@ functions on tables, `job` does it by `tasks`, and `tables` has the result:
 1. `documents`: texts → hashed documents, each with a 64-bit *number* in keep order.
 2. `pairs`: documents of one *unit* (the bucket of a band, a table or two slices of fingerprints) → candidate pairs, the
    earlier document first.
-3. `links`: candidate pairs and the texts they need → *links*, the pairs that match; and links → removed documents (on
-   the driver).
+3. `links`: candidate pairs and the texts they need → *links*, the pairs that match; and links → removed documents, on
+   the driver (`nearkin.spark.decision` has the same in rounds of DataFrames).
 
 **Candidates in keep order, a few at a time.** A unit of m similar documents has m (m - 1) / 2 pairs, but each document
 needs only one: that with the document that is kept. So each document is first paired with the first `MAX_FIRST` earlier
-ones of its unit. Then the driver decides which documents are kept according to the links so far, and the next round
+ones of its unit. Then the job decides which documents are kept according to the links so far, and the next round
 pairs a document d with every earlier kept one of its unit, unless d is removed for one before it. These pairs are
 verified, and so on until there are none. Then no omitted pair can change the result, by induction over the keep order:
 each pair of two kept documents was verified; and a removed one was compared with all kept ones before the one that

@@ -462,7 +462,7 @@ class TableJob:
         parts = [self.tasks.run(split_ids, table, count, returns=count) for table in tables]
         repeated = [each for ids in self.tasks.get(exchange(self.tasks, parts, repeated_ids)) for each in ids]
         if repeated:
-            listed = ", ".join(f"{id!r} {n} times" for id, n in sorted(repeated)[:3])
+            listed = ", ".join(f"the id {id!r} in {n:,} rows" for id, n in sorted(repeated)[:3])
             reason = f"ids{' of against' * reference}: column {source.id!r} has {listed}; ids must differ"
             raise InputError(reason, place=f"id {sorted(repeated)[0][0]!r}", reason=reason)
         return tables

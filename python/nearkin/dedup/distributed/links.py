@@ -272,10 +272,16 @@ def absorb(left: Numbers, right: Numbers) -> Removals:
 
 def components(left: Numbers, right: Numbers) -> Removals:
     """Find connected components, and keep the first document of each."""
+    documents, first = first_of_components(left, right)
+    removed = np.flatnonzero((first != documents) & (documents >= 0))
+    return Removals(documents[removed], first[removed])
+
+
+def first_of_components(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers]:
+    """Return all documents of links, and the first one of the component of each."""
     documents, earlier, later = _number_ends(left, right)
     labels = _components(len(documents), earlier.astype(np.uint32), later.astype(np.uint32)).astype(np.int64)
-    removed = np.flatnonzero((labels != np.arange(len(documents))) & (documents >= 0))
-    return Removals(documents[removed], documents[labels[removed]])
+    return documents, documents[labels]
 
 
 def _number_ends(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers, Numbers]:

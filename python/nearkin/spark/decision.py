@@ -1,0 +1,211 @@
+"""Links → removed documents, as rounds of DataFrames; the driver decides what is small.
+
+**Absorption.** Keep, then absorb keeps the lexicographically first independent set of the links, in the order of
+numbers. A document is decided once all its earlier neighbors are:
+
+1. Documents without an undecided earlier neighbor are kept.
+2. Their later neighbors are removed.
+3. Links of decided documents go, and the next round has the rest.
+
+A round decides at least the first document of each component, and every document whose earlier neighbors are decided:
+the number of rounds is half the length of the longest chain of undecided documents (Blelloch, Fineman and Shun, "Greedy
+sequential maximal independent set and matching are parallel on average", SPAA 2012). In clusters of near-duplicates
+most documents are linked to the first one, so two or three rounds leave few links. The representative of a removed
+document is its first kept neighbor, which one join finds afterwards.
+
+**Components.** In each round every document joins the neighbor with the smallest hash, or stays if its own is smaller.
+Links then connect what documents joined. That keeps the components connected, and hashes that differ by round leave a
+constant share of the documents at most, whatever the shape of the graph (Karger, Klein and Tarjan, JACM 1995, for the
+contraction of random neighbors).
+
+Both end on the driver as soon as at most `MAX_DRIVER_LINKS` links are left. Rounds are stages of the checkpoint, so a
+failed job continues with the round that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nearkin.dedup.distributed.documents import TASK_ROWS, Numbers, gather, num_tasks, to_batches, to_integers
+from nearkin.dedup.distributed.links import absorb, components, first_of_components
+from nearkin.spark.engine import Checkpoint, DataFrame, fetch, functions, union
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_DRIVER_LINKS = 20_000_000
+"""Links that the driver decides: about 2 GB."""
+REMOVALS = "number bigint, by bigint"
+"""A removed document and its representative."""
+_TARGETS = "number bigint, target bigint"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision on links.
+
+    Attributes
+    ----------
+    checkpoint : Checkpoint
+    cluster : {"absorb", "components"}
+    name : str
+        Prefix of its stages.
+    """
+
+    checkpoint: Checkpoint
+    cluster: str
+    name: str
+
+    def removals(self, links: DataFrame) -> DataFrame:
+        """Return number, by of the removed documents.
+
+        Parameters
+        ----------
+        links : DataFrame
+            left, right: linked documents, the earlier one left; each link once or more.
+        """
+        if links.count() <= MAX_DRIVER_LINKS:
+            return self._stage("removals", REMOVALS, lambda: self._decide_on_driver(links))
+        return self._find_components(links) if self.cluster == "components" else self._absorb(links)
+
+    def _stage(self, name: str, schema: str, build: Callable[[], pa.Table]) -> DataFrame:
+        return self.checkpoint.table(f"{self.name}-{name}", schema, build)
+
+    def _frame(self, name: str, build: Callable[[], DataFrame]) -> DataFrame:
+        return self.checkpoint.frame(f"{self.name}-{name}", build)
+
+    def _decide_on_driver(self, links: DataFrame) -> pa.Table:
+        """Return number, by."""
+        import pyarrow as pa
+
+        ends = _fetch_links(links)
+        decided = components(*ends) if self.cluster == "components" else absorb(*ends)
+        return pa.table({"number": decided.removed, "by": decided.by})
+
+    # Absorption
+
+    def _absorb(self, links: DataFrame) -> DataFrame:
+        rest, removed, at = links, [], 0
+        while not at or rest.count() > MAX_DRIVER_LINKS:
+            at += 1
+            own, rest = self._absorb_first(rest, at)
+            removed.append(own)
+        removed.append(self._stage("rest", REMOVALS, lambda: self._decide_on_driver(rest)).select("number"))
+        return self._frame("removals", lambda: _first_kept(links, union(removed)))
+
+    def _absorb_first(self, links: DataFrame, at: int) -> tuple[DataFrame, DataFrame]:
+        """Return the documents that a round removes (number), and the links that it leaves."""
+        left, right = links.select("left").distinct(), links.select("right").distinct()
+        kept = left.join(right.withColumnRenamed("right", "left"), "left", "left_anti")
+        removed = links.join(kept, "left").selectExpr("right AS number").distinct()
+        removed = self._frame(f"removed-{at}", lambda: removed)
+        decided = kept.union(removed).withColumnRenamed("number", "left")
+        rest = links.join(decided, "left", "left_anti")
+        rest = rest.join(removed.withColumnRenamed("number", "right"), "right", "left_anti")
+        return removed, self._frame(f"links-{at}", lambda: rest.select("left", "right").distinct())
+
+    # Components
+
+    def _find_components(self, links: DataFrame) -> DataFrame:
+        joined, rest, at = None, links, 0
+        while joined is None or rest.count() > MAX_DRIVER_LINKS:
+            at += 1
+            targets = self._join_neighbors(rest, at)
+            joined = targets if joined is None else self._follow(joined, targets, at)
+            rest = self._contract(rest, targets, at)
+        last = self._stage("rest", _TARGETS, lambda: _label_on_driver(rest))
+        joined = self._follow(joined, last, at + 1)
+        return self._frame("removals", lambda: _first_members(joined))
+
+    def _join_neighbors(self, links: DataFrame, at: int) -> DataFrame:
+        """Return number, target: what each document joins in a round."""
+        both = links.select("left", "right").union(links.select("right", "left"))
+        rows = both.repartition(num_tasks(2 * links.count(), TASK_ROWS), "left")
+        return self._frame(f"joined-{at}", lambda: rows.mapInArrow(Contraction(at).rows, _TARGETS))
+
+    def _follow(self, joined: DataFrame, targets: DataFrame, at: int) -> DataFrame:
+        """Return number, target, where targets that joined others are replaced by these."""
+        F = functions()
+        later = targets.selectExpr("number AS target", "target AS later")
+        rows = joined.join(later, "target", "left").select("number", F.coalesce("later", "target").alias("target"))
+        return self._frame(f"targets-{at}", lambda: rows)
+
+    def _contract(self, links: DataFrame, targets: DataFrame, at: int) -> DataFrame:
+        """Return the links between the targets of both ends."""
+        F = functions()
+        left = targets.selectExpr("number AS left", "target AS a")
+        right = targets.selectExpr("number AS right", "target AS b")
+        ends = links.join(left, "left").join(right, "right").where("a <> b")
+        rows = ends.select(F.least("a", "b").alias("left"), F.greatest("a", "b").alias("right")).distinct()
+        return self._frame(f"links-{at}", lambda: rows)
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A round of contraction.
+
+    Attributes
+    ----------
+    round : int
+        Changes the hashes.
+    """
+
+    round: int
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert left, right, all neighbors of each left one, to number, target: what a document joins."""
+        table = gather(batches)
+        if table is None:
+            return
+        left, right = (to_integers(table.column(name)) for name in ("left", "right"))
+        # Ties of hashes are decided by the numbers.
+        order = np.lexsort((right, self.hashes(right), left))
+        left, right = left[order], right[order]
+        first = np.concatenate([[True], left[1:] != left[:-1]])
+        number, nearest = left[first], right[first]
+        own, other = self.hashes(number), self.hashes(nearest)
+        stays = (own < other) | ((own == other) & (number < nearest))
+        yield from to_batches({"number": number, "target": np.where(stays, number, nearest)})
+
+    def hashes(self, numbers: Numbers) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Return the hashes of documents by splitmix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+        start = np.uint64(self.round * 0x9E3779B97F4A7C15 % (1 << 64))
+        state = np.ascontiguousarray(numbers).view(np.uint64) + start
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed: np.ndarray[Any, np.dtype[np.uint64]] = state ^ (state >> np.uint64(31))
+        return mixed
+
+
+def _fetch_links(links: DataFrame) -> tuple[Numbers, Numbers]:
+    table = fetch(links, "right")
+    left, right = (np.asarray(table.column(name), np.int64) for name in ("left", "right"))
+    return left, right
+
+
+def _label_on_driver(links: DataFrame) -> pa.Table:
+    """Return number, target: the first document of the component of each, reference documents too."""
+    import pyarrow as pa
+
+    numbers, first = first_of_components(*_fetch_links(links))
+    return pa.table({"number": numbers, "target": first})
+
+
+def _first_kept(links: DataFrame, removed: DataFrame) -> DataFrame:
+    """Return number, by of removed documents, by their first kept neighbor."""
+    F = functions()
+    own = links.join(removed.withColumnRenamed("number", "right"), "right", "left_semi")
+    kept = own.join(removed.withColumnRenamed("number", "left"), "left", "left_anti")
+    return kept.groupBy("right").agg(F.min("left").alias("by")).selectExpr("right AS number", "by")
+
+
+def _first_members(joined: DataFrame) -> DataFrame:
+    """Return number, by of all new documents but the first of each component."""
+    F = functions()
+    first = joined.groupBy("target").agg(F.min("number").alias("by"))
+    rows = joined.join(first, "target").where("number <> by AND number >= 0")
+    return rows.select("number", "by")
