@@ -37,8 +37,8 @@ from nearkin.spark.engine import Checkpoint, DataFrame, fetch, functions, union
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_DRIVER_LINKS = 20_000_000
-"""Links that the driver decides: about 2 GB."""
+MAX_DRIVER_LINKS = 5_000_000
+"""Links that the driver decides: about half a gigabyte."""
 REMOVALS = "number bigint, by bigint"
 """A removed document and its representative."""
 _TARGETS = "number bigint, target bigint"
