@@ -47,6 +47,13 @@ pub enum Error {
         /// Why it can't be read, and the expected form.
         reason: String,
     },
+    /// An input that has no digest because it is too short or varies too little.
+    NoDigest {
+        /// The input.
+        place: String,
+        /// What it lacks.
+        reason: String,
+    },
     /// A file whose contents contradict its header.
     Corrupt {
         /// The file or section.
@@ -127,7 +134,7 @@ impl fmt::Display for Error {
             Self::Mismatch { what, left, right } => {
                 write!(f, "{what} differs: {left} against {right}; compare only what was made alike")
             }
-            Self::Input { place, reason } => write!(f, "{place}: {reason}"),
+            Self::Input { place, reason } | Self::NoDigest { place, reason } => write!(f, "{place}: {reason}"),
             Self::Digest { place, reason } => write!(f, "{place}: {reason}, or pass {LENIENT} for old data"),
             Self::Corrupt { place, reason } => write!(f, "{place} is damaged: {reason}"),
             Self::FormatVersion { found, newest } => {

@@ -28,6 +28,10 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             set_items!(context, place, reason);
             "InputError"
         }
+        Error::NoDigest { place, reason } => {
+            set_items!(context, place, reason);
+            "NoDigestError"
+        }
         Error::Digest { place, reason } => {
             let remedy = LENIENT;
             set_items!(context, place, reason, remedy);

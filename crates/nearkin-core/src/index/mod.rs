@@ -49,3 +49,4 @@ pub mod hits;
 pub mod lsh;
 pub mod rows;
 pub mod sketches;
+pub mod tlsh;

@@ -1,154 +1,39 @@
 //! Python bindings of `nearkin_core::digests::ssdeep`.
 
-use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::cancel::CancelToken;
+use nearkin_core::digests::input::read_file;
 use nearkin_core::digests::ssdeep::{
     Digest, GRAM, Hasher, Options, Query, check_gram, compare, compare_lenient, compare_with, explain, hash, hash_file,
-    hash_file_and_content, list, read_file,
+    hash_file_and_content, list,
 };
-use nearkin_core::text::tokenizer::TextSource;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::PyBytes;
 use rayon::prelude::*;
 
-use crate::convert::Slice;
-use crate::convert::texts::{FEW, HINT, Texts};
+use super::{
+    HashedFile, LARGE, PARSED_TOGETHER, SMALL, Spelled, StreamHasher, digest_bytes, each_file, name_row, update_hasher,
+    with_bytes,
+};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
-use crate::threads::{detached, detached_unless, writing};
+use crate::threads::detached;
 
-/// Inputs shorter than this are hashed without releasing the GIL, which costs more than the hash.
-const SMALL: usize = 2048;
-/// Inputs of at least this length are hashed in the pool, so that signals are handled in time.
-const LARGE: usize = 1 << 24;
 
 fn options(eliminate_runs: bool, truncate: bool) -> Options {
     Options { eliminate_runs, no_truncation: !truncate }
-}
-
-/// Call `work` with the bytes of a bytes object or of a contiguous `uint8` array.
-fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T>) -> PyResult<T> {
-    if let Ok(bytes) = data.cast::<PyBytes>() {
-        return work(bytes.as_bytes());
-    }
-    let array: Slice<u8> = data.extract()?;
-    work(&array)
-}
-
-/// Return the bytes of a digest in str or bytes.
-fn digest_bytes<'a>(text: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
-    if let Ok(text) = text.cast::<PyString>() {
-        // A lone surrogate has no UTF-8 form; its replacement is invalid in a digest, too.
-        return Ok(match text.to_str() {
-            Ok(text) => Cow::Borrowed(text.as_bytes()),
-            Err(_) => Cow::Owned(text.to_string_lossy().into_owned().into_bytes()),
-        });
-    }
-    if let Ok(bytes) = text.cast::<PyBytes>() {
-        return Ok(Cow::Borrowed(bytes.as_bytes()));
-    }
-    Err(PyTypeError::new_err(format!("a digest is a str or bytes, not {}", text.get_type().name()?)))
 }
 
 pub(crate) fn parse(text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
     if strict { Digest::parse(text) } else { Digest::parse_lenient(text) }
 }
 
-pub(crate) fn name_row(row: usize, error: Error) -> Error {
-    match error {
-        Error::Input { place, reason } => Error::Input { place: format!("row {row}, {place}"), reason },
-        Error::Digest { place, reason } => Error::Digest { place: format!("row {row}, {place}"), reason },
-        other => other,
-    }
-}
-
-/// Digest texts, borrowed so that they are read with the GIL released.
-#[allow(dead_code, reason = "the owners are held for what is borrowed from them")]
-pub(crate) struct Spelled {
-    /// Borrowed from the owners below: the lifetime is that of this struct.
-    texts: Vec<&'static [u8]>,
-    objects: Vec<Py<PyAny>>,
-    columns: Option<Texts>,
-    owned: Vec<Box<[u8]>>,
-}
-
-impl Spelled {
-    /// Return the texts of an iterable of str and bytes, or of an Arrow column of strings.
-    fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if source.is_instance_of::<PyString>() || source.is_instance_of::<PyBytes>() {
-            return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
-        }
-        let count = source.len().unwrap_or(0).min(HINT);
-        let mut spelled =
-            Self { texts: Vec::with_capacity(count), objects: Vec::new(), columns: None, owned: Vec::new() };
-        if let Ok(list) = source.cast_exact::<PyList>() {
-            spelled.objects.reserve(count);
-            for object in list.iter() {
-                spelled.push(object)?;
-            }
-        } else if source.hasattr("__arrow_c_stream__")? || source.hasattr("__arrow_c_array__")? {
-            let column = Texts::new(source)?;
-            for row in 0..column.len() {
-                let text = column.get(row).ok_or_else(|| {
-                    to_python(Error::input(format!("row {row}"), "is null, not a digest; drop it first"))
-                })?;
-                // SAFETY: the strings live as long as the column, which is kept.
-                spelled.texts.push(unsafe { std::mem::transmute::<&[u8], &'static [u8]>(text.as_bytes()) });
-            }
-            spelled.columns = Some(column);
-        } else {
-            for object in source.try_iter()? {
-                spelled.push(object?)?;
-            }
-        }
-        Ok(spelled)
-    }
-
-    #[inline]
-    fn push(&mut self, object: Bound<'_, PyAny>) -> PyResult<()> {
-        // SAFETY: str and bytes are immutable and don't move; the object, or the owned copy, is kept.
-        let keep = |text: &[u8]| unsafe { std::mem::transmute::<&[u8], &'static [u8]>(text) };
-        match digest_bytes(&object)? {
-            Cow::Borrowed(text) => self.texts.push(keep(text)),
-            Cow::Owned(text) => {
-                let text = text.into_boxed_slice();
-                self.texts.push(keep(&text));
-                self.owned.push(text);
-            }
-        }
-        self.objects.push(object.unbind());
-        Ok(())
-    }
-
-    /// Parse the digests, in the pool if they are many; the error names the first invalid row whatever the threads.
-    fn parse(&self, py: Python<'_>, strict: bool) -> PyResult<Vec<Digest>> {
-        let texts = &self.texts;
-        let result: Vec<Result<Vec<Digest>, (usize, Error)>> = detached_unless(py, texts.len() <= FEW, || {
-            let read = |(number, texts): (usize, &[&[u8]])| {
-                let row = |at: usize| number * PARSED_TOGETHER + at;
-                texts.iter().enumerate().map(|(at, text)| parse(text, strict).map_err(|e| (row(at), e))).collect()
-            };
-            Ok(texts.par_chunks(PARSED_TOGETHER).enumerate().map(read).collect())
-        })?;
-        let mut digests = Vec::with_capacity(texts.len());
-        for part in result {
-            digests.append(&mut part.map_err(|(row, error)| to_python(name_row(row, error)))?);
-        }
-        Ok(digests)
-    }
-}
-
-/// Number of digests per task.
-const PARSED_TOGETHER: usize = 4096;
-
 /// Parse the digests of an iterable, or of an Arrow column of strings.
 pub(crate) fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
-    Spelled::new(texts)?.parse(texts.py(), strict)
+    Spelled::new(texts)?.parse(texts.py(), |text| parse(text, strict))
 }
 
 #[pyfunction]
@@ -167,26 +52,6 @@ fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncat
     detached(py, || hash_file(&path, options))
 }
 
-/// Return the result of `work` for each file, or its exception, in order.
-fn each_file<T: Send>(
-    py: Python<'_>,
-    paths: &[PathBuf],
-    work: impl Fn(&Path) -> nearkin_core::Result<T> + Sync + Send,
-) -> PyResult<Vec<(Option<T>, Option<PyErr>)>> {
-    let results: Vec<nearkin_core::Result<T>> = detached(py, || {
-        let stop = CancelToken::current();
-        let one = |path: &PathBuf| stop.check().and_then(|()| stop.within(|| work(path)));
-        Ok(paths.par_iter().map(one).collect())
-    })?;
-    let convert = |result: nearkin_core::Result<T>| match result {
-        Ok(value) => (Some(value), None),
-        Err(error) => (None, Some(to_python(error))),
-    };
-    Ok(results.into_iter().map(convert).collect())
-}
-
-type HashedFile = (Option<(String, u64, u64, u64)>, Option<PyErr>);
-
 /// Return the digest, upper and lower half of the content hash, and length of each file, or its exception, in order.
 #[pyfunction]
 fn ssdeep_hash_contents(
@@ -204,7 +69,7 @@ fn ssdeep_hash_contents(
 
 /// Return the bytes of a regular file; other kinds are refused without being opened.
 #[pyfunction]
-fn ssdeep_read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+fn digest_read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     let bytes = detached(py, || read_file(&path))?;
     Ok(PyBytes::new(py, &bytes))
 }
@@ -219,6 +84,16 @@ fn ssdeep_hash_files(
 ) -> PyResult<Vec<(Option<String>, Option<PyErr>)>> {
     let options = options(eliminate_runs, truncate);
     each_file(py, &paths, |path| hash_file(path, options))
+}
+
+impl StreamHasher for Hasher {
+    fn update(&mut self, data: &[u8]) {
+        self.update(data);
+    }
+
+    fn update_all(&mut self, data: &[u8]) -> nearkin_core::Result<()> {
+        self.update_all(data)
+    }
 }
 
 #[pyclass(frozen, name = "SsdeepHasher", module = "nearkin._core")]
@@ -240,21 +115,7 @@ impl PyHasher {
     }
 
     fn update(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let update = |bytes: &[u8]| {
-            self.hasher.write()?.update(bytes);
-            Ok(())
-        };
-        with_bytes(data, |bytes| match bytes.len() {
-            0..SMALL => match self.hasher.try_write().into_python()? {
-                Some(mut hasher) => {
-                    hasher.update(bytes);
-                    Ok(())
-                }
-                None => py.detach(|| update(bytes)).into_python(),
-            },
-            SMALL..LARGE => py.detach(|| update(bytes)).into_python(),
-            _ => writing(py, &self.hasher, false, |hasher| hasher.update_all(bytes)),
-        })
+        update_hasher(py, &self.hasher, data)
     }
 
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
@@ -391,6 +252,6 @@ fn ssdeep_write_list(py: Python<'_>, entries: Vec<(String, Vec<u8>)>) -> Bound<'
 }
 
 register! {
-    [PyHasher] ssdeep_explain, ssdeep_hash_contents, ssdeep_read_file, ssdeep_read_list, ssdeep_write_list,
+    [PyHasher] digest_read_file, ssdeep_explain, ssdeep_hash_contents, ssdeep_read_list, ssdeep_write_list,
     ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_compare, ssdeep_compare_many, ssdeep_matrix
 }

@@ -11,6 +11,7 @@ mod digests;
 mod hamming;
 mod lsh;
 mod sketches;
+mod tlsh;
 
 use std::convert::Infallible;
 
@@ -59,7 +60,12 @@ macro_rules! indexed {
     };
 }
 
-indexed!(nearkin_core::index::digests::Index, nearkin_core::index::hamming::Index, nearkin_core::index::lsh::Index);
+indexed!(
+    nearkin_core::index::digests::Index,
+    nearkin_core::index::hamming::Index,
+    nearkin_core::index::lsh::Index,
+    nearkin_core::index::tlsh::Index
+);
 
 /// An index behind its lock. Threads wait for the lock only with the GIL released.
 pub(crate) struct Locked<I>(pub(crate) Lock<I>);
@@ -262,5 +268,5 @@ pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
 }
 
 register! {
-    mod bands, buckets, components, digests, hamming, lsh, sketches
+    mod bands, buckets, components, digests, hamming, lsh, sketches, tlsh
 }

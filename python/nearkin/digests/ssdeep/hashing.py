@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_read_file
+from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, digest_read_file
 from nearkin.errors import NearkinError, bad_parameter, excerpt, invalid_name_error
 from nearkin.progress import ShowProgress, reporting
 
@@ -267,7 +267,7 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
 def read_content(data: Data) -> bytes:
     """Return all bytes of a buffer, of a regular file or of a file-like object."""
     if isinstance(data, (str, os.PathLike)):
-        return ssdeep_read_file(os.fspath(data))
+        return digest_read_file(os.fspath(data))
     buffer = _to_buffer(data)
     return bytes(buffer) if buffer is not None else b"".join(_read_chunks(data))
 

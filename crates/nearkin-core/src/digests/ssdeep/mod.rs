@@ -54,7 +54,7 @@ mod words;
 
 pub use compare::{Query, check_gram, compare, compare_lenient, compare_with};
 pub use explain::explain;
-pub use hash::{DigestInput, hash, hash_file, hash_file_and_content, hash_input, read_file};
+pub use hash::{hash, hash_file, hash_file_and_content, hash_input};
 pub use parse::Digest;
 pub use stream::Hasher;
 

@@ -68,7 +68,7 @@ pub fn is_index(path: &Path) -> Result<bool> {
 }
 
 /// Read at most `max_bytes` of a file.
-fn read_head(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
+pub(crate) fn read_head(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     segment::open_regular(path)?
         .take(max_bytes)

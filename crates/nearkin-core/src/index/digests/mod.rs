@@ -90,22 +90,36 @@ impl Limit {
 
 /// A matching digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct Hit<S = u8> {
     /// Its number, in order of addition.
     pub row: u32,
-    /// Its score, 1 to 100.
-    pub score: u8,
+    /// Its score, 1 to 100, or its distance.
+    pub score: S,
 }
 
 /// Two digests of the index that match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pair {
+pub struct Pair<S = u8> {
     /// The row of the smaller id.
     pub left: u32,
     /// The row of the larger id.
     pub right: u32,
-    /// Their score, 1 to 100.
-    pub score: u8,
+    /// Their score, 1 to 100, or their distance.
+    pub score: S,
+}
+
+/// Put the smaller id of each pair on the left, and sort pairs that stand in order of rows by ids.
+pub(crate) fn order_by_ids<S: Send>(pairs: &mut [Pair<S>], rows: &Rows, cancel: &CancelToken) -> Result<()> {
+    if !rows.ascending() {
+        let by_id = |a: u32, b: u32| rows.compare(a, b);
+        for pair in pairs.iter_mut() {
+            if by_id(pair.left, pair.right).is_gt() {
+                (pair.left, pair.right) = (pair.right, pair.left);
+            }
+        }
+        cancel.sort_by(pairs, |a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
+    }
+    cancel.check()
 }
 
 /// A key with many postings.
@@ -121,15 +135,45 @@ pub struct Hub {
 
 /// Clusters of two and more digests, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Clusters {
+pub struct Clusters<S = u8> {
     /// One more than the number of clusters.
     pub offsets: Vec<i64>,
     /// Members in order of addition; the first is the representative.
     pub rows: Vec<u32>,
-    /// Score of each member with the representative; of the representative with itself 100.
-    pub scores: Vec<u8>,
+    /// Score of each member with the representative, of the representative with itself 100; or its distance.
+    pub scores: Vec<S>,
     /// Number of skipped keys.
     pub skipped: usize,
+}
+
+impl<S> Clusters<S> {
+    /// Build the clusters of nodes with the same first node; `score` appends the scores of rows with a first row.
+    pub(crate) fn new(
+        firsts: &[u32],
+        skipped: usize,
+        own: impl Fn() -> S,
+        cancel: &CancelToken,
+        mut score: impl FnMut(u32, &[u32], &mut Vec<S>) -> Result<()>,
+    ) -> Result<Self> {
+        let groups = Groups::new(firsts, cancel)?;
+        let mut clusters = Self {
+            offsets: vec![0],
+            rows: alloc::try_with_capacity(groups.nodes())?,
+            scores: alloc::try_with_capacity(groups.nodes())?,
+            skipped,
+        };
+        for rows in groups.each() {
+            let begin = clusters.rows.len();
+            clusters.rows.extend(rows);
+            let [first, others @ ..] = &clusters.rows[begin..] else { continue };
+            clusters.scores.push(own());
+            score(*first, others, &mut clusters.scores)?;
+            cancel.check()?;
+            alloc::try_reserve(&mut clusters.offsets, 1)?;
+            clusters.offsets.push(clusters.rows.len() as i64);
+        }
+        Ok(clusters)
+    }
 }
 
 /// The index.
@@ -413,17 +457,7 @@ impl Index {
         for (chunk, _) in results {
             pairs.extend_from_slice(&chunk);
         }
-        // They stand in order of rows.
-        if !self.rows.ascending() {
-            let by_id = |a: u32, b: u32| self.rows.compare(a, b);
-            for pair in &mut pairs {
-                if by_id(pair.left, pair.right).is_gt() {
-                    (pair.left, pair.right) = (pair.right, pair.left);
-                }
-            }
-            cancel.sort_by(&mut pairs, |a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
-        }
-        cancel.check()?;
+        order_by_ids(&mut pairs, &self.rows, cancel)?;
         Ok((pairs, skipped))
     }
 
@@ -459,24 +493,13 @@ impl Index {
             Linkage::Connected => self.connected(limit, cancel)?,
             Linkage::Centred => self.centred(limit, cancel)?,
         };
-        let mut clusters = Clusters { offsets: vec![0], skipped, ..Clusters::default() };
-        let groups = Groups::new(&firsts, cancel)?;
-        clusters.rows = alloc::try_with_capacity(groups.nodes())?;
-        clusters.scores = alloc::try_with_capacity(groups.nodes())?;
-        for rows in groups.each() {
-            let begin = clusters.rows.len();
-            clusters.rows.extend(rows);
-            let [first, others @ ..] = &clusters.rows[begin..] else { continue };
-            let query = Query::new(&self.digests[*first as usize]);
-            clusters.scores.push(100);
+        Clusters::new(&firsts, skipped, || 100, cancel, |first, others, scores| {
+            let query = Query::new(&self.digests[first as usize]);
             for rows in cancel.blocks(others) {
-                clusters.scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
+                scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
             }
-            cancel.check()?;
-            alloc::try_reserve(&mut clusters.offsets, 1)?;
-            clusters.offsets.push(clusters.rows.len() as i64);
-        }
-        Ok(clusters)
+            Ok(())
+        })
     }
 
     fn connected(&self, limit: Limit, cancel: &CancelToken) -> Result<(Vec<u32>, usize)> {
