@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nearkin.dedup.texts import dedup
     from nearkin.dedup.verify import similarity
     from nearkin.digests import ssdeep
+    from nearkin.digests import tlsh as tlsh
     from nearkin.explain import explain
     from nearkin.explain.comparison import ComparedTexts, compare
     from nearkin.families.minhash import MinHash as MinHash
@@ -131,6 +132,7 @@ _LAZY = {
     "ssdeep": "digests",
     "store": "",
     "theory": "",
+    "tlsh": "digests",
     "tune": "quality.tuning",
     "tune_bands": "quality.band_tuning",
     "words": "text.words",

@@ -6,6 +6,7 @@ NearkinError
 │   └── UnknownOptionError (TypeError)   a function has no option of this name
 ├── MismatchError (ValueError)       two objects have different bits, families, seeds or recipes
 ├── InputError (ValueError)          a record or file cannot be read
+│   └── NoDigestError                an input is too short or too plain for a TLSH digest
 ├── OutputError (OSError)            output could not be moved to its path
 ├── NotFittedError (ValueError)      a family or index needs `fit` first
 ├── ForkError (RuntimeError)         another thread was using the object when the process forked
@@ -91,6 +92,10 @@ class InputError(NearkinError, ValueError):
 
     If an argument would make the call accept it, `remedy` names the argument, such as "strict=False".
     """
+
+
+class NoDigestError(InputError):
+    """Error of an input that has no TLSH digest: too short, or too little variation. Attributes: place, reason."""
 
 
 class OutputError(NearkinError, OSError):

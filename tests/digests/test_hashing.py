@@ -220,7 +220,7 @@ def test_the_first_error_of_many_files_is_raised(tmp_path: Path) -> None:
 
 def test_progress_of_many_files_ends_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress is reported per batch, with errors at their positions, also for a recipe."""
-    monkeypatch.setattr("nearkin.digests.ssdeep.hashing._FILES_PER_CALL", 2)
+    monkeypatch.setattr("nearkin.digests.inputs.FILES_PER_CALL", 2)
     paths = [tmp_path / str(number) for number in range(5)]
     for path in paths[:4]:
         path.write_bytes(path.name.encode() * 100)

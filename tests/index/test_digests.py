@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 import reference
-from nearkin._core import feature_hashes
+from nearkin._core import DigestCore, feature_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
 from nearkin.index.digests import Hub, is_digest_index
 
@@ -192,7 +192,7 @@ def test_parameters_outside_of_their_range_are_refused() -> None:
     with pytest.raises(ParameterError, match="1 or more"):
         index.nearest([A], k=0)
     with pytest.raises(ParameterError, match="connected"):
-        index.clusters(linkage="single")  # type: ignore[arg-type]  # the point
+        index.clusters(linkage="single")  # type: ignore[call-overload]  # the point
     for minimum in (1, True, "a", 2.5, 1 << 63):
         with pytest.raises(ParameterError, match=r"^min_count=.* is not allowed; use 2 or more$"):
             index.hubs(min_count=minimum)  # type: ignore[arg-type]  # the point
@@ -258,6 +258,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is a Hamming index; open it with nearkin\.HammingIndex\.open"):
         nk.DigestIndex.open(path)
     recipe = index.recipe.to_json().encode()
+    assert isinstance(index._core, DigestCore)
     for form in (b"", b"{}", b"\xff", recipe.replace(b"ssdeep", b"sdhash")):
         index._core.save(str(path), False, form)
         with pytest.raises(CorruptStoreError, match="its recipe can't be read"):
@@ -514,7 +515,7 @@ def test_every_threshold_is_that_of_brute_force(digests: list[str], queries: lis
         for row in range(count):
             members.setdefault(first[row], []).append(row)
         several = [rows for rows in members.values() if len(rows) > 1]
-        clusters = index.clusters(threshold, linkage=linkage)  # type: ignore[arg-type]  # one of the two
+        clusters = index.clusters(threshold, linkage=linkage)  # type: ignore[call-overload]  # one of the two
         assert several == list(clusters)
         assert [[scores[rows[0]][row] for row in rows] for rows in several] == [
             clusters.scores[start:end].tolist() for start, end in itertools.pairwise(clusters.offsets.tolist())

@@ -30,6 +30,7 @@ from nearkin.cli.options import MATCHING, Json, Quiet, opt
 from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter
 
 if TYPE_CHECKING:
+    from nearkin.digests.recipes import AnyDigestRecipe
     from nearkin.digests.ssdeep import DigestRecipe
     from nearkin.index.digests import DigestIndex
 
@@ -90,34 +91,53 @@ class DigestOptions:
 
 
 class DigestRun:
-    """Recipe and failures of one command.
+    """Recipe and failures of one command of a family.
 
     Parameters
     ----------
-    recipe : DigestRecipe or str, optional
+    recipe : str, optional
         The recipe of the command line.
     lenient : bool, default False
         Accept old digests.
+    family : {"ssdeep", "tlsh"}, default "ssdeep"
+        The family whose recipe is the default, and the only one of the command.
     """
 
-    def __init__(self, recipe: DigestRecipe | str | None = None, *, lenient: bool = False) -> None:
-        from nearkin.digests.ssdeep import DigestRecipe
-
+    def __init__(self, recipe: str | None = None, *, lenient: bool = False, family: str = "ssdeep") -> None:
         self.failures = Failures()
         self.strict = not lenient
-        self._recipe = None if recipe is None else DigestRecipe.of(recipe)
+        self._family = family
+        self._recipe = None if recipe is None else self._check_family(recipe)
+
+    def _check_family(self, recipe: AnyDigestRecipe | str) -> AnyDigestRecipe:
+        from nearkin.digests.recipes import parse_recipe
+
+        parsed = parse_recipe(recipe)
+        if parsed.family != self._family:
+            raise bad_parameter("recipe", str(parsed), f"one of {self._family}; nearkin {parsed.family} takes this one")
+        return parsed
 
     @property
-    def recipe(self) -> DigestRecipe:
-        """The recipe of the command line, or that of the digests that were read, or that of ssdeep."""
+    def recipe(self) -> AnyDigestRecipe:
+        """The recipe of the command line, or that of the digests that were read, or the default of the family."""
+        from nearkin.digests.recipes import parse_recipe
+
+        return self._recipe or parse_recipe(self._family)
+
+    @property
+    def ssdeep_recipe(self) -> DigestRecipe:
+        """The recipe of a command of ssdeep."""
         from nearkin.digests.ssdeep import DigestRecipe
 
-        return self._recipe or DigestRecipe()
+        return DigestRecipe.of(str(self.recipe))
 
-    def set_recipe(self, recipe: DigestRecipe) -> None:
+    def set_recipe(self, recipe: AnyDigestRecipe) -> None:
         """Use the recipe of digests that were read; raise MismatchError if there is another one."""
+        from nearkin.digests.recipes import check_same_recipe
+
+        recipe = self._check_family(recipe)
         if self._recipe is not None:
-            self._recipe.check_same(recipe)
+            check_same_recipe(self._recipe, recipe)
         self._recipe = recipe
 
     def hash_files(self, paths: Sequence[Path], *, quiet: bool) -> Iterator[tuple[str, str]]:
@@ -152,15 +172,23 @@ class DigestRun:
             except (InputError, StoreError, OSError) as error:  # noqa: PERF203
                 self.failures.report(error)
 
+    def _check_digest(self, digest: str) -> None:
+        """Raise InputError for what is no digest."""
+        from nearkin.digests import ssdeep, tlsh
+
+        if self._family == "tlsh":
+            tlsh.distance(digest, digest)
+        else:
+            ssdeep.compare(digest, digest, strict=self.strict)
+
     def build_index(self, entries: Iterable[tuple[str, str]]) -> tuple[DigestIndex, list[str]]:
         """Return an index of digests, and the name of each row."""
-        from nearkin.digests import ssdeep
         from nearkin.index.digests import DigestIndex
 
         digests, names = [], []
         for digest, name in entries:
             try:
-                ssdeep.compare(digest, digest, strict=self.strict)
+                self._check_digest(digest)
             except InputError as error:
                 self.failures.report(error, name)
                 continue
@@ -172,13 +200,15 @@ class DigestRun:
 
     def digest(self, text: str) -> str:
         """Return a digest, or that of the file with this name."""
-        colons = text.count(":")
-        if (colons == 2 or (colons > 2 and not self.strict)) and not Path(text).exists():
-            return text
-        return self.recipe.hash(Path(text))
+        if self._family == "tlsh":
+            is_digest = len(text) >= 70 and not text.strip("T0123456789ABCDEFabcdef")
+        else:
+            colons = text.count(":")
+            is_digest = colons == 2 or (colons > 2 and not self.strict)
+        return text if is_digest and not Path(text).exists() else self.recipe.hash(Path(text))
 
 
-def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str | int]], *, as_json: bool) -> None:
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str | int]], *, as_json: bool) -> None:
     """Print rows as JSON lines, or as a table."""
     if not as_json:
         show_table(columns, (list(map(str, row)) for row in rows))
@@ -211,7 +241,7 @@ def hash_(
     from nearkin.digests import ssdeep
 
     run = DigestRun(recipe)
-    if run.recipe.normalize and not as_json:
+    if run.ssdeep_recipe.normalize and not as_json:
         raise bad_parameter("recipe", run.recipe, "--json with it; a list of ssdeep cannot store it")
     paths = list_files(inputs or [], run.failures, recursive=recursive)
     if not paths and not run.failures.failed:
@@ -219,7 +249,7 @@ def hash_(
     entries = run.hash_files(paths, quiet=quiet)
     if as_json:
         rows = ([digest, path, str(run.recipe)] for digest, path in entries)
-        _print_rows(["digest", "path", "recipe"], rows, as_json=True)
+        print_rows(["digest", "path", "recipe"], rows, as_json=True)
     else:
         out = binary_stdout()
         head = ssdeep.write_list([])
@@ -254,7 +284,7 @@ def compare(
     run = DigestRun(recipe, lenient=lenient)
     try:
         digests = run.digest(a), run.digest(b)
-        result = ssdeep.explain(*digests, strict=run.strict, least_common=run.recipe.least_common)
+        result = ssdeep.explain(*digests, strict=run.strict, least_common=run.ssdeep_recipe.least_common)
     except (NearkinError, OSError) as error:
         run.failures.report(error)
         run.failures.exit()
@@ -297,7 +327,7 @@ def search(
             run.failures.report(error, path)
             continue
         rows += [[path, names[int(match.id)], match.score] for match in matches]
-    _print_rows(["input", "known", "score"], rows, as_json=options.as_json)
+    print_rows(["input", "known", "score"], rows, as_json=options.as_json)
     run.failures.exit(matched=bool(rows))
 
 
@@ -327,5 +357,5 @@ def cluster(
         first = index.digest(members[0])
         scores = ssdeep.compare_many(first, [index.digest(member) for member in members], strict=run.strict)
         rows += [[number, names[int(member)], int(score)] for member, score in zip(members, scores, strict=True)]
-    _print_rows(["cluster", "path", "score with the first"], rows, as_json=options.as_json)
+    print_rows(["cluster", "path", "score with the first"], rows, as_json=options.as_json)
     run.failures.exit(matched=bool(rows))

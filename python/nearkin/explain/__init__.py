@@ -31,8 +31,8 @@ from nearkin.errors import bad_parameter, check_choice, excerpt
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from nearkin.digests.inputs import Data
     from nearkin.digests.ssdeep import DigestRecipe
-    from nearkin.digests.ssdeep.hashing import Data
     from nearkin.explain.digests import DigestComparison, DigestSteps
     from nearkin.explain.features import BitOrder, FeatureComparison, FeatureSteps, Hashes, Weights
     from nearkin.explain.search import SearchSteps

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nearkin.digests.inputs import Data, read_content
 from nearkin.digests.ssdeep import DigestRecipe, ScoreExplanation, explain, normalize
-from nearkin.digests.ssdeep.hashing import Data, read_content
 from nearkin.errors import bad_parameter
 from nearkin.explain.render import Comparison, Rendered, html_block, html_rows, table_lines, to_json
 

@@ -1,29 +1,45 @@
 """Exact index of fuzzy digests: search, pairs and clusters of millions without all-pairs comparison.
 
-Two digests score above 0 only if parts of the same block size share seven consecutive characters, or if they are equal.
-The index has a posting list of digests for every (block size, 7-gram). A search merges the lists of its own 7-grams and
-scores these candidates in full. It therefore returns exactly the digests at or above a threshold from 1 to 100.
+**ssdeep.** Two digests score above 0 only if parts of the same block size share seven consecutive characters, or if
+they are equal. The index has a posting list of digests for every (block size, 7-gram). A search merges the lists of its
+own 7-grams and scores these candidates in full. It therefore returns exactly the digests at or above a threshold from 1
+to 100.
 
 Cost: about 800 bytes per digest; a search reads about 80 lists. 7-grams that very many digests share (*hubs*: common
 headers, padding) make searches slow. `DigestIndex.hubs` reports them, and `skip_hubs` ignores them on request, which
 may miss matches and is counted in the result.
+
+**TLSH.** The distance of two digests is a sum of costs, each of which is a lower bound. The index is sorted by the
+header of a digest (length and ratios); a search visits the headers whose costs are within the distance, compares the
+bodies in them by SIMD, and scores those that pass in full. It returns exactly the digests within a distance.
+
+Cost: about 80 bytes per digest.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin._core import DigestCore
+from nearkin._core import DigestCore, TlshCore
+from nearkin.digests.recipes import AnyDigestRecipe, check_same_recipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import InputError, ParameterError, bad_parameter, check_choice, check_count, damaged
+from nearkin.digests.tlsh import TlshRecipe
+from nearkin.errors import (
+    InputError,
+    ParameterError,
+    bad_parameter,
+    check_choice,
+    check_count,
+    damaged,
+)
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
@@ -32,6 +48,10 @@ from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
 
 Digest: TypeAlias = "str | bytes"
+
+MAX_DISTANCE = (1 << 16) - 1
+"""More than the largest distance of TLSH digests of any form."""
+_TLSH_KIND = 14
 
 
 @dataclass(frozen=True)
@@ -122,6 +142,76 @@ class DigestClusters(IdClusters):
 
 
 @dataclass(frozen=True)
+class TlshMatch:
+    """One match: the id and its distance."""
+
+    id: Id
+    distance: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TlshMatches(IdMatches[TlshMatch]):
+    """Matches of one query, nearest first, ties by id.
+
+    Attributes
+    ----------
+    ids : int64 array, or object array of str
+    distances : uint16 array
+    """
+
+    _item_type = TlshMatch
+
+    distances: npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TlshResult(BatchResult[TlshMatches]):
+    """Matches of a batch of queries by TLSH distance, nearest first, ties by id.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_queries + 1,)
+        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of `ids` and `distances`.
+    ids : int64 array, or object array of str, of shape (n_matches,)
+    distances : uint16 array of shape (n_matches,)
+    """
+
+    _row_type = TlshMatches
+
+    distances: npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TlshPairs(IdPairs):
+    """Pairs within a TLSH distance: each once, `left < right`, sorted by left and right.
+
+    Attributes
+    ----------
+    left, right : int64 arrays, or object arrays of str, of shape (n_pairs,)
+    distances : uint16 array of shape (n_pairs,)
+    """
+
+    distances: npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TlshClusters(IdClusters):
+    """Clusters of two or more digests, in order of their first members; each is a list of ids in order of addition.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_clusters + 1,)
+        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of `ids` and `distances`.
+    ids : int64 array, or object array of str, of shape (n_members,)
+        The first id of each cluster is its representative.
+    distances : uint16 array of shape (n_members,)
+        Distance of each member to the representative.
+    """
+
+    distances: npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
 class Hub:
     """A 7-gram that many digests share at one block size."""
 
@@ -146,23 +236,25 @@ def is_digest_index(path: str | os.PathLike[str]) -> bool:
     >>> is_digest_index(".")
     False
     """
-    return stat.S_ISREG(Path(path).stat().st_mode) and DigestCore.is_file(os.fspath(path))
+    name = os.fspath(path)
+    return stat.S_ISREG(Path(path).stat().st_mode) and (DigestCore.is_file(name) or TlshCore.is_file(name))
 
 
 class DigestIndex(Index[Iterable[Digest], int]):
-    """Exact search of fuzzy digests by score.
+    """Exact search of fuzzy digests: of ssdeep by score, of TLSH by distance.
 
     Parameters
     ----------
-    recipe : DigestRecipe or str, default "ssdeep"
-        Recipe of the digests, saved with them. All digests of an index have the same recipe. Because the index looks up
-        seven common characters, it refuses a recipe with another `least_common`.
+    recipe : DigestRecipe, TlshRecipe or str, default "ssdeep"
+        Recipe of the digests, saved with them: "ssdeep", "tlsh", or a form with flags. All digests of an index have the
+        same recipe. Because the index looks up seven common characters, it refuses a recipe of ssdeep with another
+        `least_common`.
     strict : bool, default=True
         Accept only digests as ssdeep prints them; False accepts what the original library accepts.
 
     Attributes
     ----------
-    recipe : DigestRecipe
+    recipe : DigestRecipe or TlshRecipe
         `index.recipe.hash(data)` and `index.recipe.hash_files(paths)` return digests for this index.
 
     Notes
@@ -187,15 +279,44 @@ class DigestIndex(Index[Iterable[Digest], int]):
     [{'left': 'new', 'right': 'old', 'score': 97}]
     >>> list(index.clusters(threshold=50))
     [['new', 'old']]
+
+    An index of TLSH takes a distance instead of a threshold:
+
+    >>> text = b"The quick brown fox jumps over the lazy dog, and the dog sleeps on."
+    >>> index = nk.DigestIndex("tlsh")
+    >>> index.add(["lazy", "tired"], [nk.tlsh.hash(text), nk.tlsh.hash(text.replace(b"lazy", b"tired"))])
+    2
+    >>> index.search([nk.tlsh.hash(text)], distance=40)[0]
+    TlshMatches([('lazy', 0), ('tired', 39)])
     """
 
-    _core: DigestCore
+    _core: DigestCore | TlshCore
 
-    def __init__(self, *, recipe: DigestRecipe | str | None = None, strict: bool = True) -> None:
-        self.recipe = DigestRecipe.of(recipe)
-        self.recipe.check_searchable()
+    def __init__(self, recipe: AnyDigestRecipe | str | None = None, *, strict: bool = True) -> None:
+        self.recipe = parse_recipe(recipe)
         self.strict = strict
-        self._core = DigestCore()
+        if isinstance(self.recipe, TlshRecipe):
+            self._core = TlshCore(self.recipe.buckets, self.recipe.checksum)
+        else:
+            self.recipe.check_searchable()
+            self._core = DigestCore()
+
+    @property
+    def _scored(self) -> DigestCore:
+        """The core of an index of ssdeep; ParameterError for another one."""
+        if not isinstance(self._core, DigestCore):
+            raise bad_parameter(
+                "threshold", "a score", "distance=40, for example: TLSH digests have distances, no scores"
+            )
+        return self._core
+
+    def _measured(self, distance: int | None) -> tuple[TlshCore, int]:
+        """The core of an index of TLSH and a checked distance."""
+        if not isinstance(self._core, TlshCore):
+            raise bad_parameter(
+                "distance", distance, "threshold=60, for example: ssdeep digests have scores, no distances"
+            )
+        return self._core, check_count("distance", distance, 0, MAX_DISTANCE, "0 or more")
 
     def __repr__(self) -> str:
         return f"DigestIndex({len(self)} digests)"
@@ -206,7 +327,7 @@ class DigestIndex(Index[Iterable[Digest], int]):
         return self._core.info()[2]
 
     def digest(self, key: Id) -> str:
-        """Return the digest of an id, with runs cut to three characters.
+        """Return the digest of an id; of ssdeep with runs cut to three characters.
 
         Parameters
         ----------
@@ -223,9 +344,10 @@ class DigestIndex(Index[Iterable[Digest], int]):
             raise bad_parameter("id", repr(key), "an id of the index")
         return digest
 
-    def _check_recipe(self, recipe: DigestRecipe | str | None) -> None:
-        if recipe is not None:
-            self.recipe.check_same(DigestRecipe.of(recipe))
+    def _check_recipe(self, recipe: AnyDigestRecipe | str | None) -> None:
+        if recipe is None:
+            return
+        check_same_recipe(self.recipe, parse_recipe(recipe))
 
     def add(
         self,
@@ -233,7 +355,7 @@ class DigestIndex(Index[Iterable[Digest], int]):
         digests: Iterable[Digest],
         *,
         existing: Existing = "error",
-        recipe: DigestRecipe | str | None = None,
+        recipe: AnyDigestRecipe | str | None = None,
     ) -> int:
         """Add digests and return how many were added.
 
@@ -262,6 +384,8 @@ class DigestIndex(Index[Iterable[Digest], int]):
         self._check_recipe(recipe)
         in_place = isinstance(digests, (str, bytes)) or is_arrow(digests)
         digests = digests if in_place else list(digests)
+        if isinstance(self._core, TlshCore):
+            return self._core.add(new_ids(ids), digests, check_existing(existing))
         return self._core.add(new_ids(ids), digests, self.strict, check_existing(existing))
 
     def _check_limits(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:
@@ -272,30 +396,60 @@ class DigestIndex(Index[Iterable[Digest], int]):
             skip_hubs = check_count("skip_hubs", skip_hubs, 1, INT64_MAX, allowed)
         return threshold, skip_hubs
 
+    @overload
     def search(
         self,
         queries: Iterable[Digest],
         threshold: int = 1,
         *,
         skip_hubs: int | None = None,
-        recipe: DigestRecipe | str | None = None,
+        recipe: AnyDigestRecipe | str | None = None,
         progress: ShowProgress = None,
-    ) -> DigestResult:
-        """Return all digests that score at least `threshold` with each query, highest score first, ties by id.
+    ) -> DigestResult: ...
+
+    @overload
+    def search(
+        self,
+        queries: Iterable[Digest],
+        *,
+        distance: int,
+        recipe: AnyDigestRecipe | str | None = None,
+        progress: ShowProgress = None,
+    ) -> TlshResult: ...
+
+    def search(
+        self,
+        queries: Iterable[Digest],
+        threshold: int = 1,
+        *,
+        distance: int | None = None,
+        skip_hubs: int | None = None,
+        recipe: AnyDigestRecipe | str | None = None,
+        progress: ShowProgress = None,
+    ) -> DigestResult | TlshResult:
+        """Return all digests that score at least `threshold` with each query, or that are within `distance` of it.
+
+        Matches are sorted by score, highest first, or by distance, smallest first; ties by id.
 
         Parameters
         ----------
         queries : iterable of str or bytes
         threshold : int, default=1
-            Smallest score of a match, 1 to 100, inclusive.
+            Of ssdeep: smallest score of a match, 1 to 100, inclusive.
+        distance : int
+            Of TLSH, which needs it: largest distance of a match, inclusive.
         skip_hubs : int, optional
-            Ignore 7-grams that more digests share. The search may then miss matches; `result.skipped` counts the
-            ignored lookups. By default no 7-gram is ignored.
-        recipe : DigestRecipe or str, optional
+            Of ssdeep: ignore 7-grams that more digests share. The search may then miss matches; `result.skipped` counts
+            the ignored lookups. By default no 7-gram is ignored.
+        recipe : DigestRecipe, TlshRecipe or str, optional
             Recipe of the queries, to be checked.
         progress : bool or function, optional
             True shows a bar in a terminal or a notebook; a function is called with "search", the number of finished
             queries, and the total. The queries then run in batches of a few thousand, each on the current index.
+
+        Returns
+        -------
+        DigestResult, or TlshResult with `distance`
 
         Raises
         ------
@@ -304,24 +458,20 @@ class DigestIndex(Index[Iterable[Digest], int]):
         MismatchError
             Queries of another recipe than the index.
         ParameterError
-            A threshold out of range.
+            A threshold or distance out of range, or the one of the other family.
         """
         self._check_recipe(recipe)
+        if distance is not None:
+            return self._within(queries, distance, None, progress)
+        core = self._scored
         limits = self._check_limits(threshold, skip_hubs)
-        if progress is None or isinstance(queries, (str, bytes)):
-            return DigestResult(*self._core.search(queries, self.strict, *limits))
-        digests = list(queries)
+        return _search_batches(lambda some: DigestResult(*core.search(some, self.strict, *limits)), queries, progress)
 
-        def search(start: int, stop: int) -> DigestResult:
-            try:
-                return DigestResult(*self._core.search(digests[start:stop], self.strict, *limits))
-            except InputError:
-                # Search again with all queries: the error must name the row among all of them.
-                self._core.search(digests, self.strict, *limits)
-                raise
+    def _within(self, queries: Iterable[Digest], distance: int, k: int | None, progress: ShowProgress) -> TlshResult:
+        core, distance = self._measured(distance)
+        return _search_batches(lambda some: TlshResult(*core.search(some, distance, k)), queries, progress)
 
-        return search_in_batches(search, len(digests), progress)
-
+    @overload
     def nearest(
         self,
         queries: Iterable[Digest],
@@ -329,18 +479,42 @@ class DigestIndex(Index[Iterable[Digest], int]):
         *,
         threshold: int = 1,
         skip_hubs: int | None = None,
-        recipe: DigestRecipe | str | None = None,
+        recipe: AnyDigestRecipe | str | None = None,
         progress: ShowProgress = None,
-    ) -> DigestResult:
-        """Return the k digests with the highest scores for each query; ties at the last score by smallest id.
+    ) -> DigestResult: ...
+
+    @overload
+    def nearest(
+        self,
+        queries: Iterable[Digest],
+        k: int = 10,
+        *,
+        distance: int,
+        recipe: AnyDigestRecipe | str | None = None,
+        progress: ShowProgress = None,
+    ) -> TlshResult: ...
+
+    def nearest(
+        self,
+        queries: Iterable[Digest],
+        k: int = 10,
+        *,
+        threshold: int = 1,
+        distance: int | None = None,
+        skip_hubs: int | None = None,
+        recipe: AnyDigestRecipe | str | None = None,
+        progress: ShowProgress = None,
+    ) -> DigestResult | TlshResult:
+        """Return the k digests with the highest scores, or smallest distances, for each query; ties by smallest id.
 
         Parameters
         ----------
         queries : iterable of str or bytes
         k : int, default=10
-            1 or more; the result has fewer matches if fewer digests score at least `threshold`.
-        threshold, skip_hubs, recipe, progress
-            As for `search`.
+            1 or more; the result has fewer matches if fewer digests reach `threshold` or are within `distance`.
+        threshold, distance, skip_hubs, recipe, progress
+            As for `search`. A TLSH index doubles the distance from 24 on until it has k digests, so a large limit costs
+            only queries that have none near.
 
         Raises
         ------
@@ -349,41 +523,72 @@ class DigestIndex(Index[Iterable[Digest], int]):
         MismatchError
             Queries of another recipe than the index.
         ParameterError
-            A k below 1, or a threshold out of range.
+            A k below 1, or a threshold or distance out of range.
         """
         k = check_count("k", k, 1, INT64_MAX, "1 or more")
+        if distance is not None:
+            self._check_recipe(recipe)
+            return self._within(queries, distance, k, progress)
         return self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe, progress=progress).head(k)
 
-    def pairs(self, threshold: int = 1, *, skip_hubs: int | None = None) -> DigestPairs:
-        """Return all pairs that score at least `threshold` (1 to 100, inclusive), each once.
+    @overload
+    def pairs(self, threshold: int = 1, *, skip_hubs: int | None = None) -> DigestPairs: ...
+
+    @overload
+    def pairs(self, *, distance: int) -> TlshPairs: ...
+
+    def pairs(
+        self, threshold: int = 1, *, distance: int | None = None, skip_hubs: int | None = None
+    ) -> DigestPairs | TlshPairs:
+        """Return all pairs that score at least `threshold`, or that are within `distance`, each once.
 
         Parameters
         ----------
         threshold : int, default=1
-            Smallest score of a pair, 1 to 100, inclusive.
+            Of ssdeep: smallest score of a pair, 1 to 100, inclusive.
+        distance : int
+            Of TLSH, which needs it: largest distance of a pair, inclusive.
         skip_hubs : int, optional
             As for `search`.
 
         Raises
         ------
         ParameterError
-            A threshold out of range.
+            A threshold or distance out of range, or the one of the other family.
 
         Notes
         -----
-        n equal digests make n (n - 1) / 2 pairs of 9 bytes each.
+        n equal digests make n (n - 1) / 2 pairs of about 10 bytes each.
         """
-        return DigestPairs(*self._core.pairs(*self._check_limits(threshold, skip_hubs)))
+        if distance is not None:
+            core, distance = self._measured(distance)
+            return TlshPairs(*core.pairs(distance))
+        return DigestPairs(*self._scored.pairs(*self._check_limits(threshold, skip_hubs)))
 
+    @overload
     def clusters(
         self, threshold: int = 1, *, linkage: Linkage = "centred", skip_hubs: int | None = None
-    ) -> DigestClusters:
+    ) -> DigestClusters: ...
+
+    @overload
+    def clusters(self, *, distance: int, linkage: Linkage = "centred") -> TlshClusters: ...
+
+    def clusters(
+        self,
+        threshold: int = 1,
+        *,
+        distance: int | None = None,
+        linkage: Linkage = "centred",
+        skip_hubs: int | None = None,
+    ) -> DigestClusters | TlshClusters:
         """Return clusters of matching digests; digests without a match are left out.
 
         Parameters
         ----------
         threshold : int, default=1
-            Smallest score of a match, 1 to 100, inclusive.
+            Of ssdeep: smallest score of a match, 1 to 100, inclusive.
+        distance : int
+            Of TLSH, which needs it: largest distance of a match, inclusive.
         linkage : {"centred", "connected"}, default="centred"
             "centred" visits the digests in order of addition. A digest that is in no cluster starts one and absorbs all
             free digests that match it, so every member matches the first one and no two first ones match. "connected"
@@ -394,11 +599,14 @@ class DigestIndex(Index[Iterable[Digest], int]):
         Raises
         ------
         ParameterError
-            A threshold or linkage out of range.
+            A threshold, distance or linkage out of range.
         """
         check_choice("linkage", linkage, "centred", "connected")
+        if distance is not None:
+            core, distance = self._measured(distance)
+            return TlshClusters(*core.clusters(distance, linkage))
         limit, skip = self._check_limits(threshold, skip_hubs)
-        return DigestClusters(*self._core.clusters(limit, linkage, skip))
+        return DigestClusters(*self._scored.clusters(limit, linkage, skip))
 
     def hubs(self, min_count: int = 100, limit: int = 20) -> list[Hub]:
         """Return the 7-grams that at least `min_count` digests share, most frequent first.
@@ -417,10 +625,14 @@ class DigestIndex(Index[Iterable[Digest], int]):
         """
         min_count = check_count("min_count", min_count, 2, INT64_MAX, "2 or more")
         limit = check_count("limit", limit, 0, INT64_MAX, "0 or more")
-        return [Hub(*hub) for hub in self._core.hubs(min_count, limit)]
+        return [Hub(*hub) for hub in self._scored.hubs(min_count, limit)]
 
     def _write(self, file: str) -> None:
-        self._core.save(file, not self.strict, self.recipe.to_json().encode())
+        recipe = self.recipe.to_json().encode()
+        if isinstance(self._core, TlshCore):
+            self._core.save(file, recipe)
+        else:
+            self._core.save(file, not self.strict, recipe)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DigestIndex:
@@ -450,12 +662,20 @@ class DigestIndex(Index[Iterable[Digest], int]):
         ...     "a" in nk.DigestIndex.open(pathlib.Path(folder) / "index")
         True
         """
-        check_saved(path, 7)
+        name = os.fspath(path)
+        tlsh = Path(path).is_file() and TlshCore.is_file(name)
+        check_saved(path, _TLSH_KIND if tlsh else 7)
         stamp = file_stamp(path)
-        core, lenient, recipe_json = DigestCore.open(os.fspath(path))
+        core: DigestCore | TlshCore
+        lenient, recipe_json = False, None
+        if tlsh:
+            core, recipe_json = TlshCore.open(name)
+        else:
+            core, lenient, recipe_json = DigestCore.open(name)
+        family = TlshRecipe if tlsh else DigestRecipe
         try:
             # Files of version 1 have no recipe: there was only one.
-            recipe = DigestRecipe() if recipe_json is None else DigestRecipe.from_json(recipe_json.decode())
+            recipe = family() if recipe_json is None else family.from_json(recipe_json.decode())
         except (ParameterError, UnicodeDecodeError) as error:
             raise damaged(path, f"its recipe can't be read ({error})") from None
         index = cls(recipe=recipe, strict=not lenient)
@@ -467,8 +687,8 @@ class DigestIndex(Index[Iterable[Digest], int]):
         Returns
         -------
         dict
-            `recipe` and `strict`; `digests` (their number), `ids` (their kind), `postings` (entries of the 7-gram
-            lists, including those of removed digests until they are dropped), `bytes`.
+            `recipe` and `strict`; `digests` (their number), `ids` (their kind), `postings` (of ssdeep: entries of the
+            7-gram lists, including those of removed digests until they are dropped; of TLSH: rows), `bytes`.
         """
         kind, postings, size = self._core.info()
         return {
@@ -479,3 +699,25 @@ class DigestIndex(Index[Iterable[Digest], int]):
             "postings": postings,
             "bytes": size,
         }
+
+
+_AnyResult = TypeVar("_AnyResult", DigestResult, TlshResult)
+
+
+def _search_batches(
+    search: Callable[[Iterable[Digest]], _AnyResult], queries: Iterable[Digest], progress: ShowProgress
+) -> _AnyResult:
+    """Run all queries at once, or batch by batch if progress is reported."""
+    if progress is None or isinstance(queries, (str, bytes)):
+        return search(queries)
+    digests = list(queries)
+
+    def search_range(start: int, stop: int) -> _AnyResult:
+        try:
+            return search(digests[start:stop])
+        except InputError:
+            # Search again with all queries: the error must name the row among all of them.
+            search(digests)
+            raise
+
+    return search_in_batches(search_range, len(digests), progress)

@@ -22,6 +22,7 @@ _KINDS = {
     10: ("a hash family", "nearkin.families.load"),
     11: ("a file of a store", "nearkin.Store.open, with the folder of the store"),
     12: ("a state of patterns", "the open method of its class"),
+    14: ("an index of TLSH digests", "nearkin.DigestIndex.open"),
 }
 _IDF = b'"nearkin-idf"'
 STORE_LOG = "log.sqlite"

@@ -191,19 +191,7 @@ fn tlsh_explain(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, length: bool)
     Ok((left.distance(&right, length), parts, symbols(&left), symbols(&right)))
 }
 
-/// Return number of buckets, bytes of the checksum, checksum, class of the length, ratios and symbols of a digest.
-type Parts = (usize, usize, Vec<u8>, u8, [u8; 2], Vec<u8>);
-
-#[pyfunction]
-fn tlsh_parse(digest: &Bound<'_, PyAny>) -> PyResult<Parts> {
-    let digest = Digest::parse(&digest_bytes(digest)?).into_python()?;
-    let form = digest.form();
-    let symbols = (0..form.buckets()).map(|bucket| digest.symbol(bucket)).collect();
-    let checksum = digest.checksum()[..form.checksum()].to_vec();
-    Ok((form.buckets(), form.checksum(), checksum, digest.length(), digest.ratios(), symbols))
-}
-
 register! {
     [PyHasher] tlsh_hash, tlsh_hash_file, tlsh_hash_files, tlsh_hash_contents, tlsh_distance, tlsh_distance_many,
-    tlsh_matrix, tlsh_explain, tlsh_parse
+    tlsh_matrix, tlsh_explain
 }

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import ssdeep_compare, ssdeep_compare_many, ssdeep_explain, ssdeep_matrix
-from nearkin.digests.ssdeep.hashing import hash, read_content  # noqa: A004 - the public name
+from nearkin.digests.inputs import read_content
+from nearkin.digests.ssdeep.hashing import hash  # noqa: A004 - the public name
 from nearkin.errors import check_count
 from nearkin.text.edits import common_substring, distances
 

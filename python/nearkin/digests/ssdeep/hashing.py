@@ -13,45 +13,27 @@ the same way, so a `DigestRecipe` starts with the steps: `html+space|ssdeep`.
 
 from __future__ import annotations
 
-import errno
 import html
 import os
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
+from collections.abc import Iterable
+from typing import Literal, overload
 
-import numpy as np
-import numpy.typing as npt
-
-from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, digest_read_file
-from nearkin.errors import NearkinError, bad_parameter, excerpt, invalid_name_error
-from nearkin.progress import ShowProgress, reporting
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-
-class Readable(Protocol):
-    """A binary file-like object."""
-
-    def read(self, size: int, /) -> bytes:
-        """Read at most `size` bytes; none at the end."""
-
-
-Data: TypeAlias = "Buffer | npt.NDArray[np.generic] | str | os.PathLike[str] | Readable"
-"""Input of the hash: a buffer such as an array, a str or path that names a file, or a binary file-like object."""
-
-Paths: TypeAlias = Iterable[str | os.PathLike[str]]
-OnError: TypeAlias = Literal["raise", "return"]
-
-_NOT_A_FILE = (
-    "{}: there is no such file; a str is the path of a file. For the digest of the text itself, pass text.encode()"
+from nearkin._core import SsdeepHasher, digest_read_file, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files
+from nearkin.digests.inputs import (
+    Data,
+    HashedBatch,
+    OnError,
+    Paths,
+    StreamHasher,
+    hash_batches,
+    hash_path,
+    read_chunks,
+    read_content,
+    to_buffer,
 )
-# Files per parallel call, after which progress is reported.
-_FILES_PER_CALL = 1 << 10
-# Bytes per read of a file-like object.
-_CHUNK = 1 << 20
-
+from nearkin.errors import NearkinError, bad_parameter
+from nearkin.progress import ShowProgress
 
 # In order of application.
 STEPS = ("html", "lines", "space")
@@ -179,19 +161,6 @@ def _apply_steps(data: bytes, steps: tuple[str, ...]) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _to_buffer(data: object) -> bytes | npt.NDArray[np.uint8] | None:
-    """Return bytes, or any other buffer as an array, for the compiled hasher; None for other objects."""
-    if isinstance(data, bytes):
-        return data
-    try:
-        view = memoryview(data)  # type: ignore[arg-type]  # TypeError if it is not a buffer
-    except TypeError:
-        return None
-    if not view.c_contiguous:
-        raise bad_parameter("data", "a buffer with gaps", "a C-contiguous buffer; copy it with bytes(data)")
-    return np.frombuffer(view, dtype=np.uint8) if view.nbytes else np.empty(0, dtype=np.uint8)
-
-
 def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     data: Data,
     *,
@@ -245,42 +214,23 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
         # Fast path for millions of small inputs.
         return ssdeep_hash(data, eliminate_runs, truncate)
     steps = check_steps(normalize)
-    if isinstance(data, (str, os.PathLike)) and (fault := invalid_name_error(data)) is not None:
-        raise fault
-    try:
+    if isinstance(data, (str, os.PathLike)):
         if steps:
-            return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
-        if isinstance(data, (str, os.PathLike)):
-            return ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
-    except OSError as error:
-        if isinstance(data, str) and error.errno in (errno.ENOENT, errno.ENAMETOOLONG, errno.EINVAL):
-            raise type(error)(error.errno, _NOT_A_FILE.format(excerpt(data, 200))) from None
-        raise
-    if (buffer := _to_buffer(data)) is not None:
+            return hash_path(
+                data, lambda name: ssdeep_hash(_apply_steps(digest_read_file(name), steps), eliminate_runs, truncate)
+            )
+        return hash_path(data, lambda name: ssdeep_hash_file(name, eliminate_runs, truncate))
+    if steps:
+        return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
+    if (buffer := to_buffer(data)) is not None:
         return ssdeep_hash(buffer, eliminate_runs, truncate)
     hasher = Hasher()
-    for chunk in _read_chunks(data):
+    for chunk in read_chunks(data):
         hasher.update(chunk)
     return hasher.digest(eliminate_runs=eliminate_runs, truncate=truncate)
 
 
-def read_content(data: Data) -> bytes:
-    """Return all bytes of a buffer, of a regular file or of a file-like object."""
-    if isinstance(data, (str, os.PathLike)):
-        return digest_read_file(os.fspath(data))
-    buffer = _to_buffer(data)
-    return bytes(buffer) if buffer is not None else b"".join(_read_chunks(data))
-
-
-def _read_chunks(stream: object) -> Iterator[bytes]:
-    """Yield the content of a binary file-like object in chunks."""
-    if not hasattr(stream, "read"):
-        raise bad_parameter("data", f"a {type(stream).__name__}", "bytes or another buffer, a path, or a binary file")
-    while chunk := stream.read(_CHUNK):
-        yield chunk
-
-
-class Hasher:
+class Hasher(StreamHasher[SsdeepHasher]):
     r"""A digest of data that arrives in chunks of any size.
 
     The digest does not depend on the sizes of the chunks. Memory is constant (5 KB).
@@ -295,39 +245,10 @@ class Hasher:
     '3:aaX8v:aV'
     """
 
-    __slots__ = ("_hasher",)
+    __slots__ = ()
 
     def __init__(self) -> None:
         self._hasher = SsdeepHasher()
-
-    @property
-    def total(self) -> int:
-        """Number of bytes hashed so far."""
-        return self._hasher.total
-
-    def update(self, data: Buffer | npt.NDArray[np.generic]) -> None:
-        """Add data.
-
-        Parameters
-        ----------
-        data : bytes-like
-            Any C-contiguous buffer.
-
-        Raises
-        ------
-        ParameterError
-            `data` is not a buffer. Encode texts first.
-        """
-        buffer = _to_buffer(data)
-        if buffer is None:
-            raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer")
-        self._hasher.update(buffer)
-
-    def copy(self) -> Hasher:
-        """Return an independent hasher in the same state."""
-        other = Hasher()
-        other._hasher = self._hasher.copy()
-        return other
 
     def digest(self, *, eliminate_runs: bool = False, truncate: bool = True) -> str:
         """Return the digest of all data so far; more data may follow.
@@ -416,27 +337,14 @@ def hash_files(
     >>> nk.ssdeep.hash_files(["/no/such/file"], on_error="return")
     [FileNotFoundError(2, 'reading the kind of /no/such/file: No such file or directory (os error 2)')]
     """
-    if on_error not in ("raise", "return"):
-        raise bad_parameter("on_error", repr(on_error), '"raise" or "return"')
-    names = [os.fspath(path) for path in paths]
     steps = check_steps(normalize)
-    results: list[str | Exception] = []
-    with reporting(progress) as report:
-        report("hash", 0, len(names))
-        for start in range(0, len(names), _FILES_PER_CALL):
-            batch = names[start : start + _FILES_PER_CALL]
-            if steps:
-                digests = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in batch]
-            else:
-                digests = ssdeep_hash_files(batch, eliminate_runs, truncate)
-            for name, (digest, error) in zip(batch, digests, strict=True):
-                fault = invalid_name_error(name) or error
-                if fault is not None and on_error == "raise":
-                    raise fault
-                # Either the digest or the error is None.
-                results.append(fault if digest is None and fault is not None else digest or "")
-            report("hash", len(results), len(names))
-    return results
+
+    def digests_of(batch: list[str]) -> HashedBatch:
+        if steps:
+            return [_hash_normalised(name, steps, eliminate_runs, truncate) for name in batch]
+        return ssdeep_hash_files(batch, eliminate_runs, truncate)
+
+    return hash_batches(paths, digests_of, on_error=on_error, progress=progress)
 
 
 def _hash_normalised(

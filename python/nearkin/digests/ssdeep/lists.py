@@ -1,7 +1,8 @@
-"""Digests in files: lists of the program ssdeep, JSON lines, and bare digests.
+"""Digests in files: lists of the program ssdeep, JSON lines, bare digests, and lists of TLSH digests.
 
 A list of the program is a header followed by one line `digest,"name"` per file. A JSON list has one object per line
-with `digest`, `path` and `recipe`, as written by `nearkin ssdeep hash --json`. Only this form contains the recipe.
+with `digest`, `path` and `recipe`, as written by `nearkin ssdeep hash --json`. Only this form contains the recipe. A
+list of TLSH digests has one line per file: the digest, and after a tab the name.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nearkin._core import ssdeep_read_list, ssdeep_write_list
+from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep.recipe import DigestRecipe
+from nearkin.digests.tlsh.recipe import TlshRecipe
 from nearkin.errors import InputError, bad_parameter
 
 # First bytes of every list of the program, with any minor version.
 _LIST_HEAD = b"ssdeep,1."
+# The recipe of a TLSH digest by its number of characters.
+_TLSH_FORMS = {72: "tlsh", 76: "tlsh:checksum3", 136: "tlsh:256", 140: "tlsh:256:checksum3"}
 # Paths of pipes in a shell's process substitution, and of standard input.
 _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
@@ -106,13 +111,13 @@ class ListedDigest(NamedTuple):
         Digest in the file, not validated.
     name : str
         Name in the file; for a bare digest the file and its line, such as `known.txt:3`.
-    recipe : DigestRecipe
+    recipe : DigestRecipe or TlshRecipe
         Recipe of the digest.
     """
 
     digest: str
     name: str
-    recipe: DigestRecipe
+    recipe: AnyDigestRecipe
 
 
 def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
@@ -159,8 +164,14 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
     else:
         recipe = DigestRecipe()
         for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
-            if digest := line.strip():
-                yield ListedDigest(digest, f"{path}:{number}", recipe)
+            if not (digest := line.strip()):
+                continue
+            place = f"{path}:{number}"
+            first, _, name = line.partition("\t")
+            if (form := _TLSH_FORMS.get(len(first.strip()))) and first.startswith("T1"):
+                yield ListedDigest(first.strip(), name or place, TlshRecipe(form))
+            else:
+                yield ListedDigest(digest, place, recipe)
 
 
 def _read_json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
@@ -169,7 +180,7 @@ def _read_json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
             continue
         try:
             entry = json.loads(line)
-            digest, name, recipe = entry["digest"], entry["path"], DigestRecipe(entry["recipe"])
+            digest, name, recipe = entry["digest"], entry["path"], parse_recipe(entry["recipe"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             reason = f"no entry of `nearkin ssdeep hash --json`: {error!r}"
             raise _entry_error(path, f"line {number}", reason) from None

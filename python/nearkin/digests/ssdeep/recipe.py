@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, overload
 
+from nearkin.digests.inputs import Data, OnError, Paths
 from nearkin.digests.ssdeep.comparison import LEAST_COMMON, Digest, check_least_common, compare
-from nearkin.digests.ssdeep.hashing import Data, OnError, Paths, check_steps, hash, hash_files  # noqa: A004 - public
+from nearkin.digests.ssdeep.hashing import check_steps, hash, hash_files  # noqa: A004 - the public name
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.progress import ShowProgress
 from nearkin.recipe.base import FrozenRecipe

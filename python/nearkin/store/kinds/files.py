@@ -24,8 +24,9 @@ from nearkin.dedup.config import FILE_THRESHOLD as THRESHOLD
 from nearkin.dedup.config import SKIP_HUBS
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import hash_paths, no_texts, path_names
+from nearkin.digests.inputs import read_content
+from nearkin.digests.recipes import check_same_recipe
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
-from nearkin.digests.ssdeep.hashing import read_content
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column
@@ -120,7 +121,7 @@ class FileSettings(WithoutTexts):
     def open_index(self, path: Path) -> StoreIndex:
         """Read the DigestIndex of a file, which must have the same recipe."""
         index = DigestIndex.open(path)
-        index.recipe.check_same(self.recipe)
+        check_same_recipe(index.recipe, self.recipe)
         return DigestStoreIndex(self.source, index)
 
     # Serialisation

@@ -257,6 +257,7 @@ fn hash_pieces(source: &mut impl DigestInput, pieces: &mut [Piece]) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digests::input::{BUFFER, read_file};
 
     struct Counted<'a> {
         data: &'a [u8],

@@ -1,0 +1,55 @@
+"""Tests of nearkin.cli.tlsh."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from command import call
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Return a folder with two similar files, another one, and one without a digest."""
+    data = bytearray(random.Random(4).randbytes(3000))
+    (tmp_path / "a").write_bytes(data)
+    data[1000] ^= 1
+    (tmp_path / "b").write_bytes(data)
+    (tmp_path / "c").write_bytes(random.Random(5).randbytes(900))
+    (tmp_path / "zero").write_bytes(bytes(900))
+    return tmp_path
+
+
+def test_a_list_is_written_searched_and_clustered(files: Path) -> None:
+    """What `hash` prints, `search` and `cluster` read; an input without a digest is reported."""
+    names = [str(files / name) for name in "abc"]
+    result = call("tlsh", "hash", *names)
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [[nk.tlsh.hash(name), name] for name in names] == lines
+    known = files / "known.txt"
+    known.write_text(result.stdout)
+    result = call("tlsh", "search", "--known", str(known), names[0], "--json")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(names[0], 0), (names[1], nk.tlsh.distance(lines[0][0], lines[1][0]))] == [
+        (match["known"], match["distance"]) for match in found
+    ]
+    result = call("tlsh", "cluster", "--list", str(known), "--json")
+    assert names[:2] == [json.loads(line)["path"] for line in result.stdout.splitlines()]
+    result = call("tlsh", "hash", str(files / "zero"))
+    assert result.exit_code == 1
+    assert "too little variation" in result.stderr
+
+
+def test_compare_prints_a_distance_and_explains_it(files: Path) -> None:
+    """Files and digests are compared; the exit code says whether they are within the distance."""
+    a, b, c = (str(files / name) for name in "abc")
+    result = call("tlsh", "compare", a, nk.tlsh.hash(b))
+    assert result.stdout.strip() == str(nk.tlsh.distance(nk.tlsh.hash(a), nk.tlsh.hash(b)))
+    assert "buckets agree" in call("tlsh", "compare", "--explain", a, b).stdout
+    assert call("tlsh", "compare", a, c, "--distance", "40").exit_code == 3
+    assert call("tlsh", "search", a).exit_code == 2
+    assert call("tlsh", "hash", a, "--recipe", "ssdeep").exit_code == 2
