@@ -305,17 +305,13 @@ class DigestIndex(Index[Iterable[Digest], int]):
     def _scored(self) -> DigestCore:
         """The core of an index of ssdeep; ParameterError for another one."""
         if not isinstance(self._core, DigestCore):
-            raise bad_parameter(
-                "threshold", "a score", "distance=40, for example: TLSH digests have distances, no scores"
-            )
+            raise bad_parameter("distance", None, "distance=40, for example: TLSH has distances, no scores")
         return self._core
 
     def _measured(self, distance: int | None) -> tuple[TlshCore, int]:
         """The core of an index of TLSH and a checked distance."""
         if not isinstance(self._core, TlshCore):
-            raise bad_parameter(
-                "distance", distance, "threshold=60, for example: ssdeep digests have scores, no distances"
-            )
+            raise bad_parameter("distance", distance, "threshold=60, for example: ssdeep has scores, no distances")
         return self._core, check_count("distance", distance, 0, MAX_DISTANCE, "0 or more")
 
     def __repr__(self) -> str:
