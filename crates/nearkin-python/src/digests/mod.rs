@@ -170,7 +170,11 @@ pub(crate) trait StreamHasher: Send + Sync {
 }
 
 /// Add data to a hasher, without the GIL if it takes long.
-pub(crate) fn update_hasher<H: StreamHasher>(py: Python<'_>, hasher: &Lock<H>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn update_hasher<H: StreamHasher>(
+    py: Python<'_>,
+    hasher: &Lock<H>,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let update = |bytes: &[u8]| {
         hasher.write()?.update(bytes);
         Ok(())

@@ -22,7 +22,6 @@ use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::detached;
 
-
 fn options(eliminate_runs: bool, truncate: bool) -> Options {
     Options { eliminate_runs, no_truncation: !truncate }
 }

@@ -85,7 +85,8 @@ impl Digest {
 
     /// Return the Hamming distance of the bodies in Gray code, which is at most their distance.
     pub fn hamming(&self, other: &Self) -> u16 {
-        let differ = |a: &[u64; 4], b: &[u64; 4]| a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones() as u16).sum::<u16>();
+        let differ =
+            |a: &[u64; 4], b: &[u64; 4]| a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones() as u16).sum::<u16>();
         differ(&self.high, &other.high) + differ(&self.low, &other.low)
     }
 

@@ -47,8 +47,11 @@ impl Pairs {
     fn get() -> &'static Self {
         static PAIRS: OnceLock<Pairs> = OnceLock::new();
         PAIRS.get_or_init(|| {
-            let mut pairs =
-                Self { near: Box::new([[0; 4]; 1 << 16]), middle: Box::new([[0; 2]; 1 << 16]), far: Box::new([0; 1 << 16]) };
+            let mut pairs = Self {
+                near: Box::new([[0; 4]; 1 << 16]),
+                middle: Box::new([[0; 2]; 1 << 16]),
+                far: Box::new([0; 1 << 16]),
+            };
             for index in 0..1_usize << 16 {
                 let (a, other) = ((index >> 8) as u8, index as u8);
                 let hash = |salt: u8| step(step(step(salt, 0), a), other);
@@ -242,7 +245,11 @@ fn ratio(q: u64, q3: u64) -> u8 {
 
 fn check_length(length: u64) -> Result<()> {
     if length > MAX_INPUT {
-        return Err(Error::parameter("length", length, format!("at most {MAX_INPUT} bytes, the most a digest can span")));
+        return Err(Error::parameter(
+            "length",
+            length,
+            format!("at most {MAX_INPUT} bytes, the most a digest can span"),
+        ));
     }
     Ok(())
 }
@@ -318,7 +325,15 @@ mod tests {
         if data.len() < 50 || sorted[counts.len() / 2 - 1] == 0 {
             return None;
         }
-        let symbol = |&count: &u64| if count > q3 { 3 } else if count > q2 { 2 } else { u8::from(count > q1) };
+        let symbol = |&count: &u64| {
+            if count > q3 {
+                3
+            } else if count > q2 {
+                2
+            } else {
+                u8::from(count > q1)
+            }
+        };
         let symbols: Vec<u8> = counts.iter().map(symbol).collect();
         Some(Digest::new(form, checksum, class(data.len() as u64), [ratio(q1, q3), ratio(q2, q3)], &symbols))
     }

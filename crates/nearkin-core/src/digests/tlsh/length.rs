@@ -48,7 +48,11 @@ mod tests {
                 _ => (1.1, 62.5472),
             };
             let formula = n.ln() / base.ln() - shift;
-            assert!((formula - (k + 1) as f64).abs() < 0.01, "class {} begins at {n}, where the formula is {formula}", k + 1);
+            assert!(
+                (formula - (k + 1) as f64).abs() < 0.01,
+                "class {} begins at {n}, where the formula is {formula}",
+                k + 1
+            );
         }
         assert_eq!((0, 1, 169), (class(1), class(2), class(MAX_INPUT)));
     }

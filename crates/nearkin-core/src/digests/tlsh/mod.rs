@@ -142,11 +142,7 @@ impl Form {
             return Ok(());
         }
         let describe = |form: Self| format!("{} buckets and {} bytes of checksum", form.buckets, form.checksum);
-        Err(Error::Mismatch {
-            what: "form of the digests".to_owned(),
-            left: describe(self),
-            right: describe(other),
-        })
+        Err(Error::Mismatch { what: "form of the digests".to_owned(), left: describe(self), right: describe(other) })
     }
 }
 

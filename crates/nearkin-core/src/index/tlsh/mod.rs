@@ -304,7 +304,11 @@ impl Index {
             entries.extend(old.map(|(&header, &row)| u64::from(header) << 32 | u64::from(row)));
             keep -= 1;
         }
-        if entries.len() <= QUICK { entries.sort_unstable() } else { cancel.sort(&mut entries) }
+        if entries.len() <= QUICK {
+            entries.sort_unstable()
+        } else {
+            cancel.sort(&mut entries)
+        }
         cancel.check()?;
         let digest = |row: u32| match (row as usize).checked_sub(first) {
             Some(new) => digests[new],
@@ -501,13 +505,19 @@ impl Index {
                 centred(self.total(), &left, &right)?
             }
         };
-        Clusters::new(&firsts, 0, || 0, cancel, |first, others, distances| {
-            let first = self.digest(first);
-            for rows in cancel.blocks(others) {
-                distances.extend(rows.iter().map(|&row| first.distance(&self.digest(row), true)));
-            }
-            Ok(())
-        })
+        Clusters::new(
+            &firsts,
+            0,
+            || 0,
+            cancel,
+            |first, others, distances| {
+                let first = self.digest(first);
+                for rows in cancel.blocks(others) {
+                    distances.extend(rows.iter().map(|&row| first.distance(&self.digest(row), true)));
+                }
+                Ok(())
+            },
+        )
     }
 }
 
