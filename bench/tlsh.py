@@ -3,7 +3,7 @@
     pip install py-tlsh==5.0.0
     python bench/tlsh.py --digests 1000000
 
-CPU time of one process, alternating between the two; the best of the rounds. Results are compared before they are timed.
+CPU time of one process, alternating between the two; the best of the rounds. Results are compared first.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import numpy as np
 
 # This file is named like the package.
 sys.path = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
-import tlsh as peer  # noqa: E402
-
 import nearkin as nk  # noqa: E402
+import tlsh as peer  # noqa: E402
 
 ROUNDS = 5
 
@@ -79,7 +78,9 @@ def measure_distances(rng: random.Random) -> None:
         lambda: [peer.diff(query, digest) for digest in digests],
     )
     print(f"distance: {single / 2e-6:.0f} ns, one to many {many / 2e-6:.0f}, matrix {matrix / 4e-3:.2f}, ", end="")
-    print(f"py-tlsh {theirs / 2e-6:.0f}; {theirs / single:.1f} x, {theirs / many:.1f} x, {500 * theirs / matrix:,.0f} x")
+    print(
+        f"py-tlsh {theirs / 2e-6:.0f}; {theirs / single:.1f} x, {theirs / many:.1f} x, {500 * theirs / matrix:,.0f} x"
+    )
 
 
 def measure_search(rng: random.Random, count: int, distance: int) -> None:
