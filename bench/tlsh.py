@@ -71,16 +71,16 @@ def measure_distances(rng: random.Random) -> None:
     query = digests[0]
     expected = [peer.diff(query, digest) for digest in digests]
     assert nk.tlsh.distance_many(query, digests).tolist() == expected
-    single, many, matrix, theirs = best(
+    times = best(
         lambda: [nk.tlsh.distance(query, digest) for digest in digests],
         lambda: nk.tlsh.distance_many(query, digests),
         lambda: nk.tlsh.matrix(digests),
         lambda: [peer.diff(query, digest) for digest in digests],
     )
-    print(f"distance: {single / 2e-6:.0f} ns, one to many {many / 2e-6:.0f}, matrix {matrix / 4e-3:.2f}, ", end="")
-    print(
-        f"py-tlsh {theirs / 2e-6:.0f}; {theirs / single:.1f} x, {theirs / many:.1f} x, {500 * theirs / matrix:,.0f} x"
-    )
+    # Nanoseconds a pair.
+    per_pair = [1e9 * seconds / pairs for seconds, pairs in zip(times, (2000, 2000, 2000 * 2000, 2000), strict=True)]
+    for what, time_of_pair in zip(("distance", "one to many", "matrix"), per_pair[:3], strict=True):
+        print(f"{what}: {time_of_pair:.2f} ns, py-tlsh {per_pair[3]:.0f}, {per_pair[3] / time_of_pair:,.1f} x")
 
 
 def measure_search(rng: random.Random, count: int, distance: int) -> None:

@@ -58,14 +58,14 @@ GROUPS: dict[str, list[str]] = {
     ],
     "Compatibility": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
     "Modules": [
-        *("ssdeep", "text.edits", "batched", "duckdb", "polars", "ray", "spark", "sklearn"),
+        *("ssdeep", "tlsh", "text.edits", "batched", "duckdb", "polars", "ray", "spark", "sklearn"),
         *("plot", "io", "report", "errors"),
     ],
     "Settings": ["num_threads", "set_num_threads"],
 }
 """The pages: names of `nearkin`. A module is shown with what it defines or re-exports."""
 
-PATHS = {"ssdeep": "digests.ssdeep", "dedup": "dedup.texts.dedup", "explain": "explain.explain"}
+PATHS = {"ssdeep": "digests.ssdeep", "tlsh": "digests.tlsh", "dedup": "dedup.texts.dedup", "explain": "explain.explain"}
 """Names whose docstrings have other paths: a module of a package, and functions that share a package's name."""
 
 
@@ -84,7 +84,7 @@ def page_file(group: str) -> str:
 
 def modules() -> set[str]:
     """Return the names that are modules."""
-    return {*GROUPS["Theory"], *GROUPS["Compatibility"], *GROUPS["Modules"], PATHS["ssdeep"]}
+    return {*GROUPS["Theory"], *GROUPS["Compatibility"], *GROUPS["Modules"], PATHS["ssdeep"], PATHS["tlsh"]}
 
 
 def summary(name: str) -> str:

@@ -34,8 +34,8 @@
 //!
 //! # Cost
 //!
-//! Hashing takes about seven cycles a byte ([`hash`]); a comparison a few nanoseconds ([`compare`]), 32 at once by SIMD
-//! ([`tiles`]).
+//! Hashing takes six counts and a step of the checksum's chain a byte ([`hash`]), a comparison three counts of set
+//! bits for 64 buckets ([`compare`]), for 32 digests at once by SIMD ([`tiles`]).
 //!
 //! # Limits
 //!
@@ -46,8 +46,9 @@
 //!
 //! J. Oliver, C. Cheng, Y. Chen, "TLSH: A Locality Sensitive Hash", 4th Cybercrime and Trustworthy Computing Workshop,
 //! 2013: the method, the window, the quartiles and the costs. P. K. Pearson, "Fast Hashing of Variable-Length Text
-//! Strings", Communications of the ACM 33 (6), 1990: the permutation. The order of the digits and the bounds of the
-//! length were derived from observing the reference's output, without its source.
+//! Strings", Communications of the ACM 33 (6), 1990: the permutation. Written from these and from the documented format.
+//! The salts, the order of the digits, the costs and the bounds of lengths were checked against digests and distances of
+//! py-tlsh 5.0.0: @@N@@.
 
 pub mod compare;
 pub mod hash;

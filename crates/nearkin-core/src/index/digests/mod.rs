@@ -493,13 +493,19 @@ impl Index {
             Linkage::Connected => self.connected(limit, cancel)?,
             Linkage::Centred => self.centred(limit, cancel)?,
         };
-        Clusters::new(&firsts, skipped, || 100, cancel, |first, others, scores| {
-            let query = Query::new(&self.digests[first as usize]);
-            for rows in cancel.blocks(others) {
-                scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
-            }
-            Ok(())
-        })
+        Clusters::new(
+            &firsts,
+            skipped,
+            || 100,
+            cancel,
+            |first, others, scores| {
+                let query = Query::new(&self.digests[first as usize]);
+                for rows in cancel.blocks(others) {
+                    scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
+                }
+                Ok(())
+            },
+        )
     }
 
     fn connected(&self, limit: Limit, cancel: &CancelToken) -> Result<(Vec<u32>, usize)> {

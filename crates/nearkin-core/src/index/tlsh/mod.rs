@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Digests are therefore sorted by *header*, length first and then the ratios. A query visits the headers whose costs
-//! are within the distance: costs are 12 a step, so for a distance of 40 these are 231 of the 256 that each of about 30
-//! lengths has. In each of them only the rest of the distance remains for the body, and 32 bodies are compared at once
-//! ([`crate::digests::tlsh::tiles`]), which stops at half of the buckets for nearly all. The full distance decides on
-//! what passes. Results are those of comparing all pairs at every distance.
+//! are within the distance: costs are 12 a step, so for a distance of 40 these are 231 headers, of seven lengths with
+//! 256 headers each. In each of them only the rest of the distance remains for the body, and 32 bodies are compared at
+//! once ([`crate::digests::tlsh::tiles`]), which stops at half of the buckets if all are too far by then. The full
+//! distance decides on what passes. Results are those of comparing all pairs at every distance.
 //!
 //! # Layout and cost
 //!
@@ -18,9 +18,6 @@
 //! new run, and runs of similar length merge, so there are at most log2(n) and each digest is moved log2(n) times. 80
 //! bytes for a digest of 128 buckets. Queries of a batch are sorted by header and visit a block of tiles one after
 //! another, so that blocks are read from memory once for several queries.
-//!
-//! A table of blocks of the body (multi-index hashing over its Gray code) is no help at the distances that are used: at
-//! 40 of 256 bits it probes some 20,000 buckets a query, which takes longer than the tiles of the headers that remain.
 
 pub mod file;
 
