@@ -47,8 +47,8 @@
 //! J. Oliver, C. Cheng, Y. Chen, "TLSH: A Locality Sensitive Hash", 4th Cybercrime and Trustworthy Computing Workshop,
 //! 2013: the method, the window, the quartiles and the costs. P. K. Pearson, "Fast Hashing of Variable-Length Text
 //! Strings", Communications of the ACM 33 (6), 1990: the permutation. Written from these and from the documented format.
-//! The salts, the order of the digits, the costs and the bounds of lengths were checked against digests and distances of
-//! py-tlsh 5.0.0: @@N@@.
+//! Salts, order of the digits and costs are checked against the digests and distances that py-tlsh 5.0.0 gave for 3,000
+//! inputs (`tests/fixtures/tlsh-golden.txt.gz`), of which 2,546 have a digest.
 
 pub mod compare;
 pub mod hash;
