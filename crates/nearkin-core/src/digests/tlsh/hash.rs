@@ -65,6 +65,8 @@ struct Tally {
 impl Tally {
     /// Add the windows inside `data`, one after another.
     fn add<const CHECKSUM: usize>(&mut self, data: &[u8]) {
+        // A local, which stays in a register: the counts that are written can't alias it.
+        let mut checksum = self.checksum;
         for window in data.windows(WINDOW) {
             let &[e, d, c, b, a] = window else { continue };
             let second = |salt: usize, byte: u8| step(FIRST[salt][usize::from(a)], byte);
@@ -79,8 +81,9 @@ impl Tally {
             for (counts, hash) in self.counts.iter_mut().zip(hashes) {
                 counts[usize::from(hash)] += 1;
             }
-            advance::<CHECKSUM>(&mut self.checksum, second(6, b), a, b);
+            advance::<CHECKSUM>(&mut checksum, second(6, b), a, b);
         }
+        self.checksum = checksum;
     }
 
     /// Add the windows inside `data` in blocks of 64; return the number added.
@@ -103,11 +106,15 @@ impl Tally {
             _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), low, high)
         };
         let mut hashes = [[0_u8; BLOCK]; TRIPLETS + 1];
-        let mut done = 0;
+        let (mut checksum, mut done) = (self.checksum, 0);
         while let Some(bytes) = data[done..].first_chunk::<{ BLOCK + WINDOW - 1 }>() {
             // Byte i of each vector belongs to window i.
-            let [e, d, c, b, a]: [__m512i; WINDOW] =
-                std::array::from_fn(|from| load(&std::array::from_fn(|i| bytes[from + i])));
+            let at = |from: usize| {
+                let bytes = &bytes[from..from + BLOCK];
+                // SAFETY: the slice has 64 bytes.
+                unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+            };
+            let (a, b, c, d, e) = (at(4), at(3), at(2), at(1), at(0));
             let second = |salt: usize, other: __m512i| step_all(step_all(salts[salt], a), other);
             let vectors = [
                 _mm512_xor_si512(second(0, b), c),
@@ -126,7 +133,7 @@ impl Tally {
             let [triplets @ .., marks] = &hashes;
             for eight in (0..BLOCK).step_by(8) {
                 for i in eight..eight + 8 {
-                    advance::<CHECKSUM>(&mut self.checksum, marks[i], bytes[i + 4], bytes[i + 3]);
+                    advance::<CHECKSUM>(&mut checksum, marks[i], bytes[i + 4], bytes[i + 3]);
                 }
                 for triplet in triplets {
                     let word = u64::from_le_bytes(std::array::from_fn(|i| triplet[eight + i]));
@@ -137,6 +144,7 @@ impl Tally {
             }
             done += BLOCK;
         }
+        self.checksum = checksum;
         done
     }
 }
@@ -244,12 +252,15 @@ impl Hasher {
             return;
         }
         let mut tally = Tally { counts: [[0; 256]; 8], checksum: self.checksum };
-        let mut done = 0;
         #[cfg(target_arch = "x86_64")]
-        if Avx512Bits::detect().is_some() {
+        let done = if Avx512Bits::detect().is_some() {
             // SAFETY: the token proves that the processor has the instructions.
-            done = unsafe { tally.add_blocks::<CHECKSUM>(data) };
-        }
+            unsafe { tally.add_blocks::<CHECKSUM>(data) }
+        } else {
+            0
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
         tally.add::<CHECKSUM>(&data[done..]);
         self.checksum = tally.checksum;
         for (hash, last) in (0..256).zip(PEARSON) {
