@@ -88,7 +88,9 @@ impl Tally {
 
     /// Add the windows inside `data` in blocks of 64; return the number added.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512bw,avx512vbmi,bmi1,bmi2")]
+    #[target_feature(
+        enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    )]
     #[allow(clippy::needless_range_loop, reason = "loops over iterators are not unrolled, and 1.5 times as slow")]
     fn add_blocks<const CHECKSUM: usize>(&mut self, data: &[u8]) -> usize {
         use std::arch::x86_64::{
