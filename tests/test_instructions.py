@@ -43,6 +43,8 @@ def results() -> list[bytes]:
     data = RNG.__class__(np.random.PCG64(5)).bytes(200_000)
     digests = [nk.ssdeep.hash(data[:size]) for size in (100, 1000, 10_000, 200_000)]
     bits.append(repr(digests + [nk.ssdeep.compare(digests[2], other) for other in digests]).encode())
+    tlsh = [nk.tlsh.hash(data[:size], checksum=3) for size in (100, 1000, 10_000, 200_000)]
+    bits.append(repr(tlsh).encode() + nk.tlsh.matrix(tlsh).tobytes())
     rng = np.random.default_rng(3)
     for width, radius in ((64, 3), (64, 20), (128, 25), (256, 40)):
         index = nk.HammingIndex(width, method="scan")

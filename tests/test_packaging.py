@@ -210,10 +210,10 @@ def test_dir_shows_the_names_to_begin_with() -> None:
 
 
 def test_names_of_experts_are_in_their_packages_and_under_their_older_names() -> None:
-    """Each name that `nearkin` has without listing it is the same object in a listed package."""
+    """Each name that `nearkin` has without listing it is the same object in a package."""
     import nearkin as nk
 
-    packages = (nk.families, nk.index, nk.patterns, nk.quality, nk.store)
+    packages = (nk.digests, nk.families, nk.index, nk.patterns, nk.quality, nk.store)
     for package in packages:
         assert set(package.__all__) <= set(dir(package))
         for name in package.__all__:

@@ -15,6 +15,7 @@ from nearkin.lazy import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from nearkin import batched as batched
+    from nearkin import digests as digests
     from nearkin import families, index, patterns, quality, store, theory
     from nearkin.dedup.contains import KnownTexts, contains
     from nearkin.dedup.decontaminate import decontaminate
@@ -114,6 +115,7 @@ _LAZY = {
     "decontaminate": "dedup.decontaminate",
     "dedup": "dedup.texts",
     "dedup_files": "dedup.files",
+    "digests": "",
     "evaluate": "quality.evaluation",
     "explain": "explain",
     "families": "",
@@ -139,7 +141,8 @@ _LAZY = {
 }
 """Modules of the names that are imported on first use; empty for packages.
 
-`__all__` leaves out names of experts, which the packages `families`, `index`, `patterns`, `quality` and `store` have.
+`__all__` leaves out names of experts, which the packages `digests`, `families`, `index`, `patterns`, `quality` and
+`store` have.
 """
 
 

@@ -113,7 +113,7 @@ def test_the_module_runs_as_the_command() -> None:
     [
         (["dedpu"], "there is no command dedpu; did you mean `nearkin dedup`?; `nearkin -h` shows the commands"),
         (["index", "bild"], "there is no command bild; did you mean `nearkin index build`?; `nearkin index -h`"),
-        (["hash", "x"], "did you mean `nearkin ssdeep hash` or `nearkin text hash`?"),
+        (["hash", "x"], "did you mean `nearkin ssdeep hash` or `nearkin tlsh hash` or `nearkin text hash`?"),
         (["idf", "fit", "x"], "there is no command idf; did you mean `nearkin recipe idf`?"),
         (["store", "check", "x"], "there is no command check; did you mean `nearkin check`?"),
         (["urls"], "did you mean `nearkin patterns urls`?"),

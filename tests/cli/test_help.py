@@ -70,7 +70,8 @@ def write_example_files(folder: Path, line: str) -> None:
             for each in commands:
                 assert 0 == call(*each.split()).code, each
     if "known.txt" in words:
-        (folder / "known.txt").write_bytes(call("ssdeep", "hash", "--recursive", "Documents").data)
+        family = "tlsh" if "tlsh" in words else "ssdeep"
+        (folder / "known.txt").write_bytes(call(family, "hash", "--recursive", "Documents").data)
 
 
 def run_example(line: str) -> list[str]:
@@ -106,8 +107,8 @@ def test_the_program_lists_commands_by_job_and_three_groups_for_experts() -> Non
     """`nearkin -h` needs no import of the commands that it lists."""
     shown = call("-h").out
     before, after = shown.split("For experts:")
-    jobs = ["dedup", "decontaminate", "leaks", "check", "store", "search", "patterns", "ssdeep", "report", "serve"]
-    jobs += ["mcp"]
+    jobs = ["dedup", "decontaminate", "leaks", "check", "store", "search", "patterns", "ssdeep", "tlsh", "report"]
+    jobs += ["serve", "mcp"]
     assert jobs == re.findall(r"^  ([a-z]+) ", before, re.MULTILINE)
     assert list(EXPERTS) == re.findall(r"^  ([a-z]+) ", after, re.MULTILINE)
     assert list(MODULES) == list(PURPOSES) == [*jobs, *EXPERTS]

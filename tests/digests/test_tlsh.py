@@ -57,7 +57,7 @@ def digest_or_null(data: bytes) -> str:
 def test_digests_and_distances_equal_stored_ones_of_the_reference() -> None:
     """Digests, and distances of neighbours with and without length, are those that py-tlsh 5.0.0 gave."""
     lines = gzip.decompress(GOLDEN.read_bytes()).decode().splitlines()
-    digests = []
+    digests: list[str] = []
     for data, line in zip(inputs(len(lines)), lines, strict=True):
         expected, *distances = line.split()
         assert expected == digest_or_null(data)
@@ -92,12 +92,11 @@ def test_digests_and_distances_equal_the_reference() -> None:
 def test_every_way_to_read_gives_one_digest(tmp_path: Path, buckets: int, checksum: int) -> None:
     """Bytes, arrays, paths, streams, hashers and lists of files give the same digest."""
     data = random.Random(1).randbytes(100_000)
-    form = {"buckets": buckets, "checksum": checksum}
-    expected = nk.tlsh.hash(data, **form)
+    expected = nk.tlsh.hash(data, buckets=buckets, checksum=checksum)
     assert len(expected) == 2 + 2 * (buckets // 4 + 2 + checksum)
     path = tmp_path / "file"
     path.write_bytes(data)
-    hasher = nk.tlsh.Hasher(**form)
+    hasher = nk.tlsh.TlshHasher(buckets=buckets, checksum=checksum)
     for start in range(0, len(data), 7919):
         hasher.update(data[start : start + 7919])
     copy = hasher.copy()
@@ -105,13 +104,13 @@ def test_every_way_to_read_gives_one_digest(tmp_path: Path, buckets: int, checks
     assert (len(data), len(data) + 4) == (hasher.total, copy.total)
     stream = io.BytesIO(data)
     results = [
-        nk.tlsh.hash(bytearray(data), **form),
-        nk.tlsh.hash(np.frombuffer(data, np.uint8), **form),
-        nk.tlsh.hash(str(path), **form),
-        nk.tlsh.hash(path, **form),
-        nk.tlsh.hash(stream, **form),
+        nk.tlsh.hash(bytearray(data), buckets=buckets, checksum=checksum),
+        nk.tlsh.hash(np.frombuffer(data, np.uint8), buckets=buckets, checksum=checksum),
+        nk.tlsh.hash(str(path), buckets=buckets, checksum=checksum),
+        nk.tlsh.hash(path, buckets=buckets, checksum=checksum),
+        nk.tlsh.hash(stream, buckets=buckets, checksum=checksum),
         hasher.digest(),
-        *nk.tlsh.hash_files([path, str(path)], **form),
+        *nk.tlsh.hash_files([path, str(path)], buckets=buckets, checksum=checksum),
     ]
     assert [expected] * len(results) == results
     assert copy.digest() != expected
@@ -153,7 +152,7 @@ def test_hostile_arguments_are_typed_errors() -> None:
     with pytest.raises(ParameterError, match="128 or 256"):
         nk.tlsh.hash(TEXT, buckets=64)
     with pytest.raises(ParameterError, match="1 or 3"):
-        nk.tlsh.Hasher(checksum=2)
+        nk.tlsh.TlshHasher(checksum=2)
     with pytest.raises(ParameterError):
         nk.tlsh.hash(3)  # type: ignore[arg-type]  # the point
     with pytest.raises(FileNotFoundError, match=r"text\.encode"):

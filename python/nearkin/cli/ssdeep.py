@@ -58,7 +58,7 @@ Lenient = Annotated[
 ]
 Score = Annotated[int, opt("Minimum score, inclusive.", "--threshold", "-t", group=MATCHING, min=1, max=100)]
 Lists = Annotated[
-    list[Path] | None, opt("Read digests from a list of ssdeep, or one digest per line; may be repeated.", "--list")
+    list[Path] | None, opt("Read digests from a list of `hash`, or one digest per line; may be repeated.", "--list")
 ]
 
 
@@ -265,7 +265,7 @@ def compare(
     a: Annotated[str, typer.Argument(help="A file, or a digest.")],
     b: Annotated[str, typer.Argument(help="A file, or a digest.")],
     threshold: Score = 1,
-    explain: Annotated[bool, opt("Explain the score.", "--explain")] = False,
+    explain: Annotated[bool, opt("Explain the result.", "--explain")] = False,
     recipe: DigestRecipeOption = None,
     lenient: Lenient = False,
     as_json: Json = False,

@@ -16,7 +16,7 @@ from nearkin.cli.commands import Commands
 from nearkin.cli.console import display, escape_surrogates, say, say_json
 from nearkin.cli.corpus import list_files
 from nearkin.cli.options import MATCHING, Json, Quiet, opt
-from nearkin.cli.ssdeep import DigestRun, FilePaths, Linkage, Recursive, print_rows
+from nearkin.cli.ssdeep import DigestRun, FilePaths, Linkage, Lists, Recursive, print_rows
 from nearkin.errors import InputError, NearkinError, bad_parameter
 
 group = Commands("tlsh", "TLSH digests: hash, compare, search and cluster files.")
@@ -30,11 +30,7 @@ TlshRecipeOption = Annotated[
         metavar="RECIPE",
     ),
 ]
-Distance = Annotated[int, opt("Maximum distance, inclusive.", "--distance", "-d", group=MATCHING, min=0)]
-Lists = Annotated[
-    list[Path] | None,
-    opt("Read digests from a list of `nearkin tlsh hash`, or one digest per line; may be repeated.", "--list"),
-]
+Distance = Annotated[int, opt("Maximum distance, inclusive.", "--distance", group=MATCHING, min=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +66,10 @@ def hash_(
     Examples
     --------
     $ nearkin tlsh hash --recursive Documents
+    T1B662D6A322A47F2BE11653A93216546135A2CB87DCCFD1D4BB6316CBDFF09434A60787...
+    T1B362D6A322A47F2BE11653A93216546135A2CB87DCCFD1E4BB6312CBDFF09434A60787...
+
+    nearkin tlsh hash --recursive Documents > known.txt
     """
     run = DigestRun(recipe, family="tlsh")
     paths = list_files(inputs or [], run.failures, recursive=recursive)
@@ -89,7 +89,7 @@ def compare(
     b: Annotated[str, typer.Argument(help="A file, or a digest.")],
     distance: Distance = 1 << 15,
     length: Annotated[bool, opt("Count the difference of the lengths.", "--length/--no-length")] = True,
-    explain: Annotated[bool, opt("Explain the distance.", "--explain")] = False,
+    explain: Annotated[bool, opt("Explain the result.", "--explain")] = False,
     recipe: TlshRecipeOption = None,
     as_json: Json = False,
 ) -> None:
@@ -97,6 +97,9 @@ def compare(
 
     Examples
     --------
+    $ nearkin tlsh compare Documents/old.bin Documents/new.bin
+    3
+
     nearkin tlsh compare --explain old.bin new.bin
     """
     from nearkin.digests import tlsh
@@ -127,6 +130,11 @@ def search(
 
     Examples
     --------
+    $ nearkin tlsh search --known known.txt Documents/new.bin --distance 30
+    input   known   distance
+    Documents/new.bin       Documents/new.bin       0
+    Documents/new.bin       Documents/old.bin       3
+
     nearkin tlsh search --known known.txt --recursive Downloads --distance 30
     """
     run = DigestRun(options.recipe, family="tlsh")
@@ -155,6 +163,11 @@ def cluster(
 
     Examples
     --------
+    $ nearkin tlsh cluster --recursive Documents
+    cluster path    distance to the first
+    1       Documents/new.bin       0
+    1       Documents/old.bin       3
+
     nearkin tlsh cluster --recursive Documents --distance 30
     """
     run = DigestRun(options.recipe, family="tlsh")

@@ -29,7 +29,7 @@ impl DigestInput for &[u8] {
         self.len() as u64
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "data"
     }
 

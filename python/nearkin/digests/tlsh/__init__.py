@@ -19,12 +19,12 @@ References
 from __future__ import annotations
 
 from nearkin.digests.tlsh.comparison import DistanceExplanation, distance, distance_many, explain, matrix
-from nearkin.digests.tlsh.hashing import Hasher, hash, hash_files  # noqa: A004 - the public name
+from nearkin.digests.tlsh.hashing import TlshHasher, hash, hash_files  # noqa: A004 - the public name
 from nearkin.digests.tlsh.recipe import TlshRecipe
 
 __all__ = [
     "DistanceExplanation",
-    "Hasher",
+    "TlshHasher",
     "TlshRecipe",
     "distance",
     "distance_many",

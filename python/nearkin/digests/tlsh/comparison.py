@@ -43,7 +43,7 @@ def distance(a: Digest, b: Digest, *, length: bool = True) -> int:
     >>> text = b"The quick brown fox jumps over the lazy dog, and the dog sleeps on."
     >>> a, b = nk.tlsh.hash(text), nk.tlsh.hash(text.replace(b"lazy", b"tired"))
     >>> nk.tlsh.distance(a, b), nk.tlsh.distance(a, a)
-    (39, 0)
+    (36, 0)
     """
     return tlsh_distance(a, b, length)
 
@@ -74,7 +74,7 @@ def distance_many(query: Digest, digests: Iterable[Digest], *, length: bool = Tr
     >>> import nearkin as nk
     >>> digest = nk.tlsh.hash(b"The quick brown fox jumps over the lazy dog, and the dog sleeps on.")
     >>> nk.tlsh.distance_many(digest, [digest, "T1" + 70 * "0"])
-    array([  0, 280], dtype=uint16)
+    array([  0, 363], dtype=uint16)
     """
     return tlsh_distance_many(query, digests, length)
 
@@ -111,8 +111,8 @@ def matrix(
     >>> import nearkin as nk
     >>> digest = nk.tlsh.hash(b"The quick brown fox jumps over the lazy dog, and the dog sleeps on.")
     >>> nk.tlsh.matrix([digest, "T1" + 70 * "0"])
-    array([[  0, 280],
-           [280,   0]], dtype=uint16)
+    array([[  0, 363],
+           [363,   0]], dtype=uint16)
     """
     return tlsh_matrix(left, right, length)
 
@@ -172,8 +172,8 @@ def explain(a: Digest, b: Digest, *, length: bool = True) -> DistanceExplanation
     >>> import nearkin as nk
     >>> text = b"The quick brown fox jumps over the lazy dog, and the dog sleeps on."
     >>> print(nk.tlsh.explain(nk.tlsh.hash(text), nk.tlsh.hash(text.replace(b"lazy", b"tired"))))
-    distance 39: length 0, ratios 0, checksum 1, buckets 38
-    102 of 128 buckets agree; 2 are opposite
+    distance 36: length 0, ratios 0, checksum 1, buckets 35
+    104 of 128 buckets agree; 0 are opposite
     """
     total, (of_length, first, second, checksum, body), left, right = tlsh_explain(a, b, length)
     steps = np.abs(np.frombuffer(left, np.uint8).astype(int) - np.frombuffer(right, np.uint8))

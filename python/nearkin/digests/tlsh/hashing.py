@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Literal, overload
 
-from nearkin._core import TlshHasher, tlsh_hash, tlsh_hash_file, tlsh_hash_files
+from nearkin._core import TlshHasher as HasherCore
+from nearkin._core import tlsh_hash, tlsh_hash_file, tlsh_hash_files
 from nearkin.digests.inputs import (
     Data,
     OnError,
@@ -67,7 +68,7 @@ def hash(  # noqa: A001 - `nearkin.digests.tlsh.hash` is the promised name
     >>> import nearkin as nk
     >>> text = b"The quick brown fox jumps over the lazy dog, and the dog sleeps on."
     >>> nk.tlsh.hash(text)
-    'T11EA022FEE1C02003838320D40C14E208B2E00C3280800A2A0B03E30B00002E200BC8CC'
+    'T129A0220F230823AC2A8B38C0838EE0F283C8CC2030200A2028303003280C0308CEC082'
     >>> nk.tlsh.hash(bytes(5000))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
@@ -81,13 +82,13 @@ def hash(  # noqa: A001 - `nearkin.digests.tlsh.hash` is the promised name
         return hash_path(data, lambda name: tlsh_hash_file(name, rules))
     if (buffer := to_buffer(data)) is not None:
         return tlsh_hash(buffer, rules)
-    hasher = Hasher(buckets=buckets, checksum=checksum, conservative=conservative)
+    hasher = TlshHasher(buckets=buckets, checksum=checksum, conservative=conservative)
     for chunk in read_chunks(data):
         hasher.update(chunk)
     return hasher.digest()
 
 
-class Hasher(StreamHasher[TlshHasher]):
+class TlshHasher(StreamHasher[HasherCore]):
     r"""A TLSH digest of data that arrives in chunks of any size.
 
     The digest does not depend on the sizes of the chunks. Memory is constant (2 KB).
@@ -100,17 +101,17 @@ class Hasher(StreamHasher[TlshHasher]):
     Examples
     --------
     >>> import nearkin as nk
-    >>> hasher = nk.tlsh.Hasher()
+    >>> hasher = nk.tlsh.TlshHasher()
     >>> hasher.update(b"The quick brown fox jumps over the lazy dog, ")
     >>> hasher.update(b"and the dog sleeps on.")
     >>> hasher.digest()
-    'T11EA022FEE1C02003838320D40C14E208B2E00C3280800A2A0B03E30B00002E200BC8CC'
+    'T129A0220F230823AC2A8B38C0838EE0F283C8CC2030200A2028303003280C0308CEC082'
     """
 
     __slots__ = ()
 
     def __init__(self, *, buckets: int = BUCKETS, checksum: int = CHECKSUM, conservative: bool = False) -> None:
-        self._hasher = TlshHasher((buckets, checksum, conservative))
+        self._hasher = HasherCore((buckets, checksum, conservative))
 
     def digest(self) -> str:
         """Return the digest of all data so far; more data may follow.

@@ -270,7 +270,7 @@ mod tests {
             self.length
         }
 
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "data"
         }
 

@@ -302,9 +302,9 @@ impl Index {
             keep -= 1;
         }
         if entries.len() <= QUICK {
-            entries.sort_unstable()
+            entries.sort_unstable();
         } else {
-            cancel.sort(&mut entries)
+            cancel.sort(&mut entries);
         }
         cancel.check()?;
         let digest = |row: u32| match (row as usize).checked_sub(first) {
@@ -490,7 +490,9 @@ impl Index {
             Linkage::Connected => {
                 let forest = Forest::new(self.total())?;
                 self.each_row(limit, cancel, |left, hits| {
-                    hits.iter().for_each(|hit| forest.join(left, hit.row));
+                    for hit in &hits {
+                        forest.join(left, hit.row);
+                    }
                     Ok(())
                 })?;
                 forest.roots()?

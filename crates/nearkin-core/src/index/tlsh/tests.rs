@@ -22,7 +22,7 @@ pub(super) fn digests(form: Form, seed: u64, count: usize) -> Vec<Digest> {
                 bytes[next() as usize % form.bytes()] ^= 1 << (next() % 8);
             }
             // The length's lowest bits are in its first digit.
-            bytes[form.checksum()] = (next() % 7) as u8 * 16 | 3;
+            bytes[form.checksum()] = ((next() % 7) as u8 * 16) | 3;
             Digest::from_bytes(form, &bytes[..form.bytes()])
         })
         .collect()
@@ -60,7 +60,7 @@ proptest! {
         }
         index.remove(Keys::Ints(&removed), true).unwrap();
         let mut queries = digests(form, seed, 50);
-        queries.extend(digests(form, seed ^ 77, 5));
+        queries.extend(digests(form, seed ^ 0x77, 5));
         let found = index.search_many(&queries, limit).unwrap();
         let nearest = index.nearest_many(&queries, k, limit).unwrap();
         for ((query, found), nearest) in queries.iter().zip(&found).zip(nearest) {
