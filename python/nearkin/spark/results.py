@@ -140,13 +140,13 @@ def _number_clusters(job: SparkJob, rows: DataFrame) -> DataFrame:
     schema = f"rep bigint, id {job.id_type}, range bigint"
     tasks = 2 * ranges.count
     parts = smallest.select("rep", "id").mapInArrow(ranges.rows, schema).repartition(tasks, "range")
-    schema = "rep bigint, range bigint, place bigint"
-    placed = point.frame("cluster-places", lambda: parts.mapInArrow(ranges.places, schema))
-    sizes = {row["range"]: row["n"] for row in fetch_rows(placed.groupBy("range").agg(F.count("rep").alias("n")))}
+    schema = "rep bigint, range bigint, rank bigint"
+    ranked = point.frame("cluster-ranks", lambda: parts.mapInArrow(ranges.ranks, schema))
+    sizes = {row["range"]: row["n"] for row in fetch_rows(ranked.groupBy("range").agg(F.count("rep").alias("n")))}
     order = sorted(sizes)
     starts = np.cumsum([0, *(sizes[each] for each in order)])[: len(order)]
     firsts = job.session.createDataFrame(pa.table({"range": pa.array(order, pa.int64()), "start": starts}))
-    numbered = placed.join(F.broadcast(firsts), "range").selectExpr("rep", "start + place AS cluster")
+    numbered = ranked.join(F.broadcast(firsts), "range").selectExpr("rep", "start + rank AS cluster")
     return point.frame("cluster-numbers", lambda: numbered)
 
 
@@ -184,16 +184,16 @@ class IdRanges:
             yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(ranges, pa.int64())], ["rep", "id", "range"])
 
     @staticmethod
-    def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Convert the rows of complete ranges to rep, range, place: their place by id in their range."""
+    def ranks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert the rows of complete ranges to rep, range, rank: their rank by id in their range."""
         table = gather(batches)
         if table is None:
             return
         table = table.sort_by([("range", "ascending"), ("id", "ascending")])
         ranges = to_integers(table.column("range"))
         starts = np.flatnonzero(np.concatenate([[True], ranges[1:] != ranges[:-1]]))
-        place = np.arange(len(ranges)) - np.repeat(starts, np.diff(np.append(starts, len(ranges))))
-        yield from to_batches({"rep": table.column("rep"), "range": ranges, "place": place})
+        rank = np.arange(len(ranges)) - np.repeat(starts, np.diff(np.append(starts, len(ranges))))
+        yield from to_batches({"rep": table.column("rep"), "range": ranges, "rank": rank})
 
 
 def _build_links(job: SparkJob) -> DataFrame:
