@@ -123,7 +123,11 @@ def test_small_radii_have_tables_in_ray() -> None:
 
 @pytest.mark.parametrize(
     ("ids", "message"),
-    [([1, 2, 2], "the id 2 in 2 rows; ids must differ"), ([1, None, 3], "have no id"), ([1, 2, 1 << 61], "is not between")],
+    [
+        ([1, 2, 2], "the id 2 in 2 rows; ids must differ"),
+        ([1, None, 3], "have no id"),
+        ([1, 2, 1 << 61], "is not between"),
+    ],
 )
 def test_ids_are_checked(ids: list[int | None], message: str) -> None:
     """Repeated, missing and wide ids are errors that say what to do."""
