@@ -189,6 +189,8 @@ def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
     point = tmp_path / "point"
     first = on_sail(path, "--out", tmp_path / "first", "--checkpoint", point, "--json")
     assert (0, True) == (first.code, "documents" in first.json()["timings"]), first.err
+    # All of the run is in a stage.
+    assert first.json()["timings"].keys() >= {"start", "write", "between stages"}
     second = on_sail(path, "--out", tmp_path / "second", "--checkpoint", point, "--json")
     assert (0, False) == (second.code, "documents" in second.json()["timings"]), second.err
     assert rows(tmp_path / "first", "kept") == rows(tmp_path / "second", "kept")

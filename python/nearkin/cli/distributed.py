@@ -100,6 +100,7 @@ def choose_engine(job: Job) -> Engine | None:
 
 def dedup(job: Job, engine: Engine) -> dict[str, Any]:
     """Write folders of Parquet files and summary.json, and return the summary."""
+    began = time.perf_counter()
     from nearkin.index.files import index_class
     from nearkin.store.log import LOG_NAME
 
@@ -119,18 +120,22 @@ def dedup(job: Job, engine: Engine) -> dict[str, Any]:
         open_session(engine) as session,
         convert_engine_errors(),
     ):
+        opened = time.perf_counter()
         progress = _stage_progress(bars)
         progress("read", 0, None)
         rows = tables.read(session)
         id_column = reading.id_column or _find_id_column(rows, quiet=job.quiet)
         older_rows = None if older is None else older.read(session)
         result = _run(job, rows, older_rows, id_column, recipe, checkpoint, progress)
-        start = time.perf_counter()
+        ran = time.perf_counter()
         for name in _TABLES:
             progress(f"write {name}", 0, None)
             _write(output, name, getattr(result, name), result, session)
         reported.update(result.summary.get("warnings", []))
-        seconds = {"write": {"wall": time.perf_counter() - start}}
+        stages = result.summary["timings"]
+        # Plans, counts and checks of the engine between the stages are a stage too, so that all add up to the wall time.
+        between = ran - opened - sum(stage["wall"] for stage in stages.values())
+        ends = {"write": {"wall": time.perf_counter() - ran}, "between stages": {"wall": between}}
         summary: dict[str, Any] = {
             **result.summary,
             "engine": engine.name,
@@ -140,7 +145,7 @@ def dedup(job: Job, engine: Engine) -> dict[str, Any]:
             "id_column": id_column,
             "kept_folder": "kept",
             "malformed": 0,
-            "timings": {**result.summary["timings"], **seconds},
+            "timings": {"start": {"wall": opened - began}, **stages, **ends},
         }
         return output.write_summary(summary)
 
