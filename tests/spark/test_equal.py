@@ -10,7 +10,8 @@ from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_te
 
 from nearkin.dedup.distributed import pairs as unit_pairs
 from nearkin.dedup.distributed.pairs import choose_tables
-from nearkin.spark import SparkResult, dedup, job, plans
+from nearkin.errors import InputError, ParameterError
+from nearkin.spark import SparkResult, dedup, hashes, job, plans
 
 WORDS = "word:1|count|xxh3|simhash:64"
 
@@ -91,6 +92,36 @@ def test_small_radii_have_tables(engine: Engine, options: dict[str, Any]) -> Non
     engine.check_equal(
         DocumentSet.of(texts), DocumentSet.of(mixed_texts(100, 1)), recipe=recipe, radius=3, threshold=0.5, **options
     )
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH, "word:1|count|xxh3|simhash:64"])
+@pytest.mark.filterwarnings("ignore:.*texts are null")
+@pytest.mark.parametrize("both", [False, True])
+def test_hashes_of_an_earlier_run(engine: Engine, recipe: str, both: bool, tmp_path: Path) -> None:
+    """A table of hashes gives the result of its texts, and the texts of such a table are not hashed again."""
+    texts = mixed_texts(300)
+    new, old = (DocumentSet.of(part, [f"id{at}" for at in range(len(part))]) for part in (texts[:200], texts[150:]))
+    hashes(engine.frame(old), recipe=recipe, column="h").write.parquet(str(tmp_path / "month"))
+    against = engine.session.read.parquet(str(tmp_path / "month"))
+    expected = cluster_rows(dedup(engine.frame(new), against=engine.frame(old), recipe=recipe))
+    frame = hashes(engine.frame(new), recipe=recipe, column="h") if both else engine.frame(new)
+    assert expected == cluster_rows(dedup(frame, against=against, recipe=recipe, hashes="h"))
+    assert any(row["reason"].endswith("-old") for row in expected)
+
+
+@pytest.mark.filterwarnings("ignore:.*texts are null")
+def test_other_hashes_are_refused(engine: Engine) -> None:
+    """Hashes of another recipe, columns that have none, and a name that no frame has."""
+    frame = engine.frame(DocumentSet.of(mixed_texts(20)))
+    other = hashes(frame, recipe="word:2|binary|xxh3|minhash:128:fast")
+    with pytest.raises(InputError, match="did not compute by"):
+        dedup(other, recipe=MINHASH, hashes="hashes")
+    with pytest.raises(ParameterError, match="binary"):
+        dedup(frame, recipe=MINHASH, hashes="text")
+    with pytest.raises(ParameterError, match="hashes"):
+        dedup(frame, recipe=MINHASH, hashes="nothing")
+    with pytest.raises(InputError, match="did not compute"):
+        dedup(frame.selectExpr("*", "cast(text as binary) as b"), recipe=MINHASH, hashes="b")
 
 
 def test_a_resumed_job_has_the_same_slices(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def dedup(job: Job, engine: Engine) -> dict[str, Any]:
             _write(output, name, getattr(result, name), result, session)
         reported.update(result.summary.get("warnings", []))
         stages = result.summary["timings"]
-        # Plans, counts and checks of the engine between the stages are a stage too, so that all add up to the wall time.
+        # The engine's plans, counts and checks between the stages are one too, so that all add up to the wall time.
         between = ran - opened - sum(stage["wall"] for stage in stages.values())
         ends = {"write": {"wall": time.perf_counter() - ran}, "between stages": {"wall": between}}
         summary: dict[str, Any] = {

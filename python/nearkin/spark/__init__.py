@@ -14,12 +14,12 @@ from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nearkin.spark.api import dedup
-    from nearkin.spark.columns import fingerprint, signature
+    from nearkin.spark.columns import fingerprint, hashes, signature
     from nearkin.spark.hamming import search
     from nearkin.spark.results import SparkResult
     from nearkin.spark.suites import decontaminate
 
-__all__ = ["SparkResult", "decontaminate", "dedup", "fingerprint", "search", "signature"]
+__all__ = ["SparkResult", "decontaminate", "dedup", "fingerprint", "hashes", "search", "signature"]
 
 # The package can be imported without pyspark.
 if not TYPE_CHECKING:
@@ -30,6 +30,7 @@ if not TYPE_CHECKING:
             "decontaminate": "suites",
             "dedup": "api",
             "fingerprint": "columns",
+            "hashes": "columns",
             "search": "hamming",
             "signature": "columns",
         },

@@ -34,6 +34,7 @@ def dedup(
     measure: Measure | None = None,
     source: str | None = None,
     against: DataFrame | None = None,
+    hashes: str | None = None,
     checkpoint: str | PathLike[str] | None = None,
     progress: ShowProgress = None,
     **options: Unpack[EngineDedupOptions],
@@ -60,6 +61,9 @@ def dedup(
         The column with the source of each text: the summary counts removals by source.
     against : DataFrame, optional
         Reference documents, with the columns `text` and `id`: documents that match one of them are removed.
+    hashes : str, optional
+        The column of `nearkin.spark.hashes` in `df`, in `against` or in both, computed with the same recipe: documents
+        that have it are not hashed again.
     checkpoint : str or path, optional
         A folder that driver and workers share, for the results of stages. A failed job resumes if it is called again
         with the same arguments and documents. None creates a temporary folder on this machine, which works with local
@@ -84,7 +88,7 @@ def dedup(
     ParameterError
         A column that is missing or of another type; arguments out of range.
     InputError
-        Null ids, ids that are not distinct.
+        Null ids, ids that are not distinct; hashes of another recipe.
     MismatchError
         Workers with another version of nearkin; a checkpoint of another job.
     OutputError
@@ -95,4 +99,4 @@ def dedup(
     check_options(dedup, EngineDedupOptions, options)
     config = engine_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
     with raise_engine_errors(), reporting(progress) as report:
-        return collect_result(SparkJob(df, text, id, config, against, source, checkpoint, report))
+        return collect_result(SparkJob(df, text, id, config, against, source, hashes, checkpoint, report))

@@ -1,4 +1,4 @@
-"""Fingerprints and signatures as columns of a DataFrame."""
+"""Fingerprints, signatures and all hashes as columns of a DataFrame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.distributed.documents import pack_values
+from nearkin.dedup.distributed.documents import pack_hashes, pack_values
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
 from nearkin.recipe import Recipe
@@ -77,7 +77,37 @@ def signature(
     return _append_hashes(df, text, column, "binary", recipe)
 
 
-def _append_hashes(df: DataFrame, text: str, column: str, kind: str, recipe: Recipe) -> DataFrame:
+def hashes(
+    df: DataFrame, text: str = "text", recipe: Recipe | str | None = None, *, column: str = "hashes"
+) -> DataFrame:
+    """Append a column with all hashes that `dedup(hashes=)` needs, so that a corpus is hashed once.
+
+    Write the DataFrame to a table, and compare later documents with it by `dedup(df, against=table, hashes=column)`.
+
+    Parameters
+    ----------
+    df : DataFrame
+    text : str
+        The column of the texts; it must stay in the table, because candidates are compared by their texts.
+    recipe : Recipe, str or None
+        As for `dedup`.
+    column : str
+        The name of the new column: binary, 40 bytes and the fingerprint or signature.
+
+    Raises
+    ------
+    ParameterError
+        As `fingerprint`, except that both families are allowed.
+    EngineError
+        As `fingerprint`.
+    """
+    recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
+    return _append_hashes(df, text, column, "binary", recipe, complete=True)
+
+
+def _append_hashes(
+    df: DataFrame, text: str, column: str, kind: str, recipe: Recipe, *, complete: bool = False
+) -> DataFrame:
     session = spark_session(df)
     if recipe.features == "given":
         raise bad_parameter("recipe", recipe, "a recipe with char:N or word:N features, which reads texts")
@@ -88,7 +118,7 @@ def _append_hashes(df: DataFrame, text: str, column: str, kind: str, recipe: Rec
     check_workers(session)
     # Copy the schema, because `add` changes it in place.
     schema = type(df.schema)(list(df.schema.fields)).add(column, kind, True)
-    hasher = _ColumnHasher(recipe, df.columns.index(text), tuple(schema.names))
+    hasher = _ColumnHasher(recipe, df.columns.index(text), tuple(schema.names), complete)
     # pyspark selects columns by names without quotes, and would take those with dots for fields of others.
     return df.toDF(*(f"column{at}" for at in range(len(df.columns)))).mapInArrow(hasher.rows, schema)
 
@@ -128,21 +158,26 @@ class _ColumnHasher:
         Number of the column with the texts.
     names : tuple of str
         Names of the columns, the new one last.
+    complete : bool
+        Append all hashes of `pack_hashes`, not only the values.
     """
 
     recipe: Recipe
     text: int
     names: tuple[str, ...]
+    complete: bool
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Append the column to each batch."""
         import pyarrow as pa
 
         for batch in batches:
-            texts = pa.chunked_array([batch.column(self.text)])
-            values, features = self._hash(text_column(texts, self.names[self.text]))
-            empty = pa.array(features == 0)
-            if self.recipe.family == "simhash" and self.recipe.bits <= 64:
+            texts: Any = text_column(pa.chunked_array([batch.column(self.text)]), self.names[self.text])
+            values, features = self._hash(texts)
+            empty = pa.array((features == 0) & (not self.complete))
+            if self.complete:
+                column = pack_hashes(self.recipe, texts, values, features)
+            elif self.recipe.family == "simhash" and self.recipe.bits <= 64:
                 column = pa.array(values.reshape(-1).view(np.int64))
             else:
                 column = pack_values(values.reshape(batch.num_rows, -1))

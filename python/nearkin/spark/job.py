@@ -68,12 +68,13 @@ class SparkJob:
         config: DedupConfig,
         against: DataFrame | None,
         source: str | None,
+        hashes: str | None,
         checkpoint: str | PathLike[str] | None,
         report: Progress,
     ) -> None:
         self.session = spark_session(df)
         self.df, self.against, self.text, self.id = df, against, text, id
-        self.config, self.source = config, source
+        self.config, self.source, self.hashes = config, source, hashes
         self.F = functions()
         self.equal = float(config.candidate_source.equal)
         self.id_type = self._check_columns()
@@ -126,6 +127,14 @@ class SparkJob:
             spark_session(self.against, "against")
             check_text(self.against, self.text, "against")
             kinds.append(column_type(self.against, self.id, "against"))
+        if self.hashes is not None:
+            with_hashes = [
+                frame for frame in (self.df, self.against) if frame is not None and self.hashes in frame.columns
+            ]
+            for frame in with_hashes or [self.df]:
+                if (kind := column_type(frame, self.hashes, "hashes")) != "binary":
+                    allowed = "a column of nearkin.spark.hashes, which is binary"
+                    raise bad_parameter("hashes", f"the column {self.hashes!r} of {kind}", allowed)
         for kind in kinds:
             if kind not in (*_INTEGERS, "string"):
                 allowed = "a column of integers or strings; cast it"
@@ -144,7 +153,7 @@ class SparkJob:
             config.recipe.digest,
             repr(sorted(config.candidate_source.summary().items(), key=str)),
             repr(options),
-            repr((config.links, self.text, self.id, self.source)),
+            repr((config.links, self.text, self.id, self.source, self.hashes)),
             repr(self.df.dtypes),
             repr(None if against is None else against.dtypes),
         ]
@@ -185,7 +194,9 @@ class SparkJob:
             if source:
                 columns.append(F.col(quote(str(self.source))).cast("string").alias("source"))
             names = (self.text, self.id, *(by.column for by in keys))
-            hashing = Hashing(plans.source, tuple(keys), self.id_type == "bigint", reference, names)
+            hashing = Hashing(plans.source, tuple(keys), self.id_type == "bigint", reference, names, str(self.hashes))
+            if self.hashes in frame.columns:
+                columns.append(F.col(quote(str(self.hashes))).alias("hashes"))
             return lambda: plans.hash(frame.select(*columns), hashing, self.id_type, source=source)
 
         new = self._hash_stage(self.df, "documents", build(self.df, reference=False))

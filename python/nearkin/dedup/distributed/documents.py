@@ -27,6 +27,7 @@ from nearkin.errors import InputError
 from nearkin.io.arrow import check_arrow, to_values
 from nearkin.io.frames import scalar_column, text_column
 from nearkin.io.values import TEXT, Column, seconds_of
+from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,6 +108,55 @@ def _binary_bytes(chunk: pa.Array) -> NDArray[np.uint8]:
     return np.array(np.frombuffer(data, np.uint8)[int(offsets[0]) : int(offsets[-1])])
 
 
+def pack_hashes(recipe: Recipe, texts: Any, values: Values, features: NDArray[np.uint64]) -> pa.Array:
+    """Convert all that a deduplication needs of texts, except the texts, to binary.
+
+    A cell has, little endian: 8 bytes of the recipe's digest, 16 of the content hash, 8 each for the numbers of
+    features and of characters, and the values.
+    """
+    contents, lengths = content_hashes(texts)
+    n = len(lengths)
+    parts = [
+        np.broadcast_to(_recipe_mark(recipe), (n, 8)),
+        contents.reshape(n, -1).astype("<u8").view(np.uint8),
+        features.astype("<u8").reshape(n, 1).view(np.uint8),
+        lengths.astype("<u8").reshape(n, 1).view(np.uint8),
+        np.ascontiguousarray(values).reshape(n, -1).view(np.uint8),
+    ]
+    return pack_values(np.concatenate(parts, axis=1))
+
+
+def unpack_hashes(
+    recipe: Recipe, column: pa.Array, dtype: np.dtype[Any], name: str
+) -> tuple[Values, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return values, features, contents and lengths of cells of `pack_hashes`.
+
+    Raises
+    ------
+    InputError
+        Cells of another recipe, or of another form.
+    """
+    width = _HASHES_HEAD + dtype.itemsize
+    data = _binary_bytes(column) if not column.null_count else np.zeros(0, np.uint8)
+    cells = data.reshape(-1, width) if len(data) == width * len(column) else np.zeros((0, width), np.uint8)
+    if len(cells) != len(column) or (cells[:, :8] != _recipe_mark(recipe)).any():
+        place, reason = f"column {name!r}", f"hashes that nearkin.spark.hashes did not compute by {recipe}"
+        raise InputError(f"{place}: {reason}; compute them with the recipe of this call", place=place, reason=reason)
+    words = np.ascontiguousarray(cells[:, 8:_HASHES_HEAD]).view(np.uint64)
+    base, shape = dtype.subdtype if dtype.subdtype is not None else (dtype, ())
+    values = np.ascontiguousarray(cells[:, _HASHES_HEAD:]).view(base).reshape(-1, *shape)
+    return values, words[:, 2], words[:, :2].reshape(-1), words[:, 3]
+
+
+_HASHES_HEAD = 40
+"""Bytes of a cell of hashes before the values."""
+
+
+def _recipe_mark(recipe: Recipe) -> NDArray[np.uint8]:
+    """Return the eight bytes of a recipe's digest."""
+    return np.frombuffer(bytes.fromhex(recipe.digest), np.uint8)
+
+
 def gather(batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
     """Return all rows of a task; None if there are none."""
     import pyarrow as pa
@@ -152,6 +202,8 @@ class Hashing:
         True for reference documents.
     names : tuple of str
         For messages: the columns of text and id, then those of the keys.
+    hashes : str
+        For messages: the column of hashes.
     """
 
     source: TextCandidateSource
@@ -159,9 +211,10 @@ class Hashing:
     integer: bool
     reference: bool
     names: tuple[str, ...]
+    hashes: str = "hashes"
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Hash batches with the columns id, text, those of the keys, and optionally source.
+        """Hash batches with the columns id, text, those of the keys, and optionally source and hashes.
 
         Yields
         ------
@@ -180,10 +233,7 @@ class Hashing:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            column = pa.chunked_array([batch.column("text")])
-            texts: Any = text_column(column, self.names[0])
-            values, features = self.source.hash(texts)
-            contents, lengths = content_hashes(texts)
+            values, features, contents, lengths = self._hashes(batch)
             ids = batch.column("id")
             self._check_ids(ids)
             number, key, missing = self._numbers_or_keys(batch, lengths)
@@ -202,6 +252,16 @@ class Hashing:
             if "source" in batch.schema.names:
                 columns["source"] = batch.column("source")
             yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+    def _hashes(self, batch: pa.RecordBatch) -> tuple[Values, NDArray[Any], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return values, features, contents and lengths."""
+        import pyarrow as pa
+
+        if "hashes" in batch.schema.names:
+            recipe = self.source.recipe  # type: ignore[attr-defined]  # All sources of texts have one.
+            return unpack_hashes(recipe, batch.column("hashes"), value_dtype(self.source), self.hashes)
+        texts: Any = text_column(pa.chunked_array([batch.column("text")]), self.names[0])
+        return *self.source.hash(texts), *content_hashes(texts)
 
     def _check_ids(self, ids: pa.Array) -> None:
         if ids.null_count:
