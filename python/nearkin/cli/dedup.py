@@ -73,7 +73,7 @@ _CODE_OPTIONS = {
 """Options of a run over codes; `CorpusOptions.for_codes` refuses the last two."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column"),
+    *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column", "group_column"),
 )
 
 
@@ -234,6 +234,10 @@ def _dedup_texts(job: Job) -> None:
 
     if job.reference.image_column is not None:
         raise bad_parameter("image_column", job.reference.image_column, "--hex-column with it, for codes of images")
+    reference = job.reference
+    if reference.group_column is not None and (reference.against or reference.store):
+        allowed = "it without --against and --store, whose documents have no groups"
+        raise bad_parameter("group_column", reference.group_column, allowed)
     recipe = job.parse_recipe()
 
     def run(corpus: Corpus, older: Any, **settings: Any) -> DedupResult:
@@ -242,6 +246,7 @@ def _dedup_texts(job: Job) -> None:
             recipe=recipe,
             sources=job.reference.source_column,
             against=older,
+            groups=job.reference.group_column,
             columns=job.reference.columns,
             near_misses="auto" if job.output.report else 0,
             **job.matching,
@@ -556,17 +561,25 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     files = summary["verify"] == "score"
     seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
     share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
+    groups = summary.get("groups")
     # An engine does not report the size of its input.
     size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""
-    yield f"{summary['documents']:,}", f"{'files' if files else 'documents'} read in {seconds:.1f} s{size}"
+    if groups:
+        yield (
+            f"{groups['documents']:,}",
+            f"documents of {count_of(summary['documents'], 'group')} read in {seconds:.1f} s{size}",
+        )
+    else:
+        yield f"{summary['documents']:,}", f"{'files' if files else 'documents'} read in {seconds:.1f} s{size}"
     for what, count in summary.get("resumed", {}).items():
         yield f"{count:,}", f"of them were {what} by an earlier run"
     added = f", added to {summary['store']}" if "store" in summary else ""
     place = f"{', listed' if files else ''} in {kept}" if kept else ""
-    yield f"{summary['kept']:,}", f"kept{place}{added}"
+    of = f" groups: {count_of(groups['kept'], 'document')}" if groups else ""
+    yield f"{summary['kept']:,}", f"kept{of}{place}{added}"
     yield (
         f"{summary['removed']:,}",
-        f"removed ({share:.1%}) in {count_of(summary['clusters'], 'cluster')}, "
+        f"removed{' groups' if groups else ''} ({share:.1%}) in {count_of(summary['clusters'], 'cluster')}, "
         f"the largest of {summary['largest_cluster']:,}",
     )
     reasons = summary["removed_by_reason"]

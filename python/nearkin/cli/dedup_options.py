@@ -74,6 +74,13 @@ class ReferenceOptions:
     source_column: str | None = option(
         None, help="Count removed documents by this column, and warn of outliers.", group=KEEPING
     )
+    group_column: str | None = option(
+        None,
+        help="Compare and remove whole groups of documents, such as repositories, books or sites: those with the same "
+        "value in this column.",
+        group=MATCHING,
+        metavar="COLUMN",
+    )
     labels: Path | None = option(
         None,
         help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'same' merge, 'different' never.",
@@ -216,5 +223,6 @@ class Job:
     def extra_columns(self) -> list[str]:
         """Return the columns to read in addition to text and id."""
         reference = self.reference
-        columns = (*self.keep_columns(), reference.source_column, reference.image_column, *(reference.columns or ()))
-        return list(dict.fromkeys(name for name in columns if name is not None))
+        columns = (*self.keep_columns(), reference.source_column, reference.group_column, reference.image_column)
+        names = (*columns, *(reference.columns or ()))
+        return list(dict.fromkeys(name for name in names if name is not None))

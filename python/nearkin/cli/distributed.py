@@ -53,6 +53,7 @@ _REASONS = {
     "threads": "not with an engine: use --master local[CORES], or the settings of the cluster",
     "store": "not with an engine: --against takes the export of a store, `nearkin store export`",
     "overwrite": "not with an engine: give a new folder",
+    "group_column": "not with an engine: join the texts of each group into one row first",
     "lossless": "not with an engine: run dedup on one machine",
     "weights": "not with an engine: count the rows of clusters by representative",
     "labels": "not with an engine: run dedup on one machine to use labels",

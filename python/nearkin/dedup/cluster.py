@@ -48,6 +48,7 @@ from nearkin.dedup.candidates import (
     Ordinals,
     StaticCandidateSource,
     StaticSearch,
+    TextBatch,
     TextSearch,
     Values,
 )
@@ -688,7 +689,7 @@ class Clusterer:
                 else:
                     rows = self.rows[side - self._first]
                     order = np.argsort(rows, kind="stable")
-                    side, texts = side[order], self.documents.look_up(rows[order])
+                    side, texts = side[order], self._read_rows(rows[order])
                 if isinstance(texts, FeatureSets):
                     self._sizes[side] = np.diff(texts.offsets)
                 else:
@@ -839,15 +840,23 @@ class Clusterer:
         old, new = missing[missing < self._first], missing[missing >= self._first]
         if self.reference is not None and len(old):
             old = np.sort(old)
-            texts = self.reference.texts(old.astype(np.int64))
-            if isinstance(texts, FeatureSets):
-                cache.add_sets(old, texts.offsets, texts.hashes)
-            else:
-                cache.add(old, texts)
+            self._add(cache, old, self.reference.texts(old.astype(np.int64)))
         if len(new):
             rows = self.rows[new.astype(np.int64) - self._first]
             order = np.argsort(rows, kind="stable")
-            cache.add(new[order], self.documents.look_up(rows[order]))
+            self._add(cache, new[order], self._read_rows(rows[order]))
+
+    @staticmethod
+    def _add(cache: TextCache, ordinals: NDArray[np.uint32], texts: TextBatch | FeatureSets) -> None:
+        if isinstance(texts, FeatureSets):
+            cache.add_sets(ordinals, texts.offsets, texts.hashes)
+        else:
+            cache.add(ordinals, texts)
+
+    def _read_rows(self, rows: NDArray[np.int64]) -> TextBatch | FeatureSets:
+        """Return the texts of ascending rows, or their features."""
+        sets = self.documents.feature_sets
+        return self.documents.look_up(rows) if sets is None else sets(rows)
 
     def _values_of(self, ordinals: Ordinals) -> Values:
         return self._by_ordinal(ordinals, self._values, None if self.reference is None else self.reference.values)

@@ -183,6 +183,7 @@ class DedupOptions(EngineDedupOptions, total=False):
     near_misses: int | Literal["auto"]
     checkpoint: str | os.PathLike[str] | None
     sources: Cells | str | None
+    groups: Cells | str | None
     columns: Mapping[str, Cells] | Iterable[str] | None
     output: Callable[[DedupResult], OutputDir] | None
 

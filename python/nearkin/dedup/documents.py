@@ -18,7 +18,7 @@ from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.dedup.checkpoint import HashLog
 from nearkin.dedup.spill import IN_MEMORY, SpillBuffer, SpillColumn, SpillPolicy, release
 from nearkin.dedup.summary import StageTimer
-from nearkin.dedup.verify import LookUp, texts_by_row
+from nearkin.dedup.verify import FeatureSets, LookUp, texts_by_row
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
@@ -57,6 +57,8 @@ class HashedDocuments:
         Returns the texts of ascending rows.
     spill : SpillPolicy
         For large arrays about these documents.
+    feature_sets : function or None
+        Returns what is compared of ascending rows instead of their texts: groups have the features of their documents.
     """
 
     values: Values
@@ -67,6 +69,7 @@ class HashedDocuments:
     columns: dict[str, Column]
     look_up: LookUp
     spill: SpillPolicy = IN_MEMORY
+    feature_sets: Callable[[NDArray[np.int64]], FeatureSets] | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -106,7 +109,7 @@ def name_columns(texts: Texts | Corpus, hashed: HashedDocuments, uses: Mapping[s
             hashed.columns[use] = columns[use]
             continue
         if name not in getattr(texts, "extra_columns", ()):
-            role = "sources" if use == "source" else "values"
+            role = {"source": "sources", "group": "groups"}.get(use, "values")
             raise bad_parameter(role, repr(name), "a list as long as the texts, or an extra column of a corpus")
         hashed.columns[use] = columns.get(name, Column.of([]))
 

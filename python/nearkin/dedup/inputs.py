@@ -104,6 +104,7 @@ class DedupInputs:
         For each column of the keep rule.
     sources : one value per text, or the name of a column; optional
     columns : mapping of str to one value per text, or names of columns of the corpus; optional
+    groups : one value per text, or the name of a column; optional
     """
 
     texts: Texts | Corpus
@@ -111,6 +112,7 @@ class DedupInputs:
     values: Mapping[str, Cells | str] = field(default_factory=dict)
     sources: Cells | str | None = None
     columns: Mapping[str, Cells] | Iterable[str] | None = None
+    groups: Cells | str | None = None
 
 
 @contextmanager
@@ -143,7 +145,9 @@ def open_inputs(inputs: DedupInputs, names: ColumnNames, argument: str = "texts"
     elif files:
         _check_not_a_text(texts)
         columns = _column_names(inputs.columns)
-        extra = [name for name in (*inputs.values.values(), inputs.sources, *columns) if isinstance(name, str)]
+        extra = [
+            name for name in (*inputs.values.values(), inputs.sources, inputs.groups, *columns) if isinstance(name, str)
+        ]
         with open_corpus(texts, text_column=names.text, id_column=names.id, extra_columns=extra) as corpus:
             yield replace(inputs, texts=corpus)
     else:
@@ -181,6 +185,7 @@ def _read_frame(frame: object, inputs: DedupInputs, names: ColumnNames) -> Dedup
         requested["id"] = names.id
     values = {_role(name): name for name in inputs.values}
     roles = {**{role: inputs.values[name] for role, name in values.items()}, "sources": inputs.sources}
+    roles["groups"] = inputs.groups
     requested |= {role: name for role, name in roles.items() if isinstance(name, str)}
     extra = _column_names(inputs.columns)
     columns = read_columns(frame, {**requested, **{f"columns={name!r}": name for name in extra}})
@@ -191,8 +196,7 @@ def _read_frame(frame: object, inputs: DedupInputs, names: ColumnNames) -> Dedup
     joined = join_columns([text_column(columns[name], name) for name in texts])
     changes: dict[str, Any] = {"texts": cast("ArrowStream", joined)}
     changes["values"] = {name: scalars(role) if role in requested else roles[role] for role, name in values.items()}
-    if "sources" in requested:
-        changes["sources"] = scalars("sources")
+    changes |= {role: scalars(role) for role in ("sources", "groups") if role in requested}
     if "id" in requested:
         changes["ids"] = scalars("id")
     if extra:

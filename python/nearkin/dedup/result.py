@@ -272,6 +272,8 @@ class DedupResult:
     near_misses : PairTable or None
         If requested, candidates of a random sample of the kept documents that are no matches: left, right, distance,
         similarity.
+    groups : Column or None
+        With groups, the group of each document by row. The tables name groups; rows and ids are those of documents.
     """
 
     kept_rows: NDArray[np.int64]
@@ -281,6 +283,7 @@ class DedupResult:
     ids: Column
     weights: NDArray[np.int64]
     near_misses: PairTable | None = None
+    groups: Column | None = None
 
     @cached_property
     def kept(self) -> IdList:
@@ -317,13 +320,23 @@ class DedupResult:
         return keep_rows(frame, self.kept_rows, len(self.ids), added)
 
     def __repr__(self) -> str:
-        documents, removed = self.summary["documents"], self.summary["removed"]
+        counts = self.summary.get("groups", self.summary)
+        documents, removed = counts["documents"], counts["removed"]
         clusters = self.summary["clusters"]
         return f"<kept {len(self.kept_rows)} of {documents} documents, removed {removed} in {clusters} clusters>"
 
     def _repr_html_(self) -> str:
         """Render the counts and the first clusters for a notebook."""
-        names = ("documents", "kept", "removed", "removed_by_reason", "without_features", "clusters", "labels")
+        names = (
+            "documents",
+            "kept",
+            "removed",
+            "groups",
+            "removed_by_reason",
+            "without_features",
+            "clusters",
+            "labels",
+        )
         summary: Mapping[str, object] = self.summary
         facts = [
             (name.replace("_", " "), _format_fact(summary[name]))

@@ -70,6 +70,15 @@ class ContainedEstimate(TypedDict):
     recipe: str
 
 
+class GroupCounts(TypedDict):
+    """Numbers of documents of all groups, of kept and of removed ones; `column` is the name of their column."""
+
+    column: str | None
+    documents: int
+    kept: int
+    removed: int
+
+
 class ThresholdEstimate(TypedDict):
     """Counts of a run at another threshold: removed documents, further pairs of kept ones, missed pairs, interval."""
 
@@ -127,7 +136,8 @@ class Summary(RunSummary, total=False):
     apart; `equal` different pairs of equal contents, which are not separated; `unknown_ids` labelled ids of no
     document. With rules of `differ`, `pairs_that_differ` counts similar pairs that were separated. With `lossless`,
     `kept_for_text` counts kept documents that match an earlier kept one, which lacks some of their text. A run
-    that continues from a checkpoint counts under `resumed` the documents that were `hashed` and `decided` before.
+    that continues from a checkpoint counts under `resumed` the documents that were `hashed` and `decided` before. With
+    groups of documents all counts are of groups, and `groups` has those of documents.
     """
 
     bits: int
@@ -155,6 +165,7 @@ class Summary(RunSummary, total=False):
     also: str
     text_threshold: float
     resumed: dict[str, int]
+    groups: GroupCounts
 
 
 def summarize_family(family: Summary, verify: str) -> tuple[Summary, list[str]]:

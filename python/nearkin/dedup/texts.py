@@ -22,6 +22,7 @@ from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_
 from nearkin.dedup.config import DedupConfig, DedupOptions
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
+from nearkin.dedup.groups import GROUP, Groups, UnhashedRows
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import column_key, values_by_column
 from nearkin.dedup.labels import LabelsInput, PairLabels
@@ -31,7 +32,7 @@ from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, c
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
 from nearkin.dedup.verify import Measure
-from nearkin.errors import bad_parameter, check_options
+from nearkin.errors import bad_parameter, check_options, excerpt
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
@@ -173,6 +174,11 @@ def dedup(
     sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         The source of each text: the summary counts removals by source, and a warning names a source that loses far
         more than the rest.
+    groups : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
+        The group of each text, such as its repository, book or site. Groups are compared instead of texts, by the union
+        of the features of their texts, and kept or removed as a whole (`nearkin.dedup.groups`). Tables, labels and
+        counts are of groups; `kept_rows` and `kept` have all texts of the kept ones. Goes with neither `against` nor
+        `store`.
     columns : mapping of str to one value per text, or names of columns of a frame, files or a Corpus; optional
         Columns that the store keeps with each document.
     output : function, optional
@@ -229,6 +235,7 @@ def dedup(
     """
     check_options(dedup, DedupOptions, options)
     sources, columns, output = options.pop("sources", None), options.pop("columns", None), options.pop("output", None)
+    groups = options.pop("groups", None)
     names = ColumnNames.from_args(text, id, texts, against)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
@@ -237,8 +244,10 @@ def dedup(
         raise bad_parameter("store", "None", "a store, with columns= or output=")
     if config.lossless and labels is not None:
         raise bad_parameter("lossless", "True", "it without labels, which merge documents of any text")
+    if groups is not None and (store is not None or against is not None):
+        raise bad_parameter("groups", excerpt(repr(groups), 80), "None with older documents, which have no groups")
     constraints = None if labels is None else read_constraints(labels, store, against)
-    inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns)  # type: ignore[arg-type]
+    inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns, groups)  # type: ignore[arg-type]
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         inputs = stack.enter_context(open_inputs(inputs, names))
@@ -248,6 +257,8 @@ def dedup(
         if config.checkpoint is not None:
             read = [path for each in (inputs, reference) for path in getattr(each.texts, "inputs", ())]
             job = describe_job(config, inputs.texts, reference.texts if store is None else store)
+            if groups is not None:
+                job["groups"] = groups if isinstance(groups, str) else "values"
             saved = stack.enter_context(open_checkpoint(config.checkpoint, job, read, report))
         result = _run(inputs, reference, store, output, config, report, constraints, saved)
         if saved is not None:
@@ -277,6 +288,8 @@ def hash_inputs(
     uses = {column_key(name): cells for name, cells in inputs.values.items()}
     if inputs.sources is not None:
         uses["source"] = inputs.sources
+    if inputs.groups is not None:
+        uses[GROUP] = inputs.groups
     columns = {use: as_column(cells) for use, cells in uses.items() if not isinstance(cells, str)}
     new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log)  # type: ignore[arg-type]
     stored = {} if inputs.columns is None else _stored_columns(inputs, new)
@@ -310,6 +323,12 @@ def _run(
     """Deduplicate open inputs."""
     timer = StageTimer()
     logs = [None if checkpoint is None else HashLog(checkpoint, kind) for kind in ("documents", "older")]
+    if inputs.groups is not None:
+        with timer("hash"):
+            grouped = Groups.of(hash_inputs(inputs, UnhashedRows(), report, timer)[0])
+            new = grouped.hash(config, report, logs[0])
+        result = run_stages(new, None, config, timer, report, labels, checkpoint)
+        return grouped.expand(result, inputs.groups if isinstance(inputs.groups, str) else None)
     with timer("hash"):
         new, columns = hash_inputs(inputs, config.candidate_source, report, timer, logs[0])
         reference = None if store is not None else _read_reference(against, config, report, logs[1])

@@ -236,6 +236,8 @@ def _read_run(folder: Path) -> DedupRun:
         if not on_files:
             kept = summary.get("kept_files") or [summary["kept_file"]]
             text_column, id_column = summary["text_column"], summary["id_column"]
+            if "groups" in summary:
+                id_column = summary["groups"]["column"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = (
             f"is not a folder that nearkin dedup wrote ({error!r}); use such a folder, or a table of pairs or clusters"

@@ -165,7 +165,8 @@ class _Builder:
         blocks, data = self._build_data()
         removed = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
         seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
-        what = "files" if self.run.on_files else "documents"
+        groups = summary.get("groups")
+        what = "files" if self.run.on_files else "groups" if groups else "documents"
         largest = f"the largest of {summary['largest_cluster']:,}" if summary["clusters"] else ""
         words = {
             "exact": "exact",
@@ -176,8 +177,9 @@ class _Builder:
         counts = summary["removed_by_reason"]
         totals = {word: counts.get(name, 0) + counts.get(f"{name}-old", 0) for name, word in words.items()}
         reasons = ", ".join(f"{total:,} {word}" for word, total in totals.items() if total)
+        read = f"of {count_of(groups['documents'], 'document')}, read" if groups else "read"
         figures = (
-            (what, f"{summary['documents']:,}", f"read in {seconds:.1f} s"),
+            (what, f"{summary['documents']:,}", f"{read} in {seconds:.1f} s"),
             ("kept", f"{summary['kept']:,}", f"{1 - removed:.1%}" if summary["documents"] else ""),
             ("removed", f"{summary['removed']:,}", f"{removed:.1%}" + (f": {reasons}" if reasons else "")),
             ("clusters", f"{summary['clusters']:,}", largest),
@@ -215,7 +217,8 @@ class _Builder:
         reasons = self.summary["removed_by_reason"]
         rows = [(words, f"{reasons[name]:,}") for name, words in _REASONS.items() if reasons.get(name)]
         if rows:
-            yield Table("Removed, by reason", ("reason", "documents"), rows)
+            what = "groups" if "groups" in self.summary else "documents"
+            yield Table("Removed, by reason", ("reason", what), rows)
         if sources := self.summary.get("sources"):
             if len(sources) > _MAX_SOURCES:
                 self.cuts.append(f"{_MAX_SOURCES} of {len(sources):,} sources: those that lose the largest share")
@@ -477,6 +480,9 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
         yield f"Documents are near-duplicates if the {_MEASURES[verify]} of their {of} is at least {threshold:g}."
         counts = f"{count_of(summary['candidates'], 'candidate')}, {summary['verified']:,} of them compared"
         yield f"Pairs that {_describe_candidates(summary)} are candidates: {counts}."
+    if groups := summary.get("groups"):
+        kept = f"{groups['kept']:,} of {count_of(groups['documents'], 'document')}"
+        yield f"Documents were compared and removed by group: {summary['kept']:,} groups with {kept} were kept."
     if summary.get("pairs_that_differ"):
         number, names = count_of(summary["pairs_that_differ"], "near-duplicate pair"), ", ".join(summary["differ"])
         yield f"{number} differ in {names}: both are kept."

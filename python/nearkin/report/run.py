@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +20,7 @@ from nearkin.digests import ssdeep
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, bad_parameter, printable
 from nearkin.index.digests import DigestIndex
-from nearkin.io import Column, Corpus, open_corpus, read_table
+from nearkin.io import Corpus, open_corpus, read_table
 from nearkin.io.corpus import ROW_NUMBERS
 from nearkin.io.values import INT
 from nearkin.report.thumbnails import make_thumbnails
@@ -96,10 +96,10 @@ class Run:
     def from_result(cls, result: DedupResult, corpus: Corpus, summary: Mapping[str, Any], name: str) -> Run:
         """Return a run on an open corpus."""
 
-        def read_texts(ids: Collection[str]) -> dict[str, str]:
-            rows = _find_rows(result.ids, ids)
-            texts = corpus.texts(sorted(rows.values()))
-            return dict(zip(sorted(rows, key=rows.__getitem__), texts, strict=True))
+        def read_texts(ids: Collection[str]) -> dict[str, str | None]:
+            rows = _find_rows(result, ids)
+            ordered = sorted((row, name) for name, each in rows.items() for row in each)
+            return _join_rows((name for _, name in ordered), corpus.texts([row for row, _ in ordered]))
 
         notes: list[str] = []
         clusters, near = _convert(result.clusters), _convert_optional(result.near_misses)
@@ -129,7 +129,8 @@ class Run:
             raise bad_parameter("texts", f"{len(texts)} texts", f"{len(result.ids)} texts, one per row of the result")
 
         def read_texts(ids: Collection[str]) -> dict[str, str | None]:
-            return {name: texts[row] for name, row in _find_rows(result.ids, ids).items()}
+            rows = [(name, row) for name, each in _find_rows(result, ids).items() for row in each]
+            return _join_rows((name for name, _ in rows), (texts[row] for _, row in rows))
 
         return cls(name, result.summary, _convert(result.clusters), _convert_optional(result.near_misses), read_texts)
 
@@ -234,14 +235,30 @@ def read_files(ids: Collection[str]) -> dict[str, bytes | str | None]:
     return contents
 
 
-def _find_rows(column: Column, ids: Collection[str]) -> dict[str, int]:
-    """Return the rows of ids, by their text."""
+def _join_rows(names: Iterable[str], texts: Iterable[str | None]) -> dict[str, str | None]:
+    """Return the text of each name; those of a group joined by line feeds."""
+    joined: dict[str, str | None] = {}
+    for name, text in zip(names, texts, strict=True):
+        before = joined.get(name)
+        joined[name] = "\n".join(part for part in (before, text) if part is not None) if name in joined else text
+    return joined
+
+
+def _find_rows(result: DedupResult, ids: Collection[str]) -> dict[str, list[int]]:
+    """Return the rows of ids, or of groups, by their text."""
+    if result.groups is not None:
+        groups: dict[str, list[int]] = {}
+        for row, name in enumerate(map(str, result.groups.to_list())):
+            if name in ids:
+                groups.setdefault(name, []).append(row)
+        return groups
+    column = result.ids
     if len(column) and (column.kinds == INT).all():
         # Does not convert all numbers to objects.
         rows = np.flatnonzero(np.isin(column.values, np.array([int(name) for name in ids], np.int64))).tolist()
-        return {str(column.values[row]): row for row in rows}
+        return {str(column.values[row]): [row] for row in rows}
     row_of = {name: row for row, name in enumerate(map(str, column.to_list()))}
-    return {name: row_of[name] for name in ids if name in row_of}
+    return {name: [row_of[name]] for name in ids if name in row_of}
 
 
 def _read_columns(path: Path, *names: str) -> Columns:
@@ -275,24 +292,26 @@ def _convert_columns(table: Columns) -> Columns:
 
 def _read_inputs(
     inputs: list[str], summary: Mapping[str, Any], ids: Collection[str], notes: list[str]
-) -> dict[str, str]:
+) -> dict[str, str | None]:
     """Return the texts of ids from the inputs of a run; add a note if the inputs have changed."""
-    texts: dict[str, str] = {}
+    texts: list[tuple[str, str | None]] = []
     options = _reader_options(summary)
     with open_corpus(inputs, **options) as corpus:
         corpus.bytes_as_hex = summary["verify"] == "hamming"
         for batch in corpus.batches():
             names = [str(name) for name in batch.ids.to_list()]
-            texts.update({name: batch.texts[row] for row, name in enumerate(names) if name in ids})
+            texts += [(name, batch.texts[row]) for row, name in enumerate(names) if name in ids]
         if not notes and corpus.bytes_read != summary["bytes_read"]:
             sizes = f"{corpus.bytes_read:,} bytes, not {summary['bytes_read']:,}"
             notes.append(f"the run's inputs have changed ({sizes}): texts may differ from those of the run")
-    return texts
+    return _join_rows((name for name, _ in texts), (text for _, text in texts))
 
 
 def _reader_options(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `open_corpus` for the inputs of a run."""
-    columns = {"text_column": summary["text_column"], "id_column": summary["id_column"] or ROW_NUMBERS}
+    # The tables of a run over groups name these.
+    id_column = summary["groups"]["column"] if "groups" in summary else summary["id_column"]
+    columns = {"text_column": summary["text_column"], "id_column": id_column or ROW_NUMBERS}
     if summary["format"] in ("txt", "files", "warc"):
         del columns["text_column"]
     return {"format": summary["format"], "max_malformed": 1.0, **columns, **summary.get("read_as", {})}

@@ -203,8 +203,15 @@ class MinHashCandidates:
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Return signatures `(n, num_perm)`, or keys and words of bits `(n, num_bands + num_words)`; feature counts."""
         values, counts = self.recipe.core.signatures(texts)
+        return self._pack(values), counts
+
+    def hash_sets(self, offsets: NDArray[np.int64], hashes: NDArray[np.uint64]) -> tuple[Values, NDArray[np.uint64]]:
+        """Return the same for sets of features, each the XXH3-64 of one with seed 0."""
+        return self._pack(self.recipe.core.signatures_hashed(offsets, hashes)), np.diff(offsets).astype(np.uint64)
+
+    def _pack(self, values: Values) -> Values:
         signatures = values.reshape(-1, self.recipe.num_perm)
-        return (band_keys(signatures, self.banding, self.num_bits) if self.keys else signatures), counts
+        return band_keys(signatures, self.banding, self.num_bits) if self.keys else signatures
 
     def new_index(self) -> BandCore:
         """Return an empty index of keys or signatures, without the checks of `BandIndex`."""
