@@ -28,15 +28,32 @@ TEXTS = ["the same text of a few words", "the same text of a few words!", "anoth
 
 # Function, TypedDict of its options, configs, options that are inputs, and fields that it does not have.
 FUNCTIONS: list[tuple[Any, Any, tuple[type, ...], set[str], set[str]]] = [
-    (nk.dedup, DedupOptions, (DedupConfig,), {"sources", "columns", "output"}, set()),
-    (spark_dedup, EngineDedupOptions, (DedupConfig,), set(), {"lossless", "max_comparisons", "near_misses"}),
+    (nk.dedup, DedupOptions, (DedupConfig,), {"sources", "groups", "columns", "output"}, set()),
+    (
+        spark_dedup,
+        EngineDedupOptions,
+        (DedupConfig,),
+        set(),
+        {"lossless", "shrink_to", "max_comparisons", "near_misses"},
+    ),
     (nk.dedup_files, FileDedupOptions, (FileDedupConfig,), {"columns", "output"}, set()),
     (
         nk.passages,
         PassagesOptions,
         (DedupConfig, PassagesConfig),
         {"sources"},
-        {"kind", "measure", "differ", "empty", "lossless", "cluster", "links", "near_misses", "checkpoint"},
+        {
+            "kind",
+            "measure",
+            "differ",
+            "empty",
+            "lossless",
+            "shrink_to",
+            "cluster",
+            "links",
+            "near_misses",
+            "checkpoint",
+        },
     ),
 ]
 CASES = pytest.mark.parametrize(
@@ -114,7 +131,13 @@ def test_a_misspelt_option_is_an_error_that_names_the_likely_one(
     [
         *(("radius", 3), ("recall", 0.9), ("bands", "9x3"), ("verify", "indel"), ("differ", "days"), ("empty", "drop")),
         *(("cluster", "components"), ("links", "all"), ("max_comparisons", 5), ("near_misses", 1)),
-        *(("sources", ["a", "a", "b"]), ("checkpoint", "work"), ("columns", {"n": [1, 2, 3]})),
+        *(
+            ("sources", ["a", "a", "b"]),
+            ("groups", ["a", "b", "b"]),
+            ("shrink_to", 3),
+            ("checkpoint", "work"),
+            ("columns", {"n": [1, 2, 3]}),
+        ),
     ],
 )
 def test_each_option_reaches_the_run(name: str, value: Any, tmp_path: Path) -> None:

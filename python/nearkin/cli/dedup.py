@@ -73,7 +73,7 @@ _CODE_OPTIONS = {
 """Options of a run over codes; `CorpusOptions.for_codes` refuses the last two."""
 _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
-    *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column", "group_column"),
+    *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column", "group_column", "shrink_to"),
 )
 
 
@@ -238,6 +238,8 @@ def _dedup_texts(job: Job) -> None:
     if reference.group_column is not None and (reference.against or reference.store):
         allowed = "it without --against and --store, whose documents have no groups"
         raise bad_parameter("group_column", reference.group_column, allowed)
+    if reference.store is not None and "shrink_to" in job.matching:
+        raise bad_parameter("shrink_to", job.matching["shrink_to"], "it without --store, which has a threshold")
     recipe = job.parse_recipe()
 
     def run(corpus: Corpus, older: Any, **settings: Any) -> DedupResult:
@@ -634,6 +636,14 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     if not files and summary["verify"] != "hamming":
         method = _describe_candidates(summary)
         yield f"{summary['candidates']:,}", f"candidates ({method}); {summary['verified']:,} verified"
+    if "shrink_to" in summary:
+        chosen = summary["shrink_to"]
+        higher = (
+            ""
+            if chosen["next_threshold"] is None
+            else (f"; {chosen['next_threshold']:g} keeps {chosen['next_kept']:,}")
+        )
+        yield f"{chosen['documents']:,}", f"requested: the threshold {chosen['threshold']:g} keeps no more{higher}"
     if "kind" in summary:
         options = (f"{name} {_format_option(value)}" for name, value in summary["kind_set"].items())
         yield "", f"kind {summary['kind']} set {'; '.join(options) or 'nothing: all its options were given'}"

@@ -54,6 +54,7 @@ _REASONS = {
     "store": "not with an engine: --against takes the export of a store, `nearkin store export`",
     "overwrite": "not with an engine: give a new folder",
     "group_column": "not with an engine: join the texts of each group into one row first",
+    "shrink_to": "not with an engine: run dedup on a sample on one machine, and use its threshold",
     "lossless": "not with an engine: run dedup on one machine",
     "weights": "not with an engine: count the rows of clusters by representative",
     "labels": "not with an engine: run dedup on one machine to use labels",

@@ -57,7 +57,7 @@ _OWN = re.compile(r"checkpoint\.json|lock|(documents|older|decisions|links|heads
 _HIDDEN = re.compile(r"\.(.*)\.nearkin-[0-9a-f]{16}")
 """Folder of a file that a killed process was writing."""
 _DIGEST_BYTES = 16
-_FREE = ("checkpoint", "links", "near_misses", "kind", "kind_set")
+_FREE = ("checkpoint", "links", "near_misses", "kind", "kind_set", "shrink_to")
 """Options of a config that change neither hashes nor decisions."""
 
 Arrays = dict[str, NDArray[Any]]

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, get_args
 
+import numpy as np
+
 from nearkin.dedup.candidates import (
     DigestCandidates,
     FileCandidates,
@@ -154,6 +156,30 @@ def parse_bands(bands: str | Sequence[int]) -> tuple[int, int]:
     return num_bands, num_rows
 
 
+def parse_shrink_to(value: object) -> int | float | None:
+    """Return a number of documents as an int, a share as a float; a string with a point is a share.
+
+    Raises
+    ------
+    ParameterError
+        Neither a number from 1 on nor a share above 0 and up to 1.0.
+    """
+    if value is None:
+        return None
+    number: Any = value
+    if isinstance(value, str):
+        try:
+            number = float(value) if "." in value else int(value)
+        except ValueError:
+            number = 0
+    is_count = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    is_share = isinstance(number, (float, np.floating)) and 0 < number <= 1
+    if not is_share and not (is_count and number >= 1):
+        allowed = "a number of documents from 1 on, or a share of them above 0 and up to 1.0, such as 0.6"
+        raise bad_parameter("shrink_to", repr(value), allowed)
+    return int(number) if is_count else float(number)
+
+
 def _is_share(value: float) -> bool:
     return 0 < value <= 1
 
@@ -179,6 +205,7 @@ class DedupOptions(EngineDedupOptions, total=False):
     """Further options of `nearkin.dedup`, which documents each of them."""
 
     lossless: bool
+    shrink_to: int | float | str | None
     max_comparisons: int
     near_misses: int | Literal["auto"]
     checkpoint: str | os.PathLike[str] | None
@@ -382,6 +409,13 @@ class DedupConfig(_ClusterOptions):
         "most.",
         group=KEEPING,
     )
+    shrink_to: int | float | str | None = option(
+        None,
+        help="Choose the threshold: the highest that keeps at most this number of documents, or this share such as "
+        "0.6. --threshold is then the lowest one to try.",
+        group=KEEPING,
+        metavar="N|SHARE",
+    )
     max_comparisons: int = option(
         MAX_COMPARISONS,
         help="Maximum number of candidates compared with one document; the summary counts the rest.",
@@ -438,6 +472,7 @@ class DedupConfig(_ClusterOptions):
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         self._set(near_misses=self._count_near_misses())
         self._check_lossless()
+        self._check_shrink_to()
         if self.checkpoint is not None:
             if not isinstance(self.checkpoint, str | os.PathLike) or not str(self.checkpoint):
                 raise bad_parameter("checkpoint", repr(self.checkpoint), "the path of a folder, or None")
@@ -551,6 +586,16 @@ class DedupConfig(_ClusterOptions):
             allowed = "it with a keep rule other than none, which keeps no document of a cluster"
         if self.lossless and allowed:
             raise bad_parameter("lossless", "True", allowed)
+
+    def _check_shrink_to(self) -> None:
+        self._set(shrink_to=parse_shrink_to(self.shrink_to))
+        allowed = ""
+        if self.verify in ("indel", "none"):
+            allowed = "it with jaccard, containment or signature, whose candidates have a promise of recall"
+        if self.checkpoint is not None:
+            allowed = "it without a checkpoint, which is of one threshold"
+        if self.shrink_to is not None and allowed:
+            raise bad_parameter("shrink_to", self.shrink_to, allowed)
 
     def _count_near_misses(self) -> int:
         """Return the number of kept documents to search for near misses; "auto" becomes a number."""

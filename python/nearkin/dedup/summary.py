@@ -79,6 +79,18 @@ class GroupCounts(TypedDict):
     removed: int
 
 
+class ShrinkChoice(TypedDict):
+    """The request in documents, the threshold that was chosen, the next higher one with its number, the lowest one."""
+
+    requested: int | float
+    documents: int
+    threshold: float
+    kept: int
+    next_threshold: float | None
+    next_kept: int | None
+    floor: float
+
+
 class ThresholdEstimate(TypedDict):
     """Counts of a run at another threshold: removed documents, further pairs of kept ones, missed pairs, interval."""
 
@@ -166,6 +178,7 @@ class Summary(RunSummary, total=False):
     text_threshold: float
     resumed: dict[str, int]
     groups: GroupCounts
+    shrink_to: ShrinkChoice
 
 
 def summarize_family(family: Summary, verify: str) -> tuple[Summary, list[str]]:

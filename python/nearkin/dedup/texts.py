@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
-from nearkin.dedup.config import DedupConfig, DedupOptions
+from nearkin.dedup.config import DedupConfig, DedupOptions, parse_shrink_to
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
 from nearkin.dedup.groups import GROUP, Groups, UnhashedRows
@@ -28,6 +28,7 @@ from nearkin.dedup.keep import column_key, values_by_column
 from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
+from nearkin.dedup.shrink import check_rereadable, shrink
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
@@ -157,6 +158,12 @@ def dedup(
         Remove a document only if the kept one has all its features and is not shorter. A match without them stays, and
         the summary counts such documents as `kept_for_text`; `keep="longest"` removes most. Needs `cluster="absorb"`
         and a verification by texts, and goes with neither `labels` nor `keep="none"`.
+    shrink_to : int, float or str, optional
+        Choose the threshold: the highest one, in thousandths, that keeps at most this number of documents (of groups,
+        with `groups`), or this share of them: a float up to 1.0. The result is that of a run with this threshold, and
+        the summary has it under `shrink_to` with the next higher one (`nearkin.dedup.shrink`). `threshold` is then the
+        lowest one to try, 0.5 by default. The inputs are read twice. It goes with neither a store, labels, a
+        checkpoint, nor a verification without a promise of recall: "indel", "none".
     max_comparisons : int, default 10,000
         Maximum number of candidates that one document is compared with by text, which bounds the work for many
         different texts with nearly equal fingerprints; with `verify="indel"` also at most 2**39 pairs of characters.
@@ -239,11 +246,14 @@ def dedup(
     names = ColumnNames.from_args(text, id, texts, against)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
-    config = DedupConfig.from_args(settings, recipe=recipe, threshold=threshold, measure=measure, keep=keep, **options)
+    fixed: dict[str, Any] = {"recipe": recipe, "measure": measure, "keep": keep, **options}
+    config = DedupConfig.from_args(settings, threshold=threshold, **fixed)
     if store is None and (columns is not None or output is not None):
         raise bad_parameter("store", "None", "a store, with columns= or output=")
     if config.lossless and labels is not None:
         raise bad_parameter("lossless", "True", "it without labels, which merge documents of any text")
+    if config.shrink_to is not None and (labels is not None or settings is not None):
+        raise bad_parameter("shrink_to", config.shrink_to, "None with labels or a store, which has a threshold")
     if groups is not None and (store is not None or against is not None):
         raise bad_parameter("groups", excerpt(repr(groups), 80), "None with older documents, which have no groups")
     constraints = None if labels is None else read_constraints(labels, store, against)
@@ -260,6 +270,19 @@ def dedup(
             if groups is not None:
                 job["groups"] = groups if isinstance(groups, str) else "values"
             saved = stack.enter_context(open_checkpoint(config.checkpoint, job, read, report))
+        if (shrink_to := parse_shrink_to(config.shrink_to)) is not None:
+            check_rereadable(inputs.texts, "texts")
+            check_rereadable(reference.texts, "against")
+            fixed["shrink_to"] = None
+            if fixed.get("differ") is not None:
+                # An iterator of rules is read once.
+                fixed["differ"] = config.differ
+            return shrink(
+                shrink_to,
+                threshold,
+                lambda **changes: DedupConfig.from_args(**{**fixed, **changes}),
+                lambda config: _run(inputs, reference, None, None, config, report, None, None),
+            )
         result = _run(inputs, reference, store, output, config, report, constraints, saved)
         if saved is not None:
             _summarize_checkpoint(saved, result)

@@ -197,6 +197,11 @@ class Corpus(ABC):
         """All remote input files."""
         return [source.url for source in self._sources if source.url]
 
+    @property
+    def can_reread(self) -> bool:
+        """True if all inputs are regular files, which `batches` can read again."""
+        return all(source.regular for source in self._sources)
+
     def has_text_column(self) -> bool:
         """Return True if the start of the first input has the text column."""
         return False
@@ -227,7 +232,7 @@ class Corpus(ABC):
             than `max_malformed`, or nothing else; or no record has a value in an extra column. In the last two cases
             the format or the name of a column is most likely wrong.
         """
-        if self._started and not all(source.regular for source in self._sources):
+        if self._started and not self.can_reread:
             raise NearkinError(
                 "standard input, pipes and remote files are read once; look rows up by texts() or save them to a file"
             )
