@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
 import pickle
 import random
@@ -226,3 +228,14 @@ def test_a_passage_in_a_long_text_is_found_where_it_stands() -> None:
     result = nk.contains([filler[:middle] + wrapped + filler[middle:]], [" ".join(passage) for passage in passages])
     assert [7] == result["id"]
     assert middle <= result["start"][0] < result["end"][0] <= middle + len(wrapped) + 20
+
+
+def test_unrelated_posts_are_not_inside_a_long_text(shared: Path) -> None:
+    """At most one of 100 newsgroup posts in 300,000 characters of others; each of them is found where it stands."""
+    with gzip.open(shared / "data" / "en_20news.jsonl.gz", "rt", encoding="utf-8") as lines:
+        posts = list(dict.fromkeys(text for line in lines if len(text := json.loads(line)["text"]) > 200))
+    random.Random(1).shuffle(posts)
+    known, others = posts[:100], "\n".join(posts[100:1000])[:300_000]
+    assert 300_000 == len(others)
+    assert len(nk.contains([others], known)) <= 1
+    assert len(nk.contains(["\n".join([others, *known])], known)) >= 99
