@@ -12,8 +12,8 @@ margin.
 Connected components are a bound: at the same threshold, no rule keeps fewer documents than they have components. They
 are monotone, so bisection finds where the replay begins.
 
-Cost: the run at the floor and that at the threshold, each of which reads the documents, and a replay per threshold of
-0.1 s per million pairs. Memory: 24 bytes per pair.
+Cost: the run at the floor and that at the threshold, each of which reads the documents, and a replay of the
+pairs per threshold. Memory: 24 bytes per pair.
 """
 
 from __future__ import annotations
