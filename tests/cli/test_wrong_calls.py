@@ -30,7 +30,7 @@ WRONG = [
     (2, "dedup corpus.jsonl -o x --lossless --engine sail", "--lossless: not with an engine"),
     (2, "dedup corpus.jsonl -o x --lossless --family ssdeep", "--lossless: not with --family ssdeep"),
     (2, "dedup pictures.csv -o x --hex-column phash --radius 8 --lossless", "--lossless is not allowed; use"),
-    (2, "dedup corpus.jsonl -o x --shrink-to 60%", "--shrink-to '60%' is not allowed; use a number of documents from 1"),
+    (2, "dedup corpus.jsonl -o x --shrink-to 60%", "--shrink-to '60%' is not allowed; use a number of documents from"),
     (2, "dedup corpus.jsonl -o x --shrink-to 0", "or a share of them above 0 and up to 1.0, such as 0.6"),
     (2, "dedup corpus.jsonl -o x --shrink-to 1", "or more: the threshold 0.5, the lowest that is searched, keeps no"),
     (2, "dedup corpus.jsonl -o x --shrink-to 2 --measure indel", "whose candidates have a promise of recall"),

@@ -153,6 +153,25 @@ def test_a_store_without_texts_says_so(browser: Browser, tmp_path: Path, kept: s
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_patterns(browser: Browser, texts: Path, tmp_path: Path, scheme: str) -> None:
+    """Templates with counts over time, on a phone too; without patterns it says so."""
+    lines = [f"took {n} ms" for n in range(60)] + ["<b>user</b> \u202elogged in"] * 30
+    days = [f"2026-11-{1 + n % 20:02}T10:00:00Z" for n in range(90)]
+    nk.LogTemplates().fit(lines, days).save(tmp_path / "patterns")
+    options: dict[str, Any] = {"width": 320, "color_scheme": scheme, "bypass_csp": True, "path": "/page/patterns.html"}
+    served = ("--patterns", str(tmp_path / "patterns"))
+    with serving(texts, *served) as service, visiting(browser, service.url, **options) as visit:
+        visit.wait("#about", "2 patterns of 90 lines")
+        visit.wait("section:nth-of-type(1) h2", "took {int} ms")
+        visit.wait("section:nth-of-type(1) figcaption", "20 days from 2026-11-01 to 2026-11-20; at most 3 items a day")
+        visit.wait("section:nth-of-type(2) h2", "<b>user<")
+        assert 0 == visit.overflow()
+        assert [] == visit.faults()
+    with serving(texts) as service, visiting(browser, service.url, **options) as visit:
+        visit.wait("#about", "start the service with --patterns FILE")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser, texts: Path, scheme: str) -> None:
     options: dict[str, Any] = {"width": 320, "color_scheme": scheme, "bypass_csp": True}
     with serving(texts) as service, visiting(browser, service.url, path="/docs", **options) as visit:

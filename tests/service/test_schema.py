@@ -22,6 +22,8 @@ from jsonschema import Draft202012Validator
 from live import Service, serving
 from problems import still_healthy
 
+import nearkin as nk
+
 pytest.importorskip("schemathesis", reason="schemathesis is not installed; it is in the `peers` group")
 import schemathesis
 from schemathesis import GenerationMode
@@ -51,6 +53,10 @@ OPERATIONS = [
     "GET /v1/info",
     "POST /v1/merge",
     "POST /v1/backup",
+    "GET /v1/patterns",
+    "POST /v1/patterns/match",
+    "POST /v1/patterns/fit",
+    "POST /v1/patterns/compare",
     "GET /healthz",
     "GET /readyz",
     "GET /metrics",
@@ -64,7 +70,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service with all features enabled."""
     folder = tmp_path_factory.mktemp("schema")
     (folder / "backups").mkdir()
+    nk.UrlPatterns().fit([f"/api/users/{n}?page=2" for n in range(40)]).save(folder / "patterns")
     options = ("--backups", str(folder / "backups"), "--max-body", "1M", "--max-batch", "1000")
+    options += ("--patterns", str(folder / "patterns"))
     with serving(folder / "pages.store", *options) as running, still_healthy(running):
         # Ids that are likely to be generated.
         documents = [

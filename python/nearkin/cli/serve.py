@@ -39,6 +39,9 @@ def serve(
         Repeated, opt("Additional host name; may be repeated.", "--allow-host", metavar="NAME")
     ] = None,
     backups: Annotated[Path | None, opt("Folder for POST /v1/backup.", "--backups", metavar="FOLDER")] = None,
+    patterns: Annotated[
+        Path | None, opt("Patterns of `patterns … --state FILE`, for /v1/patterns.", "--patterns", metavar="FILE")
+    ] = None,
     max_body: Annotated[str, opt("Maximum size of a buffered request body.", "--max-body", metavar="SIZE")] = "32MiB",
     max_batch: Annotated[int, opt("Maximum number of documents in a batch.", "--max-batch")] = 10_000,
     max_pending: Annotated[
@@ -89,6 +92,7 @@ def serve(
         token_file=token_file,
         allowed_hosts=tuple(allow_host or ()),
         backups=backups,
+        patterns=patterns,
         limits=limits,
         access_log=access_log,
         certificate=tls_cert,
@@ -98,7 +102,7 @@ def serve(
         rate=None if rate is None else parse_rate(rate),
         burst=burst,
     )
-    for path in (token_file, tls_cert, tls_key):
+    for path in (token_file, tls_cert, tls_key, patterns):
         if path is not None and not path.is_file():
             raise FileNotFoundError(2, "no such file", str(path))
     # Check everything that can fail before the store is created.

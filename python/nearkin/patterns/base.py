@@ -257,6 +257,10 @@ class Patterns(ABC):
     def _all_params(self) -> dict[str, Any]:
         return {"sample": self._sample, "max_templates": self._max_templates, **self._params()}
 
+    def unfitted(self: _Self) -> _Self:
+        """Return an object with the same parameters and without items."""
+        return type(self)(**self._all_params())
+
     @property
     def count(self) -> int:
         """Number of items, skipped ones included."""

@@ -15,6 +15,7 @@ from nearkin.errors import NearkinError, require_extra
 from nearkin.service.auth import AccessControl, Authorization, get_request
 from nearkin.service.errors import Problem, bad_request, problem_from
 from nearkin.service.openapi import DESCRIPTION, complete_schema, problems
+from nearkin.service.patterns import patterns_router
 from nearkin.service.request import HttpRequest, Message, Receive, Send
 from nearkin.service.responses import JsonResponse, ProblemResponse
 from nearkin.service.routes import store_router
@@ -76,10 +77,11 @@ class Service(FastAPI):
             exception_handlers=dict.fromkeys(_HANDLED, send_problem),
         )
         self.include_router(store_router)
+        self.include_router(patterns_router)
         self.include_router(public_router)
         self._endpoints = {
             (method, route.path): (route.endpoint, dependency.call.check)
-            for route in store_router.routes
+            for route in (*store_router.routes, *patterns_router.routes)
             if isinstance(route, APIRoute) and not route.dependant.path_params
             for method in route.methods or ()
             for dependency in route.dependant.dependencies

@@ -25,6 +25,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "not-allowed": (403, "This is not allowed"),
     "read-only": (403, "The service is read-only"),
     "no-backups": (403, "The service has no folder for backups"),
+    "no-patterns": (403, "The service has no patterns"),
     "no-such-document": (404, "There is no such document"),
     "no-such-route": (404, "There is no such route"),
     "wrong-method": (405, "The route has another method"),

@@ -172,6 +172,42 @@ class InfoOutput(Struct, kw_only=True):
     limits: LimitsOutput
 
 
+class ItemsInput(Struct, forbid_unknown_fields=True):
+    """Items of patterns: URLs, log lines or payloads; optionally with their times (ISO 8601)."""
+
+    items: list[str]
+    times: list[str] | UnsetType = UNSET
+
+
+class PatternsOutput(Struct):
+    """Patterns, the most frequent first; the numbers of items, of all patterns, and of items without one."""
+
+    kind: str
+    items: int
+    num_patterns: int
+    unmatched: int
+    patterns: list[dict[str, Any]]
+
+
+class PatternMatchesOutput(Struct):
+    """For each item `id`, `pattern` (null without one) and `variables`."""
+
+    results: list[dict[str, Any]]
+
+
+class PatternsFitOutput(Struct):
+    """The numbers of items and of patterns after a change."""
+
+    items: int
+    num_patterns: int
+
+
+class ChangesOutput(Struct):
+    """Changes: `kind` (new, gone, type, share), `id`, `pattern`, `was`, and the shares `before` and `after`."""
+
+    changes: list[dict[str, Any]]
+
+
 class ProblemOutput(Struct):
     """Problem details (RFC 9457)."""
 
@@ -186,8 +222,8 @@ class ProblemOutput(Struct):
     id: AnyId | UnsetType = UNSET
 
 
-REQUESTS = (DocumentsInput, QueriesInput, IdsInput, BackupInput)
+REQUESTS = (DocumentsInput, QueriesInput, IdsInput, BackupInput, ItemsInput)
 RESPONSES = (
     DocumentOutput, BatchOutput, MatchesOutput, SearchOutput, StoredOutput, StoredListOutput, RemovedOutput,
-    BackupOutput, InfoOutput, ProblemOutput,
+    BackupOutput, InfoOutput, PatternsOutput, PatternMatchesOutput, PatternsFitOutput, ChangesOutput, ProblemOutput,
 )  # fmt: skip

@@ -70,6 +70,8 @@ class ServiceSettings:
         Host names that requests may use, in addition to loopback and `host`.
     backups : Path, optional
         Folder for backups.
+    patterns : Path, optional
+        State of `nearkin patterns`, for the routes below /v1/patterns.
     limits : Limits
     access_log : bool
         Log every request.
@@ -91,6 +93,7 @@ class ServiceSettings:
     token_file: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
     backups: Path | None = None
+    patterns: Path | None = None
     limits: Limits = field(default_factory=Limits)
     access_log: bool = False
     certificate: Path | None = None

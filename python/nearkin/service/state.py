@@ -20,6 +20,7 @@ from nearkin.service.bodies import DocumentBatch
 from nearkin.service.errors import Problem, bad_request, problem_from, retry_after
 from nearkin.service.executor import Admission, ChangeExecutor, Operation, Request, StoreWorker, execute_checks
 from nearkin.service.models import KEY
+from nearkin.service.served_patterns import ServedPatterns
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.telemetry import Metrics, log
 from nearkin.store.compaction import MergeStats
@@ -74,6 +75,7 @@ class AppState:
         self._writer: StoreWorker | None = None
         if not settings.readonly:
             self._writer = StoreWorker("writer", partial(self._open_store, "w"), self._changes, self.metrics)
+        self.patterns = None if settings.patterns is None else ServedPatterns(settings.patterns)
         self._merge_lock, self._backup_lock = asyncio.Lock(), threading.Lock()
         self._store_settings: StoreSettings | None = None
 

@@ -1,0 +1,122 @@
+"""Patterns over HTTP equal those of the library, and their file has everything that was acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgi import asgi_client
+
+import nearkin as nk
+from nearkin.errors import InputError
+from nearkin.patterns import Patterns
+from nearkin.service.served_patterns import ServedPatterns
+from nearkin.service.settings import ServiceSettings
+
+LINES = [f"took {n} ms" for n in range(40)] + [f"user u{n} logged in from 10.0.0.{n}" for n in range(40)]
+URLS = [f"/api/users/{n}/orders?page={n % 3}" for n in range(40)]
+PAYLOADS = [f"<script>alert({n})</script>" for n in range(40)]
+
+
+def saved(folder: Path, patterns: Patterns) -> Path:
+    """Save patterns to a file."""
+    patterns.save(folder / "state.patterns")
+    return folder / "state.patterns"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "items"),
+    [
+        (nk.LogTemplates().fit(LINES), ["took 7 ms", "nothing like it"]),
+        (nk.UrlPatterns().fit(URLS), ["/api/users/x9/orders?page=1", "/wp-login.php"]),
+        (nk.PayloadGroups().fit(PAYLOADS), [PAYLOADS[0], "harmless"]),
+    ],
+    ids=["lines", "urls", "payloads"],
+)
+def test_routes_give_the_results_of_the_library(tmp_path: Path, patterns: Patterns, items: list[str]) -> None:
+    path = saved(tmp_path, patterns)
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+            listed = (await service.call("GET", "/v1/patterns?limit=1")).json()
+            table = patterns.table()
+            assert (table.num_rows, patterns.count, 1) == (
+                listed["num_patterns"],
+                listed["items"],
+                len(listed["patterns"]),
+            )
+            assert table.column("pattern")[0].as_py() == listed["patterns"][0]["pattern"]
+            matched = (await service.post("/v1/patterns/match", {"items": items})).json()["results"]
+            expected = patterns.match_many(items).to_pylist()
+            assert expected == [{name: row[name] for name in expected[0]} for row in matched]
+            changes = (await service.post("/v1/patterns/compare", {"items": items})).json()["changes"]
+            assert patterns.unfitted().fit(items).compare(patterns).to_pylist() == changes
+
+    asyncio.run(main())
+
+
+def test_a_fit_is_in_the_file_when_it_is_answered(tmp_path: Path) -> None:
+    """Also with times, which the list shows per day."""
+    path = saved(tmp_path, nk.LogTemplates().fit(LINES))
+    more = [f"disk {n} is full" for n in range(9)]
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+            body = {"items": more, "times": ["2026-11-26T10:00:00Z"] * 9}
+            reply = (await service.post("/v1/patterns/fit", body)).json()
+            expected = nk.LogTemplates().fit(LINES).partial_fit(more, ["2026-11-26T10:00:00Z"] * 9)
+            assert {"items": 89, "num_patterns": len(expected)} == reply
+            assert expected.table().equals(nk.LogTemplates.open(path).table())
+            listed = (await service.call("GET", "/v1/patterns")).json()["patterns"]
+            assert [{"day": "2026-11-26", "count": 9}] == next(row for row in listed if row["count"] == 9)["days"]
+
+    asyncio.run(main())
+
+
+def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state in memory stays that of the file."""
+    path = saved(tmp_path, nk.LogTemplates().fit(LINES))
+
+    def fail(self: Patterns, path: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+            with monkeypatch.context() as patched:
+                patched.setattr(Patterns, "save", fail)
+                assert 507 == (await service.post("/v1/patterns/fit", {"items": ["new"] * 9})).status
+            assert 80 == (await service.call("GET", "/v1/patterns")).json()["items"]
+            assert 81 == (await service.post("/v1/patterns/fit", {"items": ["new"]})).json()["items"]
+
+    asyncio.run(main())
+
+
+def test_bad_requests(tmp_path: Path) -> None:
+    path = saved(tmp_path, nk.LogTemplates().fit(LINES))
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+            for route, body, slug in [
+                ("match", {"items": ["x"], "times": ["2026-11-26"]}, "bad-request"),
+                ("match", {"item": "x"}, "bad-request"),
+                ("fit", {"items": ["a", "b"], "times": ["2026-11-26"]}, "bad-request"),
+                ("fit", {"items": ["a"], "times": ["no time"]}, "bad-request"),
+                ("compare", {"items": ["x"] * 10_001}, "too-large"),
+            ]:
+                assert slug == (await service.post(f"/v1/patterns/{route}", body)).slug, (route, body)
+            assert "bad-request" == (await service.call("GET", "/v1/patterns?limit=0")).slug
+            assert 80 == (await service.call("GET", "/v1/patterns")).json()["items"]
+        async with asgi_client(tmp_path / "pages.store") as service:
+            assert "no-patterns" == (await service.post("/v1/patterns/match", {"items": []})).slug
+        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path, readonly=True)) as service:
+            assert "read-only" == (await service.post("/v1/patterns/fit", {"items": []})).slug
+
+    asyncio.run(main())
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("no patterns")
+    with pytest.raises(InputError):
+        ServedPatterns(tmp_path / "x")
