@@ -71,8 +71,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("schema")
     (folder / "backups").mkdir()
     nk.UrlPatterns().fit([f"/api/users/{n}?page=2" for n in range(40)]).save(folder / "patterns")
-    options = ("--backups", str(folder / "backups"), "--max-body", "1M", "--max-batch", "1000")
-    options += ("--patterns", str(folder / "patterns"))
+    files = ("--backups", str(folder / "backups"), "--patterns", str(folder / "patterns"))
+    options = (*files, "--max-body", "1M", "--max-batch", "1000")
     with serving(folder / "pages.store", *options) as running, still_healthy(running):
         # Ids that are likely to be generated.
         documents = [
