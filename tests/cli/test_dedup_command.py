@@ -315,7 +315,7 @@ def test_a_column_of_the_text_is_refused_where_texts_lie_in_none(
 def test_a_misspelt_family_is_told_with_all_families(corpus: Path, tmp_path: Path, family: str, likely: str) -> None:
     """The message lists the families of texts and that of files, and the likely one."""
     done = call("dedup", corpus, "-o", tmp_path / "x", "--family", family)
-    allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
+    allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep, tlsh or fuzzy for files"
     hint = f"; did you mean {likely}?" if likely else ""
     assert (2, f"nearkin: error: --family '{family}' is not allowed; use {allowed}{hint}\n") == (done.code, done.err)
     reported = call("dedup", corpus, "-o", tmp_path / "x", "--family", "simhash:2000")

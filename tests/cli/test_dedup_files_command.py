@@ -113,7 +113,6 @@ def test_older_files_remove_new_ones(folder: Path, tmp_path: Path) -> None:
         ("--id-column", "x"),
         ("--format", "txt"),
         ("--bits", "64"),
-        ("--radius", "3"),
         ("--recall", "0.9"),
         ("--verify", "jaccard"),
         ("--source-column", "x"),
@@ -198,7 +197,7 @@ def test_short_texts_are_compared_too(tmp_path: Path) -> None:
     for option in (["--also", "text"], ["--text-threshold", "0.5"]):
         refused = call("dedup", folder / "a.php", "-o", tmp_path / "no", *option)
         assert 2 == refused.code
-        assert "with --family ssdeep alone" in refused.err
+        assert "with --family ssdeep, tlsh or fuzzy" in refused.err
 
 
 def test_files_that_a_person_rejected_stay(folder: Path, tmp_path: Path) -> None:

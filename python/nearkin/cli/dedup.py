@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from nearkin._core import set_num_threads
 from nearkin.cli.commands import Commands, Options, OptionsOf
@@ -46,6 +46,7 @@ from nearkin.io.remote import short_url
 from nearkin.notebook import count_of
 
 if TYPE_CHECKING:
+    from nearkin.dedup.config import FileFamily
     from nearkin.dedup.passages import PassagesResult
     from nearkin.dedup.result import DedupResult
     from nearkin.dedup.summary import Timing
@@ -62,7 +63,7 @@ EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
     *("out", "overwrite", "report", "recipe", "family", "strict", "threshold", "cluster", "keep", "links", "against"),
-    *("store", "labels", "skip_hubs", "also", "text_threshold", "threads"),
+    *("store", "labels", "radius", "skip_hubs", "also", "text_threshold", "threads"),
 }
 """Options of a run over files."""
 _CODE_OPTIONS = {
@@ -136,16 +137,16 @@ def dedup(job: Job) -> None:
         _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")))
         return
     refuse_url(job.output.out, "--out", "a local folder, or --engine, which writes to URLs")
-    if job.family == "ssdeep":
+    if job.of_files:
         _dedup_files(job)
     elif job.hex_column is not None:
         _dedup_codes(job)
     elif job.unit or "boilerplate" in job.passages:
-        job.check_unset(job.files, "with --family ssdeep alone")
+        job.check_unset(job.files, "with --family ssdeep, tlsh or fuzzy")
         job.check_unset(_NOT_FOR_PASSAGES, "no --unit and no --boilerplate")
         _dedup_passages(job)
     else:
-        job.check_unset(job.files, "with --family ssdeep alone")
+        job.check_unset(job.files, "with --family ssdeep, tlsh or fuzzy")
         job.check_unset(PASSAGE_OPTIONS, "--unit or --boilerplate beside it")
         _dedup_texts(job)
 
@@ -433,10 +434,9 @@ def _create_store(path: Path, job: Job) -> Iterator[Store]:
         raise bad_parameter("bands", job.matching["bands"], "--recall with a new store, whose bands follow from it")
     names = ("threshold", "radius", "recall", "verify", "differ", "empty")
     options = {name: job.matching[name] for name in names if name in job.matching}
-    of_files = job.family == "ssdeep"
-    if not of_files and "measure" in job.matching:
+    if not job.of_files and "measure" in job.matching:
         options.setdefault("verify", job.matching["measure"])
-    recipe = job.recipe or "ssdeep" if of_files else job.parse_recipe()
+    recipe = job.recipe or job.family if job.of_files else job.parse_recipe()
     with Store.create(path, recipe, **options) as store:
         if not job.quiet:
             warn(f"created store {display(path)}: {store.recipe}, threshold {store.settings.threshold}")
@@ -792,7 +792,7 @@ def _dedup_files(job: Job) -> None:
 
     for name in job.explicit_options():
         if name not in _FILE_OPTIONS:
-            raise bad_parameter(name, "given", "not with --family ssdeep, which compares files as bytes")
+            raise bad_parameter(name, "given", f"not with --family {job.family}, which compares files as bytes")
     output = job.output
     failures = Failures(strict=job.reading.strict)
     against = job.reference.against or []
@@ -816,6 +816,7 @@ def _dedup_files(job: Job) -> None:
             dedup_files,
             dict.fromkeys(map(str, paths)),
             recipe=job.recipe,
+            family=cast("FileFamily | None", job.family),
             against=older,
             on_error=failures.add,
             **job.matching,

@@ -150,9 +150,9 @@ class Job:
         str | None,
         opt(
             "minhash (the default) or simhash, whose time grows with the square of the documents; minhash:NUM_PERM or "
-            "simhash:BITS. It replaces the family of the recipe. ssdeep for files.",
+            "simhash:BITS. It replaces the family of the recipe. ssdeep, tlsh or fuzzy (both) for files.",
             group=MATCHING,
-            choices=("simhash", "minhash", "ssdeep"),
+            choices=("simhash", "minhash", "ssdeep", "tlsh", "fuzzy"),
         ),
     ] = None
     bits: Bits = None
@@ -173,6 +173,11 @@ class Job:
     threads: Threads = None
     as_json: Json = False
     quiet: Quiet = False
+
+    @property
+    def of_files(self) -> bool:
+        """True if the family compares files by their digests."""
+        return self.family in ("ssdeep", "tlsh", "fuzzy")
 
     def explicit_options(self) -> dict[str, object]:
         """Return the options that differ from their defaults."""
@@ -207,7 +212,7 @@ class Job:
             wrong = error.context.get("found") in (self.family, repr(self.family))
             if self.family is None or "|" in self.family or not wrong:
                 raise
-            allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
+            allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep, tlsh or fuzzy for files"
             raise bad_parameter("family", repr(self.family), allowed) from None
 
     def keep_columns(self) -> list[str]:

@@ -87,8 +87,8 @@ def choose_engine(job: Job) -> Engine | None:
     for name in job.explicit_options():
         if name not in _SUPPORTED:
             raise bad_parameter(name, "given", _REASONS.get(name, "not with an engine"))
-    if job.family == "ssdeep":
-        raise bad_parameter("family", "ssdeep", "simhash or minhash with an engine, which compares texts")
+    if job.of_files:
+        raise bad_parameter("family", job.family, "simhash or minhash with an engine, which compares texts")
     if job.output.out == "-":
         raise bad_parameter("out", "-", "a new folder, or a URL, with an engine")
     if job.reading.id_column == "none":

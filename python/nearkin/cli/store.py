@@ -53,7 +53,7 @@ from nearkin.errors import InputError, bad_parameter, check_regular
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.digests.recipes import AnyDigestRecipe
     from nearkin.index.ids import Id
     from nearkin.progress import Progress
     from nearkin.service.client import Client
@@ -106,7 +106,8 @@ def create(
 ) -> None:
     """Create an empty store. Its recipe, its threshold and the stored form of texts cannot be changed later.
 
-    With an ssdeep recipe it is a store of files; its threshold is a score, by default 80.
+    With an ssdeep recipe it is a store of files; its threshold is a score, by default 80. With a tlsh recipe
+    --radius is the largest distance, by default 30.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def create(
     folder = require_folder(path, "create")
     of_files = is_digest_recipe(recipe)
     if of_files and bits is not None:
-        raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
+        raise bad_parameter("bits", bits, "not with a recipe of files, whose digests have no bits")
     is_default = recipe is None and bits is None
     parsed = recipe if of_files or is_default else parse_recipe(recipe, bits)
     with Store.create(folder, parsed, text=text, **matching) as store:  # type: ignore[arg-type]  # The call checks it.
@@ -631,7 +632,7 @@ def _hash_batches(store: Store, paths: list[str], failures: Failures) -> Generat
     from nearkin.dedup.files import hash_paths
 
     for start in range(0, len(paths), _FILE_BATCH):
-        hashed = hash_paths(paths[start : start + _FILE_BATCH], _digest_recipe(store), on_error=failures.add)
+        hashed = hash_paths(paths[start : start + _FILE_BATCH], (_digest_recipe(store),), on_error=failures.add)
         if len(hashed):
             ids = [str(name) for name in hashed.ids.to_list()]
             yield _Documents(hashed, ids, list(map(escape_surrogates, ids)))
@@ -656,8 +657,8 @@ def _content_batches(paths: list[str], failures: Failures) -> Generator[_Documen
         yield _Documents(contents, names, list(map(escape_surrogates, names)), kind="bytes")
 
 
-def _digest_recipe(store: Store) -> DigestRecipe:
-    return cast("DigestRecipe", store.recipe)
+def _digest_recipe(store: Store) -> AnyDigestRecipe:
+    return cast("AnyDigestRecipe", store.recipe)
 
 
 def _ids(store: AnyStore, ids: list[str] | None, ids_from: str | None) -> list[str] | list[int]:

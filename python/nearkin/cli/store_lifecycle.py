@@ -187,7 +187,7 @@ def copy(
 
     of_files = is_digest_recipe(recipe)
     if of_files and bits is not None:
-        raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
+        raise bad_parameter("bits", bits, "not with a recipe of files, whose digests have no bits")
     is_same = recipe is None and bits is None
     parsed = recipe if of_files or is_same else parse_recipe(recipe, bits)
     with Store.open(require_folder(path, "copy"), "r", memory=parse_memory(memory_limit)) as store:

@@ -28,10 +28,12 @@ import numpy as np
 
 from nearkin.dedup.candidates import (
     DigestCandidates,
+    FeatureCandidates,
     FileCandidates,
     MinHashCandidates,
     SimHashCandidates,
     TextCandidateSource,
+    TlshCandidates,
 )
 from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
 from nearkin.dedup.cluster import MAX_COMPARISONS
@@ -39,7 +41,9 @@ from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
 from nearkin.dedup.kinds import Kind, with_kind
 from nearkin.dedup.verify import Measure, TextMeasure
+from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.digests.tlsh import TlshRecipe
 from nearkin.errors import bad_parameter, check_count, check_share, mismatch
 from nearkin.families.base import Family
 from nearkin.recipe import CONTAINMENT, Recipe
@@ -65,6 +69,10 @@ THRESHOLD = 0.8
 """Default similarity from which two texts are near-duplicates."""
 FILE_THRESHOLD = 80
 """Default ssdeep score from which two files are near-duplicates."""
+FILE_RADIUS = 30
+"""Default TLSH distance up to which two files are near-duplicates (docs/tlsh.md has its false-positive rate)."""
+FileFamily = Literal["ssdeep", "tlsh", "fuzzy"]
+"""Digests that a deduplication of files compares; fuzzy is both."""
 TEXT_THRESHOLD = 0.6
 """Default similarity of features of text from which two files are near-duplicates, with `also="text"`."""
 SKIP_HUBS = 100_000
@@ -218,6 +226,7 @@ class DedupOptions(EngineDedupOptions, total=False):
 class FileDedupOptions(TypedDict, total=False):
     """Further options of `nearkin.dedup_files`, which documents each of them."""
 
+    radius: int | None
     cluster: ClusterRule
     links: ListedLinks
     skip_hubs: int | None
@@ -627,8 +636,10 @@ class FileDedupConfig(_ClusterOptions):
         For an unknown value, or a number out of range.
     """
 
-    recipe: DigestRecipe = field(default_factory=DigestRecipe)
+    recipe: AnyDigestRecipe = field(default_factory=DigestRecipe)
+    family: FileFamily | None = None
     threshold: int = FILE_THRESHOLD
+    radius: int | None = None
     skip_hubs: int | None = option(
         SKIP_HUBS,
         help="For ssdeep: skip 7-grams shared by more digests than this (counted in the summary).",
@@ -647,7 +658,7 @@ class FileDedupConfig(_ClusterOptions):
         group=MATCHING,
         show_default=str(TEXT_THRESHOLD),
     )
-    candidate_source: DigestCandidates = field(init=False, repr=False, compare=False)
+    candidate_source: DigestCandidates | FileCandidates = field(init=False, repr=False, compare=False)
     verify: ClassVar[str] = "score"
     kind: ClassVar[None] = None
     kind_set: ClassVar[tuple[tuple[str, Any], ...]] = ()
@@ -661,19 +672,48 @@ class FileDedupConfig(_ClusterOptions):
     def __post_init__(self) -> None:
         if self.skip_hubs is not None:
             self._set(skip_hubs=check_count("skip_hubs", self.skip_hubs, 1, _MAX_COUNT, "1 or more, or None"))
-        self._set(recipe=DigestRecipe.of(self.recipe), order=parse_keep(self.keep, _BY_TIME))
+        self._set(recipe=parse_recipe(self.recipe), order=parse_keep(self.keep, _BY_TIME))
         self._check_choices(cluster=ClusterRule, links=ListedLinks)
-        if self.also is None:
-            if self.text_threshold is not None:
-                raise bad_parameter("text_threshold", self.text_threshold, "None, or also='text' with it")
-            source = DigestCandidates(self.recipe, self.threshold, self.skip_hubs)
-        elif self.also == "text":
+        if self.family is None:
+            self._set(family=self.recipe.family)
+        self._check_choices(family=FileFamily)
+        kinds: list[DigestCandidates | FeatureCandidates] = []
+        for recipe in self.recipes:
+            if isinstance(recipe, TlshRecipe):
+                kinds.append(TlshCandidates(recipe, FILE_RADIUS if self.radius is None else self.radius))
+            else:
+                kinds.append(DigestCandidates(recipe, self.threshold, self.skip_hubs))
+        if self.family == "ssdeep" and self.radius is not None:
+            raise bad_parameter("radius", self.radius, "a threshold with ssdeep, which has scores")
+        if isinstance(kinds[0], DigestCandidates):
+            self._set(threshold=kinds[0].threshold)
+        if self.also == "text":
             text_threshold = TEXT_THRESHOLD if self.text_threshold is None else self.text_threshold
             self._set(text_threshold=text_threshold)
-            source = FileCandidates(self.recipe, self.threshold, text_threshold, self.skip_hubs)
-        else:
+            kinds.append(FeatureCandidates(text_threshold))
+        elif self.also is not None:
             raise bad_parameter("also", repr(self.also), "'text', or None")
-        self._set(candidate_source=source)
+        elif self.text_threshold is not None:
+            raise bad_parameter("text_threshold", self.text_threshold, "None, or also='text' with it")
+        one = kinds[0] if len(kinds) == 1 else None
+        self._set(candidate_source=one if isinstance(one, DigestCandidates) else FileCandidates(kinds))
+
+    @property
+    def recipes(self) -> tuple[AnyDigestRecipe, ...]:
+        """The recipes of a file's digests.
+
+        Raises
+        ------
+        ParameterError
+            A recipe of another family.
+        """
+        if self.family == "fuzzy":
+            if not isinstance(self.recipe, DigestRecipe):
+                raise bad_parameter("recipe", str(self.recipe), "one of ssdeep with fuzzy, whose other digest is tlsh")
+            return self.recipe, TlshRecipe()
+        if self.recipe.family != self.family:
+            raise bad_parameter("recipe", str(self.recipe), f"one of {self.family}, the family")
+        return (self.recipe,)
 
     @classmethod
     def from_args(cls, settings: CollectionSettings | None = None, /, **args: Any) -> FileDedupConfig:
@@ -698,11 +738,21 @@ class FileDedupConfig(_ClusterOptions):
             if args.get("also") == "text":
                 allowed = "None with a store, which has digests of its files and no texts"
                 raise bad_parameter("also", "'text'", allowed)
-            if not isinstance(settings.recipe, DigestRecipe):
-                raise mismatch("family", f"the store's {settings.recipe}", "ssdeep")
+            if not isinstance(settings.recipe, (DigestRecipe, TlshRecipe)):
+                raise mismatch("family", f"the store's {settings.recipe}", args.get("family", "ssdeep"))
+            if args.get("family", settings.recipe.family) != settings.recipe.family:
+                raise mismatch("family", f"the store's {settings.recipe}", args["family"])
             args.setdefault("recipe", settings.recipe)
-            args.setdefault("threshold", int(settings.threshold))
-        return cls(**args)
+            if settings.radius is not None:
+                args.setdefault("radius", settings.radius)
+            else:
+                args.setdefault("threshold", int(settings.threshold))
+        if args.get("family") == "tlsh":
+            args.setdefault("recipe", "tlsh")
+        config = cls(**args)
+        if config.family == "tlsh" and args.get("threshold", config.threshold) != config.threshold:
+            raise bad_parameter("threshold", args["threshold"], "a radius with tlsh, which has distances")
+        return config
 
     def skipped_warning(self, skipped: int) -> str:
         """Return the warning of a run that left look-ups out, with what to change."""

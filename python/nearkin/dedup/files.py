@@ -5,17 +5,18 @@
 3. *Search, cluster*: `nearkin.dedup.cluster` over the matches of a `DigestIndex`, whose score is the similarity.
 4. *Keep*: the first file of each cluster in keep order is kept.
 
-Files whose digest has no seven characters in a part (below about 100 bytes, or constant) match by equal bytes alone,
-because their digests are equal by chance. Empty files are always kept.
+Files whose ssdeep digest has no seven characters in a part (below about 100 bytes, or constant) match by equal bytes
+alone, because their digests are equal by chance, and so do files without a TLSH digest. Empty files are always kept.
 
-With `also="text"` short textual files also match by features of their text (`nearkin.dedup.candidates.digests`), and
-both tables name the evidence of each link.
+With `family="fuzzy"` files match by either digest, ssdeep or TLSH, and with `also="text"` short textual files also
+match by features of their text (`nearkin.dedup.candidates.digests`). Both tables then name the evidence of each link,
+as they do for TLSH.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import script_features, ssdeep_hash_contents
-from nearkin.dedup.candidates import FileCandidates, TextBatch
+from nearkin._core import script_features, ssdeep_hash_contents, tlsh_hash_contents
+from nearkin.dedup.candidates import DigestCandidates, FileCandidates, TextBatch
 from nearkin.dedup.candidates.digests import Features, digest_values
-from nearkin.dedup.config import MODIFIED, FileDedupConfig, FileDedupOptions
+from nearkin.dedup.config import MODIFIED, FileDedupConfig, FileDedupOptions, FileFamily
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids
 from nearkin.dedup.keep import VALUES, check_values, column_key, keep_columns
@@ -36,7 +37,9 @@ from nearkin.dedup.result import DedupResult
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
+from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.digests.tlsh import TlshRecipe
 from nearkin.errors import InputError, bad_parameter, check_options, invalid_name_error, printable
 from nearkin.io import Column
 from nearkin.io.frames import is_frame
@@ -58,6 +61,7 @@ OnError = Callable[[str, Exception], None]
 def dedup_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
+    family: FileFamily | None = None,
     threshold: int | None = None,
     keep: str = "first",
     values: Cells | Mapping[str, Cells] | None = None,
@@ -76,8 +80,10 @@ def dedup_files(
     ----------
     paths : iterable of str or os.PathLike
         Regular files, each once: a list, or a column of a frame.
+    family : {"ssdeep", "tlsh", "fuzzy"}, optional
+        Digest to compare (default: that of the recipe). "fuzzy" takes both, and a match by either is a match.
     threshold : int, default 80
-        Smallest score of a match, inclusive, 1 to 100.
+        Smallest ssdeep score of a match, inclusive, 1 to 100.
     keep : str, default "first"
         The file to keep of each cluster: first, last, longest, shortest, oldest, newest (by modification time),
         `max:NAME`, `min:NAME`; `max` or `min` of `values`. Later rules of a list separated by commas decide ties. The
@@ -86,11 +92,11 @@ def dedup_files(
         For `max` and `min`. Missing values (None, NaN) come last, and a warning counts them.
     also : {"text"}, optional
         Let short textual files (scripts and pages up to 64 KB) also match by features of their text, whatever their
-        digests are: names of variables, numbers, comments, white space, case and base64 have no effect. `clusters` and
-        `pairs` then have a column `evidence`: "ssdeep 84", "text .91", both, or "bytes". Not with a store, which
-        has digests alone.
-    recipe : DigestRecipe or str, default "ssdeep"
-        Defines the digest of a file.
+        digests are: names of variables, numbers, comments, white space, case and base64 have no effect. Not with
+        a store, which has digests alone. `clusters` and `pairs` then have a column `evidence`, as with TLSH:
+        "ssdeep 84", "tlsh 23" (a distance), "text .91", several of them, or "bytes".
+    recipe : DigestRecipe, TlshRecipe or str, default "ssdeep"
+        Defines the digest of a file: "tlsh" and "tlsh:256" are recipes of TLSH.
     against : iterable of paths, or a Store of files; optional
         Reference files: files that match one of them are removed, and the result names it. The settings of a store are
         the defaults of recipe and threshold.
@@ -112,6 +118,8 @@ def dedup_files(
     ----------------
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
+    radius : int, default 30
+        With TLSH: largest distance of a match, inclusive, 0 to 100.
     links : {"representatives", "all"}, default "representatives"
         The links in `pairs`: those of removed files, or all matches.
     skip_hubs : int, default 100,000
@@ -131,7 +139,8 @@ def dedup_files(
     -------
     DedupResult
         Ids are the paths as str. `similarity` is the score of the digests, 100 for equal bytes; `distance` is 100 minus
-        the score.
+        the score. Of TLSH `distance` is the distance of the digests, and `similarity` is 100 minus it, or 0. With
+        several kinds of evidence `similarity` is the largest, and `distance` is 100 minus it.
 
     Raises
     ------
@@ -172,7 +181,10 @@ def dedup_files(
     columns, output = options.pop("columns", None), options.pop("output", None)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
-    config = FileDedupConfig.from_args(settings, recipe=recipe, threshold=threshold, keep=keep, also=also, **options)
+    arguments = {"recipe": recipe, "threshold": threshold, "keep": keep, "also": also, **options}
+    if family is not None:
+        arguments["family"] = family
+    config = FileDedupConfig.from_args(settings, **arguments)
     if store is None and (columns is not None or output is not None):
         raise bad_parameter("store", "None", "a store, with columns= or output=")
     constraints = None if labels is None else read_constraints(labels, store, against)
@@ -191,7 +203,7 @@ def dedup_files(
         with timer("hash"):
             new = hash_paths(
                 names,
-                config.recipe,
+                config.recipes,
                 columns=keep_values,
                 modified=MODIFIED in keep_columns(config.order),
                 utf8=store is not None,
@@ -204,7 +216,7 @@ def dedup_files(
 
         def decide(reference: ReferenceCorpus | None) -> DedupResult:
             result = run_stages(new, reference, config, timer, report, constraints)
-            if isinstance(config.candidate_source, FileCandidates):
+            if len(config.recipes) > 1 or config.also is not None or config.family == "tlsh":
                 _add_evidence(result, config.candidate_source, new, reference)
             return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
 
@@ -229,7 +241,7 @@ def _read_reference(
         return against.reference_corpus(config.candidate_source)
     documents = hash_paths(
         path_names(against, "against"),
-        config.recipe,
+        config.recipes,
         texts=config.also == "text",
         on_error=on_error,
         report=mark_reference(report),
@@ -239,14 +251,17 @@ def _read_reference(
 
 
 def _add_evidence(
-    result: DedupResult, source: FileCandidates, new: HashedDocuments, reference: ReferenceCorpus | None
+    result: DedupResult,
+    source: DigestCandidates | FileCandidates,
+    new: HashedDocuments,
+    reference: ReferenceCorpus | None,
 ) -> None:
     """Append a column to both tables: the evidence that the two files of a row are near."""
     rows = {name: row for row, name in enumerate(new.ids.to_list())}
     old = {} if reference is None else {name: row for row, name in enumerate(reference.ids(np.arange(len(reference))))}
 
     def values(names: list[Any]) -> NDArray[Any]:
-        result = np.empty((len(names), 2), object)
+        result = np.empty((len(names), new.values.shape[1]), object)
         for at, name in enumerate(names):
             external = name not in rows and reference is not None
             result[at] = reference.values(np.array([old[name]]))[0] if external else new.values[rows[name]]  # type: ignore[union-attr]
@@ -306,7 +321,7 @@ def path_names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
 
 def hash_paths(
     names: list[str],
-    recipe: DigestRecipe,
+    recipes: Sequence[AnyDigestRecipe],
     *,
     columns: dict[str, Column] | None = None,
     modified: bool = False,
@@ -321,7 +336,8 @@ def hash_paths(
     ----------
     names : list of str
         Paths.
-    recipe : DigestRecipe
+    recipes : sequence of DigestRecipe and TlshRecipe
+        One for each column of digests.
     columns : dict of str to Column, optional
         Values of the paths.
     modified : bool, default False
@@ -343,29 +359,29 @@ def hash_paths(
     OSError
         If a file can't be read.
     """
-    rows: list[tuple[int, str, tuple[int, int], int, int, Features | None]] = []
+    rows: list[tuple[int, list[Any], tuple[int, int], int, int]] = []
     for start in range(0, len(names), _BATCH):
         batch = names[start : start + _BATCH]
-        files = ssdeep_hash_contents(batch, recipe.eliminate_runs, recipe.truncate)
-        normalized: list[Any] = [None] * len(batch)
-        if recipe.normalize:
-            normalized = recipe.hash_files(batch, on_error="return")
-        for row, (file, error), digest in zip(range(start, len(names)), files, normalized, strict=False):
+        hashed = [_hash_batch(batch, recipe) for recipe in recipes]
+        for row, *files in zip(range(start, start + len(batch)), *hashed, strict=True):
             name = names[row]
             try:
-                _raise_first(invalid_name_error(name), _utf8_error(name) if utf8 else None, digest, error)
+                _raise_first(invalid_name_error(name), _utf8_error(name) if utf8 else None, *files)
                 modification = Path(name).stat().st_mtime_ns if modified else 0
-                features = _read_features(name, file[3]) if file is not None and texts else None
+                digests = [digest for digest, _ in files]
+                content = files[0][1]
+                if any(other != content for _, other in files):
+                    raise _changed_error(name)
+                if texts:
+                    digests.append(_read_features(name, content[2]))
             except (OSError, ValueError) as fault:
                 if on_error is None:
                     raise
                 on_error(name, fault)
                 continue
-            if file is not None:
-                plain_digest, upper, lower, length = file
-                rows.append((row, digest or plain_digest, (upper, lower), length, modification, features))
+            rows.append((row, digests, content[:2], content[2], modification))
         report("hash", min(start + _BATCH, len(names)), len(names))
-    read, digests, contents, lengths, times, all_features = map(list, zip(*rows, strict=True)) if rows else ([],) * 6
+    read, values, contents, lengths, times = map(list, zip(*rows, strict=True)) if rows else ([],) * 5
     if columns:
         columns = {name: Column.of(column.take(read)) for name, column in columns.items()}
     if modified:
@@ -374,7 +390,7 @@ def hash_paths(
         columns = {**(columns or {}), column_key(MODIFIED): Column.integers(ranks.reshape(-1).astype(np.int64))}
     sizes = np.array(lengths, np.uint64)
     return HashedDocuments(
-        digest_values(digests, all_features if texts else None),
+        digest_values(*(list(map(list, zip(*values, strict=True))) or [[]] * (len(recipes) + texts))),
         (sizes > 0).astype(np.uint64),
         np.array(contents, np.uint64).reshape(-1, 2),
         sizes,
@@ -382,6 +398,28 @@ def hash_paths(
         columns or {},
         no_texts,
     )
+
+
+def _hash_batch(names: list[str], recipe: AnyDigestRecipe) -> list[Any]:
+    """Return of each file its digest and the content hash and length, `(digest, (upper, lower, length))`, or the error.
+
+    The digest of a file without one is the empty text.
+    """
+    if isinstance(recipe, TlshRecipe):
+        files = tlsh_hash_contents(names, (recipe.buckets, recipe.checksum, recipe.conservative))
+    else:
+        files = ssdeep_hash_contents(names, recipe.eliminate_runs, recipe.truncate)
+    results: list[Any] = [error if file is None else (file[0], file[1:]) for file, error in files]
+    if isinstance(recipe, DigestRecipe) and recipe.normalize:
+        for row, digest in enumerate(recipe.hash_files(names, on_error="return")):
+            if not isinstance(results[row], Exception):
+                results[row] = digest if isinstance(digest, Exception) else (digest, results[row][1])
+    return results
+
+
+def _changed_error(name: str) -> InputError:
+    place, reason = printable(name), "it changed while it was read"
+    return InputError(f"{place}: {reason}", place=place, reason=reason)
 
 
 def _raise_first(*faults: object) -> None:
@@ -413,8 +451,7 @@ def _read_features(name: str, length: int) -> Features | None:
         return None
     data = Path(name).read_bytes()
     if len(data) != length:
-        place, reason = printable(name), "it changed while it was read"
-        raise InputError(f"{place}: {reason}", place=place, reason=reason)
+        raise _changed_error(name)
     return script_features((np.array([0, len(data)], np.int64), np.frombuffer(data, np.uint8)))[0]
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nearkin.dedup.thresholds import candidate_probability
+from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.errors import NoDigestError
 from nearkin.notebook import count_of
 from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.recipe import Recipe
@@ -116,7 +118,7 @@ class _ShownDocument:
     data: bytes = b""
 
     @classmethod
-    def of(cls, content: bytes | str, recipe: DigestRecipe | None) -> _ShownDocument:
+    def of(cls, content: bytes | str, recipe: AnyDigestRecipe | None) -> _ShownDocument:
         """Return a text or a file; the text of a file is None unless it is UTF-8 without NUL."""
         if isinstance(content, str):
             return cls(content, len(content))
@@ -127,7 +129,10 @@ class _ShownDocument:
         is_text = "\0" not in text
         default = "empty" if not content else "text" if is_text else "bytes"
         type_ = next((name for magic, name in _MAGIC if content.startswith(magic)), default)
-        digest = "" if recipe is None else recipe.hash(content)
+        try:
+            digest = "" if recipe is None else recipe.hash(content)
+        except NoDigestError:
+            digest = ""
         return cls(text if is_text else None, len(content), type_, digest, content)
 
 
@@ -155,7 +160,7 @@ class _Builder:
         starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
         clusters = [range(start, end) for start, end in pairwise([*starts, len(names)])]
         self.clusters = sorted(clusters, key=len, reverse=True)
-        self.digest_recipe = DigestRecipe(self.summary["recipe"]) if run.on_files else None
+        self.digest_recipe = parse_recipe(self.summary["recipe"]) if run.on_files else None
         self.cuts: list[str] = []
         self.images: Mapping[str, str] = {}
 
@@ -406,7 +411,7 @@ class _Builder:
         """Return the ranges of equal bytes of pairs of files, in the order of `first`, up to a total size."""
         ranges: dict[int, list[list[int]]] = {}
         recipe = self.digest_recipe
-        if recipe is None or recipe.normalize:
+        if not isinstance(recipe, DigestRecipe) or recipe.normalize:
             return ranges
         remaining = _MAX_PIECES_BYTES
         for row in self.first:
@@ -469,7 +474,10 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
     if verify == "none":
         yield f"Documents that {_describe_candidates(summary)} are near-duplicates; their texts were not compared."
     elif verify == "score":
-        yield f"Files whose ssdeep digests have a score of at least {threshold:g} of 100 are near-duplicates."
+        if not str(summary["recipe"]).startswith("tlsh"):
+            yield f"Files whose ssdeep digests have a score of at least {threshold:g} of 100 are near-duplicates."
+        if "radius" in summary:
+            yield f"Files whose TLSH digests are at most {summary['radius']} apart are near-duplicates."
     elif verify == "hamming":
         yield (
             f"Documents whose codes differ in at most {summary['radius']} of {summary['bits']} bits are "

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from nearkin.dedup.cluster import sample_numbers
-from nearkin.digests import ssdeep
-from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
+from nearkin.digests.tlsh import TlshRecipe
 from nearkin.errors import InputError, bad_parameter, printable
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Corpus, open_corpus, read_table
@@ -138,7 +138,7 @@ class Run:
     def from_files(cls, result: DedupResult, summary: Mapping[str, Any], name: str) -> Run:
         """Return a run on files, which are read again by their paths."""
         columns = {column: list(map(_escape_bytes, cells)) for column, cells in result.clusters.columns.items()}
-        near_files = find_near_files(result.kept, DigestRecipe(summary["recipe"]), int(summary["threshold"]))
+        near_files = find_near_files(result.kept, parse_recipe(summary["recipe"]), int(summary["threshold"]))
         return cls(name, summary, _convert_columns(columns), None, read_files, near_files=near_files)
 
     @classmethod
@@ -162,7 +162,7 @@ class Run:
         name = folder.resolve().name
         if summary["verify"] == "score":
             kept = [os.fsdecode(path) for path in (folder / "kept.nul").read_bytes().split(b"\0")[:-1]]
-            near_files = find_near_files(kept, DigestRecipe(summary["recipe"]), int(summary["threshold"]))
+            near_files = find_near_files(kept, parse_recipe(summary["recipe"]), int(summary["threshold"]))
             return cls(name, summary, clusters, None, read_files, near_files=near_files)
         path = folder / f"near.{suffix}"
         near = _read_columns(path, "left", "right", *_MEASURES) if path.exists() else None
@@ -358,17 +358,25 @@ class NearFiles:
     total: int
 
 
-def find_near_files(kept: Sequence[str], recipe: DigestRecipe, threshold: int) -> NearFiles:
-    """Return pairs of kept files whose digests score below the threshold by at most `NEAR_MARGIN`."""
+def find_near_files(kept: Sequence[str], recipe: AnyDigestRecipe, threshold: int) -> NearFiles:
+    """Return pairs of kept files whose digests score below the threshold by at most `NEAR_MARGIN`.
+
+    Of TLSH the score is 100 minus the distance.
+    """
     names = [kept[i] for i in np.sort(sample_numbers(len(kept), MAX_SAMPLED_FILES)).tolist()]
-    digests = ssdeep.hash_files(names, on_error="return", **recipe.flags)
+    digests = recipe.hash_files(names, on_error="return")
     readable = [(name, digest) for name, digest in zip(names, digests, strict=True) if isinstance(digest, str)]
     index = DigestIndex(recipe=recipe)
     index.add(list(range(len(readable))), [digest for _, digest in readable])
-    hits = index.pairs(max(threshold - NEAR_MARGIN, 1), skip_hubs=MAX_SAMPLED_FILES)
+    if isinstance(recipe, TlshRecipe):
+        near = index.pairs(distance=min(100 - threshold + NEAR_MARGIN, 99))
+        left_rows, right_rows, scores = near.left, near.right, 100 - near.distances.astype(int)
+    else:
+        hits = index.pairs(max(threshold - NEAR_MARGIN, 1), skip_hubs=MAX_SAMPLED_FILES)
+        left_rows, right_rows, scores = hits.left, hits.right, hits.scores.astype(int)
     pairs = [
         (readable[left][0], readable[right][0], score)
-        for left, right, score in zip(hits.left.tolist(), hits.right.tolist(), hits.scores.tolist(), strict=True)
+        for left, right, score in zip(left_rows.tolist(), right_rows.tolist(), scores.tolist(), strict=True)
         if score < threshold
     ]
     return NearFiles(pairs, len(readable), len(kept))

@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 from nearkin._core import __version__, content_hashes
 from nearkin.dedup.files import path_names
 from nearkin.dedup.verify import texts_by_row
-from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.digests.recipes import AnyDigestRecipe
+from nearkin.digests.recipes import parse_recipe as parse_digest_recipe
 from nearkin.errors import (
     CorruptStoreError,
     InputError,
@@ -241,7 +242,7 @@ class Client(DocumentStore):
         return dict(self._cached_info().settings)
 
     @property
-    def recipe(self) -> Recipe | DigestRecipe | str:
+    def recipe(self) -> Recipe | AnyDigestRecipe | str:
         """Recipe of the store; for vectors the text form of their family.
 
         Raises
@@ -252,7 +253,7 @@ class Client(DocumentStore):
         if self.kind == "vectors":
             return self._setting("family")
         text, digest = self._setting("recipe"), self._setting("recipe_digest")
-        recipe: Recipe | DigestRecipe = Recipe.of(text) if self.kind == "texts" else DigestRecipe.of(text)
+        recipe: Recipe | AnyDigestRecipe = Recipe.of(text) if self.kind == "texts" else parse_digest_recipe(text)
         if recipe.digest != digest:
             raise mismatch("digest of the recipe", f"{digest}, of the store", f"{recipe.digest}, of {text!r} alone")
         return recipe

@@ -65,7 +65,7 @@ def copied_settings(old: StoreSettings, config: StoreConfig) -> StoreSettings:
             options["threshold" if old.source.metric == "cosine" else "radius"] = old.limit
         inherited += ["recall"] if is_same_recipe else []
     else:
-        inherited.append("threshold")
+        inherited.append("threshold" if old.radius is None else "radius")
     for name in inherited:
         options[name] = getattr(old, name) if options[name] is None else options[name]
     has_texts = config.has_texts and options["text"] == "none" and options["verify"] not in ("signature", "none")

@@ -36,7 +36,7 @@ from nearkin.dedup.config import Empty
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.result import DedupResult, PairTable
-from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.errors import (
     CorruptStoreError,
     ForkError,
@@ -296,7 +296,7 @@ class Store(DocumentStore):
     def create(
         cls,
         path: str | os.PathLike[str],
-        recipe: Recipe | DigestRecipe | Family | str | None = None,
+        recipe: Recipe | AnyDigestRecipe | Family | str | None = None,
         *,
         threshold: float | None = None,
         radius: float | None = None,
@@ -316,16 +316,17 @@ class Store(DocumentStore):
         ----------
         path : str or os.PathLike
             The folder, which must not exist.
-        recipe : Recipe, nearkin.digests.ssdeep.DigestRecipe, nearkin.families.Family or str, optional
+        recipe : Recipe, DigestRecipe, TlshRecipe, nearkin.families.Family or str, optional
             How a text becomes a signature or a fingerprint; None is "minhash", MinHash bands, or with `radius` a
-            recipe of SimHash fingerprints. "ssdeep", or another recipe of digests, creates a store of files; a fitted
-            family creates a store of vectors.
+            recipe of SimHash fingerprints. "ssdeep", "tlsh", or another recipe of digests, creates a store of files;
+            a fitted family creates a store of vectors.
         threshold : float, optional
             Smallest similarity of a match, inclusive, above 0 and up to 1 (default: 0.8). For files the smallest
-            score, 1 to 100 (default: 80). For vectors the smallest cosine, with a family of the cosine.
+            ssdeep score, 1 to 100 (default: 80). For vectors the smallest cosine, with a family of the cosine.
         radius : int, optional
             Largest Hamming distance of a candidate, inclusive, with simhash; None derives it from threshold and
-            recall. For vectors the largest L2 or L1 distance of a match, with a family of that distance.
+            recall. For vectors the largest L2 or L1 distance of a match, with a family of that distance. For files
+            with a TLSH recipe the largest distance of a match, 0 to 100 (default: 30).
         recall : float, optional
             Required probability that a pair at the threshold is found (default: 0.995; for vectors 0.95). The bands
             of minhash follow from it, as does the radius of simhash. For codes of vectors 1 compares every vector.
@@ -1293,7 +1294,7 @@ class Store(DocumentStore):
     def copy(
         self,
         path: str | os.PathLike[str],
-        recipe: Recipe | DigestRecipe | Family | str | None = None,
+        recipe: Recipe | AnyDigestRecipe | Family | str | None = None,
         *,
         threshold: float | None = None,
         radius: float | None = None,

@@ -23,7 +23,7 @@ from nearkin.dedup.candidates.base import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.candidates.digests import DigestCandidates, FileCandidates
+from nearkin.dedup.candidates.digests import DigestCandidates, FeatureCandidates, FileCandidates, TlshCandidates
 from nearkin.dedup.candidates.minhash import RECALL, MinHashCandidates
 from nearkin.dedup.candidates.simhash import SimHashCandidates
 
@@ -36,6 +36,7 @@ __all__ = [
     "CandidateSource",
     "DigestCandidates",
     "DocumentSearch",
+    "FeatureCandidates",
     "FileCandidates",
     "FilteredCandidateSource",
     "ListedBatch",
@@ -48,5 +49,6 @@ __all__ = [
     "TextBatch",
     "TextCandidateSource",
     "TextSearch",
+    "TlshCandidates",
     "Values",
 ]

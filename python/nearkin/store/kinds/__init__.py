@@ -7,8 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from nearkin.dedup.config import FILE_THRESHOLD
+from nearkin.digests.recipes import parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.digests.tlsh import TlshRecipe
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, StoreError, bad_parameter
 from nearkin.families.base import Family
 from nearkin.store.kinds.base import VERSION, StoreConfig, corrupt_file
@@ -29,8 +30,8 @@ _READERS: dict[str, Callable[[dict[str, Any], str], StoreSettings]] = {
 def is_digest_recipe(recipe: object) -> bool:
     """Return True if a recipe, or its text form, makes digests."""
     if isinstance(recipe, str):
-        return recipe.split("|")[-1].split(":")[0].strip() == "ssdeep"
-    return isinstance(recipe, DigestRecipe)
+        return recipe.split("|")[-1].split(":")[0].strip() in ("ssdeep", "tlsh")
+    return isinstance(recipe, (DigestRecipe, TlshRecipe))
 
 
 def make_settings(config: StoreConfig) -> StoreSettings:
@@ -56,11 +57,15 @@ def make_settings(config: StoreConfig) -> StoreSettings:
             raise bad_parameter(name, found, "not given for a store of files or vectors, which have no texts")
     if isinstance(recipe, Family):
         return VectorSettings.from_config(recipe, config)
-    for name, option in (("radius", config.radius), ("recall", config.recall), ("verify", config.verify)):
+    for name, option in (("recall", config.recall), ("verify", config.verify)):
         if option is not None:
-            raise bad_parameter(name, repr(option), "None with ssdeep: the score of the digests decides")
-    threshold = FILE_THRESHOLD if config.threshold is None else config.threshold
-    return FileSettings(DigestRecipe.of(recipe), threshold)  # type: ignore[arg-type]  # A digest recipe, or its text.
+            raise bad_parameter(name, repr(option), "None for a store of files: the digests decide")
+    digests = parse_recipe(recipe)  # type: ignore[arg-type]  # One of files.
+    if config.threshold is None:
+        return FileSettings(digests, radius=config.radius)  # type: ignore[arg-type]  # It is checked there.
+    if isinstance(digests, TlshRecipe):
+        raise bad_parameter("threshold", repr(config.threshold), "a radius with tlsh, which has distances")
+    return FileSettings(digests, config.threshold, config.radius)  # type: ignore[arg-type]  # It is checked there.
 
 
 def repair_files(text: str, place: str) -> CorruptStoreError | None:

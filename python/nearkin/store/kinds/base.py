@@ -24,7 +24,7 @@ from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
 
 if TYPE_CHECKING:
-    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.digests.recipes import AnyDigestRecipe
     from nearkin.families.base import Family
     from nearkin.recipe import Recipe
     from nearkin.recipe.base import FrozenRecipe
@@ -100,7 +100,7 @@ class StoreConfig:
     `has_texts` is True if the caller provides texts that the store does not keep.
     """
 
-    recipe: Recipe | DigestRecipe | Family | str | None
+    recipe: Recipe | AnyDigestRecipe | Family | str | None
     threshold: float | None = None
     radius: float | None = None
     recall: float | None = None
@@ -154,7 +154,6 @@ class WithoutTexts(KindSettings):
     comparison: ClassVar[None] = None
     differ: ClassVar[tuple[str, ...]] = ()
     empty: ClassVar[Empty] = "keep"
-    radius: ClassVar[None] = None
     needs_texts: ClassVar[bool] = False
 
     def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:

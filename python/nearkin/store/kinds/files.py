@@ -1,9 +1,10 @@
 """Stores of files, found by their fuzzy digests: settings, hashing and index.
 
-The score of two digests, 1 to 100, is their similarity, and 100 minus the score their distance. The store keeps the
+The score of two ssdeep digests, 1 to 100, is their similarity, and 100 minus the score their distance. Of TLSH the
+distance is that of the digests, and 100 minus it their similarity. The store keeps the
 digest of a file, the hash of its bytes, and their number. If only a digest is passed, it serves as the content of its
-document: equal digests are exact copies. A digest without seven characters in a part carries too little information,
-so such files match by equal bytes alone (`nearkin.dedup.files`).
+document: equal digests are exact copies. An ssdeep digest without seven characters in a part carries too little
+information, so such files match by equal bytes alone, like files without a TLSH digest (`nearkin.dedup.files`).
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes, content_hashes
-from nearkin.dedup.candidates import CandidateSource, DigestCandidates, Ordinals, Values
+from nearkin.dedup.candidates import CandidateSource, DigestCandidates, Ordinals, TlshCandidates, Values
 from nearkin.dedup.candidates.digests import are_comparable, decode_digests, digest_values
-from nearkin.dedup.config import FILE_THRESHOLD as THRESHOLD
-from nearkin.dedup.config import SKIP_HUBS
+from nearkin.dedup.config import FILE_RADIUS, FILE_THRESHOLD, SKIP_HUBS
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import hash_paths, no_texts, path_names
 from nearkin.digests.inputs import read_content
-from nearkin.digests.recipes import check_same_recipe
+from nearkin.digests.recipes import AnyDigestRecipe, check_same_recipe
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
-from nearkin.errors import InputError, bad_parameter
+from nearkin.digests.tlsh import TlshRecipe
+from nearkin.errors import InputError, NoDigestError, bad_parameter
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column
 from nearkin.progress import Progress, ignore_progress
@@ -54,19 +55,23 @@ class FileSettings(WithoutTexts):
 
     Parameters
     ----------
-    recipe : DigestRecipe
+    recipe : DigestRecipe or TlshRecipe
         How a file becomes a digest.
-    threshold : int
-        Smallest score of a match, inclusive, 1 to 100.
+    threshold : int, optional
+        With ssdeep: smallest score of a match, inclusive, 1 to 100 (default: 80). With TLSH it becomes 100 minus the
+        radius.
+    radius : int, optional
+        With TLSH: largest distance of a match, inclusive, 0 to 100 (default: 30).
 
     Raises
     ------
     ParameterError
-        A threshold out of its range.
+        A threshold or radius out of its range, or a radius with ssdeep.
     """
 
-    recipe: DigestRecipe
-    threshold: float = THRESHOLD
+    recipe: AnyDigestRecipe
+    threshold: float = FILE_THRESHOLD
+    radius: int | None = None
     source: DigestCandidates = field(init=False, compare=False, repr=False)
     noun: ClassVar[str] = "file"
     distance_type: ClassVar[type] = np.int64
@@ -75,7 +80,14 @@ class FileSettings(WithoutTexts):
     recall: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        source = DigestCandidates(self.recipe, self.threshold, SKIP_HUBS)
+        source: DigestCandidates
+        if isinstance(self.recipe, TlshRecipe):
+            source = TlshCandidates(self.recipe, FILE_RADIUS if self.radius is None else self.radius)
+            object.__setattr__(self, "radius", source.radius)
+        else:
+            if self.radius is not None:
+                raise bad_parameter("radius", repr(self.radius), "a threshold with ssdeep, which has scores")
+            source = DigestCandidates(self.recipe, self.threshold, SKIP_HUBS)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "threshold", source.threshold)
 
@@ -90,9 +102,11 @@ class FileSettings(WithoutTexts):
             A file cannot be read.
         """
         if kind == "paths":
-            return hash_paths(path_names(items, "paths"), self.recipe, report=report)
+            return hash_paths(path_names(items, "paths"), (self.recipe,), report=report)
         values = read_files(items, kind)
-        return hash_buffers(values, self.recipe) if kind == "bytes" else hash_digests(values)
+        if kind == "bytes":
+            return hash_buffers(values, self.recipe)
+        return hash_digests(check_digests(values, self.recipe))
 
     def skipped_message(self, skipped: int) -> str:
         """Return the warning about skipped lookups."""
@@ -107,7 +121,7 @@ class FileSettings(WithoutTexts):
         return np.dtype(f"S{MAX_DIGEST_LENGTH}"), 1
 
     def searchable(self, values: Values) -> NDArray[np.bool_]:
-        """Return True for digests with seven characters in a part."""
+        """Return True for digests that can be compared."""
         return are_comparable(values)
 
     def public_values(self, values: Values) -> Values:
@@ -132,6 +146,7 @@ class FileSettings(WithoutTexts):
             "recipe": str(self.recipe),
             "recipe_digest": self.recipe.digest,
             "threshold": self.threshold,
+            **({} if self.radius is None else {"radius": self.radius}),
             "verify": self.verify,
         }
 
@@ -142,7 +157,7 @@ class FileSettings(WithoutTexts):
             "kind": "files",
             "recipe": json.loads(self.recipe.to_json()),
             "recipe_digest": self.recipe.digest,
-            "threshold": self.threshold,
+            **({"threshold": self.threshold} if self.radius is None else {"radius": self.radius}),
         }
         return encode_settings(settings)
 
@@ -155,13 +170,16 @@ class FileSettings(WithoutTexts):
         CorruptStoreError
             The recipe differs from its digest.
         """
-        recipe = DigestRecipe.from_json(json.dumps(settings["recipe"]))
+        family = TlshRecipe if settings["recipe"].get("family") == "tlsh" else DigestRecipe
+        recipe = family.from_json(json.dumps(settings["recipe"]))
         check_digest(recipe, settings["recipe_digest"], place)
+        if isinstance(recipe, TlshRecipe):
+            return cls(recipe, radius=settings["radius"])
         return cls(recipe, settings["threshold"])
 
 
 class DigestStoreIndex(RowIndex[DigestIndex]):
-    """Digests that score at least the threshold, which makes them matches."""
+    """Digests that score at least the threshold, or are within the radius, which makes them matches."""
 
     def __init__(self, source: DigestCandidates, index: DigestIndex) -> None:
         super().__init__(index)
@@ -172,21 +190,21 @@ class DigestStoreIndex(RowIndex[DigestIndex]):
         self._index.add(rows, decode_digests(values))
 
     def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
-        """Return everything that scores at least the threshold, except what only hubs of this index lead to."""
+        """Return all matches, except those that only hubs of this index lead to."""
         positions = np.flatnonzero(are_comparable(values))
         skip_hubs = source.skip_hubs if isinstance(source, DigestCandidates) else self._source.skip_hubs
-        hits = self._index.search(decode_digests(values[positions]), self._source.threshold, skip_hubs=skip_hubs)
+        hits = self._source.search_index(self._index, decode_digests(values[positions]), skip_hubs)
         queries = np.repeat(positions, np.diff(hits.offsets))
-        return CandidateRows(queries, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64), hits.skipped)
+        return CandidateRows(queries, hits.ordinals, hits.similarity, hits.skipped)
 
 
 def read_files(items: Any, kind: Kind | None) -> list[Any]:
-    """Return digests as str, or the bytes of buffers.
+    """Return digests as str or bytes, or the bytes of buffers.
 
     Raises
     ------
     InputError
-        An item that is not a digest; the message names its row.
+        An item that is neither str nor bytes; the message names its row.
     ParameterError
         An item that is not bytes or another buffer.
     """
@@ -205,15 +223,34 @@ def read_files(items: Any, kind: Kind | None) -> list[Any]:
         if not isinstance(item, (str, bytes)):
             reason = f'a {type(item).__name__} is no digest; give str, or kind="bytes" or kind="paths" for files'
             raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
-    compare_many("3::", values)
-    return [item.decode("ascii") if isinstance(item, bytes) else item for item in values]
+    return values
 
 
-def hash_buffers(buffers: Sequence[bytes], recipe: DigestRecipe) -> HashedDocuments:
+def check_digests(digests: list[Any], recipe: AnyDigestRecipe) -> list[str]:
+    """Return digests as str; those of TLSH with "T1" and capital letters.
+
+    Raises
+    ------
+    InputError
+        One is not a digest; the message names its row.
+    MismatchError
+        One has another form than the recipe says.
+    """
+    if isinstance(recipe, TlshRecipe):
+        index = DigestIndex(recipe)
+        index.add(None, digests)
+        return [index.digest(row) for row in range(len(digests))]
+    compare_many("3::", digests)
+    return [digest.decode("ascii") if isinstance(digest, bytes) else digest for digest in digests]
+
+
+def hash_buffers(buffers: Sequence[bytes], recipe: AnyDigestRecipe) -> HashedDocuments:
     """Hash bytes; the result is that of files with the same bytes."""
     sizes = np.array([len(buffer) for buffer in buffers], np.uint64)
     contents = np.array([_content_hash(buffer) for buffer in buffers], np.uint64).reshape(-1, 2)
-    return _documents([recipe.hash(buffer) for buffer in buffers], (sizes > 0).astype(np.uint64), contents, sizes)
+    return _documents(
+        [_hash_buffer(buffer, recipe) for buffer in buffers], (sizes > 0).astype(np.uint64), contents, sizes
+    )
 
 
 def hash_digests(digests: list[str]) -> HashedDocuments:
@@ -222,6 +259,14 @@ def hash_digests(digests: list[str]) -> HashedDocuments:
     contents = content_hashes(digests)[0].reshape(-1, 2)[:, ::-1].copy()
     counts = are_comparable(digest_values(digests)).astype(np.uint64)
     return _documents(digests, counts, contents, np.zeros(len(digests), np.uint64))
+
+
+def _hash_buffer(buffer: bytes, recipe: AnyDigestRecipe) -> str:
+    """Return the digest, or the empty text if there is none."""
+    try:
+        return recipe.hash(buffer)
+    except NoDigestError:
+        return ""
 
 
 def _content_hash(buffer: bytes) -> tuple[int, int]:

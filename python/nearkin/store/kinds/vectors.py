@@ -143,6 +143,7 @@ class VectorSettings(WithoutTexts):
     shape: tuple[int, ...] | None = None
     source: VectorSource = field(init=False, repr=False)
     expected_recall: float = field(init=False)
+    radius: ClassVar[None] = None
     noun: ClassVar[str] = "vector"
     distance_type: ClassVar[type] = np.float64
     verify: ClassVar[str] = "distance"

@@ -350,12 +350,16 @@ pub fn hash_file(path: &Path, options: Options) -> Result<Digest> {
     hash_input(&mut FileInput::open(path)?, options)
 }
 
-/// Return the digest, content hash and length of the regular file at `path`, which is read once.
+/// Return the digest, content hash and length of the regular file at `path`, which is read once. The digest is empty if
+/// the file has none.
 ///
 /// # Errors
-/// As [`hash_file`].
+/// As [`hash_file`], but for files without a digest.
 pub fn hash_file_and_content(path: &Path, options: Options) -> Result<Hashed> {
-    hash_with_content(path, |source| Ok(hash_input(source, options)?.to_text()))
+    hash_with_content(path, |source| match hash_input(source, options) {
+        Err(Error::NoDigest { .. }) => Ok(String::new()),
+        digest => Ok(digest?.to_text()),
+    })
 }
 
 /// Return the digest of an input.
