@@ -107,7 +107,7 @@ def create(
     """Create an empty store. Its recipe, its threshold and the stored form of texts cannot be changed later.
 
     With an ssdeep recipe it is a store of files; its threshold is a score, by default 80. With a tlsh recipe
-    --radius is the largest distance, by default 30.
+    --radius is the largest distance, by default 40.
 
     Examples
     --------

@@ -69,7 +69,7 @@ THRESHOLD = 0.8
 """Default similarity from which two texts are near-duplicates."""
 FILE_THRESHOLD = 80
 """Default ssdeep score from which two files are near-duplicates."""
-FILE_RADIUS = 30
+FILE_RADIUS = 40
 """Default TLSH distance up to which two files are near-duplicates (docs/tlsh.md has its false-positive rate)."""
 FileFamily = Literal["ssdeep", "tlsh", "fuzzy"]
 """Digests that a deduplication of files compares; fuzzy is both."""

@@ -118,7 +118,7 @@ def dedup_files(
     ----------------
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
-    radius : int, default 30
+    radius : int, default 40
         With TLSH: largest distance of a match, inclusive, 0 to 100.
     links : {"representatives", "all"}, default "representatives"
         The links in `pairs`: those of removed files, or all matches.

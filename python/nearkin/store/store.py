@@ -326,7 +326,7 @@ class Store(DocumentStore):
         radius : int, optional
             Largest Hamming distance of a candidate, inclusive, with simhash; None derives it from threshold and
             recall. For vectors the largest L2 or L1 distance of a match, with a family of that distance. For files
-            with a TLSH recipe the largest distance of a match, 0 to 100 (default: 30).
+            with a TLSH recipe the largest distance of a match, 0 to 100 (default: 40).
         recall : float, optional
             Required probability that a pair at the threshold is found (default: 0.995; for vectors 0.95). The bands
             of minhash follow from it, as does the radius of simhash. For codes of vectors 1 compares every vector.

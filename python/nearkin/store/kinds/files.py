@@ -61,7 +61,7 @@ class FileSettings(WithoutTexts):
         With ssdeep: smallest score of a match, inclusive, 1 to 100 (default: 80). With TLSH it becomes 100 minus the
         radius.
     radius : int, optional
-        With TLSH: largest distance of a match, inclusive, 0 to 100 (default: 30).
+        With TLSH: largest distance of a match, inclusive, 0 to 100 (default: 40).
 
     Raises
     ------
