@@ -107,8 +107,8 @@ def test_the_program_lists_commands_by_job_and_three_groups_for_experts() -> Non
     """`nearkin -h` needs no import of the commands that it lists."""
     shown = call("-h").out
     before, after = shown.split("For experts:")
-    jobs = ["dedup", "decontaminate", "leaks", "check", "store", "search", "patterns", "ssdeep", "tlsh", "report"]
-    jobs += ["serve", "mcp"]
+    jobs = ["dedup", "decontaminate", "leaks", "check", "store", "search", "patterns", "ssdeep", "tlsh", "fuzzy"]
+    jobs += ["report", "serve", "mcp"]
     assert jobs == re.findall(r"^  ([a-z]+) ", before, re.MULTILINE)
     assert list(EXPERTS) == re.findall(r"^  ([a-z]+) ", after, re.MULTILINE)
     assert list(MODULES) == list(PURPOSES) == [*jobs, *EXPERTS]

@@ -53,3 +53,22 @@ def test_compare_prints_a_distance_and_explains_it(files: Path) -> None:
     assert call("tlsh", "compare", a, c, "--distance", "40").code == 3
     assert call("tlsh", "search", a).code == 2
     assert call("tlsh", "hash", a, "--recipe", "ssdeep").code == 2
+
+
+def test_both_digests_group_files_with_their_evidence(files: Path) -> None:
+    """Each file has both digests; members of a group have the evidence of either, others none."""
+    (files / "copy").write_bytes((files / "c").read_bytes())
+    paths = [str(files / name) for name in ("a", "b", "c", "copy", "zero")]
+    done = call("fuzzy", *paths, "--json", "--threshold", "50")
+    rows = {Path(row["path"]).name: row for row in map(json.loads, done.out.splitlines())}
+    assert ([1, 1, 2, 2, "-"], 0) == ([rows[name]["group"] for name in ("a", "b", "c", "copy", "zero")], done.code)
+    for name in ("a", "b", "c"):
+        data = (files / name).read_bytes()
+        assert (nk.ssdeep.hash(data), nk.tlsh.hash(data)) == (rows[name]["ssdeep"], rows[name]["tlsh"])
+    assert ("", "", "equal bytes") == (rows["zero"]["tlsh"], rows["a"]["evidence"], rows["copy"]["evidence"])
+    score = nk.ssdeep.compare(rows["a"]["ssdeep"], rows["b"]["ssdeep"])
+    distance = nk.tlsh.distance(rows["a"]["tlsh"], rows["b"]["tlsh"])
+    assert rows["b"]["evidence"].startswith(f"ssdeep {score} (7-gram ")
+    assert f"tlsh {distance} (" in rows["b"]["evidence"]
+    assert 3 == call("fuzzy", files / "a", files / "c").code
+    assert 1 == call("fuzzy", files / "a", files / "none").code

@@ -84,6 +84,7 @@ WRONG = [
     (2, "index remove corpus.nks", "no ids given; use ids as arguments, or --ids FILE"),
     (2, "store expire pages.store", "no --before given; use a time, or an age such as 90d as max_age (--max-age)"),
     (2, "ssdeep hash", "no inputs given; use files, or directories with --recursive"),
+    (2, "fuzzy", "no inputs given; use files, or directories with --recursive"),
     (2, "tlsh hash", "no inputs given; use files, or directories with --recursive"),
     (2, "tlsh search Documents/new.bin", "no --known given; use --known LIST, a file of `nearkin tlsh hash`"),
     (2, "ssdeep search Documents/new.bin", "no --known given; use --known LIST, a file of `nearkin ssdeep hash`"),
