@@ -67,20 +67,17 @@ impl Tally {
     fn add<const CHECKSUM: usize>(&mut self, data: &[u8]) {
         // A local, which stays in a register: the counts that are written can't alias it.
         let mut checksum = self.checksum;
+        // Named one by one: an array of hashes would be built in memory.
+        let [of_abc, of_abd, of_abe, of_acd, of_ace, of_ade, ..] = &mut self.counts;
         for window in data.windows(WINDOW) {
             let &[e, d, c, b, a] = window else { continue };
             let second = |salt: usize, byte: u8| step(FIRST[salt][usize::from(a)], byte);
-            let hashes = [
-                second(0, b) ^ c,
-                second(1, b) ^ d,
-                second(2, b) ^ e,
-                second(3, c) ^ d,
-                second(4, c) ^ e,
-                second(5, d) ^ e,
-            ];
-            for (counts, hash) in self.counts.iter_mut().zip(hashes) {
-                counts[usize::from(hash)] += 1;
-            }
+            of_abc[usize::from(second(0, b) ^ c)] += 1;
+            of_abd[usize::from(second(1, b) ^ d)] += 1;
+            of_abe[usize::from(second(2, b) ^ e)] += 1;
+            of_acd[usize::from(second(3, c) ^ d)] += 1;
+            of_ace[usize::from(second(4, c) ^ e)] += 1;
+            of_ade[usize::from(second(5, d) ^ e)] += 1;
             advance::<CHECKSUM>(&mut checksum, second(6, b), a, b);
         }
         self.checksum = checksum;
@@ -131,9 +128,9 @@ impl Tally {
                 _mm512_xor_si512(second(5, d), e),
                 second(6, b),
             ];
-            for (hashes, vector) in hashes.iter_mut().zip(vectors) {
+            for (hashes, vector) in hashes.iter_mut().zip(&vectors) {
                 // SAFETY: the array has 64 bytes.
-                unsafe { _mm512_storeu_si512(hashes.as_mut_ptr().cast(), vector) };
+                unsafe { _mm512_storeu_si512(hashes.as_mut_ptr().cast(), *vector) };
             }
             // The chain of the checksum and the counts of eight windows in turn hide each other's latency.
             let [triplets @ .., marks] = &hashes;
@@ -269,7 +266,7 @@ impl Hasher {
         let done = 0;
         tally.add::<CHECKSUM>(&data[done..]);
         self.checksum = tally.checksum;
-        for (hash, last) in (0..256).zip(PEARSON) {
+        for (hash, &last) in PEARSON.iter().enumerate() {
             let sum: u64 = tally.counts.iter().map(|counts| u64::from(counts[hash])).sum();
             self.counts[usize::from(last)] += sum;
         }
