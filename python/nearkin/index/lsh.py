@@ -68,13 +68,15 @@ from nearkin.index.lsh_params import (
     as_number,
     check_param,
     check_recall,
+    chooses_partitions,
     explain_filter,
+    probes_for_k,
     resolve_max_norm,
     resolve_settings,
     warn_of_forgotten_tuning,
     with_width,
 )
-from nearkin.index.lsh_tuning import TuneTarget, tune
+from nearkin.index.lsh_tuning import TuneTarget, measured_settings, tune
 from nearkin.index.results import Candidates, Clusters, Linkage, Pairs, SearchResult, search_in_batches, sorted_pairs
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress, reporting, ticker
@@ -132,7 +134,7 @@ class LSHIndex(Index[Vectors, float]):
     family : Family, optional
         Hash functions from `nearkin.families`. They need not be fitted: `fit` fits a copy with as many functions as
         the tables need. Without a family: `Hyperplane(bits=None, orthogonal="hadamard")` with `rank="estimate"` and
-        `metric="l2"`, whose recall is bounded and which needs no tuning.
+        `metric="l2"`, which need no other parameters.
     num_tables : int, optional
         L, 1 to 16,384. More tables find more and cost more memory and time. Default 16.
     hashes_per_table : int, optional
@@ -144,9 +146,10 @@ class LSHIndex(Index[Vectors, float]):
         sixteen, at least 16.
     filter : {"auto", "buckets", "codes", "partitions"}, default="auto"
         How candidates are found; see the top of the module. With `rank="estimate"`, "auto" scans the codes of up to
-        65,536 rows and partitions more rows, except for inner products. Otherwise it scans codes if the family gives
-        bits, no table parameter is set, and the codes fit into 2**22 words of 64 bits (1,000,000 codes of 256 bits). In
-        all other cases it builds tables.
+        4,096 rows, or of any number with `promise` or for inner products, and partitions more rows: `fit` chooses
+        partitions, probes and the precision of codes for `recall`, and measures it. Otherwise it scans codes if the
+        family gives bits, no table parameter is set, and the codes fit into 2**22 words of 64 bits (1,000,000 codes of
+        256 bits). In all other cases it builds tables.
     num_candidates : int, optional
         For codes: the number of nearest codes that are re-ranked by true distance, 1 or more. Default 200.
     rank : {"hamming", "spherical", "estimate"}, optional
@@ -164,12 +167,16 @@ class LSHIndex(Index[Vectors, float]):
         M of "inner_product", the maximum length of vectors added later. Default: the norm of the longest vector passed
         to `fit`. With `rank="estimate"` it must be None.
     recall : float, optional
-        With `rank="estimate"`: the share of true neighbours that a scan of all codes finds at least, on average over
-        rotations, guaranteed by the bound for any data; 0.5 to below 1, default 0.95. The measured share is higher.
-        Neighbours in partitions that a query does not visit reduce it.
+        With `rank="estimate"`: the required share of true neighbours, 0.5 to below 1, default 0.95. A scan of all
+        codes finds it at least, on average over rotations, guaranteed by the bound for any data. For partitions that
+        "auto" chooses, `fit` measures the share of the 10 nearest with rows as queries, and adds probes until its
+        interval of 95% lies above `recall`. With `filter="partitions"` it is only the guarantee of the codes, reduced
+        by the neighbours in partitions that a query does not visit.
     num_partitions : int, optional
         With `filter="partitions"`: partitions, whose centroids start from rows drawn by the seed of the family.
         Default: one per 128 rows, for a million rows one per 256.
+    promise : bool, default=False
+        With `rank="estimate"`: True scans all codes, whose recall is guaranteed for any vectors and queries.
 
     Attributes
     ----------
@@ -230,13 +237,14 @@ class LSHIndex(Index[Vectors, float]):
         max_norm: float | None = None,
         recall: float | None = None,
         num_partitions: int | None = None,
+        promise: bool = False,
     ) -> None:
         if family is None:
             family, rank, metric = Hyperplane(None, orthogonal="hadamard"), rank or "estimate", metric or "l2"
         rank = "hamming" if rank is None else rank
         counts = num_tables, hashes_per_table, num_probes
         self.params = IndexParams(
-            family, *counts, filter, num_candidates, rank, metric, max_norm, recall, num_partitions
+            family, *counts, filter, num_candidates, rank, metric, max_norm, recall, num_partitions, promise
         )
         self._core = None
 
@@ -300,6 +308,8 @@ class LSHIndex(Index[Vectors, float]):
         max_norm = resolve_max_norm(params, metric, rows)
         hashed = hash_input(rows, max_norm)
         fitted = self._build(params.family, resolve_settings(params, metric, max_norm, hashed), rows, hashed, ids)
+        if chooses_partitions(params, metric, len(rows)):
+            fitted.settings_ = measured_settings(fitted, rows)
         warn_of_forgotten_tuning(getattr(self, "settings_", None), fitted.settings_)
         self._adopt(fitted)
         return self
@@ -495,7 +505,7 @@ class LSHIndex(Index[Vectors, float]):
         self._fitted_core()
         if type(k) is not int or not 1 <= k <= INT64_MAX:
             k = check_count("k", k, 1, INT64_MAX, "1 or more")
-        params = self._search_params(num_probes, num_candidates, recall)
+        params = self._search_params(num_probes, num_candidates, recall, k)
         return self._query(Q, params, k, None, progress, complete)
 
     def search(
@@ -556,7 +566,9 @@ class LSHIndex(Index[Vectors, float]):
             raise bad_parameter("candidates", 'of rank="estimate"', allowed)
         return Candidates(*core.candidates(*self._hash_queries(self._query_rows(Q), params)))
 
-    def _search_params(self, num_probes: int | None, num_candidates: int | None, recall: float | None) -> SearchParams:
+    def _search_params(
+        self, num_probes: int | None, num_candidates: int | None, recall: float | None, k: int | None = None
+    ) -> SearchParams:
         """Return the effort of a call: the settings, with the values passed to the call."""
         settings = self.settings_
         if num_probes is not None and settings.filter == "codes":
@@ -570,7 +582,7 @@ class LSHIndex(Index[Vectors, float]):
             raise bad_parameter("recall", recall, allowed)
         guarantee = settings.recall if recall is None else check_recall(recall)
         return SearchParams(
-            settings.num_probes if num_probes is None else check_param("num_probes", num_probes),
+            probes_for_k(settings, k) if num_probes is None else check_param("num_probes", num_probes),
             settings.num_candidates if num_candidates is None else check_param("num_candidates", num_candidates),
             0.0 if guarantee is None else deviations_of_recall(guarantee),
         )
@@ -1065,11 +1077,12 @@ class LSHIndex(Index[Vectors, float]):
         """Return the metadata section of the file: a JSON object, then the family's arrays, each after its length."""
         params, settings, family = self.params, self.settings_, self.family_
         text, arrays = family.serialize()
+        given = (*_FILE_SETTINGS, "metric", *(["promise"] if params.promise else []))
         about = {
             "family": json.loads(text),
             "bits": family.num_hashes,
             "settings": _rename({name: getattr(settings, name) for name in _FILE_SETTINGS}, _FILE_NAMES),
-            "given": _rename({name: getattr(params, name) for name in (*_FILE_SETTINGS, "metric")}, _FILE_NAMES),
+            "given": _rename({name: getattr(params, name) for name in given}, _FILE_NAMES),
             "given_family": params.family.description(),
             "given_max_norm": params.max_norm,
             "max_norm": settings.max_norm,

@@ -26,6 +26,13 @@ Partitions have no law. So both are tuned by measured recall alone, by bisection
 2. the fewest partitions that reach the recall with that guarantee;
 3. the smallest guarantee that reaches the recall in that many partitions.
 
+`fit` decides without tuning if the filter is "auto": it takes the precision of codes from the requested recall, builds
+the partitions, and changes the number of probes by factors of √2 until the interval of the measured recall lies above
+the target. At least 128 rows are the queries, without the rows themselves; the true neighbours are those of a scan of
+all codes whose bound misses one in 10,000. This costs about a tenth of the build. Neighbours of one query are missed
+together, so the interval is Wilson's for m k / D neighbours of m queries, where D is the design effect: the variance of
+the queries' recall relative to that of k independent neighbours, at least 2.
+
 Expected times are sums of the constants below, measured on one machine; on other machines they cost time, never recall.
 Nothing is timed during tuning, so the same data give the same settings on every machine.
 
@@ -48,16 +55,19 @@ from nearkin._core import LshCore
 from nearkin.errors import bad_parameter, check_count
 from nearkin.families.base import Family, input_error
 from nearkin.index.lsh_params import (
+    MEASURED_K,
     IndexParams,
     Settings,
     TuneReport,
     code_settings,
     estimate_settings,
+    first_settings,
     resolve_max_norm,
     table_settings,
 )
 from nearkin.index.results import SearchResult
 from nearkin.theory.amplification import collision_in_any_table, min_tables, smallest
+from nearkin.theory.intervals import wilson
 from nearkin.vectors.arrays import Floats, HashInput, Ints, Metric, Rows, Vectors, hash_input
 
 _NUM_QUERIES = 200
@@ -83,6 +93,15 @@ _MARGIN = 0.02
 """Required excess of the expected recall over the target, because the sample is finite."""
 _GUARANTEES = [1 - 0.5 * 0.98**step for step in range(512)]
 """Guaranteed recalls that are tried: each misses 0.98 times as much as the one before, the last 2 of 100,000."""
+_FIT_QUERIES = (128, 2048)
+"""Minimum and maximum number of rows that serve as queries of a fit."""
+_FIT_NEIGHBOURS = 11.5
+"""Neighbours that a fit measures, relative to the misses that the recall allows: three times z² = 3.84, so that the
+interval of a recall of 1 is a third of these misses."""
+_DESIGN_EFFECT = 2.0
+"""Smallest design effect: the four sets of the benchmark have 1.5 to 3."""
+_FIT_TRUTH = 0.9999
+"""Recall of the scan of codes that yields the true neighbours of a fit."""
 _BLOCK = 1 << 24
 """Distances (or differences of the Manhattan distance) in memory during brute force."""
 
@@ -178,7 +197,15 @@ class TunableIndex(Protocol):
     settings_: Settings
     family_: Family
 
-    def nearest(self, Q: Vectors, k: int = 10, *, complete: bool = True) -> SearchResult:
+    def nearest(
+        self,
+        Q: Vectors,
+        k: int = 10,
+        *,
+        num_probes: int | None = None,
+        recall: float | None = None,
+        complete: bool = True,
+    ) -> SearchResult:
         """Return the k nearest rows of each query, or the k nearest candidates."""
 
     @property
@@ -552,6 +579,58 @@ def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned])
     report = TuneReport(target.recall, target.k, guarantee, *measured, scanned, None, len(measurements))
     index.settings_ = replace(settings, recall=guarantee, num_probes=probes, tuning=report)
     return index
+
+
+def measured_settings(index: TunableIndex, rows: Rows) -> Settings:
+    """Return the settings of new partitions whose measured recall reaches that of the index's settings.
+
+    If not even all partitions reach it, the result visits all, and the codes guarantee the recall.
+    """
+    settings, n, k = index.settings_, len(rows), MEASURED_K
+    target = float(settings.recall or 0)
+    count = math.ceil(_DESIGN_EFFECT * _FIT_NEIGHBOURS / ((1 - target) * k))
+    count = min(max(_FIT_QUERIES[0], count), _FIT_QUERIES[1], n // 2)
+    drawn = np.random.default_rng(index.family_.seed).choice(n, count, replace=False)
+    queries = rows.take(np.sort(drawn).astype(np.int64)).matrix
+    truth = index.nearest(queries, k + 1, num_probes=settings.num_partitions, recall=_FIT_TRUTH)
+    far = truth.distances.reshape(count, k + 1)[:, -1].astype(np.float64)
+    limit = far + 1e-5 * far + 1e-12
+
+    def measure(trial: Settings) -> Settings:
+        """Return the settings with the recall of each row's k neighbours without the row itself."""
+        hits = index.nearest(queries, k + 1, num_probes=trial.num_probes, recall=trial.recall, complete=False)
+        good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=count)
+        shares: Floats = np.clip(good - 1, 0, k) / k
+        mean = float(shares.mean())
+        independent = mean * (1 - mean) / k
+        effect = max(_DESIGN_EFFECT, float(shares.var(ddof=1)) / independent if independent else 0.0)
+        low, high = wilson(mean * count * k / effect, count * k / effect)
+        scanned = n * trial.num_probes / trial.num_partitions
+        report = TuneReport(target, k, float(trial.recall or 0), mean, low, scanned, None, 0, high)
+        return replace(trial, tuning=report)
+
+    def reaches(trial: Settings) -> bool:
+        return trial.tuning is not None and trial.tuning.recall_lower_bound >= target
+
+    best, too_few = measure(first_settings(settings)), 0
+    while not reaches(best) and best.num_probes < best.num_partitions:
+        too_few = best.num_probes
+        more = math.ceil(best.num_probes * math.sqrt(2))
+        best = measure(replace(best, num_probes=min(more, best.num_partitions)))
+    if not reaches(best):
+        return measure(replace(best, recall=target))
+    while best.num_probes > too_few + 1:
+        # By a factor of √2 until there are too few, then once the geometric mean.
+        middle = int(math.sqrt(max(too_few, best.num_probes / 2) * best.num_probes))
+        last = bool(too_few)
+        fewer = measure(replace(best, num_probes=max(middle, too_few + 1)))
+        if reaches(fewer):
+            best = fewer
+        else:
+            too_few = fewer.num_probes
+        if last:
+            break
+    return best
 
 
 def true_neighbours(rows: Rows, queries: Ints, metric: Metric, k: int) -> tuple[Ints, Floats]:
