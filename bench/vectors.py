@@ -1,6 +1,6 @@
 """Nearest neighbours of real vectors: recall against time, compared with graphs, quantized codes and brute force.
 
-    python bench/vectors.py --data ../shared/data [--part curves|million|queries] [--quick] [--report]
+    python bench/vectors.py --data ../shared/data [--part curves|million|queries|auto] [--quick] [--report]
 
 - `curves` is what users get: recall against wall time, single queries from Python and batches, all peers in one run, as
   installed and with one thread. Each set and thread setting runs in a child process, which builds all indexes and then
@@ -10,6 +10,8 @@
   pictures that are rotated, scaled and mirrored: a neighbour is the same corner in another view, and equal rows are
   removed. The queries come from views that no row comes from. Pictures are those in `NEARKIN_PICTURES`, or the two of
   scikit-learn; needs opencv-python-headless.
+- `auto` compares what `LSHIndex(recall=)` chooses with each filter, tuned to the same recall with rows as queries: CPU
+  time of one thread, the filters alternating. The rule was chosen on `sift` and `lsa`.
 - `queries` uses queries that are rows, near rows, new, and far from rows. Each index is set for recall 0.95 without
   them.
 
@@ -542,6 +544,51 @@ def measure_queries(data: Path, quick: bool) -> list[dict[str, Any]]:
     return lines
 
 
+def measure_auto(data: Path, quick: bool) -> list[dict[str, Any]]:
+    """Measure the automatic choice, and codes and partitions that are tuned to its recall."""
+    lines = []
+    for name in SETS:
+        X, Q, true, _ = load_set(data, name, quick)
+        Q, true = Q[:500], true[:500]
+        for target in RECALLS:
+            for k in KS:
+                indexes = {"auto": nk.LSHIndex(recall=target).fit(X)}
+                for kind in ("codes", "partitions"):
+                    indexes[kind] = nk.LSHIndex(filter=kind)
+                    indexes[kind].tune(X, recall=target, k=k)
+                times = {kind: [math.inf, math.inf] for kind in indexes}
+                for _ in range(5):
+                    for kind, index in indexes.items():
+                        singles = common.timed(lambda index=index, k=k: [index.nearest(q, k) for q in Q[:200, None]])
+                        batch = common.timed(lambda index=index, k=k: index.nearest(Q, k))
+                        each = 1e6 * singles[0] / len(Q[:200]), 1e6 * batch[0] / len(Q)
+                        times[kind] = [min(pair) for pair in zip(times[kind], each, strict=True)]
+                for kind, index in indexes.items():
+                    hits, settings = ids_by_query(index.nearest(Q, k)), index.settings_
+                    line = {"set": name, "recall": target, "k": k, "index": kind, "filter": settings.filter}
+                    line |= {"probes": settings.num_probes, "partitions": settings.num_partitions}
+                    line |= {"measured": round(recall_at(hits, Q, X, true, k), 4)}
+                    line |= dict(zip(("single_us", "batch_us"), (round(us, 1) for us in times[kind]), strict=True))
+                    print(line, flush=True)
+                    lines.append(line)
+    return lines
+
+
+def auto_rows(lines: list[dict[str, Any]]) -> list[list[str]]:
+    """Build table rows: the choice with its times, relative to the best filter that reaches the recall."""
+    rows = []
+    for chosen in (line for line in lines if line["index"] == "auto"):
+        case = ("set", "recall", "k")
+        others = [line for line in lines if line["index"] != "auto" and all(line[n] == chosen[n] for n in case)]
+        row = [chosen["set"], f"{chosen['recall']}", f"{chosen['k']}", chosen["filter"], f"{chosen['measured']:.3f}"]
+        for key in ("single_us", "batch_us"):
+            best = min(line[key] for line in others if line["measured"] >= chosen["recall"] - 0.005)
+            row.append(f"{chosen[key]:.0f} ({chosen[key] / best:.2f})")
+        row += [f"{line['single_us']:.0f}/{line['batch_us']:.0f} ({line['measured']:.3f})" for line in others]
+        rows.append(row)
+    return rows
+
+
 def save_part(part: str, results: Any) -> None:
     """Save a part with what the last run has of the others, and write the pages."""
     versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scikit-learn")
@@ -570,6 +617,9 @@ def report(run: dict[str, Any]) -> None:
     results = run["results"]
     if many := {**results.get("curves", {}), **results.get("million", {})}:
         report_curves(many, run["file"])
+    if "auto" in results:
+        header = ["set", "recall", "k", "choice", "measured", "µs, one", "µs, batch", "codes", "partitions"]
+        common.splice("benchmarks.md", "vectors-auto", common.table(header, auto_rows(results["auto"])))
     if "queries" in results:
         cells: dict[tuple[str, str], list[str]] = {}
         for row in results["queries"]:
@@ -592,7 +642,7 @@ def run_child(options: Any) -> None:
 def main() -> None:
     options = common.arguments(
         __doc__,
-        ("--part", {"choices": ["curves", "million", "queries"], "help": "default: curves and queries"}),
+        ("--part", {"choices": ["curves", "million", "queries", "auto"], "help": "default: curves and queries"}),
         ("--quick", {"action": "store_true"}),
         ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "sets of the curves"}),
         ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
@@ -607,6 +657,12 @@ def main() -> None:
         return
     if options.child:
         run_child(options)
+        return
+    if options.part == "auto":
+        nk.set_num_threads(1)
+        results = measure_auto(options.data, options.quick)
+        if not options.quick:
+            save_part("auto", results)
         return
     if options.part != "queries":
         part = options.part or "curves"

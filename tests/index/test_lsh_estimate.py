@@ -139,19 +139,90 @@ def test_pairs_and_clusters_are_those_of_the_distances() -> None:
 def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
     few = index(metric="l2").fit(grouped(1, 100, 8))
     assert ("codes", 0, 0.95) == (few.settings_.filter, few.settings_.num_partitions, few.settings_.recall)
-    assert "65,536 rows or fewer" in few.explain()["why"]
-    X = grouped(1, 66000, 4)
+    assert "4,096 rows or fewer" in few.explain()["why"]
+    X = grouped(1, 6000, 4)
     many = index(metric="l2").fit(X)
     assert "partitions" == many.settings_.filter
     explained = many.explain()
-    assert many.settings_.num_partitions == explained["num_partitions"] > 400
-    assert 0.95 == explained["guaranteed_recall"]
-    assert explained["tuning"] is None
+    assert many.settings_.num_partitions == explained["num_partitions"] == 47
+    assert "rows as queries have a recall@10 of" in explained["why"]
     products = index(metric="inner_product").fit(X)
     assert "codes" == products.settings_.filter
     assert "a scan of all codes guarantees the recall" in products.explain()["why"]
     assert "recall=0.95" in repr(few.settings_)
     assert "num_tables" not in repr(many.settings_)
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine"])
+@pytest.mark.parametrize("recall", [0.8, 0.95, 0.99])
+def test_a_fit_adds_probes_until_the_measured_recall_suffices(metric: Any, recall: float, tmp_path: Path) -> None:
+    """The interval lies above the target, other queries reach it, and a file contains the measurement."""
+    X = grouped(1, 6500, 24)
+    X, Q = X[:6000], X[6000:]
+    built = nk.LSHIndex(metric=metric, recall=recall).fit(X)
+    report = built.settings_.tuning
+    assert report is not None
+    assert recall == report.recall
+    assert recall <= report.recall_lower_bound < report.measured_recall <= (report.recall_upper_bound or 0)
+    assert 0 == report.choices
+    assert built.settings_.num_probes < built.settings_.num_partitions
+    # The standard error of 500 queries is at most 0.007.
+    assert recall - 0.02 <= share(built, X, Q, 10, metric)
+    assert f"measured_recall={report.measured_recall}" in repr(built)
+    assert built.settings_ == nk.LSHIndex(metric=metric, recall=recall).fit(X).settings_
+    built.save(tmp_path / "index")
+    opened = nk.LSHIndex.open(tmp_path / "index")
+    assert (built.settings_, repr(built.params)) == (opened.settings_, repr(opened.params))
+    assert built.fit(X[:5000]).settings_.tuning != report  # No warning about what fit itself chose.
+
+
+def test_a_fit_that_partitions_can_not_serve_visits_all_with_the_guarantee_of_codes() -> None:
+    """Two thousand queries can't show a recall of .9999, so every partition is visited."""
+    X = grouped(1, 4500, 8)
+    settings_ = nk.LSHIndex(recall=0.9999).fit(X).settings_
+    assert (settings_.num_partitions, 0.9999) == (settings_.num_probes, settings_.recall)
+    assert settings_.tuning is not None
+    assert settings_.tuning.recall_lower_bound < 0.9999
+
+
+def test_the_measurement_of_a_fit_leaves_the_queries_own_rows_out() -> None:
+    """The measured recall is that of brute force over the other rows, for the same partitions and probes."""
+    X = grouped(1, 6000, 24)
+    built = nk.LSHIndex(recall=0.6).fit(X)
+    report = built.settings_.tuning
+    assert report is not None
+    hits = built.nearest(X[:400], 11, num_probes=built.settings_.num_probes).distances.reshape(400, 11)
+    truth = np.sort(apart(X, X[:400], "l2"), axis=1)[:, 10:11]
+    others = (hits[:, 1:] <= truth * (1 + 1e-4)).mean()
+    assert abs(others - report.measured_recall) < 0.04
+
+
+@pytest.mark.parametrize("n", [30, 5000])
+@pytest.mark.parametrize("k", [1, 10, 100, 400])
+def test_a_query_has_k_neighbours_for_any_k_and_more_probes_for_a_larger_one(n: int, k: int) -> None:
+    X = grouped(1, n, 12)
+    built = nk.LSHIndex().fit(X)
+    hits = built.nearest(X[:20], k)
+    assert [min(k, n)] * 20 == np.diff(hits.offsets).tolist()
+    assert 0.9 <= share(built, X, X[:20], min(k, n), "l2")
+    if n > 4096:
+        probes = built.settings_.num_probes
+        assert (built._search_params(None, None, None, k).num_probes > probes) == (k > 10)
+        assert built.settings_.num_partitions >= built._search_params(None, None, None, 10**9).num_probes
+
+
+def test_a_promise_scans_codes_whatever_the_number_of_rows(tmp_path: Path) -> None:
+    X = grouped(1, 5000, 8)
+    built = nk.LSHIndex(promise=True, recall=0.9).fit(X)
+    assert ("codes", 0.9, None) == (built.settings_.filter, built.settings_.recall, built.settings_.tuning)
+    assert "promise=True" in built.explain()["why"]
+    built.save(tmp_path / "index")
+    assert nk.LSHIndex.open(tmp_path / "index").params.promise
+    for options in ({"filter": "partitions"}, {"rank": "hamming"}, {"family": CrossPolytope()}):
+        with pytest.raises(ParameterError, match="only a scan of codes has a guarantee"):
+            nk.LSHIndex(promise=True, **options).fit(X)
+    with pytest.raises(ParameterError, match="True or False"):
+        nk.LSHIndex(promise="yes").fit(X)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
