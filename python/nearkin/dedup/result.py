@@ -519,5 +519,6 @@ def cluster_members(representatives: Representatives) -> tuple[Ordinals, NDArray
 def representative_links(clusters: ClusterTable) -> PairTable:
     """Build the table that links each removed document with its representative."""
     removed = np.flatnonzero((clusters.codes != 0) & (clusters.codes != _REMOVED_REPRESENTATIVE))
-    names = ("id", "representative", "distance", "similarity")
+    # Vectors have no distance between fingerprints.
+    names = [name for name in ("id", "representative", "distance", "similarity") if name in clusters.compact]
     return PairTable({name: _take(clusters.compact[name], removed) for name in names}, id_type=clusters._id_type)

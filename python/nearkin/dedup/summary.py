@@ -135,7 +135,8 @@ class Summary(RunSummary, total=False):
 
     `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`
     says whether they were kept. `kind_set` has the options that `kind` set.
-    `bits` is the width of codes of other programs. Keys from `radius` to `expected_precision` depend on the family of
+    `bits` is the width of codes of other programs. `vectors` says for vectors how pairs were searched, and the recall
+    that was measured. Keys from `radius` to `expected_precision` depend on the family of
     the run. `sources`
     is present with sources, and `warnings` with sources or with a warning. `unreadable` is present for files; `also`
     and `text_threshold` for files that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`,
@@ -152,6 +153,7 @@ class Summary(RunSummary, total=False):
     groups of documents all counts are of groups, and `groups` has those of documents.
     """
 
+    vectors: dict[str, Any]
     bits: int
     sketch_size: int
     differ: list[str]

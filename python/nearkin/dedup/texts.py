@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
 from nearkin.dedup.config import DedupConfig, DedupOptions, parse_shrink_to
@@ -32,6 +32,7 @@ from nearkin.dedup.shrink import check_rereadable, shrink
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
+from nearkin.dedup.vectors import dedup_vectors, is_vectors
 from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter, check_options, excerpt
 from nearkin.index.bands import BandIndex
@@ -44,11 +45,12 @@ from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
 
 def dedup(
-    texts: Texts | Corpus | FrameLike | Paths,
+    texts: Texts | Corpus | FrameLike | Paths | NDArray[Any],
     ids: Ids | None = None,
     *,
     text: str | Sequence[str] | None = None,
@@ -65,16 +67,18 @@ def dedup(
     progress: ShowProgress = None,
     **options: Unpack[DedupOptions],
 ) -> DedupResult:
-    """Find near-duplicates among texts, and keep one of each cluster.
+    """Find near-duplicates among texts or vectors, and keep one of each cluster.
 
     Parameters
     ----------
-    texts : iterable of str or None, a column, a frame, paths, or an open Corpus
+    texts : iterable of str or None, a column, a frame, paths, an open Corpus, or an (n, d) array of numbers
         A column of pyarrow, pandas or polars, or any Arrow string array. A frame is a DataFrame of pandas or polars, a
         LazyFrame, a Table, RecordBatch or RecordBatchReader of pyarrow, a Dataset of Hugging Face, or another object
         with named columns and `__arrow_c_stream__`. Paths are a str or Path that names files, a glob or a folder, or a
         list with Paths in it, as `nearkin.io.open_corpus` takes them. A list of strings is a list of texts; with `text`
-        or `id` it is a list of paths, unless `against` is a frame or paths.
+        or `id` it is a list of paths, unless `against` is a frame or paths. Rows of an array are vectors whose cosine
+        the threshold bounds (`nearkin.dedup.vectors`), with the options `ids`, `threshold` (default 0.95), `keep`,
+        `values`, `progress`, `recall` (default 0.99), `cluster` and `links`.
     ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
     text : str or sequence of str, default "text"
@@ -241,6 +245,20 @@ def dedup(
     [('x', 'Twice the same text.')]
     """
     check_options(dedup, DedupOptions, options)
+    if is_vectors(texts):
+        named = {"text": text, "id": id, "recipe": recipe, "measure": measure, "against": against}
+        named |= {"against_ids": against_ids, "store": store, "labels": labels}
+        passed = {name: value for name, value in {**named, **options}.items() if value is not None}
+        return dedup_vectors(
+            cast("NDArray[Any]", texts),
+            ids,
+            threshold=threshold,
+            keep=keep,
+            values=values,
+            progress=progress,
+            options=passed,
+        )
+    texts = cast("Texts | Corpus | FrameLike | Paths", texts)
     sources, columns, output = options.pop("sources", None), options.pop("columns", None), options.pop("output", None)
     groups = options.pop("groups", None)
     names = ColumnNames.from_args(text, id, texts, against)
