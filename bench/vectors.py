@@ -559,8 +559,10 @@ def measure_auto(data: Path, quick: bool) -> list[dict[str, Any]]:
                 times = {kind: [math.inf, math.inf] for kind in indexes}
                 for _ in range(5):
                     for kind, index in indexes.items():
-                        singles = common.timed(lambda index=index, k=k: [index.nearest(q, k) for q in Q[:200, None]])
-                        batch = common.timed(lambda index=index, k=k: index.nearest(Q, k))
+                        singles = common.timed(
+                            lambda index=index, k=k, Q=Q[:200, None]: [index.nearest(q, k) for q in Q]
+                        )
+                        batch = common.timed(lambda index=index, k=k, Q=Q: index.nearest(Q, k))
                         each = 1e6 * singles[0] / len(Q[:200]), 1e6 * batch[0] / len(Q)
                         times[kind] = [min(pair) for pair in zip(times[kind], each, strict=True)]
                 for kind, index in indexes.items():

@@ -4,10 +4,10 @@
 2. *Search*: an index of the distinct rows in keep order finds the rows within the distance 1 − threshold of each row.
    Up to 4,096 rows, all codes are scanned, and each of the two queries of a pair finds it with at least the requested
    probability. More rows are partitioned; then the recall is measured before the search: up to 1,000 rows search all
-   partitions, and the number of probes is doubled until the lower bound of the interval reaches the requested recall,
-   or until the number for the 10 nearest is reached and the measured recall suffices. The measurement counts one query
-   of a pair, while the search uses both, so the recall of pairs is higher. The interval is Wilson's for as many cases
-   as queries with neighbours, since the neighbours of one query are missed together.
+   partitions, and the number of probes is doubled until the lower bound of the interval reaches the requested recall.
+   If the sample has too few pairs to show it, no pair may be missed. The measurement counts one query of a pair, while
+   the search uses both, so the recall of pairs is higher. The interval is Wilson's for as many cases as queries with
+   neighbours, since the neighbours of one query are missed together.
 3. *Cluster*: keep-then-absorb or connected components. Cosines are exact, in the type of the vectors.
 
 Cost: one query per row, and 24 bytes per pair; the index stores a copy of the vectors.
@@ -29,7 +29,14 @@ from numpy.typing import NDArray
 from nearkin._core import __version__
 from nearkin.dedup.candidates import Ordinals
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids
-from nearkin.dedup.keep import column_key, keep_columns, missing_warnings, parse_keep, removes_clusters, values_by_column
+from nearkin.dedup.keep import (
+    column_key,
+    keep_columns,
+    missing_warnings,
+    parse_keep,
+    removes_clusters,
+    values_by_column,
+)
 from nearkin.dedup.result import (
     ClusterTable,
     DedupResult,
@@ -41,9 +48,10 @@ from nearkin.dedup.result import (
 )
 from nearkin.dedup.stages import CollapsedDocuments, collapse
 from nearkin.dedup.summary import REASONS, StageTimer, Summary, peak_memory_bytes
-from nearkin.errors import InputError, bad_parameter, check_choice, warn_caller
+from nearkin.errors import bad_parameter, check_choice, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.index.lsh import LSHIndex
+from nearkin.index.lsh_params import MAX_FLAT_ROWS
 from nearkin.progress import ShowProgress
 from nearkin.theory.intervals import wilson
 from nearkin.vectors.arrays import Rows, as_rows
@@ -52,7 +60,7 @@ THRESHOLD, RECALL = 0.95, 0.99
 """Default threshold and recall."""
 _SAMPLE = 1000
 """Rows whose neighbours are searched in all partitions."""
-_FIRST_PROBES = 4
+_FIRST_PROBES = 8
 _TRUTH = 0.9999
 """Recall of the search of all partitions."""
 _OPTIONS = ("recall", "cluster", "links")
@@ -96,8 +104,7 @@ def dedup_vectors(
     order = parse_keep(keep)
     if any(key.by in ("longest", "shortest") for key in order):
         raise bad_parameter("keep", repr(keep), "first, last, max:COLUMN, min:COLUMN or none for vectors")
-    index = LSHIndex(metric="cosine", recall=recall)
-    index.params.check()
+    LSHIndex(recall=recall).params.check()
     timer = StageTimer()
     with timer("collapse"):
         rows = as_rows(vectors, name="vectors")
@@ -106,6 +113,9 @@ def dedup_vectors(
         collapsed = collapse(documents, None, order)
         distinct = collapsed.rows[collapsed.distinct]
     with timer("search"):
+        index = LSHIndex(
+            metric="cosine", recall=recall, filter="partitions" if len(distinct) > MAX_FLAT_ROWS else "codes"
+        )
         found = _Neighbours.search(index, rows, distinct, threshold, cluster, links == "all", progress)
     with timer("result"):
         n = len(collapsed.rows)
@@ -155,9 +165,6 @@ def dedup_vectors(
 def _as_documents(rows: Rows, ids: Ids | None, values: Mapping[str, Cells | str]) -> HashedDocuments:
     """Return the rows as documents: equal bytes are equal contents, and a vector of zeros has no features."""
     norms = rows.norms()
-    if not np.isfinite(norms).all():
-        row = int(np.flatnonzero(~np.isfinite(norms))[0])
-        raise InputError(f"vectors: row {row} has NaN or infinite values", place=f"row {row}", reason="not finite")
     n = len(norms)
     digests = b"".join(blake2b(row, digest_size=16).digest() for row in np.ascontiguousarray(rows.matrix))
     id_column = as_column(np.arange(n) if ids is None else ids)
@@ -171,9 +178,7 @@ def _as_documents(rows: Rows, ids: Ids | None, values: Mapping[str, Cells | str]
     check_distinct_ids(id_column, "ids")
     no_values, counts = np.zeros((n, 0), np.uint64), (norms > 0).astype(np.uint64)
     contents = np.frombuffer(digests, np.uint64).reshape(n, 2)
-    return HashedDocuments(
-        no_values, counts, contents, np.zeros(n, np.uint64), id_column, columns, lambda _: []
-    )
+    return HashedDocuments(no_values, counts, contents, np.zeros(n, np.uint64), id_column, columns, lambda _: [])
 
 
 @dataclass(frozen=True)
@@ -248,8 +253,7 @@ def measure_probes(
         hits = np.diff(index.search(queries, radius, num_probes=probes).offsets) - 1
         share = float(np.minimum(hits, total).sum() / max(total.sum(), 1))
         low, high = wilson(share * cases, cases)
-        enough = low >= recall or (probes >= settings.num_probes and (share >= recall or not cases))
-        if enough or probes >= settings.num_partitions:
+        if low >= min(recall, wilson(cases, cases)[0]) or probes >= settings.num_partitions:
             return probes, (share if cases else 0.0, low, high), int(total.sum())
         probes = min(2 * probes, settings.num_partitions)
 

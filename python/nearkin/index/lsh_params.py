@@ -66,7 +66,7 @@ _NUM_TABLES, _NUM_PROBES, _NUM_CANDIDATES = 16, 16, 200
 """Defaults that do not depend on data."""
 _CODE_RECALL = 0.95
 """Default recall of estimates."""
-_MAX_FLAT_ROWS = 1 << 12
+MAX_FLAT_ROWS = 1 << 12
 """Rows up to which `filter="auto"` scans all rotation codes. On parts of SIFT and LSA with 1,000 to 16,000 rows, the
 scan takes 0.8 to 1.2 times as long as partitions at 4,000 rows and up to 1.5 times at 8,000."""
 _MISSES_OF_CODES = 3.0
@@ -419,10 +419,9 @@ def estimate_settings(params: IndexParams, metric: Metric, n: int) -> Settings:
 
 
 def chooses_partitions(params: IndexParams, metric: Metric, n: int) -> bool:
-    """Return True if "auto" partitions n rows. Queries for inner products are seldom like rows, so these measure little.
-    """
+    """Return True if "auto" partitions n rows; not for inner products, whose queries are seldom like the rows."""
     can_measure = params.rank == "estimate" and params.filter == "auto" and metric != "inner_product"
-    return can_measure and not params.promise and n > _MAX_FLAT_ROWS
+    return can_measure and not params.promise and n > MAX_FLAT_ROWS
 
 
 def first_settings(settings: Settings) -> Settings:
@@ -516,14 +515,14 @@ def explain_filter(params: IndexParams, settings: Settings, words: int) -> str:
         return f'filter="{params.filter}" was given'
     if settings.rank == "estimate":
         if settings.filter == "partitions":
-            return f"more than {_MAX_FLAT_ROWS:,} rows: {_explain_measured(settings)}"
+            return f"more than {MAX_FLAT_ROWS:,} rows: {_explain_measured(settings)}"
         if params.promise:
             return "promise=True: a scan of all codes guarantees the recall for any vectors and queries"
         if settings.metric == "inner_product":
             return (
                 'a scan of all codes guarantees the recall of inner products; filter="partitions" is faster without it'
             )
-        return f"{_MAX_FLAT_ROWS:,} rows or fewer are scanned faster than partitions are chosen"
+        return f"{MAX_FLAT_ROWS:,} rows or fewer are scanned faster than partitions are chosen"
     if settings.tuning is not None:
         return f"the shortest expected time of {settings.tuning.choices} choices that reach the recall"
     if settings.filter == "codes":
