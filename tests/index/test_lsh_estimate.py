@@ -211,18 +211,18 @@ def test_a_query_has_k_neighbours_for_any_k_and_more_probes_for_a_larger_one(n: 
         assert built.settings_.num_partitions >= built._search_params(None, None, None, 10**9).num_probes
 
 
-def test_a_promise_scans_codes_whatever_the_number_of_rows(tmp_path: Path) -> None:
+def test_a_guarantee_needs_codes_whatever_the_number_of_rows(tmp_path: Path) -> None:
     X = grouped(1, 5000, 8)
-    built = nk.LSHIndex(promise=True, recall=0.9).fit(X)
+    built = nk.LSHIndex(guarantee=True, recall=0.9).fit(X)
     assert ("codes", 0.9, None) == (built.settings_.filter, built.settings_.recall, built.settings_.tuning)
-    assert "promise=True" in built.explain()["why"]
+    assert "guarantee=True" in built.explain()["why"]
     built.save(tmp_path / "index")
-    assert nk.LSHIndex.open(tmp_path / "index").params.promise
+    assert nk.LSHIndex.open(tmp_path / "index").params.guarantee
     for options in ({"filter": "partitions"}, {"rank": "hamming"}, {"family": CrossPolytope()}):
         with pytest.raises(ParameterError, match="only a scan of codes has a guarantee"):
-            nk.LSHIndex(promise=True, **options).fit(X)
+            nk.LSHIndex(guarantee=True, **options).fit(X)
     with pytest.raises(ParameterError, match="True or False"):
-        nk.LSHIndex(promise="yes").fit(X)  # type: ignore[arg-type]
+        nk.LSHIndex(guarantee="yes").fit(X)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def dedup(
     """
     check_options(dedup, DedupOptions, options)
     if is_vectors(texts):
-        named = {"text": text, "id": id, "recipe": recipe, "measure": measure, "against": against}
+        named: dict[str, object] = {"text": text, "id": id, "recipe": recipe, "measure": measure, "against": against}
         named |= {"against_ids": against_ids, "store": store, "labels": labels}
         passed = {name: value for name, value in {**named, **options}.items() if value is not None}
         return dedup_vectors(

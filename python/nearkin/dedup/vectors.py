@@ -52,6 +52,7 @@ from nearkin.errors import bad_parameter, check_choice, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.index.lsh import LSHIndex
 from nearkin.index.lsh_params import MAX_FLAT_ROWS
+from nearkin.index.results import Linkage
 from nearkin.progress import ShowProgress
 from nearkin.theory.intervals import wilson
 from nearkin.vectors.arrays import Rows, as_rows
@@ -223,7 +224,7 @@ class _Neighbours:
             probes, recall, measured = measure_probes(index, points, radius, float(index.params.recall or 0))
             facts |= {"num_partitions": settings.num_partitions, "num_probes": probes, "measured_pairs": measured}
             facts |= {"measured_recall": recall[0], "recall_lower_bound": recall[1], "recall_upper_bound": recall[2]}
-        linkage = "centred" if cluster == "absorb" else "connected"
+        linkage: Linkage = "centred" if cluster == "absorb" else "connected"
         clusters = index.clusters(radius, linkage=linkage, num_probes=probes, progress=progress)
         sizes = np.diff(clusters.offsets)
         members = clusters.ids.astype(np.int64)

@@ -146,7 +146,7 @@ class LSHIndex(Index[Vectors, float]):
         sixteen, at least 16.
     filter : {"auto", "buckets", "codes", "partitions"}, default="auto"
         How candidates are found; see the top of the module. With `rank="estimate"`, "auto" scans the codes of up to
-        4,096 rows, or of any number with `promise` or for inner products, and partitions more rows: `fit` chooses
+        4,096 rows, or of any number with `guarantee` or for inner products, and partitions more rows: `fit` chooses
         partitions, probes and the precision of codes for `recall`, and measures it. Otherwise it scans codes if the
         family gives bits, no table parameter is set, and the codes fit into 2**22 words of 64 bits (1,000,000 codes of
         256 bits). In all other cases it builds tables.
@@ -175,7 +175,7 @@ class LSHIndex(Index[Vectors, float]):
     num_partitions : int, optional
         With `filter="partitions"`: partitions, whose centroids start from rows drawn by the seed of the family.
         Default: one per 128 rows, for a million rows one per 256.
-    promise : bool, default=False
+    guarantee : bool, default=False
         With `rank="estimate"`: True scans all codes, whose recall is guaranteed for any vectors and queries.
 
     Attributes
@@ -237,14 +237,14 @@ class LSHIndex(Index[Vectors, float]):
         max_norm: float | None = None,
         recall: float | None = None,
         num_partitions: int | None = None,
-        promise: bool = False,
+        guarantee: bool = False,
     ) -> None:
         if family is None:
             family, rank, metric = Hyperplane(None, orthogonal="hadamard"), rank or "estimate", metric or "l2"
         rank = "hamming" if rank is None else rank
         counts = num_tables, hashes_per_table, num_probes
         self.params = IndexParams(
-            family, *counts, filter, num_candidates, rank, metric, max_norm, recall, num_partitions, promise
+            family, *counts, filter, num_candidates, rank, metric, max_norm, recall, num_partitions, guarantee
         )
         self._core = None
 
@@ -1077,7 +1077,7 @@ class LSHIndex(Index[Vectors, float]):
         """Return the metadata section of the file: a JSON object, then the family's arrays, each after its length."""
         params, settings, family = self.params, self.settings_, self.family_
         text, arrays = family.serialize()
-        given = (*_FILE_SETTINGS, "metric", *(["promise"] if params.promise else []))
+        given = (*_FILE_SETTINGS, "metric", *(["guarantee"] if params.guarantee else []))
         about = {
             "family": json.loads(text),
             "bits": family.num_hashes,

@@ -92,7 +92,7 @@ class IndexParams:
     recall : float or None
     metric : {"l2", "l1", "cosine", "inner_product"} or None
     max_norm : float or None
-    promise : bool
+    guarantee : bool
     """
 
     family: Family
@@ -106,7 +106,7 @@ class IndexParams:
     max_norm: float | None = None
     recall: float | None = None
     num_partitions: int | None = None
-    promise: bool = False
+    guarantee: bool = False
 
     @property
     def has_tables(self) -> bool:
@@ -155,11 +155,11 @@ class IndexParams:
                 check_param(name, getattr(self, name))
         if self.recall is not None:
             check_recall(self.recall)
-        if type(self.promise) is not bool:
-            raise bad_parameter("promise", repr(self.promise), "True or False")
-        if self.promise and (self.rank != "estimate" or self.filter == "partitions"):
+        if type(self.guarantee) is not bool:
+            raise bad_parameter("guarantee", repr(self.guarantee), "True or False")
+        if self.guarantee and (self.rank != "estimate" or self.filter == "partitions"):
             allowed = 'False, or the default family with filter="auto" or "codes": only a scan of codes has a guarantee'
-            raise bad_parameter("promise", True, allowed)
+            raise bad_parameter("guarantee", True, allowed)
         if self.rank == "spherical" and (self.filter == "buckets" or family.kind != "bits"):
             raise bad_parameter("rank", '"spherical"', '"hamming" for an index of buckets, which ranks no codes')
         if self.metric is None:
@@ -421,7 +421,7 @@ def estimate_settings(params: IndexParams, metric: Metric, n: int) -> Settings:
 def chooses_partitions(params: IndexParams, metric: Metric, n: int) -> bool:
     """Return True if "auto" partitions n rows; not for inner products, whose queries are seldom like the rows."""
     can_measure = params.rank == "estimate" and params.filter == "auto" and metric != "inner_product"
-    return can_measure and not params.promise and n > MAX_FLAT_ROWS
+    return can_measure and not params.guarantee and n > MAX_FLAT_ROWS
 
 
 def first_settings(settings: Settings) -> Settings:
@@ -516,8 +516,8 @@ def explain_filter(params: IndexParams, settings: Settings, words: int) -> str:
     if settings.rank == "estimate":
         if settings.filter == "partitions":
             return f"more than {MAX_FLAT_ROWS:,} rows: {_explain_measured(settings)}"
-        if params.promise:
-            return "promise=True: a scan of all codes guarantees the recall for any vectors and queries"
+        if params.guarantee:
+            return "guarantee=True: a scan of all codes guarantees the recall for any vectors and queries"
         if settings.metric == "inner_product":
             return (
                 'a scan of all codes guarantees the recall of inner products; filter="partitions" is faster without it'
