@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
 from nearkin.dedup.config import DedupConfig, DedupOptions, parse_shrink_to
 from nearkin.dedup.constraints import read_constraints
@@ -32,7 +34,6 @@ from nearkin.dedup.shrink import check_rereadable, shrink
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
-from nearkin.dedup.vectors import dedup_vectors, is_vectors
 from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter, check_options, excerpt
 from nearkin.index.bands import BandIndex
@@ -245,7 +246,10 @@ def dedup(
     [('x', 'Twice the same text.')]
     """
     check_options(dedup, DedupOptions, options)
-    if is_vectors(texts):
+    if _is_vectors(texts):
+        # Texts need no index of vectors.
+        from nearkin.dedup.vectors import dedup_vectors
+
         named: dict[str, object] = {"text": text, "id": id, "recipe": recipe, "measure": measure, "against": against}
         named |= {"against_ids": against_ids, "store": store, "labels": labels}
         passed = {name: value for name, value in {**named, **options}.items() if value is not None}
@@ -305,6 +309,11 @@ def dedup(
         if saved is not None:
             _summarize_checkpoint(saved, result)
         return result
+
+
+def _is_vectors(texts: object) -> bool:
+    """Return True for an array of shape (n, d) of numbers, which has no texts."""
+    return isinstance(texts, np.ndarray) and texts.ndim == 2 and texts.dtype.kind in "fiub"
 
 
 def _summarize_checkpoint(checkpoint: JobCheckpoint, result: DedupResult) -> None:

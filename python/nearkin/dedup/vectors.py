@@ -68,11 +68,6 @@ _OPTIONS = ("recall", "cluster", "links")
 """Options of `nearkin.dedup` that vectors have, besides threshold, keep, values and progress."""
 
 
-def is_vectors(texts: object) -> bool:
-    """Return True for an array of shape (n, d) of numbers, which has no texts."""
-    return isinstance(texts, np.ndarray) and texts.ndim == 2 and texts.dtype.kind in "fiub"
-
-
 def dedup_vectors(
     vectors: NDArray[Any],
     ids: Ids | None,

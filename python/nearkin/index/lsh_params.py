@@ -440,19 +440,6 @@ def first_settings(settings: Settings) -> Settings:
     )
 
 
-def probes_for_k(settings: Settings, k: int | None) -> int:
-    """Return the probes of a query for k rows: `fit` measured 10, and more neighbours are spread over more partitions.
-
-    The number grows by the fourth root of k / 10: recall .95 of 100 neighbours takes 1.5 to 2 times the probes of 10.
-    """
-    chosen = settings.tuning is not None and settings.tuning.choices == 0
-    if not chosen or k is None or k <= MEASURED_K:
-        return settings.num_probes
-    # Square roots are the same on every platform.
-    factor = math.sqrt(math.sqrt(k / MEASURED_K))
-    return min(settings.num_partitions, math.ceil(settings.num_probes * factor))
-
-
 def table_settings(
     params: IndexParams, metric: Metric, max_norm: float | None, num_tables: int, hashes_per_table: int, num_probes: int
 ) -> Settings:
