@@ -333,7 +333,7 @@ class Peer:
 
 SAME_NAME = ("datasketch", "drain3", "duckdb", "gaoya", "hnswlib", "jieba", "ppdeep", "pynear", "rensa", "rjieba")
 PEERS = {
-    **{name: Peer(name) for name in (*SAME_NAME, "simhash", "ssdeep", "usearch")},
+    **{name: Peer(name) for name in (*SAME_NAME, "scann", "simhash", "ssdeep", "usearch")},
     "daft": Peer("daft", ".venv-spark-rivals"),
     "datatrove": Peer("datatrove", ".venv-spark-rivals"),
     "faiss-cpu": Peer("faiss"),

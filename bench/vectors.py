@@ -1,6 +1,6 @@
 """Nearest neighbours of real vectors: recall against time, compared with graphs, quantized codes and brute force.
 
-    python bench/vectors.py --data ../shared/data [--part curves|million|queries|auto] [--quick] [--report]
+    python bench/vectors.py --data ../shared/data [--part curves|million|queries|auto|leaders] [--quick] [--report]
 
 - `curves` is what users get: recall against wall time, single queries from Python and batches, all peers in one run, as
   installed and with one thread. Each set and thread setting runs in a child process, which builds all indexes and then
@@ -12,6 +12,7 @@
   scikit-learn; needs opencv-python-headless.
 - `auto` compares what `LSHIndex(recall=)` chooses with each filter, tuned to the same recall with rows as queries: CPU
   time of one thread, the filters alternating. The rule was chosen on `sift` and `lsa`.
+- `leaders` is `curves` with one thread for the automatic choice and the best of other packages, of those installed.
 - `queries` uses queries that are rows, near rows, new, and far from rows. Each index is set for recall 0.95 without
   them.
 
@@ -263,7 +264,7 @@ def ids_by_query(hits: Any) -> list[Any]:
 def nearkins(X: Any, own: str) -> Maker:
     """Yield the indexes of nearkin.
 
-    Codes and tables are tuned to a recall, each setting a separate index. Estimates are swept by the recall that the
+    The automatic choice is built for each recall, from `float32` and from the dtype of the stored rows. Codes and tables are tuned to a recall, each setting a separate index. Estimates are swept by the recall that the
     bound guarantees and, with partitions, by the number visited; queries are float32 and the dtype of the stored rows.
     """
 
@@ -276,6 +277,13 @@ def nearkins(X: Any, own: str) -> Maker:
         size = saved_size(indexes[0.95].save)
         return Index(TUNED, lambda recall, Q, k: indexes[recall].nearest(Q, k), size, rows=ids_by_query)
 
+    def chosen(rows: Any) -> Index:
+        indexes = {recall: nk.LSHIndex(recall=recall).fit(rows) for recall in TUNED}
+        size = saved_size(indexes[0.95].save)
+        return Index(TUNED, lambda recall, Q, k: indexes[recall].nearest(Q, k), size, str(rows.dtype), ids_by_query)
+
+    for dtype in dict.fromkeys(("float32", own)):
+        yield f"nearkin auto, {dtype}", lambda dtype=dtype: chosen(X.astype(dtype))
     bits, plane = 512 if X.shape[1] >= 512 else 256, nk.families.Hyperplane
     wide = lambda: plane(bits, center=True, orthogonal=True)  # noqa: E731
     yield "nearkin codes", lambda: sweep(lambda: nk.LSHIndex(wide(), metric="l2", filter="codes"))
@@ -368,6 +376,31 @@ def usearches(X: Any) -> Maker:
     yield "USearch", build
 
 
+def scanns(X: Any) -> Maker:
+    import scann
+
+    def build() -> Index:
+        leaves = max(64, round(2 * math.sqrt(len(X))))
+        builder = scann.scann_ops_pybind.builder(X, 10, "squared_l2")
+        builder = builder.tree(leaves, leaves // 10, training_sample_size=len(X))
+        index = builder.score_ah(2, anisotropic_quantization_threshold=0.2).reorder(100).build()
+
+        def ask(knob: Any, Q: Any, k: int) -> Any:
+            reordered, probes = knob
+            options = {"leaves_to_search": probes, "pre_reorder_num_neighbors": reordered * k}
+            if len(Q) == 1:
+                return index.search(Q[0], k, **options)[0][None]
+            return index.search_batched(Q, k, **options)[0]
+
+        with tempfile.TemporaryDirectory() as folder:
+            index.serialize(folder)
+            size = sum(path.stat().st_size for path in Path(folder).iterdir())
+        knobs = [(reordered, probes) for reordered in (3, 10, 30) for probes in LISTS[2:]]
+        return Index(knobs, ask, size)
+
+    yield "ScaNN", build
+
+
 def scans(X: Any) -> Maker:
     """Yield codes of faiss that are scanned with re-ranking by the exact distance, and brute force."""
     import faiss
@@ -435,7 +468,7 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
             "mb": round(index.size / 1e6, 2),
             "points": [],
         }
-        if name.startswith(("nearkin codes", "nearkin tables")):
+        if name.startswith(("nearkin codes", "nearkin tables", "nearkin auto")):
             # A build for each knob.
             line["build_s"], line["build_cpu_s"] = (
                 round(line[key] / len(index.knobs), 3) for key in ("build_s", "build_cpu_s")
@@ -513,7 +546,13 @@ def query_indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
 def all_indexes(X: Any, own: str) -> Maker:
     """Yield every index, nearkin's first; `own` is the dtype of the stored rows."""
     yield from nearkins(X, own)
-    makers = (("faiss-cpu", graphs), ("hnswlib", hnswlibs), ("usearch", usearches), ("faiss-cpu", scans))
+    makers = (
+        ("faiss-cpu", graphs),
+        ("hnswlib", hnswlibs),
+        ("usearch", usearches),
+        ("scann", scanns),
+        ("faiss-cpu", scans),
+    )
     for name, maker in makers:
         if common.PEERS[name].installed:
             yield from maker(X)
@@ -521,6 +560,7 @@ def all_indexes(X: Any, own: str) -> Maker:
             print(f"{name} is not installed: left out", flush=True, file=sys.stderr)
 
 
+LEADERS = ("nearkin auto", "faiss HNSW 16", "hnswlib", "USearch", "ScaNN", "faiss IVF")
 TARGET = 0.95
 
 
@@ -593,7 +633,7 @@ def auto_rows(lines: list[dict[str, Any]]) -> list[list[str]]:
 
 def save_part(part: str, results: Any) -> None:
     """Save a part with what the last run has of the others, and write the pages."""
-    versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scikit-learn")
+    versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scann", "scikit-learn")
     merged = common.merge_last("vectors", "results", {part: results})
     print(common.save("vectors", {"results": merged}, versions=versions))
     report(common.latest("vectors"))
@@ -619,6 +659,12 @@ def report(run: dict[str, Any]) -> None:
     results = run["results"]
     if many := {**results.get("curves", {}), **results.get("million", {})}:
         report_curves(many, run["file"])
+    if "leaders" in results:
+        parts = []
+        for name, each in results["leaders"].items():
+            title = f"**{name}**, {each['n']:,} × {each['d']}"
+            parts.append(f"{title}\n\n{common.table(HEAD, summary(each['one thread']))}")
+        common.splice("benchmarks.md", "vectors-leaders", "\n\n".join(parts))
     if "auto" in results:
         header = ["set", "recall", "k", "choice", "measured", "µs, one", "µs, batch", "codes", "partitions"]
         common.splice("benchmarks.md", "vectors-auto", common.table(header, auto_rows(results["auto"])))
@@ -637,14 +683,15 @@ def run_child(options: Any) -> None:
         nk.set_num_threads(1)
     X, Q, true, own = load_set(options.data, options.child, options.quick)
     Q, true = Q[: options.queries], true[: options.queries]
-    lines = curves(X, Q, true, 1 if options.quick else options.rounds, own, tuple(options.only or [""]))
+    only = tuple(options.only or (LEADERS if options.part == "leaders" else [""]))
+    lines = curves(X, Q, true, 1 if options.quick else options.rounds, own, only)
     print(json.dumps({"n": len(X), "d": X.shape[1], "queries": len(Q), "lines": lines}))
 
 
 def main() -> None:
     options = common.arguments(
         __doc__,
-        ("--part", {"choices": ["curves", "million", "queries", "auto"], "help": "default: curves and queries"}),
+        ("--part", {"choices": ["curves", "million", "queries", "auto", "leaders"], "help": "default: curves and queries"}),
         ("--quick", {"action": "store_true"}),
         ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "sets of the curves"}),
         ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
@@ -668,6 +715,8 @@ def main() -> None:
         return
     if options.part != "queries":
         part = options.part or "curves"
+        if part == "leaders":
+            options.threads = ["one thread"]
         results: Any = dict(common.latest("vectors")["results"].get(part, {})) if common.runs("vectors") else {}
         for name in [str(options.rows)] if part == "million" else options.sets:
             results[name] = measure_set(options, name)
