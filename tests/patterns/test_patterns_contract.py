@@ -276,7 +276,7 @@ def test_invalid_files_are_errors(tmp_path: Path) -> None:
     write_patterns(str(path), text, arrays[:3])
     with pytest.raises(CorruptStoreError):
         Numbers.open(path)
-    write_patterns(str(path), json.dumps({**head, "format": 2}), arrays)
+    write_patterns(str(path), json.dumps({**head, "format": 3}), arrays)
     with pytest.raises(FormatVersionError, match="update nearkin"):
         Numbers.open(path)
     write_patterns(str(path), "[]", [])

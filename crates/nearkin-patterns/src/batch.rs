@@ -76,6 +76,11 @@ struct Item {
 }
 
 impl Batch {
+    /// Return an empty batch whose values and items are not hashed, because it will not be added to a table.
+    pub fn plain() -> Self {
+        Self { plain: true, ..Self::default() }
+    }
+
     /// Append literal bytes to the template of the item.
     #[inline]
     pub fn literal(&mut self, bytes: &[u8]) {
@@ -165,7 +170,7 @@ pub fn scan_rows(
 ) -> Result<Vec<Batch>> {
     let cancel = &CancelToken::current();
     let batches = alloc::try_collect_parallel((0..rows.len().div_ceil(CHUNK)).into_par_iter().map(|chunk| {
-        let mut batch = Batch { plain, ..Batch::default() };
+        let mut batch = if plain { Batch::plain() } else { Batch::default() };
         let start = rows.start + chunk * CHUNK;
         for row in start..(start + CHUNK).min(rows.end) {
             if cancel.is_set() {
@@ -186,6 +191,8 @@ pub struct BatchMetadata<'a> {
     pub times: Option<&'a [i64]>,
     /// Sources; an empty one means none.
     pub sources: Option<Packed<'a>>,
+    /// True if the values of wildcards have profiles.
+    pub profiled: bool,
 }
 
 impl<'a> BatchMetadata<'a> {
@@ -209,6 +216,7 @@ impl<'a> BatchMetadata<'a> {
             time: self.times.map_or(NO_TIME, |times| times[row]),
             source: source.map(|source| (templates::item_hash(source), source)),
             weight: 1,
+            profiled: self.profiled,
         }
     }
 }
@@ -299,11 +307,11 @@ mod tests {
         let all = Packed::new(&offsets, &data).expect("valid");
         let batches = scan(all, words).expect("not cancelled");
         let mut table = TemplateTable::new(4, 100).expect("valid");
-        let short = BatchMetadata { times: Some(&[5]), sources: None };
+        let short = BatchMetadata { times: Some(&[5]), ..BatchMetadata::default() };
         assert!(matches!(add(&mut table, &batches, all, short), Err(Error::Parameter { .. })));
         assert!(table.is_empty());
         let sources = Packed::new(&[0, 1, 1], b"x").expect("valid");
-        let both = BatchMetadata { times: Some(&[5, NO_TIME]), sources: Some(sources) };
+        let both = BatchMetadata { times: Some(&[5, NO_TIME]), sources: Some(sources), profiled: false };
         add(&mut table, &batches, all, both).expect("memory");
         let template = &table.templates()[0];
         assert_eq!(

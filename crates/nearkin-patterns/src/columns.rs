@@ -4,6 +4,7 @@
 //! sources and wildcards) have three levels: the end of each sample, the hashes of its values, and the bytes of the
 //! values with their ends.
 
+use crate::profiles::Profile;
 use crate::templates::{self, Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::{Error, Result, alloc};
@@ -51,6 +52,12 @@ pub struct Columns {
     pub sources: SampleColumns,
     /// Values, one sample a wildcard.
     pub wildcards: SampleColumns,
+    /// The end of the profile of each wildcard; empty if no template has profiles.
+    pub profile_ends: Vec<i64>,
+    /// Keys, ascending in each profile.
+    pub profile_keys: Vec<u64>,
+    /// The count of each key.
+    pub profile_counts: Vec<u64>,
 }
 
 impl SampleColumns {
@@ -97,8 +104,13 @@ impl Columns {
     /// Memory allocation fails.
     pub fn from_table(table: &TemplateTable) -> Result<Self> {
         let mut columns = Self::default();
+        let profiled = table.templates().iter().any(|template| !template.profiles.is_empty());
         for position in table.sorted()? {
-            columns.push(&table.templates()[position as usize])?;
+            let template = &table.templates()[position as usize];
+            columns.push(template)?;
+            if profiled {
+                columns.push_profiles(template)?;
+            }
         }
         Ok(columns)
     }
@@ -120,6 +132,24 @@ impl Columns {
         alloc::try_extend(&mut self.wildcard_ends, &[self.wildcards.ends.len() as i64])
     }
 
+    fn push_profiles(&mut self, template: &Template) -> Result<()> {
+        for number in 0..template.wildcards.len() {
+            for &(key, count) in template.profiles.get(number).map_or(&[][..], Profile::counts) {
+                alloc::try_extend(&mut self.profile_keys, &[key])?;
+                alloc::try_extend(&mut self.profile_counts, &[count])?;
+            }
+            alloc::try_extend(&mut self.profile_ends, &[self.profile_keys.len() as i64])?;
+        }
+        Ok(())
+    }
+
+    /// Return the profile of a wildcard.
+    fn profile(&self, wildcard: usize) -> Result<Profile> {
+        let positions = between(&self.profile_ends, wildcard, self.profile_keys.len().min(self.profile_counts.len()))?;
+        let counts = positions.map(|position| (self.profile_keys[position], self.profile_counts[position])).collect();
+        Profile::restored(counts).ok_or_else(|| damaged("the keys of a profile do not ascend"))
+    }
+
     fn template(&self, row: usize) -> Result<Template> {
         let text = alloc::try_copy(&self.templates[between(&self.template_ends, row, self.templates.len())?])?;
         let days = between(&self.day_ends, row, self.days.len().min(self.day_counts.len()))?;
@@ -131,7 +161,12 @@ impl Columns {
         if !days.windows(2).all(|pair| pair[0].0 < pair[1].0) {
             return Err(damaged("days do not ascend"));
         }
+        let mut profiles = Vec::new();
+        if !self.profile_ends.is_empty() {
+            profiles = wildcards.clone().map(|wildcard| self.profile(wildcard)).collect::<Result<_>>()?;
+        }
         Ok(Template {
+            profiles,
             text: text.into_boxed_slice(),
             count: self.counts[row],
             first: self.first[row],
@@ -184,7 +219,7 @@ mod tests {
             (0..line.0).for_each(|_| templates::push_wildcard(&mut template, Kind::Int));
             let (item, value) = (format!("{line:?}"), line.1.to_string());
             let sample = (templates::item_hash(value.as_bytes()), value.as_bytes());
-            let seen = ItemMetadata { time: line.2 << 34, source: Some(sample), weight: 2 };
+            let seen = ItemMetadata { time: line.2 << 34, source: Some(sample), weight: 2, profiled: true };
             let item = (templates::item_hash(item.as_bytes()), item.as_bytes());
             table
                 .add((templates::hash(&template), &template), item, vec![sample; line.0.into()].into_iter(), seen)

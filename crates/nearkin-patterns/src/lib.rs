@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`kinds`] | types of variables, their order, and the type of a token |
 //! | [`values`] | a bounded sample of the distinct values of a variable |
+//! | [`profiles`] | counts of lengths, characters, magnitudes and members of the values of a variable |
 //! | [`templates`] | templates with their wildcards, and the table of templates |
 //! | [`batch`] | batches of scanned items, ready to be added to a table |
 //! | [`columns`] | a table as arrays, and back |
@@ -18,7 +19,7 @@
 //! | [`urls`] | canonical URLs, their scan, and URL patterns |
 //! | [`payloads`] | decoding, tokens and groups of payloads |
 //!
-//! A module uses only modules to its left: `kinds` · `values` · `templates` · `batch` · `columns` ·
+//! A module uses only modules to its left: `kinds` · `values` · `profiles` · `templates` · `batch` · `columns` ·
 //! `lines` · `template_merge` · `matching` · `urls` · `payloads`.
 
 pub mod batch;
@@ -27,6 +28,7 @@ pub mod kinds;
 pub mod lines;
 pub mod matching;
 pub mod payloads;
+pub mod profiles;
 pub mod template_merge;
 pub mod templates;
 pub mod urls;

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::kinds::Kind;
+use crate::profiles::Profile;
 use crate::values::{self, Values};
 use nearkin_core::hash::xxh3;
 use nearkin_core::{Error, Result, alloc};
@@ -125,6 +126,8 @@ pub struct Template {
     pub sources: Values,
     /// A sample of the values of each wildcard.
     pub wildcards: Box<[Values]>,
+    /// A profile of the values of each wildcard; empty for items without profiles.
+    pub profiles: Vec<Profile>,
 }
 
 /// Time, source and weight of an item.
@@ -136,11 +139,13 @@ pub struct ItemMetadata<'a> {
     pub source: Option<(u64, &'a [u8])>,
     /// Number of occurrences.
     pub weight: u64,
+    /// True if the values have profiles.
+    pub profiled: bool,
 }
 
 impl Default for ItemMetadata<'_> {
     fn default() -> Self {
-        Self { time: NO_TIME, source: None, weight: 1 }
+        Self { time: NO_TIME, source: None, weight: 1, profiled: false }
     }
 }
 
@@ -163,6 +168,7 @@ impl Template {
             examples: Values::default(),
             sources: Values::default(),
             wildcards: Box::default(),
+            profiles: Vec::new(),
         }
     }
 
@@ -175,6 +181,7 @@ impl Template {
             examples: self.examples.clone(),
             sources: self.sources.clone(),
             wildcards: Box::default(),
+            profiles: Vec::new(),
             ..*self
         }
     }
@@ -212,7 +219,18 @@ impl Template {
         other.days.iter().try_for_each(|&(day, count)| self.add_day(day, count))?;
         self.examples.merge(&other.examples, EXAMPLES)?;
         self.sources.merge(&other.sources, max_values)?;
+        self.grow_profiles(other.profiles.len())?;
+        self.profiles.iter_mut().zip(&other.profiles).try_for_each(|(mine, theirs)| mine.merge(theirs))?;
         self.wildcards.iter_mut().zip(&other.wildcards).try_for_each(|(mine, theirs)| mine.merge(theirs, max_values))
+    }
+
+    /// Add empty profiles until there are `count`.
+    fn grow_profiles(&mut self, count: usize) -> Result<()> {
+        while self.profiles.len() < count {
+            alloc::try_reserve(&mut self.profiles, 1)?;
+            self.profiles.push(Profile::default());
+        }
+        Ok(())
     }
 
     /// Return the size in bytes.
@@ -224,6 +242,7 @@ impl Template {
             + self.examples.memory()
             + self.sources.memory()
             + wildcards
+            + self.profiles.iter().map(|profile| size_of::<Profile>() + profile.memory()).sum::<usize>()
     }
 }
 
@@ -329,8 +348,14 @@ impl TemplateTable {
             return Err(Error::mismatch("wildcards of a template", entry.wildcards.len(), values.len()));
         }
         entry.count += seen.weight;
-        for (wildcard, (hash, value)) in entry.wildcards.iter_mut().zip(values) {
-            wildcard.add(hash, value, max_values)?;
+        if seen.profiled && entry.profiles.is_empty() {
+            entry.grow_profiles(values.len())?;
+        }
+        for (number, (hash, value)) in values.enumerate() {
+            entry.wildcards[number].add(hash, value, max_values)?;
+            if seen.profiled {
+                entry.profiles[number].add(hash, value, seen.weight)?;
+            }
         }
         entry.examples.add_long(item.0, item.1, EXAMPLES, MAX_EXAMPLE_BYTES)?;
         if seen.time != NO_TIME {
@@ -510,7 +535,7 @@ mod tests {
         let (item, value, source) = (format!("{line:?}"), line.1.to_string(), line.3.to_string());
         let values = [(values::hash(value.as_bytes()), value.as_bytes())];
         let source = Some((item_hash(source.as_bytes()), source.as_bytes()));
-        let seen = ItemMetadata { time: line.2, source, weight: 1 };
+        let seen = ItemMetadata { time: line.2, source, ..ItemMetadata::default() };
         table
             .add((hash(&template), &template), (item_hash(item.as_bytes()), item.as_bytes()), values.into_iter(), seen)
             .expect("memory");

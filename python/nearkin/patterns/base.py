@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _Self = TypeVar("_Self", bound="Patterns")
-_FORMAT = 1
+_FORMAT = 2
 """Version of the content of a file of patterns; `docs/format-patterns.md`."""
 _MAGIC = b"NEAR"
 """First bytes of a segment."""
@@ -60,6 +60,9 @@ _DTYPES = {
     **{f"{name}_hashes": np.uint64 for name in ("examples", "sources", "holes")},
     **{f"{name}_text_ends": np.int64 for name in ("examples", "sources", "holes")},
     **{f"{name}_text": np.uint8 for name in ("examples", "sources", "holes")},
+    "profile_ends": np.int64,
+    "profile_keys": np.uint64,
+    "profile_counts": np.uint64,
 }
 """Arrays of a table of templates, in the order of the file."""
 

@@ -25,6 +25,7 @@ from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Un
 from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Methods, Strings, read_batches
 from nearkin.patterns.tables import build_table, template_text
 from nearkin.patterns.url_pattern import UrlParameter, UrlPattern
+from nearkin.patterns.url_verdict import UnusualValue, UrlVerdict, ValueProfile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -211,11 +212,116 @@ class UrlPatterns(Patterns):
             A URL, a path or a request line.
         method : str, optional
         """
-        (row,) = to_values(self.match_many([url], None if method is None else [method]))
-        if row["id"] is None:
+        built: _BuiltUrls = self._patterns()
+        name = None if method is None else method.encode("utf-8", "replace")
+        found = built.sites.find_one(_to_bytes(url), name, self._drop_trackers)
+        if found is None:
             return None
-        values = zip(self._patterns().by_id[row["id"]].names, row["variables"], strict=True)
-        return PatternMatch(row["id"], row["pattern"], {name: value for name, value in values if value is not None})
+        pattern = built.patterns[found[0]]
+        values = zip(pattern.names, found[1], strict=True)
+        return PatternMatch(pattern.id, pattern.text, {name: value for name, value in values if value is not None})
+
+    def judge(self, url: str | bytes, method: str | None = None) -> UrlVerdict:
+        """Return whether a request is known, new, or has an unusual value.
+
+        Parameters
+        ----------
+        url, method
+            As for `match`.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> urls = [f"/search?q={word}&page={n}" for n in range(40) for word in ("red", "blue+house", "old+town")]
+        >>> patterns = nk.UrlPatterns().fit(urls)
+        >>> patterns.judge("/search?q=green&page=3").verdict, patterns.judge("/wp-login.php").verdict
+        ('known', 'new')
+        >>> for value in patterns.judge("/search?q=x'+or+1=1--&page=3").unusual:
+        ...     print(value)
+        q: it looks like an attack (fewer than 1 of 121)
+        """
+        (row,) = to_values(self.judge_many([url], None if method is None else [method]))
+        unusual = tuple(UnusualValue(value["name"], value["reason"], value["rarity"]) for value in row["unusual"])
+        return UrlVerdict(row["verdict"], row["id"], row["pattern"], unusual)
+
+    def judge_many(self, urls: Items, methods: Any = None) -> pa.Table:
+        """Return the verdicts on many requests.
+
+        Parameters
+        ----------
+        urls, methods
+            As for `match_many`.
+
+        Returns
+        -------
+        pyarrow.Table
+            `verdict`: *known*, *unusual* (a pattern with an unusual value) or *new*; `id` and `pattern` of the pattern,
+            or of the nearest one if a value has another type; `unusual`, a list of `name`, `reason` and `rarity`.
+        """
+        import pyarrow as pa
+
+        built: _BuiltUrls = self._patterns()
+        aligned = AlignedColumns(None, None, methods)
+        value = pa.struct([("name", pa.string()), ("reason", pa.string()), ("rarity", pa.float64())])
+        schema = pa.schema([(name, pa.string()) for name in _MATCH_COLUMNS[:2]])
+        schema = schema.insert(0, pa.field("verdict", pa.string())).append(pa.field("unusual", pa.list_(value)))
+        tables = []
+        for batch in read_batches(urls, "urls"):
+            batch_methods = None if methods is None else aligned.take(batch)[2]
+            numbers, matches, found = built.sites.verdicts(batch.items, batch_methods, self._drop_trackers)
+            unusual: list[list[dict[str, Any]]] = [[] for _ in range(len(numbers))]
+            for row, variable, key, reason, rarity in found:
+                names = built.patterns[numbers[row]].names
+                name = template_text(key) if variable < 0 else names[variable]
+                unusual[row].append({"name": name, "reason": reason, "rarity": rarity})
+            patterns = [built.patterns[number] if number >= 0 else None for number in numbers.tolist()]
+            verdicts = [
+                "unusual" if values else "known" if match else "new"
+                for values, match in zip(unusual, matches.tolist(), strict=True)
+            ]
+            columns = [
+                verdicts,
+                [None if pattern is None else pattern.id for pattern in patterns],
+                [None if pattern is None else pattern.text for pattern in patterns],
+                unusual,
+            ]
+            tables.append(pa.table(dict(zip(schema.names, columns, strict=True)), schema))
+        aligned.check_end()
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def profiles(self, pattern_id: str) -> list[ValueProfile]:
+        """Return what is usual for the variables of a pattern, in order.
+
+        Parameters
+        ----------
+        pattern_id : str
+            The `id` of a pattern of `table`.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> patterns = nk.UrlPatterns().fit([f"/users/{n}?sort={'asc' if n % 2 else 'desc'}" for n in range(100)])
+        >>> user, sort = patterns.profiles(patterns.table()["id"][0].as_py())
+        >>> user.numbers, user.characters, sort.values, sort.lengths
+        ((0, 111), '0-9', ('asc', 'desc'), (3, 4))
+        """
+        pattern = self._get_pattern(pattern_id)
+        built: _BuiltUrls = self._patterns()
+        return [
+            ValueProfile(
+                name=name,
+                count=count,
+                odd=odd,
+                missing=max(0.0, 1 - (count + odd) / pattern.count),
+                lengths=lengths,
+                characters=characters,
+                numbers=numbers,
+                values=tuple(sorted(value.decode("utf-8", "backslashreplace") for value in values)),
+            )
+            for name, (count, odd, lengths, characters, numbers, values) in zip(
+                pattern.names, built.sites.profiles(built.patterns.index(pattern)), strict=True
+            )
+        ]
 
     def match_many(self, urls: Items, methods: Any = None) -> pa.Table:
         """Return the patterns of many URLs.
@@ -302,8 +408,7 @@ class UrlPatterns(Patterns):
         return PatternExplanation(False, (*steps, *_describe_differences(left, right)))
 
     def _canonical_text(self, url: str | bytes) -> str:
-        item = url.encode("utf-8", "surrogateescape") if isinstance(url, str) else bytes(url)
-        text, reason = canonical_url(item, None, drop_trackers=self._drop_trackers)
+        text, reason = canonical_url(_to_bytes(url), None, drop_trackers=self._drop_trackers)
         return f"skipped: {reason}" if text is None else text.decode("ascii", "backslashreplace")
 
     def _explain_variables(self, pattern: UrlPattern) -> list[str]:
@@ -401,6 +506,15 @@ class UrlPatterns(Patterns):
         if pattern is None:
             raise bad_parameter("pattern_id", repr(pattern_id), "the id of a pattern of table()")
         return pattern
+
+
+def _to_bytes(url: str | bytes) -> bytes:
+    """Return one URL as bytes."""
+    if isinstance(url, str):
+        return url.encode("utf-8", "surrogateescape")
+    if isinstance(url, (bytes, bytearray, memoryview)):
+        return bytes(url)
+    raise bad_parameter("url", repr(url), "a str or bytes")
 
 
 def _masked_path(pattern: UrlPattern, level: int) -> bytes:

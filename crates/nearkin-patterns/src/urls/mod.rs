@@ -5,6 +5,7 @@
 
 pub mod canonical;
 pub mod decide;
+pub mod judge;
 pub mod logs;
 pub mod parameters;
 pub mod request;

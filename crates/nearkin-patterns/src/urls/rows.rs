@@ -12,6 +12,7 @@ use super::tokens;
 use super::tree::Pattern;
 use crate::batch::Batch;
 use crate::kinds::Kind;
+use crate::profiles::Profile;
 use crate::templates::{Element, Template, TemplateTable, WILDCARD, elements};
 use crate::values::{self, Values};
 use nearkin_core::Result;
@@ -25,12 +26,16 @@ pub enum Source {
     Wildcard(usize),
     /// Words and wildcards; the number is that of the first wildcard.
     Mixed(Vec<u8>, usize),
+    /// A part that looks like an attack; it has no value.
+    Odd,
 }
 
-/// Return the source of a part at the position of a wildcard; None if it has no value to show.
+/// Return the source of a part at the position of a wildcard; None if it is empty.
 fn find_source(part: &[u8], first: usize) -> Option<Source> {
-    if tokens::is_marked(part) || part.is_empty() {
+    if part.is_empty() {
         None
+    } else if tokens::is_marked(part) {
+        Some(Source::Odd)
     } else if tokens::only_wildcard(part).is_some() {
         Some(Source::Wildcard(first))
     } else if tokens::wildcards(part).next().is_some() {
@@ -59,8 +64,10 @@ pub fn sources(pattern: &Pattern, request: &Request) -> Vec<Vec<Source>> {
     let mut wildcard = 0;
     for (level, slot) in pattern.path.iter().enumerate() {
         if tokens::only_wildcard(slot) == Some(Kind::Tail) {
+            let odd = request.path[level..].iter().any(|part| tokens::is_marked(part));
             let rest = request.path[level..].join(&b'/');
-            result.push(find_source(&rest, wildcard).into_iter().collect());
+            let source = if odd { Some(Source::Odd) } else { find_source(&rest, wildcard) };
+            result.push(source.into_iter().collect());
             wildcard += tokens::wildcards(&rest).count();
             break;
         }
@@ -112,9 +119,30 @@ fn is_name_of_wildcard(value: &[u8]) -> bool {
     super::wildcard_length(value) == Some(value.len())
 }
 
+/// Add the values of a source to the profile of a variable.
+fn add_profile(profile: &mut Profile, source: &Source, template: &Template) -> Result<()> {
+    match source {
+        Source::Odd => profile.add_odd(template.count),
+        Source::Word(word) => profile.add(values::hash(word), word, template.count),
+        Source::Wildcard(wildcard) => {
+            let Some(stored) = template.wildcards.get(*wildcard) else { return Ok(()) };
+            let declared = stored.iter().any(|(_, value)| is_name_of_wildcard(value));
+            template.profiles.get(*wildcard).filter(|_| !declared).map_or(Ok(()), |counts| profile.merge(counts))
+        }
+        Source::Mixed(..) => {
+            // Each sampled value stands for an equal share of the requests.
+            let mut sample = Values::default();
+            add_source(&mut sample, source, template, usize::MAX)?;
+            let weight = template.count / (sample.len() as u64).max(1);
+            sample.iter().try_for_each(|(hash, value)| profile.add(hash, value, weight.max(1)))
+        }
+    }
+}
+
 /// Add the values of a source to the sample of a variable.
 fn add_source(sample: &mut Values, source: &Source, template: &Template, max_values: usize) -> Result<()> {
     match source {
+        Source::Odd => Ok(()),
         Source::Word(word) => sample.add(values::hash(word), word, max_values),
         Source::Wildcard(wildcard) => {
             let Some(stored) = template.wildcards.get(*wildcard) else { return Ok(()) };
@@ -221,17 +249,20 @@ fn compacted(named: &SitePattern, template: &Template, max_values: usize) -> Res
 
 /// Return the template with other bytes and with wildcards sampled from `sources`.
 fn filled_template(template: &Template, text: Vec<u8>, sources: &[Vec<Source>], max_values: usize) -> Result<Template> {
-    let mut wildcards = Vec::new();
+    let (mut wildcards, mut profiles) = (Vec::new(), Vec::new());
     for sources in sources {
-        let mut sample = Values::default();
+        let (mut sample, mut profile) = (Values::default(), Profile::default());
         for source in sources {
             add_source(&mut sample, source, template, max_values)?;
+            add_profile(&mut profile, source, template)?;
         }
         wildcards.push(sample);
+        profiles.push(profile);
     }
     let mut row = template.clone();
     row.text = text.into_boxed_slice();
     row.wildcards = wildcards.into_boxed_slice();
+    row.profiles = profiles;
     Ok(row)
 }
 
@@ -273,7 +304,7 @@ pub fn matches(sites: &Sites, batches: &[Batch], items: usize) -> Matches {
             if let Some((_, Some((number, sources)))) = cache.get(&hash) {
                 let value = |wildcard: usize| batch.value((values.start + wildcard).min(values.end - 1)).1;
                 for sources in sources {
-                    result.push(sources.first(), value);
+                    result.push(first_value(sources), value);
                 }
                 result.close(*number as i64);
             } else {
@@ -283,6 +314,21 @@ pub fn matches(sites: &Sites, batches: &[Batch], items: usize) -> Matches {
     }
     result.skip_to(items);
     result
+}
+
+/// Return the first source that has a value.
+pub fn first_value(sources: &[Source]) -> Option<&Source> {
+    sources.iter().find(|source| **source != Source::Odd)
+}
+
+/// Append the value of a source; `value` returns the value of a wildcard by number.
+pub fn write_value<'a>(source: &Source, value: impl Fn(usize) -> &'a [u8], text: &mut Vec<u8>) {
+    match source {
+        Source::Odd => (),
+        Source::Word(word) => text.extend_from_slice(word),
+        Source::Wildcard(wildcard) => text.extend_from_slice(value(*wildcard)),
+        Source::Mixed(part, first) => text.extend(fill_wildcards(part, *first, value)),
+    }
 }
 
 impl Matches {
@@ -299,11 +345,8 @@ impl Matches {
     }
 
     fn push<'a>(&mut self, source: Option<&Source>, value: impl Fn(usize) -> &'a [u8]) {
-        match source {
-            None => (),
-            Some(Source::Word(word)) => self.text.extend_from_slice(word),
-            Some(Source::Wildcard(wildcard)) => self.text.extend_from_slice(value(*wildcard)),
-            Some(Source::Mixed(part, first)) => self.text.extend(fill_wildcards(part, *first, value)),
+        if let Some(source) = source {
+            write_value(source, value, &mut self.text);
         }
         self.present.push(u8::from(source.is_some()));
         self.text_ends.push(self.text.len() as i64);

@@ -189,7 +189,18 @@ impl Sites {
     /// Return the index of the pattern that matches a template.
     pub fn find(&self, template: &[u8]) -> Option<usize> {
         let (host, request) = request::split(template);
-        let (tree, numbers) = self.hosts.get(&host)?;
-        tree.find(&request).and_then(|pattern| numbers[pattern])
+        self.find_request(&host, &request)
+    }
+
+    /// Return the index of the pattern that matches a request.
+    pub fn find_request(&self, host: &[u8], request: &Request) -> Option<usize> {
+        let (tree, numbers) = self.hosts.get(host)?;
+        tree.find(request).and_then(|pattern| numbers[pattern])
+    }
+
+    /// Return the index of the pattern of the path of a request that no pattern matches.
+    pub fn find_nearest(&self, host: &[u8], request: &Request) -> Option<usize> {
+        let (tree, numbers) = self.hosts.get(host)?;
+        tree.find_nearest(request).and_then(|pattern| numbers[pattern])
     }
 }

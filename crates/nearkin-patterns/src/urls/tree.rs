@@ -58,6 +58,17 @@ impl Pattern {
         }
         bytes
     }
+
+    /// Return the types of the variables, in order.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let mut kinds: Vec<Kind> =
+            self.path.iter().flat_map(|part| tokens::wildcards(part).map(|(_, kind)| kind)).collect();
+        for parameter in &self.parameters {
+            kinds.extend(tokens::wildcards(&parameter.key).map(|(_, kind)| kind));
+            kinds.extend(parameter.kind.filter(|_| parameter.literal.is_none()));
+        }
+        kinds
+    }
 }
 
 /// The evidence for a variable.
@@ -683,6 +694,46 @@ impl Tree {
         None
     }
 
+    /// Return the pattern of the path of a request, whatever its parameters are: marked parts fit every slot, and other
+    /// parts every slot below a name.
+    pub fn find_nearest(&self, request: &Request) -> Option<usize> {
+        if self.nodes.is_empty() { None } else { self.approach(0, request, 0, &mut 0) }
+    }
+
+    fn approach(&self, node: usize, request: &Request, depth: usize, steps: &mut u32) -> Option<usize> {
+        let current = &self.nodes[node];
+        *steps += 1;
+        if *steps > 1_000 {
+            return None;
+        }
+        let Some(part) = request.path.get(depth) else {
+            return current.ends.get(&request.method).and_then(|query| nearest(query, request));
+        };
+        if let Some(&child) = current.names.get(part)
+            && let Some(pattern) = self.approach(child, request, depth + 1, steps)
+        {
+            return Some(pattern);
+        }
+        let marked = tokens::is_marked(part);
+        for fitting in [true, false] {
+            for (slot, child) in &current.slots {
+                let fits = tokens::fits(slot, part);
+                if tokens::only_wildcard(slot) == Some(Kind::Tail) {
+                    let ends = &self.nodes[*child].ends;
+                    if let Some(pattern) = ends.get(&request.method).and_then(|query| nearest(query, request)) {
+                        return Some(pattern);
+                    }
+                } else if fits == fitting
+                    && (fits || marked || depth > 0)
+                    && let Some(pattern) = self.approach(*child, request, depth + 1, steps)
+                {
+                    return Some(pattern);
+                }
+            }
+        }
+        None
+    }
+
     fn queried(&self, query: &Query, request: &Request) -> Option<usize> {
         match query {
             Query::Leaf(pattern) => {
@@ -695,6 +746,21 @@ impl Tree {
                         .as_ref()
                         .and_then(|value| values.get(value))
                         .and_then(|query| self.queried(query, request)),
+                }
+            }
+        }
+    }
+}
+
+/// Return the pattern of the dispatching parameters of a request.
+fn nearest(query: &Query, request: &Request) -> Option<usize> {
+    match query {
+        Query::Leaf(pattern) => Some(*pattern),
+        Query::Dispatch { key, values, absent } => {
+            match request.parameters.iter().find(|parameter| parameter.0 == *key) {
+                None => absent.as_deref().and_then(|query| nearest(query, request)),
+                Some((_, value)) => {
+                    value.as_ref().and_then(|value| values.get(value)).and_then(|query| nearest(query, request))
                 }
             }
         }

@@ -26,7 +26,7 @@ fn add_lines(
     times: Option<Slice<i64>>,
     sources: Option<Strings<'_>>,
 ) -> PyResult<Vec<u64>> {
-    let result = add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), lines::scan)?;
+    let result = add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), false, lines::scan)?;
     Ok(result[..lines::REASONS.len()].to_vec())
 }
 

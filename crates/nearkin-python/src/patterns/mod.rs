@@ -22,17 +22,19 @@ pub(crate) fn packed<'a>(strings: &'a Strings<'_>) -> PyResult<Packed<'a>> {
 }
 
 /// Scan items on all threads and add them to a table: all, or none if the call is cancelled. Return the number of
-/// skipped items by the scanner's reasons.
+/// skipped items by the scanner's reasons; `profiled` adds profiles of the values.
 pub(crate) fn add_scanned(
     py: Python<'_>,
     table: &FormTable,
     items: &Strings<'_>,
     times: Option<&Slice<i64>>,
     sources: Option<&Strings<'_>>,
+    profiled: bool,
     scan: impl Fn(&mut Batch, usize, &[u8]) + Sync + Send,
 ) -> PyResult<Vec<u64>> {
     let items = packed(items)?;
-    let metadata = BatchMetadata { times: times.map(|times| &**times), sources: sources.map(packed).transpose()? };
+    let times = times.map(|times| &**times);
+    let metadata = BatchMetadata { times, sources: sources.map(packed).transpose()?, profiled };
     metadata.check(items.len()).into_python()?;
     writing(py, &table.table, false, |table| {
         let batches = batch::scan(items, scan)?;

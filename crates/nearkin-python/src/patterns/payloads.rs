@@ -27,7 +27,7 @@ fn add_payloads(
     times: Option<Slice<i64>>,
     sources: Option<Strings<'_>>,
 ) -> PyResult<Vec<u64>> {
-    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), templates::scan)
+    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), false, templates::scan)
 }
 
 /// A payload's template, layers, head and tail, values of the template, and the decoded text.

@@ -110,7 +110,15 @@ fn set_samples(arrays: &Bound<'_, PyDict>, name: &str, samples: SampleColumns) -
 macro_rules! define_conversions {
     ($($column:ident = $name:literal),+; $($samples:ident = $prefix:literal),+) => {
         fn columns(arrays: &Bound<'_, PyDict>) -> PyResult<Columns> {
-            Ok(Columns { $($column: array(arrays, $name)?,)+ $($samples: samples(arrays, $prefix)?,)+ })
+            // Files of the first format have no profiles.
+            let profiles = arrays.contains("profile_ends")?;
+            Ok(Columns {
+                $($column: array(arrays, $name)?,)+
+                $($samples: samples(arrays, $prefix)?,)+
+                profile_ends: if profiles { array(arrays, "profile_ends")? } else { Vec::new() },
+                profile_keys: if profiles { array(arrays, "profile_keys")? } else { Vec::new() },
+                profile_counts: if profiles { array(arrays, "profile_counts")? } else { Vec::new() },
+            })
         }
 
         /// Return a table's arrays by name.
@@ -118,6 +126,9 @@ macro_rules! define_conversions {
             let arrays = PyDict::new(py);
             $(arrays.set_item($name, Array(columns.$column))?;)+
             $(set_samples(&arrays, $prefix, columns.$samples)?;)+
+            arrays.set_item("profile_ends", Array(columns.profile_ends))?;
+            arrays.set_item("profile_keys", Array(columns.profile_keys))?;
+            arrays.set_item("profile_counts", Array(columns.profile_counts))?;
             Ok(arrays)
         }
     };

@@ -1,8 +1,10 @@
 //! URLs: their scan, the patterns of a table, and the patterns of other URLs.
 
 use nearkin_patterns::batch::{self, Batch};
+use nearkin_patterns::profiles::{self, Profile};
 use nearkin_patterns::templates;
 use nearkin_patterns::urls::canonical::{Canonical, Unreadable};
+use nearkin_patterns::urls::judge::{self, Judge};
 use nearkin_patterns::urls::logs;
 use nearkin_patterns::urls::request;
 use nearkin_patterns::urls::rows::{self, Matches};
@@ -53,7 +55,7 @@ fn add_urls(
     drop_trackers: bool,
 ) -> PyResult<Vec<u64>> {
     let methods = check_methods(methods.as_ref(), packed(&items)?.len())?;
-    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), |batch, row, item| {
+    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), true, |batch, row, item| {
         scan_one(batch, row, item, get_method(methods, row), drop_trackers);
     })
 }
@@ -134,12 +136,19 @@ type Pattern = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<Vec<u8>>, Vec<Parameter>, u64);
 /// number of values requested once.
 type Evidence = (Vec<u8>, Vec<u8>, f64, usize, u64, usize);
 
+/// An unusual value: row of the item, number of the variable or -1, key of an unknown parameter, reason, rarity.
+type Unusual = (usize, i64, Vec<u8>, String, f64);
+/// The profile of a variable: values, values that look like attacks, least and largest length, characters, least and
+/// largest number, all values if they are few.
+type ValueProfile = (u64, u64, (u64, u64), String, Option<(i64, i64)>, Vec<Vec<u8>>);
+
 /// Patterns of the URLs of a table.
 #[pyclass(frozen, module = "nearkin._core")]
 struct UrlSites {
     sites: Sites,
     rows: templates::TemplateTable,
     left: (u64, Vec<Vec<u8>>),
+    judge: Judge,
 }
 
 /// Constraints of the merge: URLs whose segments are literal, slots to undo, whether clients are known, names to keep.
@@ -189,7 +198,8 @@ impl UrlSites {
             let sites = Sites::new(table, &rules, least)?;
             let rows = rows::rows(&sites, table)?;
             let left = unmatched(&sites, table)?;
-            Ok(Self { sites, rows, left })
+            let judge = Judge::new(&sites, &rows);
+            Ok(Self { sites, rows, left, judge })
         })
     }
 
@@ -236,6 +246,83 @@ impl UrlSites {
             (bare, written, verdict.score, verdict.distinct, verdict.requests, verdict.once)
         });
         result.collect()
+    }
+
+    /// Return the profiles of the variables of a pattern, by the number of the pattern.
+    fn profiles(&self, pattern: usize) -> Vec<ValueProfile> {
+        let named = &self.sites.patterns[pattern];
+        let text = named.pattern.bytes(&named.host, true);
+        let row = self.rows.get(&text, templates::hash(&text)).map(|(_, row)| row);
+        let profile = |(number, profile): (usize, &Profile)| {
+            let members = profile.range(profiles::MEMBER, u64::MAX).count();
+            let sample = row.and_then(|row| row.wildcards.get(number));
+            let values = sample.filter(|values| values.len() == members && !profile.is_open());
+            let values = values.map_or_else(Vec::new, |values| values.iter().map(|(_, text)| text.to_vec()).collect());
+            let (total, odd) = (profile.get(profiles::TOTAL), profile.get(profiles::ODD));
+            let characters = judge::usual_characters(profile);
+            (total, odd, judge::usual_lengths(profile), characters, judge::usual_numbers(profile), values)
+        };
+        self.judge.profiles(pattern).iter().enumerate().map(profile).collect()
+    }
+
+    /// Return the number of the pattern of one item, and the values of its variables; None without a pattern.
+    #[pyo3(signature = (item, method, drop_trackers))]
+    fn find_one(
+        &self,
+        item: &[u8],
+        method: Option<&[u8]>,
+        drop_trackers: bool,
+    ) -> Option<(usize, Vec<Option<String>>)> {
+        let mut batch = Batch::plain();
+        scan_one(&mut batch, 0, item, method, drop_trackers);
+        let (_, _, template, values) = batch.iter().next()?;
+        let (number, sources) = self.judge.find_one(&self.sites, template, method.is_none())?;
+        let value = |wildcard: usize| batch.value((values.start + wildcard).min(values.end - 1)).1;
+        let values = sources.iter().map(|sources| {
+            let mut text = Vec::new();
+            rows::first_value(sources).map(|source| {
+                rows::write_value(source, value, &mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            })
+        });
+        Some((number, values.collect()))
+    }
+
+    /// Return the verdicts on items: the number of the pattern or of the nearest one, -1 for none; 1 if the pattern
+    /// matches; unusual values.
+    #[pyo3(signature = (items, methods, drop_trackers))]
+    fn verdicts(
+        &self,
+        py: Python<'_>,
+        items: Strings<'_>,
+        methods: Option<Methods<'_>>,
+        drop_trackers: bool,
+    ) -> PyResult<(Array<i64>, Array<u8>, Vec<Unusual>)> {
+        let items = packed(&items)?;
+        let methods = check_methods(methods.as_ref(), items.len())?;
+        let (numbers, matches, unusual) = detached(py, || {
+            let scan = |batch: &mut Batch, row: usize, item: &[u8]| {
+                scan_one(batch, row, item, get_method(methods, row), drop_trackers);
+            };
+            let (mut numbers, mut matches) = (vec![-1; items.len()], vec![0; items.len()]);
+            let mut unusual = Vec::new();
+            for batch in batch::scan(items, scan)? {
+                for (row, _, template, values) in batch.iter() {
+                    let verdict = self.judge.verdict(&self.sites, &batch, (template, values), methods.is_none());
+                    let Some(number) = verdict.pattern else { continue };
+                    numbers[row] = number as i64;
+                    matches[row] = u8::from(verdict.matches);
+                    for value in verdict.unusual {
+                        let profile = value.variable.and_then(|at| self.judge.profiles(number).get(at));
+                        let reason = value.describe(profile);
+                        let variable = value.variable.map_or(-1, |at| at as i64);
+                        unusual.push((row, variable, value.key, reason, value.rarity));
+                    }
+                }
+            }
+            Ok((numbers, matches, unusual))
+        })?;
+        Ok((Array(numbers), Array(matches), unusual))
     }
 
     /// Return the patterns of items by number (-1 for none), and the values of their variables: ends of each item's,
