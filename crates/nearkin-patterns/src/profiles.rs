@@ -78,9 +78,19 @@ pub const fn class(byte: u8) -> u8 {
     }
 }
 
+/// Class of values with the same punctuation twice in a row: `..`, `--`, `//`.
+pub const DOUBLED: u8 = 2;
+
 /// Return the classes of the characters of a value, as a bit for each.
 pub fn classes(value: &[u8]) -> u128 {
-    value.iter().fold(0, |classes, &byte| classes | 1 << class(byte))
+    let mut classes = 0;
+    let mut last = 0;
+    for &byte in value {
+        classes |= 1 << class(byte);
+        classes |= u128::from(byte == last && byte.is_ascii_punctuation()) << DOUBLED;
+        last = byte;
+    }
+    classes
 }
 
 /// Return the key of the magnitude of a whole number of at most 18 digits.
@@ -240,6 +250,7 @@ mod tests {
     #[test]
     fn characters_have_classes() {
         assert_eq!(1 << b'a' | 1 << b'0' | 1 << b'\'' | 1 << 127 | 1 << 1, classes("b7'é\n".as_bytes()));
+        assert_eq!(1 << b'.' | 1 << DOUBLED, classes(b".."));
         assert_eq!(Some(NEGATIVES + 12), number_key(b"-12"));
         assert_eq!((None, None), (number_key(b"-"), number_key(b"1234567890123456789")));
     }

@@ -8,8 +8,8 @@
 //! ```
 //! For a feature that never occurred, the sum is that of the features that occurred once, which estimates the
 //! probability of a new one (Good 1953). The sum bounds the share of ordinary values that one family of features flags
-//! by RARE. `suspicion` is more than 1 for quotes, markup and other signs of code, and for lengths and numbers far
-//! beyond the largest.
+//! by RARE. `suspicion` is more than 1 for quotes, markup and other signs of code that never occurred, and for lengths
+//! and numbers far beyond the largest. A length below 1.5 times the largest, and a number below 4 times, are usual.
 //!
 //! Values that look like attacks ([`super::scan::is_odd`]) are unusual unless they are frequent in their variable.
 
@@ -47,8 +47,8 @@ pub enum Reason {
     Type(Kind),
     /// A character; its class.
     Character(u8),
-    /// A length, and the usual maximum.
-    Length(u64, u64),
+    /// A length.
+    Length(u64),
     /// A number, and whether it is larger than usual.
     Number(bool),
     /// A value outside a small set.
@@ -97,7 +97,7 @@ fn rarity(counts: impl Iterator<Item = (u64, u64)>, count: u64, total: u64) -> f
 fn suspicion(class: u8, kind: Kind) -> f64 {
     match class {
         b'\'' | b'"' | b'<' | b'>' | b'|' | b';' | b'$' | b'`' | b'\\' | b'{' | b'}' | b'^' | b'*' | b'(' | b')' | b'='
-        | b'&' | 1 => SIGN,
+        | b'&' | 1 | profiles::DOUBLED => SIGN,
         b'0' | b'a' | b'A' | 127 => 1.0,
         b'-' if kind == Kind::Int => SIGN,
         _ => PUNCTUATION,
@@ -108,11 +108,6 @@ fn suspicion(class: u8, kind: Kind) -> f64 {
 fn excess(number: u64, largest: u64) -> f64 {
     let ratio = number / largest.max(1);
     if ratio >= 16 { SIGN } else { f64::from(u8::from(ratio >= 4)) * 4.0 }
-}
-
-/// Return the sum of the counts of keys from `key` on, below `end`.
-fn tail(profile: &Profile, key: u64, end: u64) -> u64 {
-    profile.range(key, end).map(|(_, count)| count).sum()
 }
 
 /// Return why a value is unusual, and how rare; None for a usual one.
@@ -133,10 +128,12 @@ fn judge_value(profile: &Profile, kind: Kind, value: &[u8]) -> Option<(Reason, f
         // Fast path: most characters are frequent.
         if (count as f64) < RARE * SIGN * (total + 1) as f64 {
             let family = profile.range(profiles::CHARACTERS, profiles::NUMBERS);
-            flag(Reason::Character(class), rarity(family, count, total), suspicion(class, kind));
+            let suspicion = if count == 0 { suspicion(class, kind) } else { 1.0 };
+            flag(Reason::Character(class), rarity(family, count, total), suspicion);
         }
     }
-    let share = |count: u64| (count + 1) as f64 / (total + 1) as f64;
+    // The estimated share of values beyond the largest.
+    let beyond = 1.0 / (total + 1) as f64;
     if let Some(key) = profiles::number_key(value).filter(|_| kind == Kind::Int) {
         let (first, end) = if key < profiles::NEGATIVES {
             (profiles::NUMBERS, profiles::NEGATIVES)
@@ -145,14 +142,13 @@ fn judge_value(profile: &Profile, kind: Kind, value: &[u8]) -> Option<(Reason, f
         };
         let largest = profile.range(first, end).next_back().map_or(0, |(key, _)| profiles::bin_end(key - first));
         let number = profiles::bin_start(key - first);
-        flag(Reason::Number(first == profiles::NUMBERS), share(tail(profile, key, end)), excess(number, largest));
+        flag(Reason::Number(first == profiles::NUMBERS), beyond, excess(number, largest));
     } else {
-        let key = profiles::LENGTHS + profiles::bin(value.len() as u64);
-        let end = profiles::CHARACTERS;
-        let longest = profile.range(profiles::LENGTHS, end).next_back();
+        let longest = profile.range(profiles::LENGTHS, profiles::CHARACTERS).next_back();
         let longest = longest.map_or(0, |(key, _)| profiles::bin_end(key - profiles::LENGTHS));
-        let factor = excess(value.len() as u64, longest).max(1.0);
-        flag(Reason::Length(value.len() as u64, longest), share(tail(profile, key, end)), factor);
+        let length = value.len() as u64;
+        let factor = if 2 * length < 3 * longest { 0.0 } else { excess(length, longest).max(1.0) };
+        flag(Reason::Length(length), beyond, factor);
         let member = profiles::member_key(values::hash(value));
         if !profile.is_open() && profile.get(member) == 0 {
             flag(Reason::Member, rarity(profile.range(profiles::MEMBER, u64::MAX), 0, total), 1.0);
@@ -311,7 +307,7 @@ impl Unusual {
                 let usual = profile.map_or_else(String::new, usual_characters);
                 format!("it has {}; usual are {usual}", class_name(*class))
             }
-            Reason::Length(length, _) => {
+            Reason::Length(length) => {
                 let (least, most) = profile.map_or((0, 0), |profile| usual_lengths(profile));
                 format!("it has {length} bytes; usual are {least} to {most}")
             }
@@ -333,6 +329,7 @@ fn class_name(class: u8) -> String {
         b'A' => "A-Z".to_owned(),
         b' ' => "blanks".to_owned(),
         1 => "control characters".to_owned(),
+        profiles::DOUBLED => "the same sign twice".to_owned(),
         127 => "characters that are not ASCII".to_owned(),
         class => char::from(class).to_string(),
     }

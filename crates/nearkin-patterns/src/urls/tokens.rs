@@ -110,6 +110,11 @@ pub fn fits(slot: &[u8], part: &[u8]) -> bool {
     aligned(slot, part)
 }
 
+/// Return true if a slot is one number, hash, date or address.
+pub fn is_precise(slot: &[u8]) -> bool {
+    only_wildcard(slot).is_some_and(|kind| !kind.is_textual())
+}
+
 /// Return true if a variable accepts a part; free text accepts odd parts.
 pub fn value_fits(kind: Kind, inner: &[u8]) -> bool {
     if inner == BAD {

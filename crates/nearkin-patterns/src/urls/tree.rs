@@ -695,7 +695,7 @@ impl Tree {
     }
 
     /// Return the pattern of the path of a request, whatever its parameters are: marked parts fit every slot, and other
-    /// parts every slot below a name.
+    /// parts those below a name that are one number, hash, date or address.
     pub fn find_nearest(&self, request: &Request) -> Option<usize> {
         if self.nodes.is_empty() { None } else { self.approach(0, request, 0, &mut 0) }
     }
@@ -718,13 +718,14 @@ impl Tree {
         for fitting in [true, false] {
             for (slot, child) in &current.slots {
                 let fits = tokens::fits(slot, part);
+                let near = marked || depth > 0 && tokens::is_precise(slot);
                 if tokens::only_wildcard(slot) == Some(Kind::Tail) {
                     let ends = &self.nodes[*child].ends;
                     if let Some(pattern) = ends.get(&request.method).and_then(|query| nearest(query, request)) {
                         return Some(pattern);
                     }
                 } else if fits == fitting
-                    && (fits || marked || depth > 0)
+                    && (fits || near)
                     && let Some(pattern) = self.approach(*child, request, depth + 1, steps)
                 {
                     return Some(pattern);
