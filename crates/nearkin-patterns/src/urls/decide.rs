@@ -18,7 +18,7 @@
 //! Source of n₁/N: Good, I. J. (1953), The population frequencies of species and the estimation of population
 //! parameters, Biometrika 40.
 
-use super::tokens;
+use super::tokens::{self, Form};
 
 /// A sibling and its statistics.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub struct SiblingContext<'a> {
     pub ordinary: f64,
     /// True if clients are known.
     pub clients: bool,
+    /// The form of the siblings.
+    pub form: Form,
 }
 
 /// The decision, and its evidence.
@@ -67,6 +69,8 @@ pub struct Verdict {
 pub const LEAF: u64 = 1;
 /// Minimum number of siblings of a variable.
 const MIN_SIBLINGS: usize = 4;
+/// Minimum number of words in the first segment that are values.
+const MIN_DIRECTORY: usize = 48;
 
 /// Return the siblings whose shapes occur below other siblings.
 fn pool_siblings(siblings: &[Sibling<'_>]) -> Vec<usize> {
@@ -121,6 +125,9 @@ pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict 
     if stray {
         pool.retain(|&at| siblings[at].count > 3);
     }
+    if context.form == Form::Word && !is_directory(siblings, &pool, context.total) {
+        return Verdict { distinct: pool.len(), ..Verdict::default() };
+    }
     let mut verdict = judge(siblings, pool, context);
     if stray && !verdict.values.is_empty() {
         verdict.values = all;
@@ -137,6 +144,16 @@ fn has_strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
     let often = pool.len() as u64 - once - twice - thrice;
     let requests = once + 2 * twice + 3 * thrice;
     often > 0 && once > 0 && (twice + thrice) * 10 <= once * 3 && requests * 100 < 15 * total
+}
+
+/// Return true if words in the first segment may be values, such as names of users: there are many, most were requested
+/// more than once, and those that are not much more frequent than the others have a fifth of all requests. Words that
+/// scanners try, and the names of a site, are not.
+fn is_directory(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
+    let median = median(siblings, pool);
+    let ordinary: Vec<u64> = pool.iter().map(|&at| siblings[at].count).filter(|&count| count <= 10 * median).collect();
+    let repeated = ordinary.iter().filter(|&&count| count > 1).count();
+    pool.len() >= MIN_DIRECTORY && 2 * repeated >= ordinary.len() && 5 * ordinary.iter().sum::<u64>() >= total
 }
 
 fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>) -> Verdict {
@@ -170,7 +187,9 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: S
         || before.eq_ignore_ascii_case(b"api")
         || super::scan::is_version_segment(before)
         || !tokens::is_literal(before) && tokens::wildcards(before).next().is_some();
-    if neutral {
+    if matches!(context.form, Form::Sign(_)) {
+        score += 2.0;
+    } else if neutral && context.form != Form::Title {
         score -= 1.5;
     } else if tokens::is_holder(before) {
         score += 2.0;
@@ -181,7 +200,7 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: S
     if share(tokens::is_language) > 0.5 {
         score -= 4.0;
     }
-    if once_each(verdict) && (verdict.requests as f64) < 0.3 * context.total as f64 {
+    if context.form != Form::Title && once_each(verdict) && (verdict.requests as f64) < 0.3 * context.total as f64 {
         score -= if leads_on(siblings, pool) { 1.0 } else { 3.0 };
     }
     let ratio = median(siblings, pool) as f64 / context.ordinary.max(1.0);
@@ -216,7 +235,11 @@ fn is_scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, conte
     if 2 * context.odd > verdict.requests && 10 * verdict.requests < 3 * context.total {
         return true;
     }
-    once_each(verdict) && (verdict.requests as f64) < 0.1 * context.total as f64 && !leads_on(siblings, pool)
+    // Scanners try words, not titles.
+    context.form != Form::Title
+        && once_each(verdict)
+        && (verdict.requests as f64) < 0.1 * context.total as f64
+        && !leads_on(siblings, pool)
 }
 
 #[cfg(test)]
@@ -230,13 +253,14 @@ mod tests {
                 part: word.as_bytes(),
                 count,
                 shapes: vec![(LEAF, count)],
+                form: Form::Any,
                 clients: vec![],
             })
             .collect()
     }
 
     fn context(before: &str, total: u64) -> SiblingContext<'_> {
-        SiblingContext { before: before.as_bytes(), total, odd: 0, ordinary: 50.0, clients: false }
+        SiblingContext { before: before.as_bytes(), total, odd: 0, ordinary: 50.0, form: Form::Any, clients: false }
     }
 
     const TITLES: [&str; 8] = [
@@ -263,10 +287,16 @@ mod tests {
         let words: Vec<String> = (0..500).map(|number| format!("old-backup-{}", "x".repeat(1 + number % 17))).collect();
         let mut scan: Vec<Sibling<'_>> = words
             .iter()
-            .map(|word| Sibling { part: word.as_bytes(), count: 1, shapes: vec![(LEAF, 1)], clients: vec![7] })
+            .map(|word| Sibling {
+                part: word.as_bytes(),
+                count: 1,
+                shapes: vec![(LEAF, 1)],
+                form: Form::Any,
+                clients: vec![7],
+            })
             .collect();
         assert!(decide(&scan, SiblingContext { total: 10_000, ..context("", 0) }).values.is_empty());
-        let known = SiblingContext { total: 500, clients: true, ..context("files", 0) };
+        let known = SiblingContext { total: 500, form: Form::Any, clients: true, ..context("files", 0) };
         assert!(decide(&scan, known).values.is_empty());
         for (number, sibling) in scan.iter_mut().enumerate() {
             sibling.clients = vec![number as u64 / 2];
@@ -285,6 +315,7 @@ mod tests {
                 part: word.as_bytes(),
                 count: 40,
                 shapes: vec![(LEAF, 20), (2, 20)],
+                form: Form::Any,
                 clients: vec![],
             })
             .collect();

@@ -96,8 +96,25 @@ fn rarity(counts: impl Iterator<Item = (u64, u64)>, count: u64, total: u64) -> f
 
 fn suspicion(class: u8, kind: Kind) -> f64 {
     match class {
-        b'\'' | b'"' | b'<' | b'>' | b'|' | b';' | b'$' | b'`' | b'\\' | b'{' | b'}' | b'^' | b'*' | b'(' | b')' | b'='
-        | b'&' | 1 | profiles::DOUBLED => SIGN,
+        b'\''
+        | b'"'
+        | b'<'
+        | b'>'
+        | b'|'
+        | b';'
+        | b'$'
+        | b'`'
+        | b'\\'
+        | b'{'
+        | b'}'
+        | b'^'
+        | b'*'
+        | b'('
+        | b')'
+        | b'='
+        | b'&'
+        | 1
+        | profiles::DOUBLED => SIGN,
         b'0' | b'a' | b'A' | 127 => 1.0,
         b'-' if kind == Kind::Int => SIGN,
         _ => PUNCTUATION,

@@ -6,10 +6,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::request::{self, Request};
+use super::tokens;
 use super::tree::{self, Evidence, Pattern, Rules, Tree};
 use crate::templates::{self, Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
+
+/// Ratio of the requests of an ordinary path to the minimum of a path without variables.
+const RARE_PATH: f64 = 50.0;
 
 /// A pattern with its host, text and statistics.
 #[derive(Debug, Clone)]
@@ -141,9 +145,15 @@ impl Sites {
                 None => self.unmatched.push(request.template),
             }
         }
-        let min_requests = if is_list(&rest, templates, sample) { 1 } else { min_requests };
+        let list = is_list(&rest, templates, sample);
+        let min_requests = if list { 1 } else { min_requests };
+        // A path without variables needs a share of the requests of an ordinary one: scanners repeat their paths.
+        let least = tree::ordinary(&rest).map_or(0, |ordinary| (ordinary / RARE_PATH) as u64);
         let mut numbers = vec![None; tree.patterns.len()];
         for (position, templates) in result.into_iter().enumerate() {
+            let literal =
+                !list && !tree.declared && tree.patterns[position].path.iter().all(|part| tokens::is_literal(part));
+            let min_requests = if literal { min_requests.max(least) } else { min_requests };
             if templates.is_empty() || counts[position] < min_requests {
                 self.unmatched.extend(templates);
                 continue;

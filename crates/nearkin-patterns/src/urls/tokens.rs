@@ -227,6 +227,63 @@ pub fn is_word(part: &[u8]) -> bool {
     !is_marked(part) && only_wildcard(part).is_none() && !is_version_segment(part)
 }
 
+/// The form of a part. Siblings of one form are judged together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// A part below another one.
+    Any,
+    /// A first segment that is a word, or two.
+    Word,
+    /// A first segment of three words or more, as titles have.
+    Title,
+    /// A part that starts with a sign, as in `@name`.
+    Sign(u8),
+}
+
+/// Return the form of a part; `first` is true for the first segment of a path.
+pub fn form(part: &[u8], first: bool) -> Form {
+    match part {
+        [sign @ (b'@' | b'~' | b'$' | b'!' | b':'), _, ..] => Form::Sign(*sign),
+        _ if !first => Form::Any,
+        _ if memchr::memchr_iter(b'-', part).count() >= 2 => Form::Title,
+        _ => Form::Word,
+    }
+}
+
+/// Return true if a slot for the first segment accepts a part that fits: words with hyphens do not accept one word,
+/// because scanners try words there.
+pub fn fits_first(slot: &[u8], part: &[u8]) -> bool {
+    slot == part || only_wildcard(slot) != Some(Kind::Slug) || part.contains(&b'-')
+}
+
+/// Return the frame of a name with whole numbers or dates: its words are replaced by `a`, as in `a_{int}`,
+/// without the suffix.
+pub fn frame(part: &[u8]) -> Option<Vec<u8>> {
+    let stem = suffix_at(part).unwrap_or(part.len());
+    let mut kinds = wildcards(part).map(|(_, kind)| kind).peekable();
+    if is_marked(part) || only_wildcard(&part[..stem]).is_some() || kinds.peek().is_none() {
+        return None;
+    }
+    if !kinds.all(|kind| matches!(kind, Kind::Int | Kind::Date)) {
+        return None;
+    }
+    let mut frame = Vec::with_capacity(part.len());
+    let mut letters = false;
+    for (_, element) in elements(&part[..stem]) {
+        match element {
+            Element::Literal(byte) if byte.is_ascii_alphabetic() || byte == b'-' => {
+                letters |= byte != b'-';
+                if frame.last() != Some(&b'a') {
+                    frame.push(b'a');
+                }
+            }
+            Element::Literal(byte) => frame.push(byte),
+            Element::Wildcard(kind) => frame.extend([WILDCARD, kind as u8]),
+        }
+    }
+    letters.then_some(frame)
+}
+
 /// Return true for wildcards with short capitals around them, as in `AX-{int}`: codes, whose letters are values as
 /// well.
 pub fn is_code(part: &[u8]) -> bool {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::decide::{self, Sibling, SiblingContext, Verdict};
 use super::parameters::{self, Parameter, Query};
 use super::request::Request;
-use super::tokens;
+use super::tokens::{self, Form};
 use crate::kinds::{self, Kind};
 use crate::templates::{Element, Template, WILDCARD, elements};
 use crate::values::Values;
@@ -97,6 +97,8 @@ pub struct Tree {
     pub patterns: Vec<Pattern>,
     /// The evidence for its slots.
     pub evidence: Vec<Evidence>,
+    /// True if the requests are texts of patterns.
+    pub declared: bool,
 }
 
 /// Constraints of the merge, set by the user.
@@ -144,13 +146,17 @@ struct Merge<'a> {
 
 /// Maximum number of slots at a node that may absorb others.
 const MAX_ABSORBING: usize = 64;
+/// Minimum number of siblings that differ in the words of a name with numbers.
+const MIN_FRAMES: usize = 8;
+/// A class of siblings that are judged together: form or frame, and suffix.
+type Class<K> = (K, Vec<u8>);
 /// Maximum depth of the tree; the rest of a path is one variable.
 const MAX_DEPTH: usize = 40;
 
 /// Merge the requests of one host.
 pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules: &Rules) -> Tree {
     let common = common_parts(&requests);
-    let ordinary = ordinary(&requests);
+    let ordinary = ordinary(&requests).unwrap_or(20.0);
     let all = (0..requests.len()).collect();
     let (mut num_requests, mut num_declared) = (0, 0);
     for request in &requests {
@@ -164,6 +170,7 @@ pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules:
     }
     let mut merge =
         Merge { declared, host: host.to_vec(), requests, templates, rules, common, ordinary, tree: Tree::default() };
+    merge.tree.declared = declared;
     let mut path = Vec::new();
     merge.node(all, &mut path);
     merge.tree
@@ -189,8 +196,8 @@ fn common_parts(requests: &[Request]) -> HashSet<Vec<u8>> {
     behind.into_iter().filter(|(_, (count, _))| *count >= 3).map(|(part, _)| part.to_vec()).collect()
 }
 
-/// Return the median number of requests of paths with typed parts.
-fn ordinary(requests: &[Request]) -> f64 {
+/// Return the median number of requests of paths with typed parts; None without such paths.
+pub fn ordinary(requests: &[Request]) -> Option<f64> {
     let mut counts: HashMap<u64, u64> = HashMap::new();
     for request in requests {
         if request.path.iter().any(|part| tokens::wildcards(part).next().is_some()) {
@@ -200,7 +207,7 @@ fn ordinary(requests: &[Request]) -> f64 {
     }
     let mut counts: Vec<u64> = counts.into_values().filter(|&count| count > 1).collect();
     counts.sort_unstable();
-    counts.get(counts.len() / 2).map_or(20.0, |&count| count as f64)
+    counts.get(counts.len() / 2).map(|&count| count as f64)
 }
 
 impl Merge<'_> {
@@ -383,7 +390,7 @@ impl Merge<'_> {
             kept.iter().filter(|group| tokens::is_marked(&group.part)).map(|group| self.count_requests(group)).sum();
         let free = self.values(free, path, odd);
         let free = join_numbered(free);
-        let mut free = self.absorb_rare(free, true);
+        let mut free = if path.is_empty() { free } else { self.absorb_rare(free, true) };
         free.extend(kept);
         free.sort_by(|a, b| a.part.cmp(&b.part));
         free
@@ -416,34 +423,40 @@ impl Merge<'_> {
 
     /// Replace siblings that are values by slots, for each suffix.
     fn values(&mut self, groups: Vec<Group>, path: &[Vec<u8>], odd: u64) -> Vec<Group> {
-        let mut classes: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        let total = groups.iter().map(|group| self.count_requests(group)).sum();
+        let mut slot_of: Vec<Option<Vec<u8>>> = vec![None; groups.len()];
+        self.frames(&groups, path, &mut slot_of);
+        let mut classes: BTreeMap<Class<Form>, Vec<usize>> = BTreeMap::new();
         for (position, group) in groups.iter().enumerate() {
-            if tokens::is_word(&group.part) && !self.stands_alone(group, path.len()) {
-                let suffix = super::scan::suffix_at(&group.part).map_or(&b""[..], |at| &group.part[at..]);
+            let form = tokens::form(&group.part, path.is_empty());
+            let alone = form != Form::Sign(group.part[0]) && self.stands_alone(group, path.len());
+            if slot_of[position].is_none() && tokens::is_word(&group.part) && !alone {
+                let suffix = if matches!(form, Form::Sign(_)) { &b""[..] } else { suffix_of(&group.part) };
                 let suffix = if self.rules.any.suffix && !suffix.is_empty() { b"*" } else { suffix };
-                classes.entry(suffix.to_vec()).or_default().push(position);
+                classes.entry((form, suffix.to_vec())).or_default().push(position);
             }
         }
         merge_documents(&mut classes);
-        let total = groups.iter().map(|group| self.count_requests(group)).sum();
-        let mut slot_of: Vec<Option<Vec<u8>>> = vec![None; groups.len()];
-        for (suffix, positions) in classes {
+        for ((form, suffix), positions) in classes {
             if positions.len() < 4 {
                 continue;
             }
             let before = path.last().map_or(&b""[..], Vec::as_slice);
             let siblings: Vec<Sibling<'_>> =
                 positions.iter().map(|&position| self.sibling(&groups[position], path.len())).collect();
-            let context = SiblingContext { before, total, odd, ordinary: self.ordinary, clients: self.rules.clients };
+            let context =
+                SiblingContext { before, total, odd, ordinary: self.ordinary, clients: self.rules.clients, form };
             let verdict = decide::decide(&siblings, context);
             if verdict.values.is_empty() {
                 continue;
             }
             let any = suffix == b"*";
             let behind = if any { &b""[..] } else { &suffix };
-            let kind = join_pool_kinds(verdict.values.iter().map(|&at| &siblings[at]), behind.len());
+            let ahead = usize::from(matches!(form, Form::Sign(_)));
+            let parts = verdict.values.iter().map(|&at| &siblings[at].part[ahead..]);
+            let kind = join_pool_kinds(parts, behind.len());
             let kind = if any { parameters::join(kind, Kind::File) } else { kind };
-            let slot = tokens::slot(b"", kind, behind);
+            let slot = tokens::slot(&siblings[0].part[..ahead], kind, behind);
             if self.rules.splits.contains(&bare(&self.host, path.iter().chain([&slot]))) {
                 continue;
             }
@@ -461,6 +474,50 @@ impl Merge<'_> {
             result.entry(slot.unwrap_or(group.part)).or_default().extend(group.members);
         }
         result.into_iter().map(|(part, members)| Group { part, members }).collect()
+    }
+
+    /// Replace siblings by slots that differ only in the words of a name with numbers, as `alps_{int}.jpg` and
+    /// `lake_{int}.jpg`. Their number alone decides, so more requests never undo it.
+    fn frames(&mut self, groups: &[Group], path: &[Vec<u8>], slot_of: &mut [Option<Vec<u8>>]) {
+        let mut frames: BTreeMap<Class<Vec<u8>>, Vec<usize>> = BTreeMap::new();
+        for (position, group) in groups.iter().enumerate() {
+            if let Some(frame) = tokens::frame(&group.part) {
+                let suffix = suffix_of(&group.part);
+                let suffix = if self.rules.any.suffix && !suffix.is_empty() { b"*" } else { suffix };
+                frames.entry((frame, suffix.to_vec())).or_default().push(position);
+            }
+        }
+        merge_documents(&mut frames);
+        let min_siblings = if path.is_empty() { 3 * MIN_FRAMES } else { MIN_FRAMES };
+        for ((_, suffix), positions) in frames {
+            let counts: Vec<u64> = positions.iter().map(|&position| self.count_requests(&groups[position])).collect();
+            let requests: u64 = counts.iter().sum();
+            // The words of a scanner are requested once or twice.
+            if positions.len() < min_siblings || path.is_empty() && requests < 3 * positions.len() as u64 {
+                continue;
+            }
+            let suffix = if suffix == b"*" { &b""[..] } else { &suffix };
+            let parts = positions.iter().map(|&at| groups[at].part.as_slice());
+            let kind = join_pool_kinds(parts, suffix.len());
+            let slot = tokens::slot(b"", kind, suffix);
+            if self.rules.splits.contains(&bare(&self.host, path.iter().chain([&slot]))) {
+                continue;
+            }
+            for &position in &positions {
+                if tokens::fits(&slot, &groups[position].part) {
+                    slot_of[position] = Some(slot.clone());
+                }
+            }
+            let verdict = Verdict {
+                values: positions.clone(),
+                score: (positions.len() as f64 / (MIN_FRAMES - 1) as f64).log2(),
+                distinct: positions.len(),
+                requests,
+                once: counts.iter().filter(|&&count| count == 1).count(),
+            };
+            let path = path.iter().cloned().chain([slot]).collect();
+            self.tree.evidence.push(Evidence { path, verdict });
+        }
     }
 
     /// Return true if a part with wildcards has enough values to be an endpoint of its own, as `product-{int}`.
@@ -625,26 +682,34 @@ fn join_groups(groups: Vec<Group>, is: impl Fn(&Group) -> bool, part: Vec<u8>) -
 }
 
 /// Merge the suffixes of documents if three or more occur at one node: the parts are file names.
-fn merge_documents(classes: &mut BTreeMap<Vec<u8>, Vec<usize>>) {
+fn merge_documents<K: Ord + Clone>(classes: &mut BTreeMap<Class<K>, Vec<usize>>) {
     const DOCUMENTS: &str = " pdf doc docx xls xlsx ppt pptx csv tsv txt rtf odt ods zip gz tgz tar rar 7z jpg jpeg png gif bmp tiff webp svg \
      heic mp3 mp4 wav avi mov mkv webm log bak dat md eml ics vcf epub ";
     let document = |suffix: &[u8]| {
         suffix.strip_prefix(b".").is_some_and(|suffix| kinds::is_listed(&suffix.to_ascii_lowercase(), DOCUMENTS))
     };
-    let result: Vec<Vec<u8>> = classes.keys().filter(|suffix| document(suffix)).cloned().collect();
-    if result.len() >= 3 {
-        let positions = result.iter().filter_map(|suffix| classes.remove(suffix)).flatten().collect();
-        classes.insert(b"*".to_vec(), positions);
+    let mut documents: BTreeMap<K, Vec<Class<K>>> = BTreeMap::new();
+    for class in classes.keys().filter(|(_, suffix)| document(suffix)) {
+        documents.entry(class.0.clone()).or_default().push(class.clone());
+    }
+    for (form, result) in documents.into_iter().filter(|(_, result)| result.len() >= 3) {
+        let positions = result.iter().filter_map(|class| classes.remove(class)).flatten().collect();
+        classes.insert((form, b"*".to_vec()), positions);
     }
 }
 
+/// Return the file suffix of a part; empty without one.
+fn suffix_of(part: &[u8]) -> &[u8] {
+    super::scan::suffix_at(part).map_or(&b""[..], |at| &part[at..])
+}
+
 /// Return the type of pooled siblings without their suffix: the narrowest one that covers all but rare types.
-fn join_pool_kinds<'a>(siblings: impl Iterator<Item = &'a Sibling<'a>>, suffix: usize) -> Kind {
+fn join_pool_kinds<'a>(parts: impl Iterator<Item = &'a [u8]>, suffix: usize) -> Kind {
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     let mut all = 0;
-    for sibling in siblings {
+    for part in parts {
         all += 1;
-        *kinds.entry(tokens::kind_of(&sibling.part[..sibling.part.len() - suffix])).or_default() += 1;
+        *kinds.entry(tokens::kind_of(&part[..part.len() - suffix])).or_default() += 1;
     }
     kinds
         .into_iter()
@@ -686,6 +751,7 @@ impl Tree {
                     return Some(pattern);
                 }
             } else if tokens::fits(slot, part)
+                && (depth > 0 || tokens::fits_first(slot, part))
                 && let Some(pattern) = self.walk(*child, request, depth + 1, steps)
             {
                 return Some(pattern);
@@ -717,7 +783,7 @@ impl Tree {
         let marked = tokens::is_marked(part);
         for fitting in [true, false] {
             for (slot, child) in &current.slots {
-                let fits = tokens::fits(slot, part);
+                let fits = tokens::fits(slot, part) && (depth > 0 || tokens::fits_first(slot, part));
                 let near = marked || depth > 0 && tokens::is_precise(slot);
                 if tokens::only_wildcard(slot) == Some(Kind::Tail) {
                     let ends = &self.nodes[*child].ends;
