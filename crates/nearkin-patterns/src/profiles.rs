@@ -236,7 +236,7 @@ mod tests {
             let members = whole.range(MEMBER, u64::MAX).count();
             prop_assert_eq!(if whole.is_open() { 0 } else { distinct.len() }, members);
             prop_assert_eq!(values.len() as u64, whole.get(TOTAL));
-            prop_assert_eq!(Some(&whole), Profile::restored(whole.counts().to_vec()).as_ref());
+            prop_assert_eq!(Some(whole.clone()), Profile::restored(whole.counts().to_vec()));
         }
 
         #[test]

@@ -120,7 +120,7 @@ pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict 
     if 5 * once > 4 * pool.len() {
         pool.retain(|&at| siblings[at].count < 30 || tokens::valueness(siblings[at].part) > 0.3);
     }
-    let stray = has_strays(siblings, &pool, context.total);
+    let stray = context.form.is_plain() && has_strays(siblings, &pool, context.total);
     let all = pool.clone();
     if stray {
         pool.retain(|&at| siblings[at].count > 3);
@@ -200,7 +200,10 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: S
     if share(tokens::is_language) > 0.5 {
         score -= 4.0;
     }
-    if context.form != Form::Title && once_each(verdict) && (verdict.requests as f64) < 0.3 * context.total as f64 {
+    if matches!(context.form, Form::Any | Form::Word)
+        && once_each(verdict)
+        && (verdict.requests as f64) < 0.3 * context.total as f64
+    {
         score -= if leads_on(siblings, pool) { 1.0 } else { 3.0 };
     }
     let ratio = median(siblings, pool) as f64 / context.ordinary.max(1.0);
@@ -236,10 +239,10 @@ fn is_scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, conte
         return true;
     }
     // Scanners try words, not titles.
-    context.form != Form::Title
-        && once_each(verdict)
-        && (verdict.requests as f64) < 0.1 * context.total as f64
-        && !leads_on(siblings, pool)
+    if !once_each(verdict) || !context.form.is_plain() {
+        return false;
+    }
+    (verdict.requests as f64) < 0.1 * context.total as f64 && !leads_on(siblings, pool)
 }
 
 #[cfg(test)]
@@ -253,14 +256,21 @@ mod tests {
                 part: word.as_bytes(),
                 count,
                 shapes: vec![(LEAF, count)],
-                form: Form::Any,
                 clients: vec![],
             })
             .collect()
     }
 
     fn context(before: &str, total: u64) -> SiblingContext<'_> {
-        SiblingContext { before: before.as_bytes(), total, odd: 0, ordinary: 50.0, form: Form::Any, clients: false }
+        SiblingContext {
+            before: before.as_bytes(),
+            total,
+            odd: 0,
+            ordinary: 50.0,
+            common_path: 0,
+            form: Form::Any,
+            clients: false,
+        }
     }
 
     const TITLES: [&str; 8] = [
@@ -287,16 +297,10 @@ mod tests {
         let words: Vec<String> = (0..500).map(|number| format!("old-backup-{}", "x".repeat(1 + number % 17))).collect();
         let mut scan: Vec<Sibling<'_>> = words
             .iter()
-            .map(|word| Sibling {
-                part: word.as_bytes(),
-                count: 1,
-                shapes: vec![(LEAF, 1)],
-                form: Form::Any,
-                clients: vec![7],
-            })
+            .map(|word| Sibling { part: word.as_bytes(), count: 1, shapes: vec![(LEAF, 1)], clients: vec![7] })
             .collect();
         assert!(decide(&scan, SiblingContext { total: 10_000, ..context("", 0) }).values.is_empty());
-        let known = SiblingContext { total: 500, form: Form::Any, clients: true, ..context("files", 0) };
+        let known = SiblingContext { total: 500, clients: true, ..context("files", 0) };
         assert!(decide(&scan, known).values.is_empty());
         for (number, sibling) in scan.iter_mut().enumerate() {
             sibling.clients = vec![number as u64 / 2];
@@ -315,7 +319,6 @@ mod tests {
                 part: word.as_bytes(),
                 count: 40,
                 shapes: vec![(LEAF, 20), (2, 20)],
-                form: Form::Any,
                 clients: vec![],
             })
             .collect();

@@ -1,5 +1,6 @@
 //! Requests: templates of URLs split into method, host, path and parameters.
 
+use super::tokens;
 use crate::templates::{Template, WILDCARD};
 
 /// A request: the parts of a template.
@@ -17,6 +18,14 @@ pub struct Request {
     pub count: u64,
     /// True if the requests are the text of a pattern.
     pub declared: bool,
+}
+
+impl Request {
+    /// Return true if a part looks like an attack.
+    pub fn is_odd(&self) -> bool {
+        let mut values = self.parameters.iter().filter_map(|(_, value)| value.as_deref());
+        self.path.iter().any(|part| tokens::is_marked(part)) || values.any(tokens::is_marked)
+    }
 }
 
 /// Split the bytes of a template into host and request.

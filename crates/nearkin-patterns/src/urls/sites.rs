@@ -12,8 +12,9 @@ use crate::templates::{self, Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
 
-/// Ratio of the requests of an ordinary path to the minimum of a path without variables.
-const RARE_PATH: f64 = 50.0;
+/// Ratio of the requests of the rarest of the patterns with 95% of all requests to the minimum of a path without
+/// types.
+const RARE_PATH: u64 = 20;
 
 /// A pattern with its host, text and statistics.
 #[derive(Debug, Clone)]
@@ -136,24 +137,34 @@ impl Sites {
         let mut tree = tree::merge(&host, requests, templates, rules);
         let mut result: Vec<Vec<usize>> = vec![Vec::new(); tree.patterns.len()];
         let mut counts = vec![0; tree.patterns.len()];
+        let mut odd = vec![0; tree.patterns.len()];
         for request in &rest {
             match tree.find(request) {
                 Some(pattern) => {
                     result[pattern].push(request.template);
                     counts[pattern] += request.count;
+                    odd[pattern] += if request.is_odd() { request.count } else { 0 };
                 }
                 None => self.unmatched.push(request.template),
             }
         }
         let list = is_list(&rest, templates, sample);
         let min_requests = if list { 1 } else { min_requests };
-        // A path without variables needs a share of the requests of an ordinary one: scanners repeat their paths.
-        let least = tree::ordinary(&rest).map_or(0, |ordinary| (ordinary / RARE_PATH) as u64);
+        // A path without types needs a share of the requests of the common patterns: scanners repeat words. The same
+        // holds for patterns of attacks.
+        let mut sorted = counts.clone();
+        sorted.sort_unstable();
+        let least = tree::common_count(&sorted, 95) / RARE_PATH;
         let mut numbers = vec![None; tree.patterns.len()];
         for (position, templates) in result.into_iter().enumerate() {
-            let literal =
-                !list && !tree.declared && tree.patterns[position].path.iter().all(|part| tokens::is_literal(part));
-            let min_requests = if literal { min_requests.max(least) } else { min_requests };
+            let typed = tree.patterns[position].path.iter().any(|part| tokens::has_type(part));
+            let typed = typed && 2 * odd[position] <= counts[position];
+            let min_requests =
+                if list || tree.declared || typed || rules.is_pinned(&host, &tree.patterns[position].path) {
+                    min_requests
+                } else {
+                    min_requests.max(least)
+                };
             if templates.is_empty() || counts[position] < min_requests {
                 self.unmatched.extend(templates);
                 continue;

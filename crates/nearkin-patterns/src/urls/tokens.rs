@@ -110,6 +110,11 @@ pub fn fits(slot: &[u8], part: &[u8]) -> bool {
     aligned(slot, part)
 }
 
+/// Return true if a part has a wildcard that is not text.
+pub fn has_type(part: &[u8]) -> bool {
+    wildcards(part).any(|(_, kind)| !kind.is_textual())
+}
+
 /// Return true if a slot is one number, hash, date or address.
 pub fn is_precise(slot: &[u8]) -> bool {
     only_wildcard(slot).is_some_and(|kind| !kind.is_textual())
@@ -238,6 +243,13 @@ pub enum Form {
     Title,
     /// A part that starts with a sign, as in `@name`.
     Sign(u8),
+}
+
+impl Form {
+    /// Return true for parts that scanners try.
+    pub const fn is_plain(self) -> bool {
+        matches!(self, Self::Any | Self::Word)
+    }
 }
 
 /// Return the form of a part; `first` is true for the first segment of a path.

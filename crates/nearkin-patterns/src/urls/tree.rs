@@ -114,6 +114,13 @@ pub struct Rules {
     pub any: Any,
 }
 
+impl Rules {
+    /// Return true if a path is pinned.
+    pub fn is_pinned(&self, host: &[u8], path: &[Vec<u8>]) -> bool {
+        self.pins.iter().any(|(name, pin)| name == host && pin == path)
+    }
+}
+
 /// Classes of parts that are literal by default and may become variables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Any {
@@ -138,6 +145,7 @@ struct Merge<'a> {
     rules: &'a Rules,
     /// Parts with at least three different prefixes.
     common: HashSet<Vec<u8>>,
+    /// Median number of requests of paths with typed parts.
     ordinary: f64,
     /// True if the requests are texts of patterns; nothing is merged then.
     declared: bool,
@@ -156,7 +164,7 @@ const MAX_DEPTH: usize = 40;
 /// Merge the requests of one host.
 pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules: &Rules) -> Tree {
     let common = common_parts(&requests);
-    let ordinary = ordinary(&requests).unwrap_or(20.0);
+    let ordinary = ordinary(&requests);
     let all = (0..requests.len()).collect();
     let (mut num_requests, mut num_declared) = (0, 0);
     for request in &requests {
@@ -196,8 +204,8 @@ fn common_parts(requests: &[Request]) -> HashSet<Vec<u8>> {
     behind.into_iter().filter(|(_, (count, _))| *count >= 3).map(|(part, _)| part.to_vec()).collect()
 }
 
-/// Return the median number of requests of paths with typed parts; None without such paths.
-pub fn ordinary(requests: &[Request]) -> Option<f64> {
+/// Return the median number of requests of paths with typed parts.
+fn ordinary(requests: &[Request]) -> f64 {
     let mut counts: HashMap<u64, u64> = HashMap::new();
     for request in requests {
         if request.path.iter().any(|part| tokens::wildcards(part).next().is_some()) {
@@ -207,7 +215,18 @@ pub fn ordinary(requests: &[Request]) -> Option<f64> {
     }
     let mut counts: Vec<u64> = counts.into_values().filter(|&count| count > 1).collect();
     counts.sort_unstable();
-    counts.get(counts.len() / 2).map(|&count| count as f64)
+    counts.get(counts.len() / 2).map_or(20.0, |&count| count as f64)
+}
+
+/// Return the smallest of the largest counts that have `percent` of the sum; `counts` ascend.
+pub fn common_count(counts: &[u64], percent: u64) -> u64 {
+    let sum: u64 = counts.iter().sum();
+    let mut rest = sum;
+    let rare = counts.iter().take_while(|&&count| {
+        rest -= count;
+        100 * rest >= percent * sum && rest > 0
+    });
+    counts.get(rare.count()).copied().unwrap_or(0)
 }
 
 impl Merge<'_> {
