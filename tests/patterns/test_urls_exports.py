@@ -30,7 +30,7 @@ def site() -> UrlPatterns:
         )
     ]
     files = [f"GET http://shop.example/static/{'/'.join('abcd'[: n % 4])}/f{n}.css" for n in range(60)]
-    return UrlPatterns().fit([*traffic(), *more * 3, *files, *["GET http://shop.example/caf%C3%A9/(a)+b?c=%2B%26"] * 3])
+    return UrlPatterns().fit([*traffic(), *more * 3, *files, *["GET http://shop.example/caf%C3%A9/(a)+b?c=%2B%26"] * 6])
 
 
 PARTS = st.sampled_from(

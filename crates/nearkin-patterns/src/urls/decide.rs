@@ -42,6 +42,8 @@ pub struct SiblingContext<'a> {
     pub total: u64,
     /// Number of requests here that look like attacks.
     pub odd: u64,
+    /// Number of requests that end before the siblings.
+    pub ended: u64,
     /// Number of requests of an ordinary endpoint of the host.
     pub ordinary: f64,
     /// True if clients are known.
@@ -242,7 +244,8 @@ fn is_scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, conte
     if !once_each(verdict) || !context.form.is_plain() {
         return false;
     }
-    (verdict.requests as f64) < 0.1 * context.total as f64 && !leads_on(siblings, pool)
+    let few = (verdict.requests as f64) < 0.1 * context.total as f64 || 50 * verdict.requests < context.ended;
+    few && !leads_on(siblings, pool)
 }
 
 #[cfg(test)]
@@ -266,6 +269,7 @@ mod tests {
             before: before.as_bytes(),
             total,
             odd: 0,
+            ended: 0,
             ordinary: 50.0,
             common_path: 0,
             form: Form::Any,

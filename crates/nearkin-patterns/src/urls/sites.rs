@@ -13,7 +13,7 @@ use crate::values::Values;
 use nearkin_core::hash::xxh3;
 
 /// Ratio of the requests of the rarest of the patterns with 95% of all requests to the minimum of a path without
-/// types.
+/// types; half of it up to a minimum of 4.
 const RARE_PATH: u64 = 20;
 
 /// A pattern with its host, text and statistics.
@@ -154,7 +154,8 @@ impl Sites {
         // holds for patterns of attacks.
         let mut sorted = counts.clone();
         sorted.sort_unstable();
-        let least = tree::common_count(&sorted, 95) / RARE_PATH;
+        let common = tree::common_count(&sorted, 95);
+        let least = (common / RARE_PATH).max((2 * common / RARE_PATH).min(4));
         let mut numbers = vec![None; tree.patterns.len()];
         for (position, templates) in result.into_iter().enumerate() {
             let typed = tree.patterns[position].path.iter().any(|part| tokens::has_type(part));

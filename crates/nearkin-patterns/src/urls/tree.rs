@@ -237,6 +237,7 @@ impl Merge<'_> {
         let depth = path.len();
         let (ended, going): (Vec<usize>, Vec<usize>) =
             members.into_iter().partition(|&index| self.requests[index].path.len() == depth);
+        let num_ended = ended.iter().map(|&index| self.requests[index].count).sum();
         self.end(position, ended, path);
         if going.is_empty() {
             return position;
@@ -244,7 +245,7 @@ impl Merge<'_> {
         let groups = if depth >= MAX_DEPTH || !self.declared && self.is_tail(&going, path) {
             vec![Group { part: tokens::slot(b"", Kind::Tail, b""), members: going }]
         } else {
-            self.groups(going, path)
+            self.groups(going, path, num_ended)
         };
         for Group { part, members } in groups {
             if tokens::is_marked(&part) {
@@ -380,8 +381,8 @@ impl Merge<'_> {
         4 * typed < leaves && (files * 10 >= leaves * 7 || wandering * 2 >= parts)
     }
 
-    /// Return the groups of the next parts, in the order of their bytes.
-    fn groups(&mut self, going: Vec<usize>, path: &[Vec<u8>]) -> Vec<Group> {
+    /// Return the groups of the next parts, in the order of their bytes; `ended` requests have no next part.
+    fn groups(&mut self, going: Vec<usize>, path: &[Vec<u8>], ended: u64) -> Vec<Group> {
         let depth = path.len();
         let mut by_part: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for index in going {
@@ -407,7 +408,7 @@ impl Merge<'_> {
         let free = self.absorb_rare(free, false);
         let odd =
             kept.iter().filter(|group| tokens::is_marked(&group.part)).map(|group| self.count_requests(group)).sum();
-        let free = self.values(free, path, odd);
+        let free = self.values(free, path, (odd, ended));
         let free = join_numbered(free);
         let mut free = if path.is_empty() { free } else { self.absorb_rare(free, true) };
         free.extend(kept);
@@ -441,7 +442,7 @@ impl Merge<'_> {
     }
 
     /// Replace siblings that are values by slots, for each suffix.
-    fn values(&mut self, groups: Vec<Group>, path: &[Vec<u8>], odd: u64) -> Vec<Group> {
+    fn values(&mut self, groups: Vec<Group>, path: &[Vec<u8>], (odd, ended): (u64, u64)) -> Vec<Group> {
         let total = groups.iter().map(|group| self.count_requests(group)).sum();
         let mut slot_of: Vec<Option<Vec<u8>>> = vec![None; groups.len()];
         self.frames(&groups, path, &mut slot_of);
@@ -463,8 +464,15 @@ impl Merge<'_> {
             let before = path.last().map_or(&b""[..], Vec::as_slice);
             let siblings: Vec<Sibling<'_>> =
                 positions.iter().map(|&position| self.sibling(&groups[position], path.len())).collect();
-            let context =
-                SiblingContext { before, total, odd, ordinary: self.ordinary, clients: self.rules.clients, form };
+            let context = SiblingContext {
+                before,
+                total,
+                odd,
+                ended,
+                ordinary: self.ordinary,
+                clients: self.rules.clients,
+                form,
+            };
             let verdict = decide::decide(&siblings, context);
             if verdict.values.is_empty() {
                 continue;
