@@ -7,6 +7,7 @@ nothing, and prints the pattern of each item from an earlier run.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, 
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
 from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt
 from nearkin.dedup.config import option
-from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, printable
+from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, check_count, printable
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.inputs import check_stream, resolve
 from nearkin.progress import megabyte_ticker
@@ -95,7 +96,9 @@ class PatternOptions:
         group=_PATTERNS,
     )
     new: bool = option(
-        False, help="With --match: only items that no pattern explains; exit code 3 if there are none.", group=_PATTERNS
+        False,
+        help="With --match: only items that no pattern explains or, for urls, with unusual values; exit code 3 if none.",
+        group=_PATTERNS,
     )
     since: Path | None = option(
         None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
@@ -149,6 +152,9 @@ def urls(
     client_column: Annotated[
         str | None, opt("Field of the client in JSON (URLs of few clients are noise).", group=READING)
     ] = None,
+    sample: Annotated[
+        int | None, opt("Print this many URLs of each pattern, 1 to 3, instead of the patterns.", group=_PATTERNS)
+    ] = None,
 ) -> None:
     """Print the patterns of a site's URLs, most requests first: count, share, id, pattern, separated by tabs.
 
@@ -166,13 +172,19 @@ def urls(
     """
     from nearkin.patterns import UrlPatterns
     from nearkin.patterns.requests import Fields, RequestReader
+    from nearkin.patterns.tables import MAX_EXAMPLES
 
     if options.export is not None and options.export not in _EXPORTS:
         raise bad_parameter("export", repr(options.export), ", ".join(_EXPORTS))
     fields = Fields(url_column, method_column, options.time_column, client_column)
     reader = RequestReader(_list_logs(inputs), format=format, fields=fields)  # type: ignore[arg-type]  # The reader checks it.
     limit = parse_max_malformed(malformed.get("max_malformed"))
-    run(UrlPatterns, lambda progress: _requests(reader, fields, limit, progress), options)
+    if sample is not None:
+        check_count("sample", sample, 1, MAX_EXAMPLES, f"1 to {MAX_EXAMPLES}")
+        for name, value in {"match": options.match, "since": options.since, "export": options.export}.items():
+            if value is not None:
+                raise bad_parameter("sample", sample, f"it without --{name}, which prints something else")
+    run(UrlPatterns, lambda progress: _requests(reader, fields, limit, progress), options, sample)
 
 
 @group.add(omit=["export"], brief=_BRIEF)
@@ -245,7 +257,7 @@ def payloads(
     _print_queue(model, open_payloads, as_json=options.as_json)
 
 
-def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions) -> None:
+def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, sample: int | None = None) -> None:
     """Learn, match, compare or export patterns, as the options say.
 
     Parameters
@@ -255,6 +267,8 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions) ->
     open_items : callable
         Opens the items.
     options : PatternOptions
+    sample : int, optional
+        Number of items to print of each pattern, instead of the patterns.
     """
     options.check()
     if options.match is not None:
@@ -289,6 +303,14 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions) ->
         _print_changes(changes, as_json=options.as_json)
     elif options.out is None and text is not None:
         say(text.rstrip("\n"))
+    elif sample is not None:
+        for row in to_values(table.select(["id", "pattern", "examples"])):
+            for item in row["examples"][:sample]:
+                say_row(
+                    {"id": row["id"], "pattern": row["pattern"], "text": item},
+                    (printable(item),),
+                    as_json=options.as_json,
+                )
     elif options.out is None:
         _print_patterns(table, as_json=options.as_json)
 
@@ -336,24 +358,37 @@ def _load_table(kind: type[Patterns], path: Path) -> pa.Table:
 
 def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> None:
     """Print the pattern of each item, or the items without one."""
-    rows, unmatched = 0, 0
+    from nearkin.patterns.urls import UrlPatterns
+
+    counts: Counter[str] = Counter()
+    judge = model.judge_many if options.new and isinstance(model, UrlPatterns) else None
     with listing_progress() as progress, open_items(progress) as batches:
         for batch in batches:
-            matches = model.match_many(batch.values, **batch.match_details)
+            matches = (judge or model.match_many)(batch.values, **batch.match_details)
             for name, item, row in zip(batch.names, batch.texts(), to_values(matches), strict=True):
-                rows += 1
-                unmatched += row["id"] is None
-                if options.new and row["id"] is not None:
+                verdict = row.get("verdict") or ("new" if row["id"] is None else "known")
+                counts[verdict] += 1
+                if options.new and verdict == "known":
                     continue
                 # An item may contain ends of lines and tabs; escaped, it is one cell.
                 match = (printable(item),) if options.new else (row["id"] or "-", printable(row["pattern"] or "-"))
+                reasons = (printable(_describe(row)),) if judge is not None else ()
                 record = {"item": name, "text": item, **row}
-                say_row(record, (printable(str(name)), *match), as_json=options.as_json)
+                say_row(record, (printable(str(name)), *match, *reasons), as_json=options.as_json)
     if not options.quiet:
-        patterns = _count(len(model), "patterns")
-        warn(f"{_count(rows, model.name)}, {unmatched:,} that none of {patterns} explains")
-    if options.new and not unmatched:
+        patterns, unusual = _count(len(model), "patterns"), counts["unusual"]
+        values = f", {unusual:,} with unusual values" if judge is not None else ""
+        warn(f"{_count(counts.total(), model.name)}, {counts['new']:,} that none of {patterns} explains{values}")
+    if options.new and counts.total() == counts["known"]:
         raise typer.Exit(NO_MATCH)
+
+
+def _describe(row: Mapping[str, Any]) -> str:
+    """Return the verdict on a request, and the reasons for it."""
+    from nearkin.patterns.url_verdict import UnusualValue
+
+    values = [str(UnusualValue(value["name"], value["reason"], value["rarity"])) for value in row["unusual"]]
+    return "; ".join(values) or row["verdict"]
 
 
 def _print_patterns(table: pa.Table, *, as_json: bool) -> None:

@@ -8,12 +8,15 @@ ModSecurity sees decoded paths, and its expressions are for those.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from nearkin.patterns.url_pattern import UrlParameter, UrlPattern, split_part
+from nearkin.patterns.url_verdict import Limits, ValueProfile
 
+Profiles: TypeAlias = "Callable[[UrlPattern], list[ValueProfile]]"
+"""Returns the profiles of the variables of a pattern, in order."""
 _ESCAPE = "%[0-9A-F]{2}"
 _NAME = rf"(?:[0-9A-Za-z._~:@$+,()!*'=&;-]|{_ESCAPE})+"
 _TYPES = {
@@ -107,10 +110,23 @@ _SCHEMAS: dict[str, dict[str, str]] = {
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 
-def _schema(kinds: Iterable[str]) -> dict[str, Any]:
-    """Return the schema of values of these types."""
-    schemas = [dict(_SCHEMAS.get(kind, {"type": "string", "x-type": kind})) for kind in sorted(set(kinds))]
+def _schema(kinds: Iterable[str], limits: Limits | None = None) -> dict[str, Any]:
+    """Return the schema of values of these types, with their limits."""
+    schemas = [_limit(_SCHEMAS.get(kind, {"type": "string", "x-type": kind}), limits) for kind in sorted(set(kinds))]
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _limit(schema: dict[str, str], limits: Limits | None) -> dict[str, Any]:
+    """Return the schema of a type with the limits of its values."""
+    limited: dict[str, Any] = dict(schema)
+    if limits is not None and schema["type"] == "string":
+        limited["maxLength"] = limits.max_length
+        if characters := limits.characters(r"\u0080-\uffff"):
+            limited["pattern"] = f"^{characters}*$"
+    elif limits is not None and schema["type"] == "integer" and limits.numbers is not None:
+        limited["minimum"] = min(0, limits.numbers[0])
+        limited["maximum"] = min(4 * limits.numbers[1], (1 << 63) - 1)
+    return limited
 
 
 def _path_template(pattern: UrlPattern) -> tuple[str, list[tuple[str, str]]]:
@@ -122,8 +138,8 @@ def _path_template(pattern: UrlPattern) -> tuple[str, list[tuple[str, str]]]:
     return f"/{path}", list(zip(pattern.names, types, strict=False))
 
 
-def to_openapi(patterns: list[UrlPattern], *, title: str, version: str) -> dict[str, Any]:
-    """Return an OpenAPI 3.0 document.
+def to_openapi(patterns: list[UrlPattern], profiles: Profiles, *, title: str, version: str) -> dict[str, Any]:
+    """Return an OpenAPI 3.0 document, with the limits of values.
 
     The specification demands that paths that differ only in types or names of variables are one path. Patterns that
     differ only in a dispatching parameter are one operation, and the values of the parameter are an enumeration.
@@ -138,7 +154,7 @@ def to_openapi(patterns: list[UrlPattern], *, title: str, version: str) -> dict[
         document["servers"] = [{"url": _server(host)} for host in hosts]
     document["paths"] = {}
     for group in groups.values():
-        document["paths"][_path_template(group[0])[0]] = _path_item(group, hosts)
+        document["paths"][_path_template(group[0])[0]] = _path_item(group, hosts, profiles)
     return document
 
 
@@ -146,15 +162,20 @@ def _server(host: str) -> str:
     return host if "://" in host else f"//{host}"
 
 
-def _path_item(group: list[UrlPattern], hosts: list[str]) -> dict[str, Any]:
+def _path_item(group: list[UrlPattern], hosts: list[str], profiles: Profiles) -> dict[str, Any]:
     """Return the path item of patterns with one path."""
     names = [name for name, _ in _path_template(group[0])[1]]
     kinds = list(zip(*([kind for _, kind in _path_template(pattern)[1]] for pattern in group), strict=True))
     item: dict[str, Any] = {}
     if names:
         item["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": _schema(types)}
-            for name, types in zip(names, kinds, strict=True)
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": _schema(types, Limits.of(profiles(pattern)[number] for pattern in group)),
+            }
+            for number, (name, types) in enumerate(zip(names, kinds, strict=True))
         ]
     own_hosts = sorted({pattern.host for pattern in group if pattern.host})
     if own_hosts and own_hosts != hosts:
@@ -169,15 +190,23 @@ def _path_item(group: list[UrlPattern], hosts: list[str]) -> dict[str, Any]:
             "x-patterns": [pattern.text for pattern in patterns],
             "responses": {"default": {"description": "Any response."}},
         }
-        if parameters := _query_parameters(patterns):
+        if parameters := _query_parameters(patterns, profiles):
             item[key]["parameters"] = parameters
     return item
 
 
-def _query_parameters(patterns: list[UrlPattern]) -> list[dict[str, Any]]:
+def _parameter_profiles(pattern: UrlPattern, profiles: Profiles) -> dict[str, ValueProfile]:
+    """Return the profiles of the parameters of a pattern, by key."""
+    return dict(zip(pattern.variable_keys, profiles(pattern), strict=True))
+
+
+def _query_parameters(patterns: list[UrlPattern], profiles: Profiles) -> list[dict[str, Any]]:
     """Return the query parameters of an operation."""
     by_key: dict[str, list[UrlParameter]] = {}
+    values: dict[str, list[ValueProfile]] = {}
     for pattern in patterns:
+        for key, profile in _parameter_profiles(pattern, profiles).items():
+            values.setdefault(key, []).append(profile)
         for parameter in pattern.parameters:
             by_key.setdefault(parameter.key, []).append(parameter)
     rows = []
@@ -185,7 +214,9 @@ def _query_parameters(patterns: list[UrlPattern]) -> list[dict[str, Any]]:
         literals = sorted({parameter.literal for parameter in parameters if parameter.literal is not None})
         kinds = [parameter.kind or "text" for parameter in parameters if parameter.literal is None]
         schema: dict[str, Any] = (
-            {"type": "string", "enum": literals} if literals and not kinds else _schema(kinds or ["text"])
+            {"type": "string", "enum": literals}
+            if literals and not kinds
+            else _schema(kinds or ["text"], Limits.of(values.get(key, [])))
         )
         if any(parameter.repeated for parameter in parameters):
             schema = {"type": "array", "items": schema}
@@ -212,8 +243,9 @@ def _group_by_path(patterns: list[UrlPattern]) -> list[tuple[str, list[UrlPatter
     return [(path, groups[typed, path]) for typed, path in sorted(groups)]
 
 
-def to_modsecurity(patterns: list[UrlPattern], *, first_rule: int) -> str:
-    """Return rules of ModSecurity (2.9, 3) that refuse unmatched requests (404) and values of other types (400)."""
+def to_modsecurity(patterns: list[UrlPattern], profiles: Profiles, *, first_rule: int) -> str:
+    """Return rules of ModSecurity (2.9, 3) that refuse unmatched requests (404), and values of other types, with other
+    characters or of other lengths (400)."""
     number = first_rule
     lines = [f'SecAction "id:{number},phase:2,pass,nolog,setvar:tx.known=0"']
     hosts = {pattern.host for pattern in patterns}
@@ -221,15 +253,16 @@ def to_modsecurity(patterns: list[UrlPattern], *, first_rule: int) -> str:
         # Patterns with dispatching parameters come before the one without.
         for pattern in sorted(group, key=lambda pattern: (-len(pattern.literals), pattern.text)):
             number += 1
-            rules = _rules(pattern, path, number, test_host=len(hosts) > 1)
+            rules = _rules(pattern, path, number, profiles, test_host=len(hosts) > 1)
             lines += [f"# {pattern.text}", *(line for rule in rules for line in rule)]
             number += len(rules) - 1
     lines.append(f'SecRule TX:known "@eq 0" "id:{number + 1},phase:2,deny,status:404,log,msg:\'no pattern\'"')
     return "\n".join(lines) + "\n"
 
 
-def _rules(pattern: UrlPattern, path: str, number: int, *, test_host: bool) -> list[list[str]]:
-    """Return rules: one that matches the pattern, one for names of parameters, one for each type that can be tested."""
+def _rules(pattern: UrlPattern, path: str, number: int, profiles: Profiles, *, test_host: bool) -> list[list[str]]:
+    """Return rules: one that matches the pattern, one for names of parameters, one for each parameter with a type or
+    limits that can be tested."""
     tests = [("TX:known", "@eq 0", "")]
     if test_host and pattern.host:
         host = pattern.host.rpartition("//")[2]
@@ -243,10 +276,19 @@ def _rules(pattern: UrlPattern, path: str, number: int, *, test_host: bool) -> l
     action = f"deny,status:400,log,msg:'no such parameter of {pattern.id}'"
     test = ("ARGS_NAMES", f"!@rx ^(?:{names})$" if names else "@unconditionalMatch", "")
     rules.append(_chain(number + 1, [matched, test], action, ""))
+    values = _parameter_profiles(pattern, profiles)
     for parameter in pattern.parameters:
-        if parameter.kind in _DECODED and parameter.literal is None:
+        if parameter.literal is not None or parameter.kind is None:
+            continue
+        limits = Limits.of([values[parameter.key]]) if parameter.key in values else None
+        # A precise type has its own characters.
+        expression = _DECODED.get(parameter.kind, "")
+        if not expression and limits is not None and (characters := limits.characters(r"\x80-\xff")):
+            expression = f"{characters}{{0,{limits.max_length}}}"
+        if expression:
             action = f"deny,status:400,log,msg:'{parameter.kind} expected by {pattern.id}'"
-            test = (f"ARGS:{unquote(parameter.key)}", f"!@rx ^(?:{_DECODED[parameter.kind]})?$", "")
+            expression = expression.replace('"', r"\x22")
+            test = (f"ARGS:{unquote(parameter.key)}", f"!@rx ^(?:{expression})?$", "")
             rules.append(_chain(number + len(rules), [matched, test], action, ""))
     return rules
 

@@ -132,5 +132,14 @@ class UrlPattern:
                 keys.append(parameter.key)
         return variable_names(variable_types(self.template), keys)
 
+    @property
+    def variable_keys(self) -> list[str]:
+        """Keys of the parameters of the variables, in the order of `names`; empty for those of the path and of keys."""
+        keys = ["" for part in self.path for _, typed in split_part(part) if typed]
+        for parameter in self.parameters:
+            keys += [""] * len(re.findall(r"\{\w+\}", parameter.key))
+            keys += [parameter.key] if parameter.literal is None and parameter.kind is not None else []
+        return keys
+
 
 __all__ = ["UrlParameter", "UrlPattern", "singular", "split_part"]

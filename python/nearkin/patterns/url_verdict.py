@@ -5,8 +5,22 @@ The rules are in `crates/nearkin-patterns/src/urls/judge.rs`, the counts in `cra
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+_CLASSES = {
+    "0-9": "0-9",
+    "a-z": "a-z",
+    "A-Z": "A-Z",
+    "blank": " ",
+    "control": r"\x00-\x1f\x7f",
+    "doubled": "",
+}
+"""Ranges of an expression for classes of characters."""
+MIN_VALUES = 100
+"""Minimum number of values from which limits are exported."""
 
 Verdict: TypeAlias = Literal["known", "unusual", "new"]
 
@@ -29,7 +43,8 @@ class ValueProfile:
         Least and largest length in bytes. Above 16, lengths are grouped in four bins for each octave, and these are the
         limits of the bins.
     characters : str
-        Classes of the characters that are not rare, separated by blanks: `0-9 a-z -`.
+        Classes of the characters that are not rare, separated by blanks: `0-9 a-z - blank`. Others are `A-Z`, `control`,
+        `other` (not ASCII), `doubled` (a sign twice in a row), and signs themselves.
     numbers : tuple of int or None
         Least and largest whole number, grouped as lengths are; None without whole numbers.
     values : tuple of str
@@ -44,6 +59,44 @@ class ValueProfile:
     characters: str
     numbers: tuple[int, int] | None
     values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the values of a variable, for exports.
+
+    Attributes
+    ----------
+    max_length : int
+        One and a half times the largest usual length.
+    classes : frozenset of str
+        Classes of characters, as in `ValueProfile`.
+    numbers : tuple of int or None
+        Least and largest whole number.
+    """
+
+    max_length: int
+    classes: frozenset[str]
+    numbers: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, profiles: Iterable[ValueProfile]) -> Limits | None:
+        """Return the limits that all profiles satisfy; None if one of them has too few values or odd ones."""
+        profiles = list(profiles)
+        if not profiles or any(one.count < MIN_VALUES or 100 * one.odd > one.count for one in profiles):
+            return None
+        numbers = [one.numbers for one in profiles if one.numbers is not None]
+        return cls(
+            max_length=max(one.lengths[1] for one in profiles) * 3 // 2,
+            classes=frozenset(name for one in profiles for name in one.characters.split()),
+            numbers=(min(low for low, _ in numbers), max(high for _, high in numbers)) if numbers else None,
+        )
+
+    def characters(self, other: str) -> str:
+        """Return an expression for one character; empty without values. `other` is the range beyond ASCII."""
+        ranges = (other if name == "other" else _CLASSES.get(name, re.escape(name)) for name in sorted(self.classes))
+        joined = "".join(ranges)
+        return f"[{joined}]" if joined else ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +118,8 @@ class UnusualValue:
     rarity: float
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.reason} (fewer than 1 of {max(1, round(1 / self.rarity)):,})"
+        share = f" (fewer than 1 of {round(1 / self.rarity):,})" if self.rarity <= 0.1 else ""
+        return f"{self.name}: {self.reason}{share}"
 
 
 @dataclass(frozen=True)
@@ -88,4 +142,4 @@ class UrlVerdict:
     unusual: tuple[UnusualValue, ...] = ()
 
 
-__all__ = ["UnusualValue", "UrlVerdict", "ValueProfile", "Verdict"]
+__all__ = ["Limits", "UnusualValue", "UrlVerdict", "ValueProfile", "Verdict"]

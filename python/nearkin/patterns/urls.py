@@ -45,6 +45,7 @@ class _BuiltUrls(NamedTuple):
     patterns: list[UrlPattern]
     by_template: dict[bytes, UrlPattern]
     by_id: dict[str, UrlPattern]
+    positions: dict[str, int]
 
 
 class UrlPatterns(Patterns):
@@ -94,6 +95,7 @@ class UrlPatterns(Patterns):
         if isinstance(keep, str) or any(option not in KEEP_OPTIONS for option in kept):
             raise bad_parameter("keep", repr(keep), "a sequence of 'version', 'language' and 'suffix'")
         self._keep = tuple(option for option in KEEP_OPTIONS if option in kept)
+        self._admitted: Counter[str] = Counter()
         super().__init__(sample=sample, max_templates=max_templates)
 
     def _params(self) -> dict[str, Any]:
@@ -157,7 +159,9 @@ class UrlPatterns(Patterns):
         sites = UrlSites(self._table, *self._rules(self._table))
         patterns = [_build_pattern(*row) for row in sites.patterns()]
         by_template = {pattern.template: pattern for pattern in patterns}
-        return _BuiltUrls(sites, patterns, by_template, {pattern.id: pattern for pattern in patterns})
+        by_id = {pattern.id: pattern for pattern in patterns}
+        positions = {pattern.id: position for position, pattern in enumerate(patterns)}
+        return _BuiltUrls(sites, patterns, by_template, by_id, positions)
 
     def __len__(self) -> int:
         return len(self._patterns().patterns)
@@ -289,6 +293,37 @@ class UrlPatterns(Patterns):
         aligned.check_end()
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
+    def admit(self, url: str | bytes, *, most: int = 50) -> bool:
+        """Return whether a crawler should request a URL: at most `most` URLs of each pattern are admitted.
+
+        URLs without a pattern are always admitted. The counts are not part of the saved state, and `fit` keeps them;
+        they are those of the ids of patterns.
+
+        Parameters
+        ----------
+        url : str or bytes
+            A URL, a path or a request line.
+        most : int, default 50
+            Maximum number of admitted URLs of a pattern.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> patterns = nk.UrlPatterns().fit([f"/calendar/{n}" for n in range(100)])
+        >>> [patterns.admit(f"/calendar/{n}", most=2) for n in range(4)], patterns.admit("/new")
+        ([True, True, False, False], True)
+        """
+        limit = check_count("most", most, 0, 1 << 62, "0 or more")
+        built: _BuiltUrls = self._patterns()
+        found = built.sites.find_one(_to_bytes(url), None, self._drop_trackers)
+        if found is None:
+            return True
+        key = built.patterns[found[0]].id
+        if self._admitted[key] >= limit:
+            return False
+        self._admitted[key] += 1
+        return True
+
     def profiles(self, pattern_id: str) -> list[ValueProfile]:
         """Return what is usual for the variables of a pattern, in order.
 
@@ -305,7 +340,10 @@ class UrlPatterns(Patterns):
         >>> user.numbers, user.characters, sort.values, sort.lengths
         ((0, 111), '0-9', ('asc', 'desc'), (3, 4))
         """
-        pattern = self._get_pattern(pattern_id)
+        return self._profiles(self._get_pattern(pattern_id))
+
+    def _profiles(self, pattern: UrlPattern) -> list[ValueProfile]:
+        """Return the profiles of a fitted pattern."""
         built: _BuiltUrls = self._patterns()
         return [
             ValueProfile(
@@ -319,7 +357,7 @@ class UrlPatterns(Patterns):
                 values=tuple(sorted(value.decode("utf-8", "backslashreplace") for value in values)),
             )
             for name, (count, odd, lengths, characters, numbers, values) in zip(
-                pattern.names, built.sites.profiles(built.patterns.index(pattern)), strict=True
+                pattern.names, built.sites.profiles(built.positions[pattern.id]), strict=True
             )
         ]
 
@@ -488,7 +526,7 @@ class UrlPatterns(Patterns):
         title, version : str
             Title and version of the document.
         """
-        return url_exports.to_openapi(self._patterns().patterns, title=title, version=version)
+        return url_exports.to_openapi(self._patterns().patterns, self._profiles, title=title, version=version)
 
     def to_modsecurity(self, *, first_rule: int = 100_000) -> str:
         """Return rules of ModSecurity that refuse requests without a pattern.
@@ -499,7 +537,7 @@ class UrlPatterns(Patterns):
             Number of the first rule; each rule has a number of its own.
         """
         number = check_count("first_rule", first_rule, 1, 1 << 31, "1 to 2147483648")
-        return url_exports.to_modsecurity(self._patterns().patterns, first_rule=number)
+        return url_exports.to_modsecurity(self._patterns().patterns, self._profiles, first_rule=number)
 
     def _get_pattern(self, pattern_id: str) -> UrlPattern:
         pattern: UrlPattern | None = self._patterns().by_id.get(pattern_id)

@@ -322,7 +322,14 @@ impl Unusual {
             Reason::Type(kind) => format!("it is not {{{}}}", kind.name()),
             Reason::Character(class) => {
                 let usual = profile.map_or_else(String::new, usual_characters);
-                format!("it has {}; usual are {usual}", class_name(*class))
+                let name = match *class {
+                    b' ' => "blanks".to_owned(),
+                    1 => "control characters".to_owned(),
+                    127 => "characters beyond ASCII".to_owned(),
+                    profiles::DOUBLED => "a sign twice in a row".to_owned(),
+                    class => class_name(class),
+                };
+                format!("it has {name}; usual are {usual}")
             }
             Reason::Length(length) => {
                 let (least, most) = profile.map_or((0, 0), |profile| usual_lengths(profile));
@@ -344,10 +351,10 @@ fn class_name(class: u8) -> String {
         b'0' => "0-9".to_owned(),
         b'a' => "a-z".to_owned(),
         b'A' => "A-Z".to_owned(),
-        b' ' => "blanks".to_owned(),
-        1 => "control characters".to_owned(),
-        profiles::DOUBLED => "the same sign twice".to_owned(),
-        127 => "characters that are not ASCII".to_owned(),
+        b' ' => "blank".to_owned(),
+        1 => "control".to_owned(),
+        profiles::DOUBLED => "doubled".to_owned(),
+        127 => "other".to_owned(),
         class => char::from(class).to_string(),
     }
 }
