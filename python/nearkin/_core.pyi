@@ -722,6 +722,9 @@ class UrlSites:
     def find_one(
         self, item: bytes, method: bytes | None, drop_trackers: bool
     ) -> tuple[int, list[str | None]] | None: ...
+    def verdict(
+        self, item: bytes, method: bytes | None, drop_trackers: bool
+    ) -> tuple[int, bool, list[tuple[int, int, bytes, str, float]]]: ...
     def verdicts(
         self,
         items: _Strings,

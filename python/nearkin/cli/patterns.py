@@ -97,7 +97,7 @@ class PatternOptions:
     )
     new: bool = option(
         False,
-        help="With --match: only items that no pattern explains or, for urls, with unusual values; exit code 3 if none.",
+        help="With --match: only items without a pattern or, for urls, with unusual values; exit code 3 if none.",
         group=_PATTERNS,
     )
     since: Path | None = option(

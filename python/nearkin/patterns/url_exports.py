@@ -245,7 +245,8 @@ def _group_by_path(patterns: list[UrlPattern]) -> list[tuple[str, list[UrlPatter
 
 def to_modsecurity(patterns: list[UrlPattern], profiles: Profiles, *, first_rule: int) -> str:
     """Return rules of ModSecurity (2.9, 3) that refuse unmatched requests (404), and values of other types, with other
-    characters or of other lengths (400)."""
+    characters or of other lengths (400).
+    """
     number = first_rule
     lines = [f'SecAction "id:{number},phase:2,pass,nolog,setvar:tx.known=0"']
     hosts = {pattern.host for pattern in patterns}
@@ -262,7 +263,8 @@ def to_modsecurity(patterns: list[UrlPattern], profiles: Profiles, *, first_rule
 
 def _rules(pattern: UrlPattern, path: str, number: int, profiles: Profiles, *, test_host: bool) -> list[list[str]]:
     """Return rules: one that matches the pattern, one for names of parameters, one for each parameter with a type or
-    limits that can be tested."""
+    limits that can be tested.
+    """
     tests = [("TX:known", "@eq 0", "")]
     if test_host and pattern.host:
         host = pattern.host.rpartition("//")[2]

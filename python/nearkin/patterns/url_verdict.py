@@ -43,7 +43,7 @@ class ValueProfile:
         Least and largest length in bytes. Above 16, lengths are grouped in four bins for each octave, and these are the
         limits of the bins.
     characters : str
-        Classes of the characters that are not rare, separated by blanks: `0-9 a-z - blank`. Others are `A-Z`, `control`,
+        Classes of the characters that are not rare, separated by blanks: `0-9`, `a-z`, `A-Z`, `blank`, `control`,
         `other` (not ASCII), `doubled` (a sign twice in a row), and signs themselves.
     numbers : tuple of int or None
         Least and largest whole number, grouped as lengths are; None without whole numbers.

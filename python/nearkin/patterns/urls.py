@@ -217,8 +217,7 @@ class UrlPatterns(Patterns):
         method : str, optional
         """
         built: _BuiltUrls = self._patterns()
-        name = None if method is None else method.encode("utf-8", "replace")
-        found = built.sites.find_one(_to_bytes(url), name, self._drop_trackers)
+        found = built.sites.find_one(_to_bytes(url), _to_method(method), self._drop_trackers)
         if found is None:
             return None
         pattern = built.patterns[found[0]]
@@ -244,9 +243,16 @@ class UrlPatterns(Patterns):
         ...     print(value)
         q: it looks like an attack (fewer than 1 of 121)
         """
-        (row,) = to_values(self.judge_many([url], None if method is None else [method]))
-        unusual = tuple(UnusualValue(value["name"], value["reason"], value["rarity"]) for value in row["unusual"])
-        return UrlVerdict(row["verdict"], row["id"], row["pattern"], unusual)
+        built: _BuiltUrls = self._patterns()
+        number, _, found = built.sites.verdict(_to_bytes(url), _to_method(method), self._drop_trackers)
+        if number < 0:
+            return UrlVerdict("new")
+        pattern = built.patterns[number]
+        unusual = tuple(
+            UnusualValue(_name_value(pattern, variable, key), reason, rarity)
+            for _, variable, key, reason, rarity in found
+        )
+        return UrlVerdict("unusual" if unusual else "known", pattern.id, pattern.text, unusual)
 
     def judge_many(self, urls: Items, methods: Any = None) -> pa.Table:
         """Return the verdicts on many requests.
@@ -275,8 +281,7 @@ class UrlPatterns(Patterns):
             numbers, matches, found = built.sites.verdicts(batch.items, batch_methods, self._drop_trackers)
             unusual: list[list[dict[str, Any]]] = [[] for _ in range(len(numbers))]
             for row, variable, key, reason, rarity in found:
-                names = built.patterns[numbers[row]].names
-                name = template_text(key) if variable < 0 else names[variable]
+                name = _name_value(built.patterns[numbers[row]], variable, key)
                 unusual[row].append({"name": name, "reason": reason, "rarity": rarity})
             patterns = [built.patterns[number] if number >= 0 else None for number in numbers.tolist()]
             verdicts = [
@@ -553,6 +558,15 @@ def _to_bytes(url: str | bytes) -> bytes:
     if isinstance(url, (bytes, bytearray, memoryview)):
         return bytes(url)
     raise bad_parameter("url", repr(url), "a str or bytes")
+
+
+def _to_method(method: str | None) -> bytes | None:
+    return None if method is None else method.encode("utf-8", "replace")
+
+
+def _name_value(pattern: UrlPattern, variable: int, key: bytes) -> str:
+    """Return the name of a variable, or the key of a parameter that the pattern does not have."""
+    return template_text(key) if variable < 0 else pattern.names[variable]
 
 
 def _masked_path(pattern: UrlPattern, level: int) -> bytes:

@@ -288,6 +288,17 @@ impl UrlSites {
         Some((number, values.collect()))
     }
 
+    /// Return the verdict on one item as `verdicts` does: number or -1, whether the pattern matches, unusual values.
+    #[pyo3(signature = (item, method, drop_trackers))]
+    fn verdict(&self, item: &[u8], method: Option<&[u8]>, drop_trackers: bool) -> (i64, bool, Vec<Unusual>) {
+        let mut batch = Batch::plain();
+        scan_one(&mut batch, 0, item, method, drop_trackers);
+        let Some((_, _, template, values)) = batch.iter().next() else { return (-1, false, Vec::new()) };
+        let verdict = self.judge.verdict(&self.sites, &batch, (template, values), method.is_none());
+        let Some(number) = verdict.pattern else { return (-1, false, Vec::new()) };
+        (number as i64, verdict.matches, self.describe(0, number, verdict.unusual).collect())
+    }
+
     /// Return the verdicts on items: the number of the pattern or of the nearest one, -1 for none; 1 if the pattern
     /// matches; unusual values.
     #[pyo3(signature = (items, methods, drop_trackers))]
@@ -312,12 +323,7 @@ impl UrlSites {
                     let Some(number) = verdict.pattern else { continue };
                     numbers[row] = number as i64;
                     matches[row] = u8::from(verdict.matches);
-                    for value in verdict.unusual {
-                        let profile = value.variable.and_then(|at| self.judge.profiles(number).get(at));
-                        let reason = value.describe(profile);
-                        let variable = value.variable.map_or(-1, |at| at as i64);
-                        unusual.push((row, variable, value.key, reason, value.rarity));
-                    }
+                    unusual.extend(self.describe(row, number, verdict.unusual));
                 }
             }
             Ok((numbers, matches, unusual))
@@ -345,6 +351,17 @@ impl UrlSites {
         })?;
         let Matches { numbers, ends, text_ends, present, text } = result;
         Ok((Array(numbers), Array(ends), Array(text_ends), Array(present), Array(text)))
+    }
+}
+
+impl UrlSites {
+    /// Describe the unusual values of an item.
+    fn describe(&self, row: usize, pattern: usize, unusual: Vec<judge::Unusual>) -> impl Iterator<Item = Unusual> {
+        unusual.into_iter().map(move |value| {
+            let profile = value.variable.and_then(|at| self.judge.profiles(pattern).get(at));
+            let reason = value.describe(profile);
+            (row, value.variable.map_or(-1, |at| at as i64), value.key, reason, value.rarity)
+        })
     }
 }
 
