@@ -13,12 +13,13 @@ of requests whose group has exactly the requests of their interface; a scanner's
 in a group of its own; `ordinary` leaves scanners out. Drain3 gets `METHOD` and the segments and parameters of the path
 as words, with its defaults and, as a second candidate, with masks for numbers, UUIDs and hashes.
 
-**Growth.** One site of about 40 interfaces in samples of 10^2 to 10^5 requests, a few hundredths of them by scanners: the
-number of groups, and their F1 (FGA): a group is right if its ordinary requests are exactly those of one interface.
+**Growth.** One site of about 40 interfaces in samples of 10^2 to 10^5 requests, 3% of them by scanners: the number of
+groups, and their F1 (FGA): a group is right if its ordinary requests are exactly those of one interface.
 
-**Verdicts.** Half of the ordinary requests of a site are fitted and the other half judged; then attacks replace values of
-its parameters. Rows name their split. Rules were chosen on sites with seeds below 40, on the values of HttpParamsDataset
-and on the access log; the sites with other seeds and the rewritten attacks of `patterns_payloads.py` chose nothing.
+**Verdicts.** Half of the requests of a site are fitted, the ordinary ones of the other half judged; then attacks
+replace values of its parameters. Rows name their split. Rules were chosen on sites with seeds below 40, on the values
+of HttpParamsDataset and on the access log. Sites with other seeds and the rewritten attacks of `patterns_payloads.py`
+chose nothing.
 
 Run `python bench/patterns_urls.py`; results go to `bench/runs/`.
 """

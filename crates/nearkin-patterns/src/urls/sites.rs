@@ -150,15 +150,17 @@ impl Sites {
         }
         let list = is_list(&rest, templates, sample);
         let min_requests = if list { 1 } else { min_requests };
-        // A path without types needs a share of the requests of the common patterns: scanners repeat words. The same
-        // holds for patterns of attacks.
+        // A path without types needs a share of the requests of the common patterns: scanners repeat words, also
+        // with numbers. The same holds for patterns of attacks.
         let mut sorted = counts.clone();
         sorted.sort_unstable();
         let common = tree::common_count(&sorted, 95);
         let least = (common / RARE_PATH).max((2 * common / RARE_PATH).min(4));
         let mut numbers = vec![None; tree.patterns.len()];
         for (position, templates) in result.into_iter().enumerate() {
-            let typed = tree.patterns[position].path.iter().any(|part| tokens::has_type(part));
+            let path = &tree.patterns[position].path;
+            let typed = path.iter().skip(1).any(|part| tokens::has_type(part))
+                || path.first().is_some_and(|part| tokens::is_precise(part));
             let typed = typed && 2 * odd[position] <= counts[position];
             let min_requests =
                 if list || tree.declared || typed || rules.is_pinned(&host, &tree.patterns[position].path) {

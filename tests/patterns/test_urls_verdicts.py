@@ -1,0 +1,229 @@
+"""Profiles of values, verdicts on requests, and patterns of growing samples."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearkin.errors import ParameterError
+from nearkin.patterns.urls import UrlPatterns
+from small_site import EXPECTED, traffic
+
+BASE = "GET http://shop.example"
+ORDERS = f"{BASE}/api/v1/users/7/orders?page=1&size=20"
+ATTACKS = [
+    "x' or 1=1--",
+    "1 union select null,null",
+    "<script>alert(1)</script>",
+    "../../../../etc/passwd",
+    "......etcpasswd",
+    "; cat /etc/shadow",
+    "${jndi:ldap://x.example/a}",
+    "\x00",
+]
+
+
+@pytest.fixture(scope="module")
+def site() -> UrlPatterns:
+    """Patterns of a small site."""
+    return UrlPatterns().fit(traffic(size=4000))
+
+
+def test_ordinary_requests_are_known(site: UrlPatterns) -> None:
+    """At most one of a thousand other requests of the same site is flagged."""
+    verdicts = site.judge_many(traffic(seed=2, size=4000))["verdict"].to_pylist()
+    assert 4 >= sum(verdict != "known" for verdict in verdicts)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
+def test_attacks_in_parameters_are_unusual(site: UrlPatterns, attack: str) -> None:
+    """In a number, in words and in free text; the verdict names the parameter and the pattern."""
+    value = quote(attack, safe="")
+    for url, name, text in (
+        (f"{BASE}/search?q={value}", "q", "GET shop.example/search?q={text}"),
+        (f"{BASE}/api/v1/users/7/orders?page={value}&size=20", "page", EXPECTED[1]),
+        (f"{BASE}/index.php?c=login&m=user&name={value}&next=/red", "name", EXPECTED[3]),
+    ):
+        verdict = site.judge(url)
+        assert ("unusual", text) == (verdict.verdict, verdict.pattern)
+        assert [name] == [value.name for value in verdict.unusual]
+
+
+def test_reasons_say_what_is_usual(site: UrlPatterns) -> None:
+    """Types, characters, lengths, numbers, members of a set, unknown parameters, attacks, and new requests."""
+    expected = {
+        "/search?q=red_house": "q: it has _; usual are blank a-z (fewer than 1 of ",
+        f"/search?q={'house+' * 40}": "q: it has 239 bytes; usual are 3 to 19",
+        "/index.php?c=login&m=user&name=x%22&next=/red": "name: it looks like an attack",
+        "/index.php?c=show&id=99999999&m=cart": "id: it is larger than usual",
+        "/index.php?c=show&id=-5&m=cart": "id: it has -; usual are 0-9",
+        "/index.php?c=show&id=abc&m=cart": "id: it is not {int}",
+        "/search?q=red&debug=1": "debug: the pattern has no such parameter",
+    }
+    for url, reason in expected.items():
+        verdict = site.judge(BASE + url)
+        assert "unusual" == verdict.verdict, url
+        assert str(verdict.unusual[0]).startswith(reason), verdict
+    for url in ("/wp-login.php", "/index.php?c=drop&m=cart&id=1"):
+        assert ("new", None, ()) == (site.judge(BASE + url).verdict, site.judge(BASE + url).id, site.judge("/").unusual)
+    known = site.judge(ORDERS)
+    assert ("known", EXPECTED[1], ()) == (known.verdict, known.pattern, known.unusual)
+    assert site.match(f"{BASE}/index.php?c=show&id=abc&m=cart") is None
+
+
+def test_a_value_outside_a_small_set_is_unusual() -> None:
+    """With thousands of requests and none that is rare; with a rare value, new ones are usual."""
+    urls = [f"/list?sort={('up', 'down')[n % 2]}&page={n % 9}" for n in range(6000)]
+    verdict = UrlPatterns().fit(urls).judge("/list?sort=left&page=1")
+    assert "sort: it is none of the 2 usual values (fewer than 1 of 6,001)" == str(verdict.unusual[0])
+    rare = UrlPatterns().fit([*urls, *(f"/list?sort={name}&page=1" for name in ("aa", "bb", "cc", "dd"))])
+    assert "known" == rare.judge("/list?sort=left&page=1").verdict
+
+
+def test_one_verdict_equals_those_of_many(site: UrlPatterns) -> None:
+    """`judge` and `judge_many`, `match` and `match_many` agree, for any method."""
+    urls = [
+        *traffic(seed=3, size=60),
+        "/search?q=a",
+        "http://shop.example/search?q=%3Cb%3E",
+        "POST /x HTTP/1.1",
+        "",
+        "?",
+    ]
+    rows = site.judge_many(urls).to_pylist()
+    matches = site.match_many(urls).to_pylist()
+    for url, row, many in zip(urls, rows, matches, strict=True):
+        one = site.judge(url)
+        found = [(value.name, value.reason, value.rarity) for value in one.unusual]
+        assert (row["verdict"], row["id"]) == (one.verdict, one.id)
+        assert found == [(value["name"], value["reason"], value["rarity"]) for value in row["unusual"]]
+        match = site.match(url)
+        assert many["id"] == (match and match.id)
+    methods = site.judge_many(["/search?q=a"] * 2, ["GET", None]).to_pylist()
+    assert ["new", "new"] == [row["verdict"] for row in methods]
+    assert 0 == site.judge_many([]).num_rows
+    with pytest.raises(ParameterError, match="url"):
+        site.judge(3)  # type: ignore[arg-type]
+
+
+def test_profiles_describe_values(site: UrlPatterns) -> None:
+    """Counts, lengths, characters, numbers, small sets, and the share of missing values."""
+    ids = {row["pattern"]: row["id"] for row in site.table().to_pylist()}
+    user, page, size = site.profiles(ids[EXPECTED[1]])
+    assert ("user", "page", "size") == (user.name, page.name, size.name)
+    assert ((0, 8), tuple("012345678"), "0-9", 0.0) == (page.numbers, page.values, page.characters, page.missing)
+    assert (("20",), (2, 2), ()) == (size.values, size.lengths, user.values)
+    assert user.count == page.count > 400
+    optional = UrlPatterns().fit([f"/a?b={n}{'&c=x' if n % 4 else ''}" for n in range(400)])
+    assert [0.0, 0.25] == [profile.missing for profile in optional.profiles(optional.patterns[0].id)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.randoms(use_true_random=False), st.integers(0, 600), st.booleans())
+def test_profiles_do_not_depend_on_order(r: random.Random, cut: int, compact: bool) -> None:
+    """Batches in any order, merged, give the profiles of one fit; compaction to fewer templates keeps them."""
+    urls = traffic()
+    whole = UrlPatterns().fit(urls)
+    r.shuffle(urls)
+    options = {"max_templates": 400} if compact else {}
+    left, right = UrlPatterns(**options).fit(urls[:cut]), UrlPatterns(**options).fit(urls[cut:])  # type: ignore[arg-type]
+    merged = right.merge(left)
+    assert [whole.profiles(pattern.id) for pattern in whole.patterns] == [
+        merged.profiles(pattern.id) for pattern in merged.patterns
+    ]
+
+
+def test_profiles_are_saved(tmp_path: Path, site: UrlPatterns) -> None:
+    """An opened state gives the same verdicts and rules; a table has no profiles, but types and attacks are judged."""
+    site.save(tmp_path / "site.nkp")
+    opened = UrlPatterns.open(tmp_path / "site.nkp")
+    assert [site.profiles(one.id) for one in site.patterns] == [opened.profiles(one.id) for one in opened.patterns]
+    assert site.to_modsecurity() == opened.to_modsecurity()
+    table = UrlPatterns.from_table(site.table())
+    verdicts = {
+        "/search?q=red_house": "known",
+        "/search?q=%3Cb%3E": "unusual",
+        "/index.php?c=show&id=x&m=cart": "unusual",
+    }
+    assert verdicts == {url: table.judge(BASE + url).verdict for url in verdicts}
+
+
+def test_exports_have_limits(site: UrlPatterns) -> None:
+    """Lengths, characters and numbers, if there are at least 100 values."""
+    document = site.to_openapi()["paths"]
+    (q,) = document["/search"]["get"]["parameters"]
+    assert {"type": "string", "x-type": "text", "maxLength": 28, "pattern": "^[a-z ]*$"} | q["schema"] == q["schema"]
+    (user,) = document["/api/v1/users/{user}/orders"]["parameters"]
+    assert 0 == user["schema"]["minimum"] < 10**6 <= user["schema"]["maximum"]
+    rules = site.to_modsecurity()
+    assert 'SecRule ARGS:name "!@rx ^(?:[a-z]{0,9})?$"' in rules
+    assert "maxLength" not in str(UrlPatterns().fit(traffic(size=300)).to_openapi())
+
+
+def test_a_crawler_has_a_budget_per_pattern(site: UrlPatterns) -> None:
+    """At most `most` URLs of a pattern are admitted, and all without one."""
+    admitted = [site.admit(f"{BASE}/index.php?c=show&id={n}&m=cart", most=3) for n in range(6)]
+    assert [True] * 3 + [False] * 3 == admitted
+    assert all(site.admit(f"{BASE}/new/{n}", most=0) for n in range(3))
+    with pytest.raises(ParameterError, match="most"):
+        site.admit("/", most=-1)
+
+
+NAMES = [f"{a}{b}" for a in ("alp", "bay", "cape", "dune", "elm") for b in ("ine", "side", "ton", "wood", "land")]
+WORDS = "red blue old new river stone garden house light wood paper glass north south".split()
+INTERFACES: list[tuple[str, Callable[[random.Random], str]]] = [
+    ("/", lambda r: "/"),
+    ("/about", lambda r: "/about"),
+    ("/docs/install", lambda r: "/docs/install"),
+    ("/login", lambda r: "/login"),
+    ("/{slug}", lambda r: f"/{'-'.join(r.sample(WORDS, 4))}"),
+    (
+        "/@{name}",
+        lambda r: f"/@{r.choice(NAMES)}{r.choice(['', '_', '.'])}{r.choice(NAMES)}{r.choice(['', '7', '_x'])}",
+    ),
+    ("/blog/{slug}", lambda r: f"/blog/{'-'.join(r.sample(WORDS, 3))}"),
+    ("/blog/page/{int}", lambda r: f"/blog/page/{r.randrange(99)}"),
+    (
+        "/img/{int}/{int}/{name}.jpg",
+        lambda r: f"/img/{r.randrange(2000, 2026)}/{r.randrange(1, 13)}/{r.choice(NAMES)}_{r.randrange(9999)}.jpg",
+    ),
+    ("/api/users/{int}/orders?page={int}", lambda r: f"/api/users/{r.randrange(10**6)}/orders?page={r.randrange(50)}"),
+]
+
+
+def grown(size: int, seed: int = 5) -> list[str]:
+    """Return requests of a site with titles and names in the first segment; every fortieth is a scanner's."""
+    r = random.Random(seed)
+    scan = ["/wp-login.php", "/.env", "/backup.zip", "/admin", "/etc/passwd"]
+    return [
+        r.choice(scan) if r.random() < 0.2 else f"/{r.choice(['my', 'old', 'x'])}{r.choice(WORDS)}{r.randrange(99)}"
+        for _ in range(size // 40)
+    ] + [r.choice(INTERFACES)[1](r) for _ in range(size)]
+
+
+@pytest.mark.parametrize("size", [300, 1_000, 3_000, 10_000, 30_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_more_requests_do_not_change_the_patterns(size: int) -> None:
+    """From a few hundred requests on, the patterns are the interfaces; scanners add none."""
+    expected = {text for text, _ in INTERFACES}
+    patterns = UrlPatterns().fit(grown(size))
+    found = {row["pattern"]: row["count"] for row in patterns.table().to_pylist()}
+    assert expected == set(found)
+    assert size <= sum(found.values()) <= size * 1.002
+
+
+@pytest.mark.parametrize("size", [50, 105, 300, 3_000, 20_000])
+def test_names_with_numbers_are_one_pattern(size: int) -> None:
+    """25 names with a number are one variable, for any number of requests; two are names."""
+    r = random.Random(1)
+    urls = [INTERFACES[8][1](r) for _ in range(size)]
+    patterns = UrlPatterns().fit(urls)
+    assert ["/img/{int}/{int}/{name}.jpg"] == patterns.table()["pattern"].to_pylist()
+    assert "because of its number of values" in str(patterns.explain(urls[0], urls[1]))
+    two = UrlPatterns().fit([f"/shop/{('item', 'part')[n % 2]}_{n}.html" for n in range(size)])
+    assert ["/shop/item_{int}.html", "/shop/part_{int}.html"] == sorted(two.table()["pattern"].to_pylist())
