@@ -298,6 +298,32 @@ def test_a_state_is_changed_by_one_at_a_time(app_log: Path, tmp_path: Path) -> N
     assert "another process is changing the state" in done.err
 
 
+def test_unusual_values_have_reasons(tmp_path: Path) -> None:
+    """`--new` prints new requests and unusual values, with the reason; `--sample` prints URLs of each pattern."""
+    log = written(tmp_path / "urls.txt", [f"/search?q=word&page={n}" for n in range(300)] + ["/about"] * 30)
+    assert 0 == call("patterns", "urls", log, "--state", tmp_path / "state").code
+    today = written(tmp_path / "today.txt", ["/search?q=a&page=2", "/search?q=x'+or+1=1--&page=2", "/new", "/about"])
+    done = call("patterns", "urls", today, "--match", tmp_path / "state", "--new")
+    reason = "q: it looks like an attack (fewer than 1 of 301)"
+    assert [f"1\t/search?q=x'+or+1=1--&page=2\t{reason}", "2\t/new\tnew"] == done.lines
+    assert "4 urls, 1 that none of 2 patterns explains, 1 with unusual values" in done.err
+    rows = [
+        json.loads(line)
+        for line in call("patterns", "urls", today, "--match", tmp_path / "state", "--new", "--json").lines
+    ]
+    assert [("unusual", "q"), ("new", None)] == [
+        (row["verdict"], row["unusual"][0]["name"] if row["unusual"] else None) for row in rows
+    ]
+    same = written(tmp_path / "same.txt", ["/about"])
+    assert 3 == call("patterns", "urls", same, "--match", tmp_path / "state", "--new").code
+    sample = call("patterns", "urls", log, "--sample", "1").lines
+    assert (2, "/about") == (len(sample), sample[1])
+    for options in (("--sample", "4"), ("--sample", "1", "--export", "regex")):
+        done = call("patterns", "urls", log, *options)
+        assert 2 == done.code
+        assert "sample" in done.err
+
+
 def test_options_that_would_be_ignored_are_refused(access_log: Path, tmp_path: Path) -> None:
     call("patterns", "urls", access_log, "--out", tmp_path / "p.jsonl")
     for options in (("--since", tmp_path / "p.jsonl"), ("--json",)):
