@@ -25,6 +25,7 @@ from nearkin.cli.app import app
 
 # Options of one name that do different things in different commands, each declared where it is used.
 DIFFERENT = {
+    "--sample": "of quality, documents; of urls, URLs of each pattern",
     "--out": "a folder, an index, a table, a store",
     "--radius": "of candidates; of matches",
     "--recipe": "of texts, of digests; of tune, what is tried",

@@ -167,12 +167,12 @@ def test_exports_have_limits(site: UrlPatterns) -> None:
 
 
 def test_a_crawler_has_a_budget_per_pattern(site: UrlPatterns) -> None:
-    """At most `most` URLs of a pattern are admitted, and all without one."""
-    admitted = [site.admit(f"{BASE}/index.php?c=show&id={n}&m=cart", most=3) for n in range(6)]
+    """At most `limit` URLs of a pattern are admitted, and all without one."""
+    admitted = [site.admit(f"{BASE}/index.php?c=show&id={n}&m=cart", limit=3) for n in range(6)]
     assert [True] * 3 + [False] * 3 == admitted
-    assert all(site.admit(f"{BASE}/new/{n}", most=0) for n in range(3))
-    with pytest.raises(ParameterError, match="most"):
-        site.admit("/", most=-1)
+    assert all(site.admit(f"{BASE}/new/{n}", limit=0) for n in range(3))
+    with pytest.raises(ParameterError, match="limit"):
+        site.admit("/", limit=-1)
 
 
 NAMES = [f"{a}{b}" for a in ("alp", "bay", "cape", "dune", "elm") for b in ("ine", "side", "ton", "wood", "land")]

@@ -178,7 +178,8 @@ impl Profile {
 
     /// Return true if there were more than [`MEMBERS`] distinct values.
     pub fn is_open(&self) -> bool {
-        self.get(OPEN) > 0
+        // The keys below are the only smaller ones.
+        self.counts.iter().take(3).any(|count| count.0 == OPEN)
     }
 
     /// Return the count of a key.

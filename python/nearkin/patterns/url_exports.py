@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from nearkin.patterns.url_pattern import UrlParameter, UrlPattern, split_part
-from nearkin.patterns.url_verdict import Limits, ValueProfile
+from nearkin.patterns.url_verdict import ValueLimits, ValueProfile
 
 Profiles: TypeAlias = "Callable[[UrlPattern], list[ValueProfile]]"
 """Returns the profiles of the variables of a pattern, in order."""
@@ -110,13 +110,13 @@ _SCHEMAS: dict[str, dict[str, str]] = {
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 
-def _schema(kinds: Iterable[str], limits: Limits | None = None) -> dict[str, Any]:
+def _schema(kinds: Iterable[str], limits: ValueLimits | None = None) -> dict[str, Any]:
     """Return the schema of values of these types, with their limits."""
     schemas = [_limit(_SCHEMAS.get(kind, {"type": "string", "x-type": kind}), limits) for kind in sorted(set(kinds))]
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _limit(schema: dict[str, str], limits: Limits | None) -> dict[str, Any]:
+def _limit(schema: dict[str, str], limits: ValueLimits | None) -> dict[str, Any]:
     """Return the schema of a type with the limits of its values."""
     limited: dict[str, Any] = dict(schema)
     if limits is not None and schema["type"] == "string":
@@ -173,7 +173,7 @@ def _path_item(group: list[UrlPattern], hosts: list[str], profiles: Profiles) ->
                 "name": name,
                 "in": "path",
                 "required": True,
-                "schema": _schema(types, Limits.of(profiles(pattern)[number] for pattern in group)),
+                "schema": _schema(types, ValueLimits.of(profiles(pattern)[number] for pattern in group)),
             }
             for number, (name, types) in enumerate(zip(names, kinds, strict=True))
         ]
@@ -216,7 +216,7 @@ def _query_parameters(patterns: list[UrlPattern], profiles: Profiles) -> list[di
         schema: dict[str, Any] = (
             {"type": "string", "enum": literals}
             if literals and not kinds
-            else _schema(kinds or ["text"], Limits.of(values.get(key, [])))
+            else _schema(kinds or ["text"], ValueLimits.of(values.get(key, [])))
         )
         if any(parameter.repeated for parameter in parameters):
             schema = {"type": "array", "items": schema}
@@ -282,7 +282,7 @@ def _rules(pattern: UrlPattern, path: str, number: int, profiles: Profiles, *, t
     for parameter in pattern.parameters:
         if parameter.literal is not None or parameter.kind is None:
             continue
-        limits = Limits.of([values[parameter.key]]) if parameter.key in values else None
+        limits = ValueLimits.of([values[parameter.key]]) if parameter.key in values else None
         # A precise type has its own characters.
         expression = _DECODED.get(parameter.kind, "")
         if not expression and limits is not None and (characters := limits.characters(r"\x80-\xff")):

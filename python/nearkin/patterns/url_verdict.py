@@ -62,8 +62,8 @@ class ValueProfile:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of the values of a variable, for exports.
+class ValueLimits:
+    """ValueLimits of the values of a variable, for exports.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Limits:
     numbers: tuple[int, int] | None
 
     @classmethod
-    def of(cls, profiles: Iterable[ValueProfile]) -> Limits | None:
+    def of(cls, profiles: Iterable[ValueProfile]) -> ValueLimits | None:
         """Return the limits that all profiles satisfy; None if one of them has too few values or odd ones."""
         profiles = list(profiles)
         if not profiles or any(one.count < MIN_VALUES or 100 * one.odd > one.count for one in profiles):
@@ -142,4 +142,4 @@ class UrlVerdict:
     unusual: tuple[UnusualValue, ...] = ()
 
 
-__all__ = ["Limits", "UnusualValue", "UrlVerdict", "ValueProfile", "Verdict"]
+__all__ = ["ValueLimits", "UnusualValue", "UrlVerdict", "ValueProfile", "Verdict"]

@@ -298,8 +298,8 @@ class UrlPatterns(Patterns):
         aligned.check_end()
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def admit(self, url: str | bytes, *, most: int = 50) -> bool:
-        """Return whether a crawler should request a URL: at most `most` URLs of each pattern are admitted.
+    def admit(self, url: str | bytes, *, limit: int = 50) -> bool:
+        """Return whether a crawler should request a URL: at most `limit` URLs of each pattern are admitted.
 
         URLs without a pattern are always admitted. The counts are not part of the saved state, and `fit` keeps them;
         they are those of the ids of patterns.
@@ -308,17 +308,17 @@ class UrlPatterns(Patterns):
         ----------
         url : str or bytes
             A URL, a path or a request line.
-        most : int, default 50
+        limit : int, default 50
             Maximum number of admitted URLs of a pattern.
 
         Examples
         --------
         >>> import nearkin as nk
         >>> patterns = nk.UrlPatterns().fit([f"/calendar/{n}" for n in range(100)])
-        >>> [patterns.admit(f"/calendar/{n}", most=2) for n in range(4)], patterns.admit("/new")
+        >>> [patterns.admit(f"/calendar/{n}", limit=2) for n in range(4)], patterns.admit("/new")
         ([True, True, False, False], True)
         """
-        limit = check_count("most", most, 0, 1 << 62, "0 or more")
+        check_count("limit", limit, 0, 1 << 62, "0 or more")
         built: _BuiltUrls = self._patterns()
         found = built.sites.find_one(_to_bytes(url), None, self._drop_trackers)
         if found is None:
