@@ -1,12 +1,12 @@
 //! Types of variables: their names, the least upper bound of two types, and the type of a token.
 //!
 //! ```text
-//! text ── tail ── path ── file ── name ── slug ── word
-//!   └── url                         ├── token ── hex ── uuid, int
-//!                                   ├── version, quantity ── float ── int
-//!                                   ├── host ── ip
-//!                                   ├── datetime ── date, time
-//!                                   └── email, mac
+//! optional ── text ── tail ── path ── file ── name ── slug ── word
+//!               └── url                         ├── token ── hex ── uuid, int
+//!                                               ├── version, quantity ── float ── int
+//!                                               ├── host ── ip
+//!                                               ├── datetime ── date, time
+//!                                               └── email, mac
 //! ```
 //! A type *covers* another if it contains every value of the other. [`Kind::join`] is the first type in [`Kind::ALL`]
 //! that covers both. Any two types have one least upper bound, so the join is associative (tested). The numbers and
@@ -62,18 +62,20 @@ pub enum Kind {
     Url = 21,
     /// Any text.
     Text = 22,
+    /// A part that may be missing, with the blank before it.
+    Optional = 23,
 }
 
 use Kind::{
-    Date, DateTime, Email, File, Float, Hex, Host, Int, Ip, Mac, Name, Path, Quantity, Slug, Tail, Text, Time, Token,
-    Url, Uuid, Version, Word,
+    Date, DateTime, Email, File, Float, Hex, Host, Int, Ip, Mac, Name, Optional, Path, Quantity, Slug, Tail, Text, Time,
+    Token, Url, Uuid, Version, Word,
 };
 
 impl Kind {
     /// All types; narrower types come before the types that cover them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Int, Uuid, Ip, Mac, Email, Date, Time, Float, Hex, Word, DateTime, Quantity, Version, Slug, Token, Host, Name,
-        File, Path, Tail, Url, Text,
+        File, Path, Tail, Url, Text, Optional,
     ];
 
     /// Return the name of the type, as written in braces.
@@ -106,13 +108,14 @@ impl Kind {
             Path => &[File],
             Tail => &[Path],
             Text => &[Tail, Url],
+            Optional => &[Text],
             _ => &[],
         }
     }
 
     /// Return true for names and free text: types that letters alone may have.
     pub(crate) const fn is_textual(self) -> bool {
-        matches!(self, Word | Slug | Name | File | Path | Tail | Url | Text)
+        matches!(self, Word | Slug | Name | File | Path | Tail | Url | Text | Optional)
     }
 
     /// Return true if every value of `other` is one of this type.
@@ -126,14 +129,15 @@ impl Kind {
         if self == other {
             return self;
         }
-        Self::ALL.into_iter().find(|kind| kind.covers(self) && kind.covers(other)).unwrap_or(Text)
+        Self::ALL.into_iter().find(|kind| kind.covers(self) && kind.covers(other)).unwrap_or(Optional)
     }
 }
 
 /// Names of the types, by number from 1.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "int", "float", "hex", "uuid", "ip", "mac", "host", "email", "date", "time", "datetime", "quantity", "version",
     "word", "slug", "token", "name", "file", "path", "tail", "url", "text",
+    "optional",
 ];
 
 /// Classes of bytes, as bits.
@@ -621,7 +625,7 @@ mod tests {
         for kind in Kind::ALL {
             assert_eq!((Some(kind), Some(kind)), (Kind::named(kind.name()), Kind::numbered(kind as u8)));
         }
-        assert_eq!((None, None, None), (Kind::named("other"), Kind::numbered(0), Kind::numbered(23)));
+        assert_eq!((None, None, None), (Kind::named("other"), Kind::numbered(0), Kind::numbered(24)));
     }
 
     #[test]
@@ -637,7 +641,7 @@ mod tests {
             assert_eq!(expected, a.join(b), "{a:?} {b:?}");
         }
         for a in Kind::ALL {
-            assert!(Text.covers(a) && a.join(a) == a);
+            assert!(Optional.covers(a) && a.join(a) == a);
             for b in Kind::ALL {
                 assert_eq!(a.join(b), b.join(a));
                 assert!(a.join(b).covers(a) && a.join(b).covers(b));

@@ -16,7 +16,7 @@
 use crate::batch::Batch;
 use crate::kinds::{self, Kind};
 
-/// Maximum number of bytes scanned per line; the rest of a longer line is one variable.
+/// Maximum number of bytes scanned per line; the rest of a longer line is one variable, and so are further lines.
 pub const MAX_BYTES: usize = 16 << 10;
 
 /// Reasons for skipping a line, by number.
@@ -66,7 +66,9 @@ pub fn scan(batch: &mut Batch, row: usize, line: &[u8]) {
         batch.skip(row, 0);
         return;
     }
-    let (head, rest) = trimmed.split_at(trimmed.len().min(MAX_BYTES));
+    // The lines after the first of a record, such as the frames of a stack trace, are one variable.
+    let first = memchr::memchr(b'\n', trimmed).map_or(trimmed.len(), |end| end + 1);
+    let (head, rest) = trimmed.split_at(first.min(MAX_BYTES));
     Scanner { line: head, batch }.run();
     if !rest.is_empty() {
         batch.wildcard(Kind::Text, rest);

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
+use crate::kinds::Kind;
 use crate::template_merge::{self, Class, Units};
 use crate::templates::{self, Element, Identity, TemplateTable};
 use nearkin_core::Result;
@@ -19,6 +20,13 @@ const STEPS: usize = 10_000;
 
 /// The branch of a wildcard that accepts any word.
 const OPEN: u32 = u32::MAX;
+/// The branch of a wildcard that accepts any field.
+const FREE: u32 = u32::MAX - 1;
+/// The branch of an optional part.
+const OPTIONAL: u32 = u32::MAX - 2;
+
+/// Units that a branch takes, and whether it takes them as a wildcard.
+type Taken = (Range<usize>, bool);
 
 /// A piece of a value: literal bytes, or a value of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +69,8 @@ impl Matcher {
             let mut node = 0;
             for range in template_merge::split_units(text) {
                 let unit = match template_merge::wildcard_kind(&text[range.clone()]) {
+                    Some(Kind::Optional) => OPTIONAL,
+                    Some(Kind::Text) => FREE,
                     Some(kind) if template_merge::is_open(kind) => OPEN,
                     _ => tree.units.position(&text[range]),
                 };
@@ -77,38 +87,60 @@ impl Matcher {
         Ok(tree)
     }
 
-    /// Return the merged template that matches the units, and which units it takes as wildcards. A unit is None, with
+    /// Return the merged template that matches the units, and which units each of its units takes. A unit is None, with
     /// its class, if no template contains it.
-    fn walk(&self, units: &[(Option<u32>, Class)]) -> Option<(u32, Vec<bool>)> {
-        // A node, the number of units consumed, and whether the last one was taken as a wildcard.
-        let mut waiting = vec![(0_u32, 0_usize, false)];
-        let mut taken: Vec<bool> = Vec::with_capacity(units.len());
+    fn walk<'t>(
+        &self,
+        units: &[(Option<u32>, Class)],
+        text: impl Fn(usize) -> &'t [u8] + Copy,
+    ) -> Option<(u32, Vec<Taken>)> {
+        let fields = template_merge::find_fields(units.len(), |at| units[at].1, text);
+        // A node, the number of branches and of units up to it, and what the last branch took.
+        let mut waiting: Vec<(u32, usize, Taken)> = vec![(0, 0, (0..0, false))];
+        let mut taken: Vec<Taken> = Vec::with_capacity(units.len());
         for _ in 0..STEPS + 2 * units.len() {
-            let (node, at, wildcard) = waiting.pop()?;
-            if at > 0 {
-                taken.truncate(at - 1);
-                taken.push(wildcard);
+            let (node, depth, last) = waiting.pop()?;
+            let at = last.0.end;
+            if depth > 0 {
+                taken.truncate(depth - 1);
+                taken.push(last);
             }
+            let mut go = |unit: u32, end: usize, wildcard: bool| {
+                if let Some(&next) = self.branches.get(&(node, unit)) {
+                    waiting.push((next, depth + 1, (at..end, wildcard)));
+                }
+            };
+            // The branch pushed last is explored first.
+            go(OPTIONAL, at, true);
             let Some(&(unit, class)) = units.get(at) else {
                 match self.ends[node as usize] {
                     0 => continue,
                     end => return Some((end - 1, taken)),
                 }
             };
-            let mut go = |unit: u32, wildcard: bool| {
-                if let Some(&next) = self.branches.get(&(node, unit)) {
-                    waiting.push((next, at + 1, wildcard));
-                }
-            };
-            // The branch pushed last is explored first.
+            let mut end = at;
+            while let Some(next) = template_merge::part_end(units.len(), end, text) {
+                end = next;
+            }
+            if end > at {
+                go(OPTIONAL, end, true);
+            }
+            if class == Class::Optional {
+                go(OPTIONAL, at + 1, true);
+                continue;
+            }
+            for field in fields.iter().filter(|field| field.units.start == at) {
+                go(FREE, field.units.end, true);
+            }
             if class != Class::Between {
-                go(OPEN, true);
+                go(FREE, at + 1, true);
+                go(OPEN, at + 1, true);
             }
             if matches!(class, Class::Wildcard | Class::Empty) {
-                go(self.any, true);
+                go(self.any, at + 1, true);
             }
             if let Some(unit) = unit.filter(|&unit| unit != self.any) {
-                go(unit, false);
+                go(unit, at + 1, false);
             }
         }
         None
@@ -119,9 +151,11 @@ impl Matcher {
         let spans = template_merge::split_units(template);
         let unit = |span: &Range<usize>| self.units.find(&template[span.clone()]);
         let of_template: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
-        if let Some((row, taken)) = self.walk(&of_template) {
-            let variables =
-                spans.iter().zip(taken).flat_map(|(span, taken)| variables(template, span, span.end, taken));
+        if let Some((row, taken)) = self.walk(&of_template, |at| &template[spans[at].clone()]) {
+            let variables = taken.into_iter().flat_map(|(units, wildcard)| {
+                let span = range_of(&spans, &units, template.len());
+                variables(template, &span, span.end, wildcard)
+            });
             return Some(Plan { row, variables: variables.collect() });
         }
         // Retry with one word for each run; the rest of the run belongs to the last wildcard of that word.
@@ -132,13 +166,21 @@ impl Matcher {
         let covers = |span: &Range<usize>| runs.iter().find(|run| run.start <= span.start && span.end <= run.end);
         let short: Vec<Range<usize>> =
             spans.into_iter().filter(|span| covers(span).is_none_or(|run| span.start == run.start)).collect();
-        let (row, taken) = self.walk(&short.iter().map(unit).collect::<Vec<_>>())?;
-        let variables = short.iter().zip(taken).flat_map(|(span, taken)| {
-            let last = covers(span).map_or(span.end, |run| run.end);
-            variables(template, span, last, taken)
+        let units: Vec<(Option<u32>, Class)> = short.iter().map(unit).collect();
+        let (row, taken) = self.walk(&units, |at| &template[short[at].clone()])?;
+        let variables = taken.into_iter().flat_map(|(units, wildcard)| {
+            let span = range_of(&short, &units, template.len());
+            let end = short[..units.end].last().and_then(covers).map_or(span.end, |run| run.end);
+            variables(template, &span, if units.is_empty() { span.end } else { end }, wildcard)
         });
         Some(Plan { row, variables: variables.collect() })
     }
+}
+
+/// Return the range of consecutive units in a template.
+fn range_of(spans: &[Range<usize>], units: &Range<usize>, end: usize) -> Range<usize> {
+    let start = spans.get(units.start).map_or(end, |span| span.start);
+    if units.is_empty() { start..start } else { start..spans[units.end - 1].end }
 }
 
 /// Return the variables in a unit: the complete unit if it is taken as a wildcard, otherwise its wildcards. The last

@@ -31,6 +31,10 @@ use nearkin_core::cancel::CancelToken;
 pub const EVIDENCE_THRESHOLD: u32 = 16;
 /// Number of shapes above which freely combined values after `=` are variables.
 const FREE: usize = 3;
+/// Number of different contents of brackets or quotes that make them a variable.
+const CONTENTS: usize = 3;
+/// Maximum number of units of a field.
+const FIELD: usize = 64;
 /// Maximum number of rounds; each reduces the number of shapes.
 const ROUNDS: usize = 16;
 
@@ -50,8 +54,10 @@ enum Level {
 pub(crate) enum Class {
     /// An empty value: between brackets or quotes, or after `=`.
     Empty,
-    /// Separators.
+    /// Separators, leaders and other words without letters and digits.
     Between,
+    /// An optional part.
+    Optional,
     /// Capital letters: a state or a constant.
     Capitals,
     /// Letters.
@@ -79,6 +85,8 @@ pub(crate) struct Units {
 }
 
 pub(crate) const ANY: [u8; 2] = [WILDCARD, Kind::Text as u8];
+/// An optional part; not equal to the other wildcards.
+pub(crate) const OPTIONAL: [u8; 2] = [WILDCARD, Kind::Optional as u8];
 
 impl Units {
     /// Return the key of a unit: repeated blanks are collapsed, and all wildcards get the same type.
@@ -88,6 +96,7 @@ impl Units {
             match element {
                 Element::Literal(b' ') if plain.last() == Some(&b' ') => (),
                 Element::Literal(byte) => templates::push_literal(&mut plain, &[byte]),
+                Element::Wildcard(Kind::Optional) => plain.extend_from_slice(&OPTIONAL),
                 Element::Wildcard(_) => plain.extend_from_slice(&ANY),
             }
         }
@@ -126,9 +135,13 @@ fn classify_unit(text: &[u8]) -> Class {
         Class::Empty
     } else if text == ANY {
         Class::Wildcard
+    } else if text == OPTIONAL {
+        Class::Optional
     } else if memchr::memmem::find(text, &ANY).is_some() {
         Class::Mixed
-    } else if text.iter().all(|&byte| is_between(byte) || b".!?".contains(&byte)) {
+    } else if text.iter().all(|&byte| is_between(byte) || b".!?".contains(&byte))
+        || (text.len() > 1 && text.iter().all(u8::is_ascii_punctuation))
+    {
         Class::Between
     } else if text.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_') && text.len() > 1 {
         Class::Capitals
@@ -153,45 +166,86 @@ pub(crate) fn is_open(kind: Kind) -> bool {
     kind.covers(Kind::Word) || matches!(kind, Kind::Token | Kind::Host)
 }
 
-/// Return the ranges of the units of a template.
+/// Brackets and quotes: units of their own.
+const BRACKETS: &[u8] = b"()[]{}<>\"'";
+
+/// Return the ranges of the units of a template: words, brackets, quotes, leaders, optional parts, and the separators
+/// between them.
 pub(crate) fn split_units(template: &[u8]) -> Vec<Range<usize>> {
     let mut ends = Vec::new();
     let mut at = 0;
+    let is_optional = |at: usize| template[at..].starts_with(&OPTIONAL);
     while at < template.len() {
         let start = at;
         if template[at] != WILDCARD && is_between(template[at]) {
+            let mut pushed = start;
             while at < template.len() && template[at] != WILDCARD && is_between(template[at]) {
+                let byte = template[at];
+                if BRACKETS.contains(&byte) && at > pushed {
+                    ends.push(at);
+                }
                 at += 1;
-                if is_empty(template[at - 1], template.get(at).copied()) {
-                    ends.extend([at, at]);
+                let empty = is_empty(byte, template.get(at).copied());
+                if empty || BRACKETS.contains(&byte) {
+                    ends.push(at);
+                    pushed = at;
+                }
+                if empty {
+                    ends.push(at);
                 }
             }
-            if ends.last() == Some(&at) {
+            if pushed == at {
                 continue;
             }
+        } else if is_optional(at) {
+            at += 2;
         } else {
-            while at < template.len() && (template[at] == WILDCARD || !is_between(template[at])) {
-                at += if template[at] == WILDCARD { 2 } else { 1 };
+            while at < template.len() && !is_optional(at) && (template[at] == WILDCARD || !is_between(template[at])) {
+                let leader = leader_length(&template[at..]);
+                if leader > 0 && at > start {
+                    ends.push(at);
+                }
+                at += match leader {
+                    0 if template[at] == WILDCARD => 2,
+                    0 => 1,
+                    _ => leader,
+                };
+                if leader > 0 && at < template.len() {
+                    ends.push(at);
+                }
             }
+            at = at.min(template.len());
             // Sentence punctuation is not part of a word.
-            let word = start..at.min(template.len());
-            let wildcard_end = template[word.clone()]
+            let first = ends.last().copied().unwrap_or(0).max(start);
+            let wildcard_end = template[first..at]
                 .iter()
                 .rposition(|&byte| byte == WILDCARD)
-                .map_or(start, |position| start + position + 2);
-            let mut end = word.end;
-            while end > wildcard_end.max(start) && b".!?".contains(&template[end - 1]) {
+                .map_or(first, |position| first + position + 2);
+            let mut end = at;
+            while end > wildcard_end && b".!?".contains(&template[end - 1]) {
                 end -= 1;
             }
-            if end > start && end < word.end {
+            if end > first && end < at {
                 ends.push(end);
             }
-            at = word.end;
         }
-        ends.push(at.min(template.len()));
+        if ends.last() != Some(&at) {
+            ends.push(at);
+        }
     }
     let mut start = 0;
     ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect()
+}
+
+/// Return the length of the leader at the start: two or more dots, or three or more of another sign, in a word.
+fn leader_length(bytes: &[u8]) -> usize {
+    let min = match bytes[0] {
+        b'.' => 2,
+        b'-' | b'_' | b'*' | b'#' | b'~' => 3,
+        _ => return 0,
+    };
+    let length = bytes.iter().take_while(|&&byte| byte == bytes[0]).count();
+    if length >= min { length } else { 0 }
 }
 
 /// Return true if there is an empty value between these two bytes, as in `""` or `=,`.
@@ -203,11 +257,18 @@ fn is_empty(before: u8, after: Option<u8>) -> bool {
     }
 }
 
+/// A template of a shape, and the range of each of the shape's units in it.
+#[derive(Clone, Debug)]
+struct Member {
+    template: u32,
+    spans: Vec<Range<u32>>,
+}
+
 /// Templates merged so far.
 #[derive(Clone, Debug)]
 struct Shape {
     units: Vec<u32>,
-    members: Vec<u32>,
+    members: Vec<Member>,
     /// True if it is never merged with another shape.
     fixed: bool,
 }
@@ -237,12 +298,109 @@ struct MaskedTemplate {
 /// Return the evidence of a word; 2 for a plain word.
 fn evidence(class: Class) -> u32 {
     match class {
-        Class::Between | Class::Empty => 0,
+        Class::Between | Class::Optional | Class::Empty => 0,
         Class::Capitals => 1,
         Class::Plain => 2,
         Class::Value => 4,
         Class::Mixed | Class::Wildcard => 8,
     }
+}
+
+/// A field of several units.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) units: Range<usize>,
+    /// True for the contents of brackets or quotes.
+    enclosed: bool,
+}
+
+/// A field of a shape, with the hash of the units around it.
+#[derive(Clone, Debug)]
+struct MaskedField {
+    key: u64,
+    shape: u32,
+    field: Field,
+}
+
+/// The optional parts of a shape: their slot in the units without parts, and their range.
+struct Parts {
+    shape: u32,
+    found: Vec<(usize, Range<usize>)>,
+}
+
+/// Return the fields of several units: contents of brackets and quotes, and calls, a word and the brackets after it.
+pub(crate) fn find_fields<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Field> {
+    let mut result = Vec::new();
+    for at in 0..count {
+        let Some(end) = close(count, at, &text) else { continue };
+        if end - at > 3 {
+            result.push(Field { units: at + 1..end - 1, enclosed: true });
+        }
+        let quote = matches!(text(at), b"\"" | b"'");
+        let word = |at: usize| !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+        if at == 0 || quote || !word(at - 1) || !(at..end).any(|at| matches!(class(at), Class::Wildcard | Class::Mixed)) {
+            continue;
+        }
+        result.push(Field { units: at - 1..end, enclosed: false });
+    }
+    result
+}
+
+/// Return the end of the brackets or quotes that open at a unit.
+fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u8]) -> Option<usize> {
+    let open = text(at);
+    let close: &[u8] = match open {
+        b"(" => b")",
+        b"[" => b"]",
+        b"{" => b"}",
+        b"<" => b">",
+        b"\"" | b"'" => {
+            let before = at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
+            if !b" \t=:,([{".contains(&before) {
+                return None;
+            }
+            open
+        }
+        _ => return None,
+    };
+    let mut depth = 1;
+    for next in at + 1..count.min(at + FIELD) {
+        let unit = text(next);
+        if unit == close {
+            depth -= 1;
+        } else if unit == open {
+            depth += 1;
+        }
+        if depth == 0 {
+            return Some(next + 1);
+        }
+    }
+    None
+}
+
+/// Return the end of a blank and the brackets after it that start at a unit: a part that may be missing.
+pub(crate) fn part_end<'a>(count: usize, at: usize, text: impl Fn(usize) -> &'a [u8]) -> Option<usize> {
+    let starts = at > 0 && at + 1 < count && text(at) == b" " && matches!(text(at + 1), b"(" | b"[");
+    let end = if starts { close(count, at + 1, &text)? } else { return None };
+    // Brackets in the middle of a word are not a part.
+    let free = end == count || text(end).first().is_some_and(|byte| b" ,;:.".contains(byte));
+    free.then_some(end)
+}
+
+/// Return true for words that stand for a missing value or a local address where others have a value.
+fn is_missing(text: &[u8]) -> bool {
+    let words: [&[u8]; 8] = [b"null", b"none", b"nil", b"nan", b"undefined", b"unknown", b"n/a", b"localhost"];
+    words.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+/// Return the offsets of the wildcards of a template.
+fn wildcard_offsets(template: &[u8]) -> Vec<u32> {
+    let offset = |(at, element)| matches!(element, Element::Wildcard(_)).then_some(at as u32);
+    templates::elements(template).filter_map(offset).collect()
 }
 
 struct TemplateMerger<'a> {
@@ -251,6 +409,7 @@ struct TemplateMerger<'a> {
     units: Units,
     shapes: Vec<Shape>,
     any: u32,
+    optional: u32,
     /// Plain words that became variables.
     variable_words: HashSet<u32>,
     threshold: u32,
@@ -260,7 +419,7 @@ struct TemplateMerger<'a> {
 impl<'a> TemplateMerger<'a> {
     fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Result<Self> {
         let mut units = Units::default();
-        let any = units.position(&ANY);
+        let (any, optional) = (units.position(&ANY), units.position(&OPTIONAL));
         let templates = collapse_runs(table)?;
         let max_values = table.max_values();
         let mut merger = Self {
@@ -269,16 +428,18 @@ impl<'a> TemplateMerger<'a> {
             units,
             shapes: Vec::new(),
             any,
+            optional,
             variable_words: HashSet::new(),
             threshold: overrides.threshold,
             cancel: CancelToken::current(),
         };
         for &position in order {
             let template = &merger.templates[position as usize];
-            let unit = |range: Range<usize>| merger.units.position(&template.text[range]);
-            let units = split_units(&template.text).into_iter().map(unit).collect();
+            let spans = split_units(&template.text);
+            let units = spans.iter().map(|range| merger.units.position(&template.text[range.clone()])).collect();
+            let spans = spans.into_iter().map(|range| range.start as u32..range.end as u32).collect();
             let fixed = overrides.pinned.contains(&*table.templates()[position as usize].text);
-            merger.shapes.push(Shape { units, members: vec![position], fixed });
+            merger.shapes.push(Shape { units, members: vec![Member { template: position, spans }], fixed });
         }
         merger.collapse();
         Ok(merger)
@@ -306,7 +467,9 @@ impl<'a> TemplateMerger<'a> {
         shape.units.iter().enumerate().any(|(at, &unit)| {
             let entry = &self.units.all[unit as usize];
             let letters = entry.text.iter().filter(|byte| byte.is_ascii_alphabetic() || **byte >= 128).count();
-            !without.contains(&(at as u32)) && !matches!(entry.class, Class::Between | Class::Wildcard) && letters >= 2
+            !without.contains(&(at as u32))
+                && !matches!(entry.class, Class::Between | Class::Optional | Class::Wildcard)
+                && letters >= 2
         })
     }
 
@@ -320,7 +483,7 @@ impl<'a> TemplateMerger<'a> {
             }
             let whole = hash_shape(&self.units, shape);
             for (at, &unit) in shape.units.iter().enumerate() {
-                if self.units.class(unit) != Class::Between {
+                if !matches!(self.units.class(unit), Class::Between | Class::Optional) {
                     let key = whole.wrapping_sub(mix(self.units.all[unit as usize].hash, at));
                     masked_templates.push(MaskedTemplate { key, at: at as u32, shape: number as u32 });
                 }
@@ -393,7 +556,8 @@ impl<'a> TemplateMerger<'a> {
                 let unit = self.unit_at(masked);
                 let joins = wildcard
                     && (matches!(self.units.class(unit), Class::Value | Class::Mixed | Class::Empty)
-                        || self.variable_words.contains(&unit));
+                        || self.variable_words.contains(&unit)
+                        || is_missing(&self.units.all[unit as usize].text));
                 if unit != self.any && (evidence >= self.threshold || joins || takes_words) {
                     changes.push((masked.shape, masked.at));
                 }
@@ -402,14 +566,19 @@ impl<'a> TemplateMerger<'a> {
         Ok(self.apply(&changes))
     }
 
+    /// Return the bytes of a unit of a member.
+    fn text_of(&self, member: &Member, at: usize) -> &[u8] {
+        let span = &member.spans[at];
+        &self.templates[member.template as usize].text[span.start as usize..span.end as usize]
+    }
+
     /// Return true if the wildcard at this position already accepts words: a word was merged into it, or a template
     /// has a wildcard of an open type here.
     fn takes_words(&self, masked: &MaskedTemplate) -> bool {
         let shape = &self.shapes[masked.shape as usize];
         self.unit_at(masked) == self.any
-            && shape.members.iter().any(|&member| {
-                let text = &self.templates[member as usize].text;
-                let unit = &text[split_units(text)[masked.at as usize].clone()];
+            && shape.members.iter().any(|member| {
+                let unit = self.text_of(member, masked.at as usize);
                 wildcard_kind(unit).map_or(!unit.is_empty(), is_open)
             })
     }
@@ -498,7 +667,7 @@ impl<'a> TemplateMerger<'a> {
         let is_open = |at: usize| match level {
             Level::Mixed => matches!(class(at), Class::Mixed | Class::Wildcard),
             Level::Values => matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard),
-            Level::Keyed => class(at) != Class::Between && behind_equals(at),
+            Level::Keyed => !matches!(class(at), Class::Between | Class::Optional) && behind_equals(at),
         };
         (0..shape.units.len()).map(is_open).collect()
     }
@@ -554,10 +723,229 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
+    /// Merge shapes that differ in a field of several units; return the number of merged fields.
+    ///
+    /// A call with a variable in it, `LOCAL({int})`, joins a wildcard, because it is one value. The contents of brackets
+    /// and quotes are a variable if there are [`CONTENTS`] different ones with enough evidence, or if a wildcard there
+    /// accepts any text.
+    fn merge_fields(&mut self) -> Result<usize> {
+        let mut masked: Vec<MaskedField> = Vec::new();
+        let hashes: Vec<(Vec<u64>, Vec<u64>)> = self.shapes.iter().map(|shape| self.hash_edges(shape)).collect();
+        let key = |number: usize, start: usize, end: usize| {
+            let (before, after) = &hashes[number];
+            mix(before[start], 0).wrapping_add(mix(after[end], 1))
+        };
+        for (number, shape) in self.shapes.iter().enumerate() {
+            self.cancel.check()?;
+            if shape.fixed {
+                continue;
+            }
+            let class = |at: usize| self.units.class(shape.units[at]);
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            for field in find_fields(shape.units.len(), class, text) {
+                let key = key(number, field.units.start, field.units.end);
+                masked.push(MaskedField { key, shape: number as u32, field });
+            }
+        }
+        let keys: HashSet<u64> = masked.iter().map(|masked| masked.key).collect();
+        if keys.is_empty() {
+            return Ok(0);
+        }
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            for at in 0..shape.units.len() {
+                let key = key(number, at, at + 1);
+                if !matches!(self.units.class(shape.units[at]), Class::Between | Class::Optional) && keys.contains(&key) {
+                    let field = Field { units: at..at + 1, enclosed: false };
+                    masked.push(MaskedField { key, shape: number as u32, field });
+                }
+            }
+        }
+        masked.sort_unstable_by_key(|masked| (masked.key, masked.shape, masked.field.units.start));
+        self.cancel.check()?;
+        let mut folds: Vec<(u32, Range<usize>)> = Vec::new();
+        for group in masked.chunk_by(|a, b| a.key == b.key).filter(|group| group.len() > 1) {
+            self.judge_fields(group, &mut folds);
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Decide which fields at one position become a wildcard.
+    fn judge_fields(&self, group: &[MaskedField], folds: &mut Vec<(u32, Range<usize>)>) {
+        let first = &group[0];
+        let units = |masked: &MaskedField| &self.shapes[masked.shape as usize].units;
+        let peers: Vec<&MaskedField> = group
+            .iter()
+            .filter(|masked| {
+                let ((a, from), (b, to)) = ((units(first), &first.field.units), (units(masked), &masked.field.units));
+                a[..from.start] == b[..to.start] && a[from.end..] == b[to.end..]
+            })
+            .collect();
+        let single = |masked: &MaskedField| (masked.field.units.len() == 1).then(|| units(masked)[masked.field.units.start]);
+        let has_any = peers.iter().any(|masked| single(masked) == Some(self.any));
+        let takes_text = peers.iter().any(|masked| {
+            single(masked) == Some(self.any)
+                && self.shapes[masked.shape as usize].members.iter().any(|member| {
+                    let text = self.text_of(member, masked.field.units.start);
+                    wildcard_kind(text) == Some(Kind::Text) || (text.len() > 2 && text.iter().any(|&byte| is_between(byte)))
+                })
+        });
+        let missing = |masked: &MaskedField| {
+            single(masked).is_some_and(|unit| is_missing(&self.units.all[unit as usize].text))
+        };
+        let shape = &self.shapes[first.shape as usize];
+        let inside: Vec<u32> = first.field.units.clone().map(|at| at as u32).collect();
+        if peers.len() < 2 || !self.keeps_words(shape, &inside) {
+            return;
+        }
+        let long = || peers.iter().filter(|masked| masked.field.units.len() > 1);
+        let enclosed = long().any(|masked| masked.field.enclosed);
+        let evidence: u32 = peers
+            .iter()
+            .map(|masked| single(masked).map_or(4, |unit| evidence(self.units.class(unit))))
+            .sum();
+        let enough = if enclosed {
+            peers.len() >= CONTENTS && evidence + evidence / 2 >= self.threshold
+        } else {
+            evidence >= self.threshold
+        };
+        let joins = takes_text || enough || (!enclosed && (has_any || peers.iter().any(|masked| missing(masked))));
+        if !joins || long().next().is_none() {
+            return;
+        }
+        for masked in &peers {
+            let plain = single(masked).is_some_and(|unit| unit == self.any);
+            if !plain && (enough || takes_text || masked.field.units.len() > 1 || missing(masked)) {
+                folds.push((masked.shape, masked.field.units.clone()));
+            }
+        }
+    }
+
+    /// Return hashes of the units before each position of a shape, and of those from each position on.
+    fn hash_edges(&self, shape: &Shape) -> (Vec<u64>, Vec<u64>) {
+        let step = |sum: u64, unit: u32| mix(sum.rotate_left(7) ^ self.units.all[unit as usize].hash, 2);
+        let (mut before, mut after) = (vec![0; shape.units.len() + 1], vec![0; shape.units.len() + 1]);
+        for (at, &unit) in shape.units.iter().enumerate() {
+            before[at + 1] = step(before[at], unit);
+        }
+        for (at, &unit) in shape.units.iter().enumerate().rev() {
+            after[at] = step(after[at + 1], unit);
+        }
+        (before, after)
+    }
+
+    /// Replace ranges of units of shapes by a unit, outer ranges first; return the number of replaced ranges.
+    fn fold(&mut self, mut folds: Vec<(u32, Range<usize>)>, into: u32) -> usize {
+        folds.sort_by_key(|(shape, range)| (*shape, range.start, std::cmp::Reverse(range.end)));
+        let mut count = 0;
+        for group in folds.chunk_by(|a, b| a.0 == b.0) {
+            let mut ranges: Vec<Range<usize>> = Vec::new();
+            for (_, range) in group {
+                if ranges.last().is_none_or(|last| last.end <= range.start && (last.end, last.start) != (range.start, range.end)) {
+                    ranges.push(range.clone());
+                }
+            }
+            let shape = &mut self.shapes[group[0].0 as usize];
+            for range in ranges.into_iter().rev() {
+                count += 1;
+                if let [unit] = shape.units[range.clone()]
+                    && self.units.class(unit) == Class::Plain
+                {
+                    self.variable_words.insert(unit);
+                }
+                shape.units.splice(range.clone(), [into]);
+                for member in &mut shape.members {
+                    let start = member.spans.get(range.start).map_or_else(
+                        || member.spans.last().map_or(0, |span| span.end),
+                        |span| span.start,
+                    );
+                    let end = if range.is_empty() { start } else { member.spans[range.end - 1].end };
+                    member.spans.splice(range.clone(), [start..end]);
+                }
+            }
+        }
+        if count > 0 {
+            self.collapse();
+        }
+        count
+    }
+
+    /// Merge shapes that differ in optional parts: groups in brackets, with a variable in them, that others lack.
+    fn merge_optional(&mut self) -> Result<usize> {
+        // The units of each shape without its parts, and the position and the range of each part.
+        let mut parts: HashMap<Vec<u32>, Vec<Parts>> = HashMap::new();
+        let mut has_parts = false;
+        for (number, shape) in self.shapes.iter().enumerate() {
+            self.cancel.check()?;
+            if shape.fixed {
+                continue;
+            }
+            let (rest, found) = self.split_parts(shape);
+            has_parts |= !found.is_empty();
+            parts.entry(rest).or_default().push(Parts { shape: number as u32, found });
+        }
+        let mut folds = Vec::new();
+        for group in parts.values().filter(|group| has_parts && group.len() > 1) {
+            let mut slots: Vec<usize> = group.iter().flat_map(|parts| parts.found.iter().map(|part| part.0)).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            for slot in slots {
+                let of = |parts: &Parts| parts.found.iter().find(|part| part.0 == slot).map(|part| part.1.clone());
+                let optional = |range: &Range<usize>, parts: &Parts| {
+                    self.shapes[parts.shape as usize].units[range.clone()] == [self.optional]
+                };
+                let varies = group.iter().any(|parts| of(parts).is_none_or(|range| optional(&range, parts)));
+                if !varies {
+                    continue;
+                }
+                for parts in group {
+                    match of(parts) {
+                        Some(range) if optional(&range, parts) => (),
+                        Some(range) => folds.push((parts.shape, range)),
+                        None => {
+                            let before: usize = parts.found.iter().filter(|part| part.0 < slot).map(|part| part.1.len()).sum();
+                            folds.push((parts.shape, slot + before..slot + before));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(self.fold(folds, self.optional))
+    }
+
+    /// Return the units of a shape without its optional parts, and the slot and range of each part.
+    fn split_parts(&self, shape: &Shape) -> (Vec<u32>, Vec<(usize, Range<usize>)>) {
+        let units = &shape.units;
+        let text = |at: usize| &*self.units.all[units[at] as usize].text;
+        let (mut rest, mut found) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < units.len() {
+            let start = at;
+            while at < units.len() {
+                if units[at] == self.optional {
+                    at += 1;
+                } else if let Some(end) = part_end(units.len(), at, text)
+                    && units[at..end].iter().any(|&unit| matches!(self.units.class(unit), Class::Wildcard | Class::Mixed))
+                {
+                    at = end;
+                } else {
+                    break;
+                }
+            }
+            if at > start {
+                found.push((rest.len(), start..at));
+            } else {
+                rest.push(units[at]);
+                at += 1;
+            }
+        }
+        (rest, found)
+    }
+
     fn run(&mut self) -> Result<()> {
         for _ in 0..ROUNDS {
             while self.merge_words()? > 0 {}
-            let mut changed = 0;
+            let mut changed = self.merge_fields()? + self.merge_optional()?;
             for level in [Level::Mixed, Level::Values, Level::Keyed] {
                 changed += self.merge_level(level)?;
             }
@@ -603,8 +991,8 @@ pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<T
             result.add_template(&template)?;
             continue;
         }
-        let members: HashSet<u32> = shape.members.iter().copied().collect();
-        for part in first.iter().filter(|part| members.contains(&part.members[0])) {
+        let members: HashSet<u32> = shape.members.iter().map(|member| member.template).collect();
+        for part in first.iter().filter(|part| members.contains(&part.members[0].template)) {
             result.add_template(&merger.merged_template(part)?)?;
         }
     }
@@ -627,11 +1015,13 @@ impl TemplateMerger<'_> {
         let mut text: Vec<Vec<u8>> = Vec::new();
         let mut wildcards: Vec<(Option<Kind>, Values)> = Vec::new();
         let mut whole: Option<Template> = None;
-        for (number, &member) in shape.members.iter().enumerate() {
-            let template: &Template = &self.templates[member as usize];
-            let (mut wildcard, mut into) = (0, 0);
-            for (&unit, range) in shape.units.iter().zip(split_units(&template.text)) {
-                let bytes = &template.text[range];
+        for (number, member) in shape.members.iter().enumerate() {
+            let template: &Template = &self.templates[member.template as usize];
+            let offsets = wildcard_offsets(&template.text);
+            let mut into = 0;
+            for (at, &unit) in shape.units.iter().enumerate() {
+                let bytes = self.text_of(member, at);
+                let mut wildcard = offsets.partition_point(|&offset| offset < member.spans[at].start);
                 let inside = templates::wildcard_kinds(bytes).unwrap_or_default();
                 let mut put = |kind: Option<Kind>, sample: Option<&Values>, value: &[u8]| -> Result<()> {
                     if number == 0 {
@@ -645,24 +1035,32 @@ impl TemplateMerger<'_> {
                         None => values.add(values::hash(value), value, max_values),
                     }
                 };
-                if unit != self.any {
+                let is_whole = unit == self.any || unit == self.optional;
+                if !is_whole {
                     for &kind in &inside {
                         put(Some(kind), Some(&template.wildcards[wildcard]), b"")?;
                         wildcard += 1;
                     }
                 } else if bytes.len() == 2 && inside.len() == 1 {
-                    put(Some(inside[0]), Some(&template.wildcards[wildcard]), b"")?;
-                    wildcard += 1;
+                    let kind = if unit == self.optional { Kind::Optional } else { inside[0] };
+                    put(Some(kind), Some(&template.wildcards[wildcard]), b"")?;
                 } else {
                     let value = templates::to_text(bytes);
                     let kind = kinds::kind_of(&value);
-                    let kind = if inside.is_empty() && is_open(kind) { kind } else { Kind::Name };
-                    let kind = (!value.is_empty()).then_some(kind);
+                    let kind = if unit == self.optional {
+                        Kind::Optional
+                    } else if bytes.iter().any(|&byte| byte != WILDCARD && is_between(byte)) {
+                        Kind::Text
+                    } else if inside.is_empty() && is_open(kind) {
+                        kind
+                    } else {
+                        Kind::Name
+                    };
+                    let kind = (!value.is_empty() || unit == self.optional).then_some(kind);
                     put(kind, None, &value)?;
-                    wildcard += inside.len();
                 }
                 if number == 0 {
-                    text.push(if unit == self.any { ANY.to_vec() } else { bytes.to_vec() });
+                    text.push(if is_whole { ANY.to_vec() } else { bytes.to_vec() });
                 }
             }
             match &mut whole {
