@@ -67,8 +67,8 @@ pub enum Kind {
 }
 
 use Kind::{
-    Date, DateTime, Email, File, Float, Hex, Host, Int, Ip, Mac, Name, Optional, Path, Quantity, Slug, Tail, Text, Time,
-    Token, Url, Uuid, Version, Word,
+    Date, DateTime, Email, File, Float, Hex, Host, Int, Ip, Mac, Name, Optional, Path, Quantity, Slug, Tail, Text,
+    Time, Token, Url, Uuid, Version, Word,
 };
 
 impl Kind {
@@ -136,8 +136,7 @@ impl Kind {
 /// Names of the types, by number from 1.
 const NAMES: [&str; 23] = [
     "int", "float", "hex", "uuid", "ip", "mac", "host", "email", "date", "time", "datetime", "quantity", "version",
-    "word", "slug", "token", "name", "file", "path", "tail", "url", "text",
-    "optional",
+    "word", "slug", "token", "name", "file", "path", "tail", "url", "text", "optional",
 ];
 
 /// Classes of bytes, as bits.

@@ -56,7 +56,7 @@ const CLASS: [u8; 256] = {
 
 /// Return true if a byte separates words of a template when templates are merged.
 pub const fn is_between(byte: u8) -> bool {
-    is_mark(byte) || byte == b':'
+    is_mark(byte) || byte == b':' || byte == b'`'
 }
 
 /// Scan one line into a batch.

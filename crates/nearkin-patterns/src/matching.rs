@@ -88,11 +88,12 @@ impl Matcher {
     }
 
     /// Return the merged template that matches the units, and which units each of its units takes. A unit is None, with
-    /// its class, if no template contains it.
+    /// its class, if no template contains it. Text takes a word or a field, or, if `any_run` is set, any run of units.
     fn walk<'t>(
         &self,
         units: &[(Option<u32>, Class)],
         text: impl Fn(usize) -> &'t [u8] + Copy,
+        any_run: bool,
     ) -> Option<(u32, Vec<Taken>)> {
         let fields = template_merge::find_fields(units.len(), |at| units[at].1, text);
         // A node, the number of branches and of units up to it, and what the last branch took.
@@ -129,6 +130,9 @@ impl Matcher {
                 go(OPTIONAL, at + 1, true);
                 continue;
             }
+            if any_run && self.branches.contains_key(&(node, FREE)) {
+                (at + 2..=units.len().min(at + template_merge::FIELD)).rev().for_each(|end| go(FREE, end, true));
+            }
             for field in fields.iter().filter(|field| field.units.start == at) {
                 go(FREE, field.units.end, true);
             }
@@ -150,37 +154,52 @@ impl Matcher {
     pub fn plan(&self, template: &[u8]) -> Option<Plan> {
         let spans = template_merge::split_units(template);
         let unit = |span: &Range<usize>| self.units.find(&template[span.clone()]);
-        let of_template: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
-        if let Some((row, taken)) = self.walk(&of_template, |at| &template[spans[at].clone()]) {
-            let variables = taken.into_iter().flat_map(|(units, wildcard)| {
-                let span = range_of(&spans, &units, template.len());
-                variables(template, &span, span.end, wildcard)
-            });
-            return Some(Plan { row, variables: variables.collect() });
+        let units: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
+        let text = |at: usize| &template[spans[at].clone()];
+        let pairs = template_merge::find_pairs(spans.len(), |at| units[at].1, text);
+        let sorted = template_merge::sort_pairs(spans.len(), &pairs, text)
+            .map(|order| order.into_iter().map(|at| spans[at].clone()).collect::<Vec<_>>());
+        // With the pairs `key=value` as they are, or in the order of their keys.
+        let plan = |any_run: bool| {
+            let plan = self.plan_units(template, &spans, unit, any_run);
+            plan.or_else(|| self.plan_units(template, sorted.as_ref()?, unit, any_run))
+        };
+        if let Some(plan) = plan(false) {
+            return Some(plan);
         }
         // Retry with one word for each run; the rest of the run belongs to the last wildcard of that word.
         let runs = template_merge::find_runs(template);
-        if runs.is_empty() {
-            return None;
-        }
         let covers = |span: &Range<usize>| runs.iter().find(|run| run.start <= span.start && span.end <= run.end);
         let short: Vec<Range<usize>> =
-            spans.into_iter().filter(|span| covers(span).is_none_or(|run| span.start == run.start)).collect();
+            spans.iter().filter(|span| covers(span).is_none_or(|run| span.start == run.start)).cloned().collect();
         let units: Vec<(Option<u32>, Class)> = short.iter().map(unit).collect();
-        let (row, taken) = self.walk(&units, |at| &template[short[at].clone()])?;
+        let shortened =
+            if runs.is_empty() { None } else { self.walk(&units, |at| &template[short[at].clone()], false) };
+        let Some((row, taken)) = shortened else { return plan(true) };
         let variables = taken.into_iter().flat_map(|(units, wildcard)| {
-            let span = range_of(&short, &units, template.len());
+            let span = template_merge::cover(&short, &units);
             let end = short[..units.end].last().and_then(covers).map_or(span.end, |run| run.end);
             variables(template, &span, if units.is_empty() { span.end } else { end }, wildcard)
         });
         Some(Plan { row, variables: variables.collect() })
     }
-}
 
-/// Return the range of consecutive units in a template.
-fn range_of(spans: &[Range<usize>], units: &Range<usize>, end: usize) -> Range<usize> {
-    let start = spans.get(units.start).map_or(end, |span| span.start);
-    if units.is_empty() { start..start } else { start..spans[units.end - 1].end }
+    /// Return the plan for units in this order.
+    fn plan_units(
+        &self,
+        template: &[u8],
+        spans: &[Range<usize>],
+        unit: impl Fn(&Range<usize>) -> (Option<u32>, Class),
+        any_run: bool,
+    ) -> Option<Plan> {
+        let units: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
+        let (row, taken) = self.walk(&units, |at| &template[spans[at].clone()], any_run)?;
+        let variables = taken.into_iter().flat_map(|(units, wildcard)| {
+            let span = template_merge::cover(spans, &units);
+            variables(template, &span, span.end, wildcard)
+        });
+        Some(Plan { row, variables: variables.collect() })
+    }
 }
 
 /// Return the variables in a unit: the complete unit if it is taken as a wildcard, otherwise its wildcards. The last

@@ -33,8 +33,10 @@ pub const EVIDENCE_THRESHOLD: u32 = 16;
 const FREE: usize = 3;
 /// Number of different contents of brackets or quotes that make them a variable.
 const CONTENTS: usize = 3;
+/// Number of plain words before a colon from which on the rest of a line may be a variable.
+const SENTENCE: usize = 3;
 /// Maximum number of units of a field.
-const FIELD: usize = 64;
+pub(crate) const FIELD: usize = 64;
 /// Maximum number of rounds; each reduces the number of shapes.
 const ROUNDS: usize = 16;
 
@@ -47,6 +49,8 @@ enum Level {
     Values,
     /// Words after `=`.
     Keyed,
+    /// All words.
+    Words,
 }
 
 /// The class of a unit.
@@ -167,7 +171,7 @@ pub(crate) fn is_open(kind: Kind) -> bool {
 }
 
 /// Brackets and quotes: units of their own.
-const BRACKETS: &[u8] = b"()[]{}<>\"'";
+const BRACKETS: &[u8] = b"()[]{}<>\"'`";
 
 /// Return the ranges of the units of a template: words, brackets, quotes, leaders, optional parts, and the separators
 /// between them.
@@ -310,8 +314,18 @@ fn evidence(class: Class) -> u32 {
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub(crate) units: Range<usize>,
-    /// True for the contents of brackets or quotes.
-    enclosed: bool,
+    place: Place,
+}
+
+/// What a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// A word and the brackets after it, or words with commas between them.
+    Word,
+    /// The contents of brackets or quotes.
+    Enclosed,
+    /// The rest of a line behind a colon.
+    Rest,
 }
 
 /// A field of a shape, with the hash of the units around it.
@@ -335,19 +349,43 @@ pub(crate) fn find_fields<'a>(
     text: impl Fn(usize) -> &'a [u8],
 ) -> Vec<Field> {
     let mut result = Vec::new();
+    let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+    let mut listed = 0;
     for at in 0..count {
+        // A list: words with a comma and no blank between them.
+        let mut last = at;
+        while at >= listed && is_word(last) && last + 1 < count && text(last + 1) == b"," && is_word(last + 2) {
+            last += 2;
+        }
+        if last > at {
+            result.push(Field { units: at..last + 1, place: Place::Word });
+            listed = last + 1;
+        }
         let Some(end) = close(count, at, &text) else { continue };
         if end - at > 3 {
-            result.push(Field { units: at + 1..end - 1, enclosed: true });
+            result.push(Field { units: at + 1..end - 1, place: Place::Enclosed });
         }
-        let quote = matches!(text(at), b"\"" | b"'");
-        let word = |at: usize| !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
-        if at == 0 || quote || !word(at - 1) || !(at..end).any(|at| matches!(class(at), Class::Wildcard | Class::Mixed)) {
+        let quote = matches!(text(at), b"\"" | b"'" | b"`");
+        if at == 0
+            || quote
+            || !is_word(at - 1)
+            || !(at..end).any(|at| matches!(class(at), Class::Wildcard | Class::Mixed))
+        {
             continue;
         }
-        result.push(Field { units: at - 1..end, enclosed: false });
+        result.push(Field { units: at - 1..end, place: Place::Word });
     }
+    result.extend(find_rest(count, class, text));
     result
+}
+
+/// Return the words behind the last colon of the first line, if a sentence with a variable is before it.
+fn find_rest<'a>(count: usize, class: impl Fn(usize) -> Class, text: impl Fn(usize) -> &'a [u8]) -> Option<Field> {
+    let end = (0..count).find(|&at| text(at).contains(&b'\n')).unwrap_or(count);
+    let start = (0..end).rev().find(|&at| text(at) == b": ")? + 1;
+    let plain = (0..start).filter(|&at| class(at) == Class::Plain).count();
+    let variable = (0..start).any(|at| matches!(class(at), Class::Wildcard | Class::Mixed));
+    (start + 1 < end && plain >= SENTENCE && variable).then_some(Field { units: start..end, place: Place::Rest })
 }
 
 /// Return the end of the brackets or quotes that open at a unit.
@@ -358,7 +396,7 @@ fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u8]) -> Opti
         b"[" => b"]",
         b"{" => b"}",
         b"<" => b">",
-        b"\"" | b"'" => {
+        b"\"" | b"'" | b"`" => {
             let before = at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
             if !b" \t=:,([{".contains(&before) {
                 return None;
@@ -395,6 +433,94 @@ pub(crate) fn part_end<'a>(count: usize, at: usize, text: impl Fn(usize) -> &'a 
 fn is_missing(text: &[u8]) -> bool {
     let words: [&[u8]; 8] = [b"null", b"none", b"nil", b"nan", b"undefined", b"unknown", b"n/a", b"localhost"];
     words.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+/// Return the range of bytes of consecutive units, which may be in another order in the template.
+pub(crate) fn cover<T: Copy + Ord + Default>(spans: &[Range<T>], units: &Range<usize>) -> Range<T> {
+    let last = |spans: &[Range<T>]| spans.iter().map(|span| span.end).max().unwrap_or_default();
+    if units.is_empty() {
+        let at = spans.get(units.start).map_or_else(|| last(spans), |span| span.start);
+        return at..at;
+    }
+    let spans = &spans[units.clone()];
+    spans.iter().map(|span| span.start).min().unwrap_or_default()..last(spans)
+}
+
+/// Consecutive pairs `key=value` with the same separator: their ranges of units.
+pub(crate) type Pairs = Vec<Range<usize>>;
+
+/// Return the runs of two or more pairs `key=value`.
+pub(crate) fn find_pairs<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Pairs> {
+    let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+    let pair = |at: usize| {
+        if !is_word(at) || at + 2 >= count || text(at + 1) != b"=" {
+            return None;
+        }
+        value_end(count, at + 2, &is_word, &text)
+    };
+    let (mut result, mut at) = (Vec::new(), 0);
+    while at < count {
+        let mut pairs: Pairs = Vec::new();
+        let mut next = at;
+        while let Some(end) = pair(next) {
+            pairs.push(next..end);
+            let between = pairs.first().filter(|_| pairs.len() > 1).map(|first| text(first.end));
+            let goes_on = end + 1 < count
+                && matches!(text(end), b" " | b", " | b";" | b",")
+                && between.is_none_or(|mark| mark == text(end));
+            if !goes_on {
+                break;
+            }
+            next = end + 1;
+        }
+        at = pairs.last().map_or(at, |last| last.end).max(at + 1);
+        if pairs.len() > 1 {
+            result.push(pairs);
+        }
+    }
+    result
+}
+
+/// Return the end of the value that starts at a unit: brackets, quotes, a word, or a call.
+fn value_end<'a>(
+    count: usize,
+    at: usize,
+    is_word: &impl Fn(usize) -> bool,
+    text: &impl Fn(usize) -> &'a [u8],
+) -> Option<usize> {
+    if let Some(end) = close(count, at, text) {
+        return Some(end);
+    }
+    if at >= count || (!is_word(at) && !text(at).is_empty()) {
+        return None;
+    }
+    let call = at + 1 < count && matches!(text(at + 1), b"(" | b"{" | b"[");
+    if call && !text(at).is_empty() { close(count, at + 1, text) } else { Some(at + 1) }
+}
+
+/// Return the order of units in which pairs are sorted by key; None if they are sorted.
+pub(crate) fn sort_pairs<'a>(count: usize, pairs: &[Pairs], text: impl Fn(usize) -> &'a [u8]) -> Option<Vec<usize>> {
+    let mut order: Vec<usize> = Vec::with_capacity(count);
+    let mut sorted = true;
+    for run in pairs {
+        order.extend(order.len()..run[0].start);
+        let mut ranked: Vec<&Range<usize>> = run.iter().collect();
+        ranked.sort_by_key(|pair| text(pair.start));
+        sorted &= ranked.iter().zip(run).all(|(a, b)| **a == *b);
+        for (at, pair) in ranked.into_iter().enumerate() {
+            if at > 0 {
+                order.push(run[0].end);
+            }
+            order.extend(pair.clone());
+        }
+    }
+    // Each separator is equal to the first one.
+    order.extend(order.len()..count);
+    (!sorted).then_some(order)
 }
 
 /// Return the offsets of the wildcards of a template.
@@ -521,7 +647,16 @@ impl<'a> TemplateMerger<'a> {
         };
         let (before, after) = (edge(at.checked_sub(1), true), edge(Some(at + 1), false));
         before == b'='
-            || matches!((before, after), (b'\'', b'\'') | (b'"', b'"') | (b'(', b')') | (b'[', b']') | (b'<', b'>'))
+            || matches!(
+                (before, after),
+                (b'\'', b'\'')
+                    | (b'"', b'"')
+                    | (b'(', b')')
+                    | (b'[', b']')
+                    | (b'<', b'>')
+                    | (b'`', b'`')
+                    | (b'|', b'|')
+            )
     }
 
     /// Merge shapes that differ in a single word; return the number of words that became wildcards.
@@ -667,6 +802,7 @@ impl<'a> TemplateMerger<'a> {
         let is_open = |at: usize| match level {
             Level::Mixed => matches!(class(at), Class::Mixed | Class::Wildcard),
             Level::Values => matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard),
+            Level::Words => !matches!(class(at), Class::Between | Class::Optional),
             Level::Keyed => !matches!(class(at), Class::Between | Class::Optional) && behind_equals(at),
         };
         (0..shape.units.len()).map(is_open).collect()
@@ -692,7 +828,11 @@ impl<'a> TemplateMerger<'a> {
                 continue;
             }
             let weak = varying.iter().filter(|position| !self.has_evidence(&position.1, &varying, shapes.len(), level));
-            if let Some((at, _)) = weak.min_by_key(|position| (position.1.len(), position.0)) {
+            let mut split = weak.min_by_key(|position| (position.1.len(), position.0));
+            if level == Level::Words && !self.has_frame(shapes[0], &varying) {
+                split = split.or_else(|| varying.iter().min_by_key(|position| (position.1.len(), position.0)));
+            }
+            if let Some((at, _)) = split {
                 let mut parts: HashMap<u32, Vec<u32>> = HashMap::new();
                 for &shape in &shapes {
                     parts.entry(self.shapes[shape as usize].units[*at]).or_default().push(shape);
@@ -709,12 +849,21 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
+    /// Return true if at least two plain words, and twice as many as the varying positions with plain words, are equal.
+    fn has_frame(&self, shape: u32, varying: &[(usize, Vec<u32>)]) -> bool {
+        let is_plain = |unit: u32| self.units.class(unit) == Class::Plain;
+        let plain = varying.iter().filter(|position| position.1.iter().any(|&unit| is_plain(unit))).count();
+        let units = self.shapes[shape as usize].units.iter().enumerate();
+        let equal = units.filter(|(at, unit)| is_plain(**unit) && varying.iter().all(|position| position.0 != *at));
+        equal.count() >= (2 * plain).max(2)
+    }
+
     /// Return true if the words at a varying position are evidence of a variable.
     fn has_evidence(&self, units: &[u32], varying: &[(usize, Vec<u32>)], shapes: usize, level: Level) -> bool {
         let evidence: u32 = units.iter().map(|&unit| evidence(self.units.class(unit))).sum();
         match level {
             Level::Mixed => evidence >= self.threshold,
-            Level::Values => evidence >= self.threshold + self.threshold / 2,
+            Level::Values | Level::Words => evidence >= self.threshold + self.threshold / 2,
             // Values after `=` combine freely if there are more lines than words at any position.
             Level::Keyed => {
                 let max_words = varying.iter().map(|position| position.1.len()).max().unwrap_or(0);
@@ -755,8 +904,9 @@ impl<'a> TemplateMerger<'a> {
             self.cancel.check()?;
             for at in 0..shape.units.len() {
                 let key = key(number, at, at + 1);
-                if !matches!(self.units.class(shape.units[at]), Class::Between | Class::Optional) && keys.contains(&key) {
-                    let field = Field { units: at..at + 1, enclosed: false };
+                if !matches!(self.units.class(shape.units[at]), Class::Between | Class::Optional) && keys.contains(&key)
+                {
+                    let field = Field { units: at..at + 1, place: Place::Word };
                     masked.push(MaskedField { key, shape: number as u32, field });
                 }
             }
@@ -781,35 +931,36 @@ impl<'a> TemplateMerger<'a> {
                 a[..from.start] == b[..to.start] && a[from.end..] == b[to.end..]
             })
             .collect();
-        let single = |masked: &MaskedField| (masked.field.units.len() == 1).then(|| units(masked)[masked.field.units.start]);
+        let single =
+            |masked: &MaskedField| (masked.field.units.len() == 1).then(|| units(masked)[masked.field.units.start]);
         let has_any = peers.iter().any(|masked| single(masked) == Some(self.any));
         let takes_text = peers.iter().any(|masked| {
             single(masked) == Some(self.any)
                 && self.shapes[masked.shape as usize].members.iter().any(|member| {
                     let text = self.text_of(member, masked.field.units.start);
-                    wildcard_kind(text) == Some(Kind::Text) || (text.len() > 2 && text.iter().any(|&byte| is_between(byte)))
+                    wildcard_kind(text) == Some(Kind::Text)
+                        || (text.len() > 2 && text.iter().any(|&byte| is_between(byte)))
                 })
         });
-        let missing = |masked: &MaskedField| {
-            single(masked).is_some_and(|unit| is_missing(&self.units.all[unit as usize].text))
-        };
+        let missing =
+            |masked: &MaskedField| single(masked).is_some_and(|unit| is_missing(&self.units.all[unit as usize].text));
         let shape = &self.shapes[first.shape as usize];
         let inside: Vec<u32> = first.field.units.clone().map(|at| at as u32).collect();
         if peers.len() < 2 || !self.keeps_words(shape, &inside) {
             return;
         }
         let long = || peers.iter().filter(|masked| masked.field.units.len() > 1);
-        let enclosed = long().any(|masked| masked.field.enclosed);
-        let evidence: u32 = peers
-            .iter()
-            .map(|masked| single(masked).map_or(4, |unit| evidence(self.units.class(unit))))
-            .sum();
-        let enough = if enclosed {
-            peers.len() >= CONTENTS && evidence + evidence / 2 >= self.threshold
-        } else {
-            evidence >= self.threshold
+        let place = long().map(|masked| masked.field.place).max_by_key(|&place| place as u8).unwrap_or(Place::Word);
+        // The rest of a line is a sentence: as much evidence as a plain word.
+        let weight = if place == Place::Rest { evidence(Class::Plain) } else { evidence(Class::Value) };
+        let total: u32 =
+            peers.iter().map(|masked| single(masked).map_or(weight, |unit| evidence(self.units.class(unit)))).sum();
+        let enough = match place {
+            Place::Enclosed => peers.len() >= CONTENTS && total + total / 2 >= self.threshold,
+            Place::Word | Place::Rest => total >= self.threshold,
         };
-        let joins = takes_text || enough || (!enclosed && (has_any || peers.iter().any(|masked| missing(masked))));
+        let joins =
+            takes_text || enough || (place == Place::Word && (has_any || peers.iter().any(|masked| missing(masked))));
         if !joins || long().next().is_none() {
             return;
         }
@@ -819,6 +970,174 @@ impl<'a> TemplateMerger<'a> {
                 folds.push((masked.shape, masked.field.units.clone()));
             }
         }
+    }
+
+    /// Sort pairs `key=value` by key in shapes that others equal up to the order of keys.
+    fn merge_pairs(&mut self) -> usize {
+        let mut groups: HashMap<Vec<u32>, Vec<(u32, Option<Vec<usize>>)>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            let count = shape.units.len();
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            let pairs = find_pairs(count, |at| self.units.class(shape.units[at]), text);
+            if pairs.is_empty() {
+                continue;
+            }
+            let order = sort_pairs(count, &pairs, text);
+            // Values do not matter.
+            let mut units = shape.units.clone();
+            for pair in pairs.iter().flatten() {
+                units[pair.start + 2..pair.end].fill(self.any);
+            }
+            let key = match &order {
+                Some(order) => order.iter().map(|&at| units[at]).collect(),
+                None => units,
+            };
+            groups.entry(key).or_default().push((number as u32, order));
+        }
+        let mut count = 0;
+        for group in groups.into_values() {
+            let first = &group[0].1;
+            if group.iter().all(|(_, order)| order == first) {
+                continue;
+            }
+            for (number, order) in group {
+                let Some(order) = order else { continue };
+                count += 1;
+                let shape = &mut self.shapes[number as usize];
+                shape.units = order.iter().map(|&at| shape.units[at]).collect();
+                for member in &mut shape.members {
+                    member.spans = order.iter().map(|&at| member.spans[at].clone()).collect();
+                }
+            }
+        }
+        if count > 0 {
+            self.collapse();
+        }
+        count
+    }
+
+    /// Merge shapes that differ in several fields at once: values after `=`, contents of quotes and brackets, and words
+    /// with symbols, digits or wildcards.
+    fn merge_values(&mut self) -> Result<usize> {
+        let mut groups: HashMap<Vec<u32>, Vec<(u32, Vec<Range<usize>>)>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let ranges = self.find_values(shape);
+            let (mut key, mut at) = (Vec::with_capacity(shape.units.len()), 0);
+            for range in &ranges {
+                key.extend_from_slice(&shape.units[at..range.start]);
+                key.push(self.any);
+                at = range.end;
+            }
+            key.extend_from_slice(&shape.units[at..]);
+            groups.entry(key).or_default().push((number as u32, ranges));
+        }
+        let mut folds = Vec::new();
+        for group in groups.into_values().filter(|group| group.len() > 1) {
+            self.cancel.check()?;
+            let mut waiting = vec![group];
+            while let Some(group) = waiting.pop() {
+                self.judge_values(group, &mut waiting, &mut folds);
+            }
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Return the values of a shape: ranges of units that `merge_values` compares.
+    fn find_values(&self, shape: &Shape) -> Vec<Range<usize>> {
+        let count = shape.units.len();
+        let class = |at: usize| self.units.class(shape.units[at]);
+        let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+        let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+        let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
+        while at < count {
+            let keyed = at > 0 && text(at - 1).ends_with(b"=");
+            let end = if keyed { value_end(count, at, &is_word, &text) } else { close(count, at, &text) };
+            let quote = matches!(text(at), b"\"" | b"'" | b"`" | b"[");
+            let range = match end {
+                Some(end) if quote || (text(at) == b"(" && end == at + 3) => at + 1..end - 1,
+                Some(end) if keyed => at..end,
+                _ if matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard) => at..at + 1,
+                _ => at..at,
+            };
+            if range.is_empty() {
+                at += 1;
+            } else {
+                at = range.end;
+                result.push(range);
+            }
+        }
+        result
+    }
+
+    /// Merge a group of shapes with values at the same positions if each position that varies is a variable; otherwise
+    /// split it at the position with the fewest values.
+    fn judge_values(
+        &self,
+        group: Vec<(u32, Vec<Range<usize>>)>,
+        waiting: &mut Vec<Vec<(u32, Vec<Range<usize>>)>>,
+        folds: &mut Vec<(u32, Range<usize>)>,
+    ) {
+        let value =
+            |member: &(u32, Vec<Range<usize>>), at: usize| &self.shapes[member.0 as usize].units[member.1[at].clone()];
+        let (mut varying, mut weak) = (Vec::new(), None::<(usize, usize)>);
+        for at in 0..group[0].1.len() {
+            let values: HashSet<&[u32]> = group.iter().map(|member| value(member, at)).collect();
+            if values.len() == 1 {
+                continue;
+            }
+            varying.push(at);
+            if !self.is_variable(&values, self.is_bound(&group[0], at))
+                && weak.is_none_or(|weak| (values.len(), at) < weak)
+            {
+                weak = Some((values.len(), at));
+            }
+        }
+        if let Some((_, at)) = weak {
+            let mut parts: HashMap<Vec<u32>, Vec<(u32, Vec<Range<usize>>)>> = HashMap::new();
+            for member in group {
+                parts.entry(value(&member, at).to_vec()).or_default().push(member);
+            }
+            waiting.extend(parts.into_values().filter(|part| part.len() > 1));
+            return;
+        }
+        let without = |member: &(u32, Vec<Range<usize>>)| -> Vec<u32> {
+            varying.iter().flat_map(|&at| member.1[at].clone()).map(|at| at as u32).collect()
+        };
+        if group.iter().any(|member| !self.keeps_words(&self.shapes[member.0 as usize], &without(member))) {
+            return;
+        }
+        for member in &group {
+            let changed = varying.iter().filter(|&&at| value(member, at) != [self.any]);
+            folds.extend(changed.map(|&at| (member.0, member.1[at].clone())));
+        }
+    }
+
+    /// Return true if the value at a position follows `=` or is between quotes or brackets.
+    fn is_bound(&self, member: &(u32, Vec<Range<usize>>), at: usize) -> bool {
+        let before = member.1[at].start.checked_sub(1);
+        before.is_some_and(|before| {
+            let unit = self.shapes[member.0 as usize].units[before];
+            self.units.all[unit as usize].text.last().is_some_and(|byte| b"=\"'`[(".contains(byte))
+        })
+    }
+
+    /// Return true if these values are those of a variable.
+    fn is_variable(&self, values: &HashSet<&[u32]>, bound: bool) -> bool {
+        let class = |value: &&[u32]| match **value {
+            [] => Class::Empty,
+            [unit] => self.units.class(unit),
+            _ => Class::Value,
+        };
+        let joins = |value: &&&[u32]| {
+            let missing = matches!(***value, [unit] if is_missing(&self.units.all[unit as usize].text));
+            missing || !matches!(class(value), Class::Capitals | Class::Plain)
+        };
+        let evidence: u32 = values.iter().map(|value| evidence(class(value))).sum();
+        let evidence = if bound { evidence + evidence / 2 } else { evidence };
+        let any = [self.any];
+        (values.contains(&any[..]) && values.iter().all(|value| joins(&value)))
+            || evidence >= self.threshold + self.threshold / 2
     }
 
     /// Return hashes of the units before each position of a shape, and of those from each position on.
@@ -841,7 +1160,10 @@ impl<'a> TemplateMerger<'a> {
         for group in folds.chunk_by(|a, b| a.0 == b.0) {
             let mut ranges: Vec<Range<usize>> = Vec::new();
             for (_, range) in group {
-                if ranges.last().is_none_or(|last| last.end <= range.start && (last.end, last.start) != (range.start, range.end)) {
+                if ranges
+                    .last()
+                    .is_none_or(|last| last.end <= range.start && (last.end, last.start) != (range.start, range.end))
+                {
                     ranges.push(range.clone());
                 }
             }
@@ -855,12 +1177,8 @@ impl<'a> TemplateMerger<'a> {
                 }
                 shape.units.splice(range.clone(), [into]);
                 for member in &mut shape.members {
-                    let start = member.spans.get(range.start).map_or_else(
-                        || member.spans.last().map_or(0, |span| span.end),
-                        |span| span.start,
-                    );
-                    let end = if range.is_empty() { start } else { member.spans[range.end - 1].end };
-                    member.spans.splice(range.clone(), [start..end]);
+                    let whole = cover(&member.spans, &range);
+                    member.spans.splice(range.clone(), [whole]);
                 }
             }
         }
@@ -903,7 +1221,8 @@ impl<'a> TemplateMerger<'a> {
                         Some(range) if optional(&range, parts) => (),
                         Some(range) => folds.push((parts.shape, range)),
                         None => {
-                            let before: usize = parts.found.iter().filter(|part| part.0 < slot).map(|part| part.1.len()).sum();
+                            let before: usize =
+                                parts.found.iter().filter(|part| part.0 < slot).map(|part| part.1.len()).sum();
                             folds.push((parts.shape, slot + before..slot + before));
                         }
                     }
@@ -925,7 +1244,9 @@ impl<'a> TemplateMerger<'a> {
                 if units[at] == self.optional {
                     at += 1;
                 } else if let Some(end) = part_end(units.len(), at, text)
-                    && units[at..end].iter().any(|&unit| matches!(self.units.class(unit), Class::Wildcard | Class::Mixed))
+                    && units[at..end]
+                        .iter()
+                        .any(|&unit| matches!(self.units.class(unit), Class::Wildcard | Class::Mixed))
                 {
                     at = end;
                 } else {
@@ -945,11 +1266,11 @@ impl<'a> TemplateMerger<'a> {
     fn run(&mut self) -> Result<()> {
         for _ in 0..ROUNDS {
             while self.merge_words()? > 0 {}
-            let mut changed = self.merge_fields()? + self.merge_optional()?;
+            let mut changed = self.merge_pairs() + self.merge_fields()? + self.merge_optional()?;
             for level in [Level::Mixed, Level::Values, Level::Keyed] {
                 changed += self.merge_level(level)?;
             }
-            if changed == 0 {
+            if changed == 0 && self.merge_values()? == 0 && self.merge_level(Level::Words)? == 0 {
                 break;
             }
         }
