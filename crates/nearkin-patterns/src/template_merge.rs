@@ -435,6 +435,19 @@ fn is_missing(text: &[u8]) -> bool {
     words.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
+/// Return the type of a wildcard for these units of a template; None if they are empty.
+fn kind_of_units(bytes: &[u8]) -> Option<Kind> {
+    if let Some(kind) = wildcard_kind(bytes) {
+        return Some(kind);
+    }
+    if bytes.iter().any(|&byte| byte != WILDCARD && is_between(byte)) {
+        return Some(Kind::Text);
+    }
+    let kind = kinds::kind_of(bytes);
+    let whole = !bytes.contains(&WILDCARD) && is_open(kind);
+    (!bytes.is_empty()).then_some(if whole { kind } else { Kind::Name })
+}
+
 /// Return the range of bytes of consecutive units, which may be in another order in the template.
 pub(crate) fn cover<T: Copy + Ord + Default>(spans: &[Range<T>], units: &Range<usize>) -> Range<T> {
     let last = |spans: &[Range<T>]| spans.iter().map(|span| span.end).max().unwrap_or_default();
@@ -707,15 +720,17 @@ impl<'a> TemplateMerger<'a> {
         &self.templates[member.template as usize].text[span.start as usize..span.end as usize]
     }
 
-    /// Return true if the wildcard at this position already accepts words: a word was merged into it, or a template
-    /// has a wildcard of an open type here.
+    /// Return true if the wildcard at this position already accepts words: a word was merged into it, or it has an open
+    /// type.
     fn takes_words(&self, masked: &MaskedTemplate) -> bool {
-        let shape = &self.shapes[masked.shape as usize];
         self.unit_at(masked) == self.any
-            && shape.members.iter().any(|member| {
-                let unit = self.text_of(member, masked.at as usize);
-                wildcard_kind(unit).map_or(!unit.is_empty(), is_open)
-            })
+            && self.kind_at(&self.shapes[masked.shape as usize], masked.at as usize).is_some_and(is_open)
+    }
+
+    /// Return the type of the wildcard at a position of a shape; None if all its values are empty.
+    fn kind_at(&self, shape: &Shape, at: usize) -> Option<Kind> {
+        let kinds = shape.members.iter().filter_map(|member| kind_of_units(self.text_of(member, at)));
+        kinds.reduce(Kind::join)
     }
 
     /// Return for each group whether at least half of its words (three or more) recur together in another context.
@@ -936,11 +951,7 @@ impl<'a> TemplateMerger<'a> {
         let has_any = peers.iter().any(|masked| single(masked) == Some(self.any));
         let takes_text = peers.iter().any(|masked| {
             single(masked) == Some(self.any)
-                && self.shapes[masked.shape as usize].members.iter().any(|member| {
-                    let text = self.text_of(member, masked.field.units.start);
-                    wildcard_kind(text) == Some(Kind::Text)
-                        || (text.len() > 2 && text.iter().any(|&byte| is_between(byte)))
-                })
+                && self.kind_at(&self.shapes[masked.shape as usize], masked.field.units.start) == Some(Kind::Text)
         });
         let missing =
             |masked: &MaskedField| single(masked).is_some_and(|unit| is_missing(&self.units.all[unit as usize].text));
@@ -1060,7 +1071,8 @@ impl<'a> TemplateMerger<'a> {
                 _ if matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard) => at..at + 1,
                 _ => at..at,
             };
-            if range.is_empty() {
+            let separates = range.len() == 1 && class(range.start) == Class::Between;
+            if range.is_empty() || separates {
                 at += 1;
             } else {
                 at = range.end;
@@ -1367,17 +1379,7 @@ impl TemplateMerger<'_> {
                     put(Some(kind), Some(&template.wildcards[wildcard]), b"")?;
                 } else {
                     let value = templates::to_text(bytes);
-                    let kind = kinds::kind_of(&value);
-                    let kind = if unit == self.optional {
-                        Kind::Optional
-                    } else if bytes.iter().any(|&byte| byte != WILDCARD && is_between(byte)) {
-                        Kind::Text
-                    } else if inside.is_empty() && is_open(kind) {
-                        kind
-                    } else {
-                        Kind::Name
-                    };
-                    let kind = (!value.is_empty() || unit == self.optional).then_some(kind);
+                    let kind = if unit == self.optional { Some(Kind::Optional) } else { kind_of_units(bytes) };
                     put(kind, None, &value)?;
                 }
                 if number == 0 {
@@ -1420,7 +1422,7 @@ pub(crate) struct Run {
 pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
     let ranges = split_units(template);
     let unit = |position: usize| &template[ranges[position].clone()];
-    let wildcards = |position: usize| unit(position).contains(&WILDCARD);
+    let wildcards = |position: usize| unit(position).contains(&WILDCARD) && *unit(position) != OPTIONAL;
     let plain = |position: usize| {
         let mut text = unit(position).to_vec();
         (1..text.len()).filter(|&at| unit(position)[at - 1] == WILDCARD).for_each(|at| text[at] = ANY[1]);
