@@ -503,6 +503,13 @@ mod tests {
         assert!(template.ends_with("{text}") && values == [line[MAX_BYTES..].to_vec()]);
     }
 
+    #[test]
+    fn further_lines_of_a_record_are_one_variable() {
+        let (template, values) = scanned(b"failed: 5\n  at x.y(1)\n  at z\n").expect("a template");
+        assert_eq!(("failed: {int}\n{text}", b"  at x.y(1)\n  at z".as_slice()), (&*template, &*values[1]));
+        assert_eq!(Some(template.clone()), scanned(template.as_bytes()).map(|result| result.0));
+    }
+
     proptest! {
         #[test]
         fn template_and_values_reproduce_the_line(line in prop::collection::vec(any::<u8>(), 0..80), like in "[0-9a-f:./\\\\@_ =,{}()<>KBMayJun+-]{0,60}") {

@@ -336,6 +336,36 @@ mod tests {
     }
 
     #[test]
+    fn parts_fields_and_pairs_have_values() {
+        let lines = [
+            "close 403 bytes sent",
+            "close 1190 bytes (1.16 KB) sent",
+            "run a=1 b=x-1",
+            "run b=x-2 a=2",
+            "to LOCAL(0) now",
+            "to 10.0.0.1 now",
+            "said \"a b\" x",
+            "said \"c d e\" x",
+            "said \"f\" x",
+            "said \"g h\" x",
+        ];
+        let templates = table(&lines.map(str::to_owned));
+        for (line, template, values) in [
+            ("close 1 bytes sent", "close {int} bytes{optional} sent", vec!["1", ""]),
+            ("close 1 bytes (2 MB) sent", "close {int} bytes{optional} sent", vec!["1", " (2 MB)"]),
+            ("close 1 bytes (no idea) sent", "close {int} bytes{optional} sent", vec!["1", " (no idea)"]),
+            ("run b=x-9 a=8", "run a={int} b=x-{int}", vec!["8", "9"]),
+            ("to OTHER(7) now", "to {text} now", vec!["OTHER(7)"]),
+            ("said \"one two three four\" x", "said \"{text}\" x", vec!["one two three four"]),
+            ("close {int} bytes{optional} sent", "close {int} bytes{optional} sent", vec!["{int}", "{optional}"]),
+        ] {
+            let (result, variables) = matched(&templates, line).expect(line);
+            assert_eq!((template, values), (result.as_str(), variables.iter().map(String::as_str).collect()));
+        }
+        assert_eq!(None, matched(&templates, "close 1 bytes sent (2 MB)"));
+    }
+
+    #[test]
     fn hostile_templates_end_without_a_template() {
         // Each word matches a wildcard and a literal, and the end matches nothing.
         let mut templates = TemplateTable::new(4, 1 << 20).expect("valid");

@@ -1625,6 +1625,88 @@ mod tests {
     }
 
     #[test]
+    fn optional_parts_are_one_template() {
+        let lines = ["close, 403 bytes sent", "close, 1190 bytes (1.16 KB) sent", "close, 7 bytes sent"];
+        assert_eq!(vec!["close, {int} bytes{optional} sent"], texts(&lines));
+        // Two parts, of which only some combinations occur.
+        let both = ["a 1 (2 ms) sent (3)", "a 1 (2 ms) sent", "a 1 sent"];
+        assert_eq!(vec!["a {int}{optional} sent{optional}"], texts(&both));
+        // Without a variable, or in the middle of a word, brackets are not a part.
+        assert_eq!(2, texts(&["closed by 10.0.0.1 [preauth]", "closed by 10.0.0.1"]).len());
+        assert_eq!(2, texts(&["call f (1)x now", "call f now"]).len());
+        // A template with a part, and lines with and without one.
+        let again = ["close, {int} bytes{optional} sent", "close, 9 bytes sent", "close, 9 bytes (1 KB) sent"];
+        assert_eq!(vec!["close, {int} bytes{optional} sent"], texts(&again));
+    }
+
+    #[test]
+    fn values_of_several_words_are_one_value() {
+        // A call, or a missing value, next to a variable.
+        assert_eq!(vec!["synchronized to {text}"], texts(&["synchronized to 10.0.0.1", "synchronized to LOCAL(0)"]));
+        assert_eq!(vec!["lock of ws={text}"], texts(&["lock of ws=null", "lock of ws=WorkSource{10113}"]));
+        assert_eq!(vec!["peer is {name} now"], texts(&["peer is 10.0.0.1 now", "peer is localhost now"]));
+        // Contents of quotes and brackets, lists and JSON.
+        let quoted = ["job said \"disk is full\"", "job said \"no route\"", "job said \"try it again\""];
+        assert_eq!(vec!["job said \"{text}\""], texts(&quoted));
+        assert_eq!(2, texts(&quoted[..2]).len());
+        let lists =
+            ["volumes [a, b] of node", "volumes [c] of node", "volumes [d, a, b] of node", "volumes [b] of node"];
+        assert_eq!(vec!["volumes [{text}] of node"], texts(&lists));
+        let objects = ["sent {\"a\": 1} off", "sent {\"b\": \"x y\"} off", "sent {\"c\": [1, 2], \"a\": 7} off"];
+        assert_eq!(vec!["sent {{text}} off"], texts(&objects));
+    }
+
+    #[test]
+    fn pairs_in_any_order_are_one_template() {
+        let lines = ["metrics cpu=1 mem=2.5 io=x-1", "metrics mem=3.5 cpu=4 io=x-2", "metrics io=x-3 mem=1.5 cpu=2"];
+        assert_eq!(vec!["metrics cpu={int} io=x-{int} mem={float}"], texts(&lines));
+        assert_eq!(vec!["metrics mem={float} cpu={int}"], texts(&["metrics mem=1.5 cpu=2", "metrics mem=2.5 cpu=3"]));
+    }
+
+    #[test]
+    fn leaders_and_missing_readings_are_structure() {
+        let registers =
+            ["interrupt enable...0", "interrupt check.....1", "interrupt trap......1", "interrupt update..0"];
+        assert_eq!(4, texts(&registers).len());
+        assert_eq!(2, texts(&["fan speeds ( 3552 **** 3515 )", "fan speeds ( 3552 3534 3515 )"]).len());
+    }
+
+    #[test]
+    fn variables_that_vary_together_are_found() {
+        let keyed: Vec<String> =
+            (0..9).map(|n| format!("job {}.run has result '{}'", NAMES[n], NAMES[8 - n])).collect();
+        let result = texts_with(&keyed, &Overrides::default());
+        assert_eq!(1, result.len(), "{result:?}");
+        let plain: Vec<String> = (0..81)
+            .filter(|n| n % 7 < 3)
+            .map(|n| {
+                format!(
+                    "location request from {}x{} by {}y{} was ignored here",
+                    NAMES[n % 9],
+                    NAMES[n / 9],
+                    NAMES[n / 9],
+                    NAMES[n % 9]
+                )
+            })
+            .collect();
+        assert_eq!(
+            vec!["location request from {word} by {word} was ignored here"],
+            texts_with(&plain, &Overrides::default())
+        );
+    }
+
+    #[test]
+    fn the_rest_of_a_sentence_is_a_variable_from_enough_texts_on() {
+        let rest = |count: usize| -> usize {
+            let lines: Vec<String> = (0..count)
+                .map(|n| format!("retry of the job {n}: {} is{}", NAMES[n], " so".repeat(n % 3 + 1)))
+                .collect();
+            texts_with(&lines, &Overrides::default()).len()
+        };
+        assert_eq!((7, 1), (rest(7), rest(8)));
+    }
+
+    #[test]
     fn pinned_and_split_templates_are_respected() {
         let all = merge_templates(&table(&users(8)), &Overrides::default()).expect("not cancelled");
         let split = Overrides {
@@ -1669,7 +1751,13 @@ mod tests {
 
     prop_compose! {
         fn lines()(lines in prop::collection::vec(
-            ("(user|from|for)", "[a-h]{1,2}|eth[0-3]|A|B", "(in|=|\\(\\)|1, 2|1)", "[0-9]{1,2}|x\\.y|[a-e]"), 0..40
+            (
+                "(user|from|for)",
+                "[a-h]{1,2}|eth[0-3]|A|B|a=[0-9] b=[c-e]|b=[c-e] a=[0-9]",
+                "(in|=|\\(\\)|1, 2|1|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h])",
+                "[0-9]{1,2}|x\\.y|[a-e]|null|\\*\\*\\*|\\.\\.\\.[0-9]",
+            ),
+            0..40
         )) -> Vec<String> {
             lines.into_iter().map(|(a, b, c, d)| format!("{a} {b} {c} {d}")).collect()
         }
