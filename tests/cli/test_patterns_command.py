@@ -89,6 +89,36 @@ def test_patterns_are_printed(app_log: Path, access_log: Path, payloads: Path) -
     assert "" == call("patterns", "lines", app_log, "--quiet").err
 
 
+@pytest.mark.parametrize("option", ["indent", "^(ERROR|INFO)"])
+def test_records_of_several_lines_are_joined(tmp_path: Path, option: str) -> None:
+    """A stack trace belongs to the line before it; the number is that of the first line."""
+    trace = ["\tat a.B.c(B.java:7)", "", "Caused by: java.io.IOException", "  ... 5 more"]
+    lines = ["  cut off", "INFO up 5", "ERROR code 7", *trace, "ERROR code 9", trace[0], "INFO up 6"]
+    log = written(tmp_path / "server.log", lines)
+    rows = [json.loads(line) for line in call("patterns", "lines", log, "--multiline", option, "--json").lines]
+    assert {"INFO up {int}": 2, "ERROR code {int}\n{text}": 2, "  cut off": 1} == {
+        row["pattern"]: row["count"] for row in rows
+    }
+    assert "\n".join(["ERROR code 7", *trace]) in next(row["examples"] for row in rows if "ERROR" in row["pattern"])
+    assert 0 == call("patterns", "lines", log, "--multiline", option, "--out", tmp_path / "p.jsonl").code
+    matched = call("patterns", "lines", log, "--multiline", option, "--match", tmp_path / "p.jsonl").lines
+    assert ["0", "1", "2", "7", "9"] == [line.split("\t")[0] for line in matched]
+    assert all(line.split("\t")[1] != "-" for line in matched)
+    assert 3 == len(call("patterns", "lines", log, "--multiline", option).lines)
+
+
+def test_records_have_the_time_of_their_first_line(tmp_path: Path) -> None:
+    """Batches and columns of records are joined as well; a record has at most 1,000 lines."""
+    rows = [{"text": "ERROR 5" if n % 2000 == 0 else " at x", "at": f"2026-05-{1 + n % 28:02}"} for n in range(4000)]
+    path = written(tmp_path / "server.jsonl", [json.dumps(row) for row in rows])
+    done = call("patterns", "lines", path, "--multiline", "indent", "--time-column", "at", "--json")
+    counts = {
+        row["pattern"]: (row["count"], [day["day"] for day in row["days"]]) for row in map(json.loads, done.lines)
+    }
+    assert (2, ["2026-05-01", "2026-05-13"]) == counts["ERROR {int}\n{text}"]
+    assert 2 == counts[" at x\n{text}"][0]
+
+
 def test_rows_are_those_of_the_table(app_log: Path, tmp_path: Path) -> None:
     """JSON output, a JSON Lines file and a Parquet file have the same rows."""
     expected = nk.LogTemplates().fit(LINES).table()

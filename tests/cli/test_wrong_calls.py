@@ -214,6 +214,7 @@ WRONG = [
     (2, "index build corpus.jsonl -o nowhere/x.nks", "use a file in a folder that exists"),
     (1, "index build corpus.jsonl -o fox.txt --overwrite", "fox.txt: is no file that nearkin saved"),
     (2, "index add corpus.nks corpus.jsonl --id-column id", "(already there) is not allowed; use new ids, or --existi"),
+    (2, "patterns lines app.log --multiline (", "--multiline '(' is not allowed"),
     (2, "patterns lines app.log --out x.txt", "use a name that ends in .jsonl or .parquet"),
     (1, "recipe idf corpus.jsonl -o nowhere/x", "nowhere does not exist; create it, or choose another"),
     (1, "recipe idf corpus.jsonl -o empty", "empty: is a folder; give the path of a file"),

@@ -7,6 +7,7 @@ nothing, and prints the pattern of each item from an earlier run.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -42,6 +43,8 @@ _PATTERNS = "Patterns"
 _BRIEF = ("out", "state", "match", "new", "since", "text_column", "id_column", "format", "as_json", "quiet")
 """Options that `-h` shows."""
 _EXPORTS = ("openapi", "regex", "modsecurity")
+_MAX_RECORD = 1000
+"""Maximum number of lines of a record."""
 _MAX_EXAMPLE = 120
 """Characters of an example that are shown."""
 
@@ -188,7 +191,19 @@ def urls(
 
 
 @group.add(omit=["export"], brief=_BRIEF)
-def lines(inputs: Inputs, reading: CorpusOptions, options: PatternOptions) -> None:
+def lines(
+    inputs: Inputs,
+    reading: CorpusOptions,
+    options: PatternOptions,
+    multiline: Annotated[
+        str | None,
+        opt(
+            "Join the lines of a record: indent (those that start with white space), or a regular expression that the "
+            "first line of each record matches.",
+            group=READING,
+        ),
+    ] = None,
+) -> None:
     """Print the templates of log lines, most lines first: count, share, id, template, separated by tabs.
 
     Differences between the lines of a template become typed variables, such as {int} and {ip}. A line is one of a text
@@ -202,11 +217,16 @@ def lines(inputs: Inputs, reading: CorpusOptions, options: PatternOptions) -> No
 
     nearkin patterns lines app.log --out templates.jsonl
     nearkin patterns lines today.log --match templates.jsonl --new
+    nearkin patterns lines server.log --multiline indent
     """
     from nearkin.patterns import LogTemplates
 
-    def open_lines(progress: Progress) -> AbstractContextManager[Iterator[Items]]:
-        return _texts(reading, inputs, progress, time=options.time_column, source=None)
+    is_start = None if multiline is None else _parse_multiline(multiline)
+
+    @contextmanager
+    def open_lines(progress: Progress) -> Iterator[Iterator[Items]]:
+        with _texts(reading, inputs, progress, time=options.time_column, source=None) as batches:
+            yield batches if is_start is None else _records(batches, is_start)
 
     run(LogTemplates, open_lines, options)
 
@@ -483,6 +503,49 @@ def _texts(
         allowed = str(error.context.get("allowed", "a column of the records"))
         name, column = ("source_column", source) if time is None else ("time_column", time)
         raise bad_parameter(name, column, allowed) from None
+
+
+def _parse_multiline(multiline: str) -> Callable[[str], bool]:
+    """Return the function that is true for the first line of a record."""
+    if multiline == "indent":
+        # Java prints the cause of an exception without white space.
+        return lambda line: bool(line) and not line[0].isspace() and not line.startswith("Caused by: ")
+    try:
+        search = re.compile(multiline).search
+    except re.error as error:
+        raise bad_parameter("multiline", repr(multiline), f"indent or a regular expression: {error}") from None
+    return lambda line: search(line) is not None
+
+
+def _records(batches: Iterator[Items], is_start: Callable[[str], bool]) -> Iterator[Items]:
+    """Join the lines of each record. It has the number and the time of its first line, and at most 1,000 lines."""
+    lines: list[str] = []
+    name: Any = None
+    details: dict[str, Any] = {}
+    for batch in batches:
+        joined = Items([], [], {key: [] for key in batch.details})
+        columns = {key: to_values(column) if is_arrow(column) else column for key, column in batch.details.items()}
+        for row, text in enumerate(batch.texts()):
+            if lines and (len(lines) == _MAX_RECORD or is_start(text)):
+                _close_record(joined, lines, name, details)
+            if not lines:
+                name, details = batch.names[row], {key: column[row] for key, column in columns.items()}
+            lines.append(text)
+        if joined.names:
+            yield joined
+    if lines:
+        joined = Items([], [], {key: [] for key in details})
+        _close_record(joined, lines, name, details)
+        yield joined
+
+
+def _close_record(items: Items, lines: list[str], name: Any, details: Mapping[str, Any]) -> None:
+    """Append a record to items, and clear its lines."""
+    items.values.append("\n".join(lines))
+    items.names.append(name)
+    for key, value in details.items():
+        items.details[key].append(value)
+    lines.clear()
 
 
 def _text_items(batch: Batch, time: str | None, source: str | None) -> Items:
