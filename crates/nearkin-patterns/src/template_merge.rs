@@ -17,7 +17,7 @@
 //! Only sets of templates count, not their frequency or order, and merging is idempotent.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::kinds::{self, Kind};
@@ -33,6 +33,8 @@ pub const EVIDENCE_THRESHOLD: u32 = 16;
 const FREE: usize = 3;
 /// Number of different contents of brackets or quotes that make them a variable.
 const CONTENTS: usize = 3;
+/// Maximum number of sets of positions, for one number of units, that are compared with each shape.
+const MASKS: usize = 256;
 /// Number of plain words before a colon from which on the rest of a line may be a variable.
 const SENTENCE: usize = 3;
 /// Maximum number of units of a field.
@@ -844,7 +846,7 @@ impl<'a> TemplateMerger<'a> {
             }
             let weak = varying.iter().filter(|position| !self.has_evidence(&position.1, &varying, shapes.len(), level));
             let mut split = weak.min_by_key(|position| (position.1.len(), position.0));
-            if level == Level::Words && !self.has_frame(shapes[0], &varying) {
+            if level == Level::Words && !self.has_sentence(shapes[0], &varying) {
                 split = split.or_else(|| varying.iter().min_by_key(|position| (position.1.len(), position.0)));
             }
             if let Some((at, _)) = split {
@@ -864,8 +866,14 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
+    /// Return true if at least two plain words of a shape are at other positions.
+    fn has_frame(&self, shape: &Shape, without: &[usize]) -> bool {
+        let is_plain = |(at, unit): (usize, &u32)| self.units.class(*unit) == Class::Plain && !without.contains(&at);
+        shape.units.iter().enumerate().filter(|&unit| is_plain(unit)).count() >= 2
+    }
+
     /// Return true if at least two plain words, and twice as many as the varying positions with plain words, are equal.
-    fn has_frame(&self, shape: u32, varying: &[(usize, Vec<u32>)]) -> bool {
+    fn has_sentence(&self, shape: u32, varying: &[(usize, Vec<u32>)]) -> bool {
         let is_plain = |unit: u32| self.units.class(unit) == Class::Plain;
         let plain = varying.iter().filter(|position| position.1.iter().any(|&unit| is_plain(unit))).count();
         let units = self.shapes[shape as usize].units.iter().enumerate();
@@ -1082,6 +1090,37 @@ impl<'a> TemplateMerger<'a> {
         result
     }
 
+    /// Merge shapes into those with variables that accept all words in which they differ.
+    fn merge_covered(&mut self) -> Result<usize> {
+        let mut masks: BTreeMap<(usize, Vec<usize>), HashSet<Vec<u32>>> = BTreeMap::new();
+        for shape in self.shapes.iter().filter(|shape| !shape.fixed) {
+            self.cancel.check()?;
+            let open = |at: usize| shape.units[at] == self.any && self.kind_at(shape, at).is_some_and(is_open);
+            let positions: Vec<usize> = (0..shape.units.len()).filter(|&at| open(at)).collect();
+            if positions.len() > 1 && self.has_frame(shape, &positions) {
+                masks.entry((shape.units.len(), positions)).or_default().insert(shape.units.clone());
+            }
+        }
+        let mut changes = Vec::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let is_word = |at: usize| !matches!(self.units.class(shape.units[at]), Class::Between | Class::Optional);
+            let count = shape.units.len();
+            let same_length = masks.range((count, Vec::new())..(count + 1, Vec::new())).take(MASKS);
+            let covers = |positions: &[usize], covering: &HashSet<Vec<u32>>| {
+                let mut units = shape.units.clone();
+                positions.iter().for_each(|&at| units[at] = self.any);
+                units != shape.units && positions.iter().all(|&at| is_word(at)) && covering.contains(&units)
+            };
+            if let Some(((_, positions), _)) = same_length.into_iter().find(|(key, covering)| covers(&key.1, covering))
+            {
+                let varying = positions.iter().filter(|&&at| shape.units[at] != self.any);
+                changes.extend(varying.map(|&at| (number as u32, at as u32)));
+            }
+        }
+        Ok(self.apply(&changes))
+    }
+
     /// Merge a group of shapes with values at the same positions if each position that varies is a variable; otherwise
     /// split it at the position with the fewest values.
     fn judge_values(
@@ -1282,7 +1321,11 @@ impl<'a> TemplateMerger<'a> {
             for level in [Level::Mixed, Level::Values, Level::Keyed] {
                 changed += self.merge_level(level)?;
             }
-            if changed == 0 && self.merge_values()? == 0 && self.merge_level(Level::Words)? == 0 {
+            if changed == 0
+                && self.merge_covered()? == 0
+                && self.merge_values()? == 0
+                && self.merge_level(Level::Words)? == 0
+            {
                 break;
             }
         }
@@ -1436,6 +1479,7 @@ pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
                 && plain(last + 2) == plain(position)
                 && unit(last + 1) == unit(position + 1)
                 && matches!(classify_unit(unit(last + 1)), Class::Between)
+                && !unit(last + 1).contains(&b'\n')
             {
                 last += 2;
             }
