@@ -14,13 +14,14 @@
 //! | [`batch`] | batches of scanned items, ready to be added to a table |
 //! | [`columns`] | a table as arrays, and back |
 //! | [`lines`] | log lines: typed tokens found in one scan |
+//! | `units` | words of line templates, and values of several words |
 //! | [`template_merge`] | merging of line templates |
 //! | [`matching`] | the template of a line, and the values of its variables |
 //! | [`urls`] | canonical URLs, their scan, and URL patterns |
 //! | [`payloads`] | decoding, tokens and groups of payloads |
 //!
 //! A module uses only modules to its left: `kinds` · `values` · `profiles` · `templates` · `batch` · `columns` ·
-//! `lines` · `template_merge` · `matching` · `urls` · `payloads`.
+//! `lines` · `units` · `template_merge` · `matching` · `urls` · `payloads`.
 
 pub mod batch;
 pub mod columns;
@@ -31,5 +32,6 @@ pub mod payloads;
 pub mod profiles;
 pub mod template_merge;
 pub mod templates;
+mod units;
 pub mod urls;
 pub mod values;

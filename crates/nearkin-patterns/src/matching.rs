@@ -10,8 +10,8 @@ use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use crate::kinds::Kind;
-use crate::template_merge::{self, Class, Units};
 use crate::templates::{self, Element, Identity, TemplateTable};
+use crate::units::{self, Class, Units};
 use nearkin_core::Result;
 
 /// Maximum number of branches per walk, in addition to two per unit. Hostile templates reach this limit and match
@@ -61,17 +61,17 @@ impl Matcher {
     /// # Errors
     /// Memory allocation fails.
     pub fn new(templates: &TemplateTable) -> Result<Self> {
-        let mut units = Units::default();
-        let any = units.position(&template_merge::ANY);
-        let mut tree = Self { units, any, branches: HashMap::new(), ends: vec![0] };
+        let mut all = Units::default();
+        let any = all.position(&units::ANY);
+        let mut tree = Self { units: all, any, branches: HashMap::new(), ends: vec![0] };
         for position in templates.sorted()? {
             let text = &templates.templates()[position as usize].text;
             let mut node = 0;
-            for range in template_merge::split_units(text) {
-                let unit = match template_merge::wildcard_kind(&text[range.clone()]) {
+            for range in units::split_units(text) {
+                let unit = match units::wildcard_kind(&text[range.clone()]) {
                     Some(Kind::Optional) => OPTIONAL,
                     Some(Kind::Text) => FREE,
-                    Some(kind) if template_merge::is_open(kind) => OPEN,
+                    Some(kind) if units::is_open(kind) => OPEN,
                     _ => tree.units.position(&text[range]),
                 };
                 let new = tree.ends.len() as u32;
@@ -95,7 +95,7 @@ impl Matcher {
         text: impl Fn(usize) -> &'t [u8] + Copy,
         any_run: bool,
     ) -> Option<(u32, Vec<Taken>)> {
-        let fields = template_merge::find_fields(units.len(), |at| units[at].1, text);
+        let fields = units::find_fields(units.len(), |at| units[at].1, text);
         // A node, the number of branches and of units up to it, and what the last branch took.
         let mut waiting: Vec<(u32, usize, Taken)> = vec![(0, 0, (0..0, false))];
         let mut taken: Vec<Taken> = Vec::with_capacity(units.len());
@@ -120,7 +120,7 @@ impl Matcher {
                 }
             };
             let mut end = at;
-            while let Some(next) = template_merge::part_end(units.len(), end, text) {
+            while let Some(next) = units::part_end(units.len(), end, text) {
                 end = next;
             }
             if end > at {
@@ -131,7 +131,7 @@ impl Matcher {
                 continue;
             }
             if any_run && self.branches.contains_key(&(node, FREE)) {
-                (at + 2..=units.len().min(at + template_merge::FIELD)).rev().for_each(|end| go(FREE, end, true));
+                (at + 2..=units.len().min(at + units::FIELD)).rev().for_each(|end| go(FREE, end, true));
             }
             for field in fields.iter().filter(|field| field.units.start == at) {
                 go(FREE, field.units.end, true);
@@ -152,12 +152,12 @@ impl Matcher {
 
     /// Return the plan for the lines of a template; None if nothing matches.
     pub fn plan(&self, template: &[u8]) -> Option<Plan> {
-        let spans = template_merge::split_units(template);
+        let spans = units::split_units(template);
         let unit = |span: &Range<usize>| self.units.find(&template[span.clone()]);
         let units: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
         let text = |at: usize| &template[spans[at].clone()];
-        let pairs = template_merge::find_pairs(spans.len(), |at| units[at].1, text);
-        let sorted = template_merge::sort_pairs(spans.len(), &pairs, text)
+        let pairs = units::find_pairs(spans.len(), |at| units[at].1, text);
+        let sorted = units::sort_pairs(spans.len(), &pairs, text)
             .map(|order| order.into_iter().map(|at| spans[at].clone()).collect::<Vec<_>>());
         // With the pairs `key=value` as they are, or in the order of their keys.
         let plan = |any_run: bool| {
@@ -168,7 +168,7 @@ impl Matcher {
             return Some(plan);
         }
         // Retry with one word for each run; the rest of the run belongs to the last wildcard of that word.
-        let runs = template_merge::find_runs(template);
+        let runs = units::find_runs(template);
         let covers = |span: &Range<usize>| runs.iter().find(|run| run.start <= span.start && span.end <= run.end);
         let short: Vec<Range<usize>> =
             spans.iter().filter(|span| covers(span).is_none_or(|run| span.start == run.start)).cloned().collect();
@@ -177,7 +177,7 @@ impl Matcher {
             if runs.is_empty() { None } else { self.walk(&units, |at| &template[short[at].clone()], false) };
         let Some((row, taken)) = shortened else { return plan(true) };
         let variables = taken.into_iter().flat_map(|(units, wildcard)| {
-            let span = template_merge::cover(&short, &units);
+            let span = units::cover(&short, &units);
             let end = short[..units.end].last().and_then(covers).map_or(span.end, |run| run.end);
             variables(template, &span, if units.is_empty() { span.end } else { end }, wildcard)
         });
@@ -195,7 +195,7 @@ impl Matcher {
         let units: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
         let (row, taken) = self.walk(&units, |at| &template[spans[at].clone()], any_run)?;
         let variables = taken.into_iter().flat_map(|(units, wildcard)| {
-            let span = template_merge::cover(spans, &units);
+            let span = units::cover(spans, &units);
             variables(template, &span, span.end, wildcard)
         });
         Some(Plan { row, variables: variables.collect() })
@@ -372,7 +372,7 @@ mod tests {
         for number in 0..1_u32 << 12 {
             let mut template = Vec::new();
             for bit in 0..12 {
-                let unit: &[u8] = if number >> bit & 1 == 1 { b"a" } else { &template_merge::ANY };
+                let unit: &[u8] = if number >> bit & 1 == 1 { b"a" } else { &units::ANY };
                 template.extend_from_slice(unit);
                 template.push(b' ');
             }

@@ -1,0 +1,492 @@
+//! Units of templates, words and the separators between them, and what consists of several units.
+//!
+//! - a *unit* is a word with the wildcards in it, a bracket or quote, a leader (`.....`), or separators;
+//! - a *field* is one value of several units: a call `LOCAL(0)`, a list `a,b`, the contents of brackets or quotes, or the
+//!   rest of a sentence behind a colon;
+//! - a *part* is a blank and the brackets after it, which other lines may lack;
+//! - *pairs* are `key=value`, in any order;
+//! - a *run* is a word with wildcards several times: `blk_{int} blk_{int}`.
+//!
+//! The merge and the matching of templates share these definitions. All depend on the template alone.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::kinds::{self, Kind};
+use crate::lines::is_between;
+use crate::templates::{self, Element, WILDCARD};
+
+/// Number of plain words before a colon from which on the rest of a line may be a variable.
+const SENTENCE: usize = 3;
+/// Maximum number of units of a field.
+pub(crate) const FIELD: usize = 64;
+/// The class of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// An empty value: between brackets or quotes, or after `=`.
+    Empty,
+    /// Separators, leaders and other words without letters and digits.
+    Between,
+    /// An optional part.
+    Optional,
+    /// Capital letters: a state or a constant.
+    Capitals,
+    /// Letters.
+    Plain,
+    /// A word that contains symbols or digits.
+    Value,
+    /// A word that contains a wildcard.
+    Mixed,
+    /// A single wildcard.
+    Wildcard,
+}
+
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) text: Box<[u8]>,
+    pub(crate) class: Class,
+    pub(crate) hash: u64,
+}
+
+/// Interned units; wildcards of all types are equal.
+#[derive(Default)]
+pub(crate) struct Units {
+    pub(crate) all: Vec<Unit>,
+    positions: HashMap<Box<[u8]>, u32>,
+}
+
+pub(crate) const ANY: [u8; 2] = [WILDCARD, Kind::Text as u8];
+/// An optional part; not equal to the other wildcards.
+pub(crate) const OPTIONAL: [u8; 2] = [WILDCARD, Kind::Optional as u8];
+
+impl Units {
+    /// Return the key of a unit: repeated blanks are collapsed, and all wildcards get the same type.
+    fn key(text: &[u8]) -> Vec<u8> {
+        let mut plain = Vec::with_capacity(text.len());
+        for (_, element) in templates::elements(text) {
+            match element {
+                Element::Literal(b' ') if plain.last() == Some(&b' ') => (),
+                Element::Literal(byte) => templates::push_literal(&mut plain, &[byte]),
+                Element::Wildcard(Kind::Optional) => plain.extend_from_slice(&OPTIONAL),
+                Element::Wildcard(_) => plain.extend_from_slice(&ANY),
+            }
+        }
+        plain
+    }
+
+    /// Return the id of a unit, if it is interned, and its class.
+    pub(crate) fn find(&self, text: &[u8]) -> (Option<u32>, Class) {
+        let plain = Self::key(text);
+        match self.positions.get(&*plain) {
+            Some(&position) => (Some(position), self.class(position)),
+            None => (None, classify_unit(&plain)),
+        }
+    }
+
+    /// Return the id of a unit, interning it if necessary.
+    pub(crate) fn position(&mut self, text: &[u8]) -> u32 {
+        let plain = Self::key(text);
+        if let Some(&position) = self.positions.get(&*plain) {
+            return position;
+        }
+        let position = self.all.len() as u32;
+        let unit = Unit { class: classify_unit(&plain), hash: templates::hash(&plain), text: plain.clone().into() };
+        self.all.push(unit);
+        self.positions.insert(plain.into(), position);
+        position
+    }
+
+    pub(crate) fn class(&self, position: u32) -> Class {
+        self.all[position as usize].class
+    }
+}
+
+pub(crate) fn classify_unit(text: &[u8]) -> Class {
+    if text.is_empty() {
+        Class::Empty
+    } else if text == ANY {
+        Class::Wildcard
+    } else if text == OPTIONAL {
+        Class::Optional
+    } else if memchr::memmem::find(text, &ANY).is_some() {
+        Class::Mixed
+    } else if text.iter().all(|&byte| is_between(byte) || b".!?".contains(&byte))
+        || (text.len() > 1 && text.iter().all(u8::is_ascii_punctuation))
+    {
+        Class::Between
+    } else if text.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_') && text.len() > 1 {
+        Class::Capitals
+    } else if text.iter().all(|byte| byte.is_ascii_alphabetic() || *byte >= 128) {
+        Class::Plain
+    } else {
+        Class::Value
+    }
+}
+
+/// Return the type of a unit that is a single wildcard; None for other units.
+pub(crate) fn wildcard_kind(unit: &[u8]) -> Option<Kind> {
+    match *unit {
+        [WILDCARD, kind] => Kind::numbered(kind),
+        _ => None,
+    }
+}
+
+/// Return true if a wildcard of this type accepts words without a type. The merge assigns such a type to every
+/// wildcard that does.
+pub(crate) fn is_open(kind: Kind) -> bool {
+    kind.covers(Kind::Word) || matches!(kind, Kind::Token | Kind::Host)
+}
+
+/// Brackets and quotes: units of their own.
+const BRACKETS: &[u8] = b"()[]{}<>\"'`";
+
+/// Return the ranges of the units of a template: words, brackets, quotes, leaders, optional parts, and the separators
+/// between them.
+pub(crate) fn split_units(template: &[u8]) -> Vec<Range<usize>> {
+    let mut ends = Vec::new();
+    let mut at = 0;
+    let is_optional = |at: usize| template[at..].starts_with(&OPTIONAL);
+    while at < template.len() {
+        let start = at;
+        if template[at] != WILDCARD && is_between(template[at]) {
+            let mut pushed = start;
+            while at < template.len() && template[at] != WILDCARD && is_between(template[at]) {
+                let byte = template[at];
+                if BRACKETS.contains(&byte) && at > pushed {
+                    ends.push(at);
+                }
+                at += 1;
+                let empty = is_empty(byte, template.get(at).copied());
+                if empty || BRACKETS.contains(&byte) {
+                    ends.push(at);
+                    pushed = at;
+                }
+                if empty {
+                    ends.push(at);
+                }
+            }
+            if pushed == at {
+                continue;
+            }
+        } else if is_optional(at) {
+            at += 2;
+        } else {
+            while at < template.len() && !is_optional(at) && (template[at] == WILDCARD || !is_between(template[at])) {
+                let leader = leader_length(&template[at..]);
+                if leader > 0 && at > start {
+                    ends.push(at);
+                }
+                at += match leader {
+                    0 if template[at] == WILDCARD => 2,
+                    0 => 1,
+                    _ => leader,
+                };
+                if leader > 0 && at < template.len() {
+                    ends.push(at);
+                }
+            }
+            at = at.min(template.len());
+            // Sentence punctuation is not part of a word.
+            let first = ends.last().copied().unwrap_or(0).max(start);
+            let wildcard_end = template[first..at]
+                .iter()
+                .rposition(|&byte| byte == WILDCARD)
+                .map_or(first, |position| first + position + 2);
+            let mut end = at;
+            while end > wildcard_end && b".!?".contains(&template[end - 1]) {
+                end -= 1;
+            }
+            if end > first && end < at {
+                ends.push(end);
+            }
+        }
+        if ends.last() != Some(&at) {
+            ends.push(at);
+        }
+    }
+    let mut start = 0;
+    ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect()
+}
+
+/// Return the length of the leader at the start: two or more dots, or three or more of another sign, in a word.
+fn leader_length(bytes: &[u8]) -> usize {
+    let min = match bytes[0] {
+        b'.' => 2,
+        b'-' | b'_' | b'*' | b'#' | b'~' => 3,
+        _ => return 0,
+    };
+    let length = bytes.iter().take_while(|&&byte| byte == bytes[0]).count();
+    if length >= min { length } else { 0 }
+}
+
+/// Return true if there is an empty value between these two bytes, as in `""` or `=,`.
+fn is_empty(before: u8, after: Option<u8>) -> bool {
+    match (before, after) {
+        (b'(', Some(b')')) | (b'[', Some(b']')) | (b'\'', Some(b'\'')) | (b'"', Some(b'"')) => true,
+        (b'=', after) => matches!(after, None | Some(b' ' | b',' | b';' | b')' | b']' | b'}')),
+        _ => false,
+    }
+}
+
+/// A field of several units.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) units: Range<usize>,
+    pub(crate) place: Place,
+}
+
+/// What a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A word and the brackets after it, or words with commas between them.
+    Word,
+    /// The contents of brackets or quotes.
+    Enclosed,
+    /// The rest of a line behind a colon.
+    Rest,
+}
+
+/// Return the fields of several units: contents of brackets and quotes, and calls, a word and the brackets after it.
+pub(crate) fn find_fields<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Field> {
+    let mut result = Vec::new();
+    let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+    let mut listed = 0;
+    for at in 0..count {
+        // A list: words with a comma and no blank between them.
+        let mut last = at;
+        while at >= listed && is_word(last) && last + 1 < count && text(last + 1) == b"," && is_word(last + 2) {
+            last += 2;
+        }
+        if last > at {
+            result.push(Field { units: at..last + 1, place: Place::Word });
+            listed = last + 1;
+        }
+        let Some(end) = close(count, at, &text) else { continue };
+        if end - at > 3 {
+            result.push(Field { units: at + 1..end - 1, place: Place::Enclosed });
+        }
+        let quote = matches!(text(at), b"\"" | b"'" | b"`");
+        if at == 0
+            || quote
+            || !is_word(at - 1)
+            || !(at..end).any(|at| matches!(class(at), Class::Wildcard | Class::Mixed))
+        {
+            continue;
+        }
+        result.push(Field { units: at - 1..end, place: Place::Word });
+    }
+    result.extend(find_rest(count, class, text));
+    result
+}
+
+/// Return the words behind the last colon of the first line, if a sentence with a variable is before it.
+fn find_rest<'a>(count: usize, class: impl Fn(usize) -> Class, text: impl Fn(usize) -> &'a [u8]) -> Option<Field> {
+    let end = (0..count).find(|&at| text(at).contains(&b'\n')).unwrap_or(count);
+    let start = (0..end).rev().find(|&at| text(at) == b": ")? + 1;
+    let plain = (0..start).filter(|&at| class(at) == Class::Plain).count();
+    let variable = (0..start).any(|at| matches!(class(at), Class::Wildcard | Class::Mixed));
+    (start + 1 < end && plain >= SENTENCE && variable).then_some(Field { units: start..end, place: Place::Rest })
+}
+
+/// Return the end of the brackets or quotes that open at a unit.
+pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u8]) -> Option<usize> {
+    let open = text(at);
+    let close: &[u8] = match open {
+        b"(" => b")",
+        b"[" => b"]",
+        b"{" => b"}",
+        b"<" => b">",
+        b"\"" | b"'" | b"`" => {
+            let before = at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
+            if !b" \t=:,([{".contains(&before) {
+                return None;
+            }
+            open
+        }
+        _ => return None,
+    };
+    let mut depth = 1;
+    for next in at + 1..count.min(at + FIELD) {
+        let unit = text(next);
+        if unit == close {
+            depth -= 1;
+        } else if unit == open {
+            depth += 1;
+        }
+        if depth == 0 {
+            return Some(next + 1);
+        }
+    }
+    None
+}
+
+/// Return the end of a blank and the brackets after it that start at a unit: a part that may be missing.
+pub(crate) fn part_end<'a>(count: usize, at: usize, text: impl Fn(usize) -> &'a [u8]) -> Option<usize> {
+    let starts = at > 0 && at + 1 < count && text(at) == b" " && matches!(text(at + 1), b"(" | b"[");
+    let end = if starts { close(count, at + 1, &text)? } else { return None };
+    // Brackets in the middle of a word are not a part.
+    let free = end == count || text(end).first().is_some_and(|byte| b" ,;:.".contains(byte));
+    free.then_some(end)
+}
+
+/// Return true for words that stand for a missing value or a local address where others have a value.
+pub(crate) fn is_missing(text: &[u8]) -> bool {
+    let words: [&[u8]; 8] = [b"null", b"none", b"nil", b"nan", b"undefined", b"unknown", b"n/a", b"localhost"];
+    words.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+/// Return the type of a wildcard for these units of a template; None if they are empty.
+pub(crate) fn kind_of_units(bytes: &[u8]) -> Option<Kind> {
+    if let Some(kind) = wildcard_kind(bytes) {
+        return Some(kind);
+    }
+    if bytes.iter().any(|&byte| byte != WILDCARD && is_between(byte)) {
+        return Some(Kind::Text);
+    }
+    let kind = kinds::kind_of(bytes);
+    let whole = !bytes.contains(&WILDCARD) && is_open(kind);
+    (!bytes.is_empty()).then_some(if whole { kind } else { Kind::Name })
+}
+
+/// Return the range of bytes of consecutive units, which may be in another order in the template.
+pub(crate) fn cover<T: Copy + Ord + Default>(spans: &[Range<T>], units: &Range<usize>) -> Range<T> {
+    let last = |spans: &[Range<T>]| spans.iter().map(|span| span.end).max().unwrap_or_default();
+    if units.is_empty() {
+        let at = spans.get(units.start).map_or_else(|| last(spans), |span| span.start);
+        return at..at;
+    }
+    let spans = &spans[units.clone()];
+    spans.iter().map(|span| span.start).min().unwrap_or_default()..last(spans)
+}
+
+/// Consecutive pairs `key=value` with the same separator: their ranges of units.
+pub(crate) type Pairs = Vec<Range<usize>>;
+
+/// Return the runs of two or more pairs `key=value`.
+pub(crate) fn find_pairs<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Pairs> {
+    let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+    let pair = |at: usize| {
+        if !is_word(at) || at + 2 >= count || text(at + 1) != b"=" {
+            return None;
+        }
+        value_end(count, at + 2, &is_word, &text)
+    };
+    let (mut result, mut at) = (Vec::new(), 0);
+    while at < count {
+        let mut pairs: Pairs = Vec::new();
+        let mut next = at;
+        while let Some(end) = pair(next) {
+            pairs.push(next..end);
+            let between = pairs.first().filter(|_| pairs.len() > 1).map(|first| text(first.end));
+            let goes_on = end + 1 < count
+                && matches!(text(end), b" " | b", " | b";" | b",")
+                && between.is_none_or(|mark| mark == text(end));
+            if !goes_on {
+                break;
+            }
+            next = end + 1;
+        }
+        at = pairs.last().map_or(at, |last| last.end).max(at + 1);
+        if pairs.len() > 1 {
+            result.push(pairs);
+        }
+    }
+    result
+}
+
+/// Return the end of the value that starts at a unit: brackets, quotes, a word, or a call.
+pub(crate) fn value_end<'a>(
+    count: usize,
+    at: usize,
+    is_word: &impl Fn(usize) -> bool,
+    text: &impl Fn(usize) -> &'a [u8],
+) -> Option<usize> {
+    if let Some(end) = close(count, at, text) {
+        return Some(end);
+    }
+    if at >= count || (!is_word(at) && !text(at).is_empty()) {
+        return None;
+    }
+    let call = at + 1 < count && matches!(text(at + 1), b"(" | b"{" | b"[");
+    if call && !text(at).is_empty() { close(count, at + 1, text) } else { Some(at + 1) }
+}
+
+/// Return the order of units in which pairs are sorted by key; None if they are sorted.
+pub(crate) fn sort_pairs<'a>(count: usize, pairs: &[Pairs], text: impl Fn(usize) -> &'a [u8]) -> Option<Vec<usize>> {
+    let mut order: Vec<usize> = Vec::with_capacity(count);
+    let mut sorted = true;
+    for run in pairs {
+        order.extend(order.len()..run[0].start);
+        let mut ranked: Vec<&Range<usize>> = run.iter().collect();
+        ranked.sort_by_key(|pair| text(pair.start));
+        sorted &= ranked.iter().zip(run).all(|(a, b)| **a == *b);
+        for (at, pair) in ranked.into_iter().enumerate() {
+            if at > 0 {
+                order.push(run[0].end);
+            }
+            order.extend(pair.clone());
+        }
+    }
+    // Each separator is equal to the first one.
+    order.extend(order.len()..count);
+    (!sorted).then_some(order)
+}
+
+/// Return the offsets of the wildcards of a template.
+pub(crate) fn wildcard_offsets(template: &[u8]) -> Vec<u32> {
+    let offset = |(at, element)| matches!(element, Element::Wildcard(_)).then_some(at as u32);
+    templates::elements(template).filter_map(offset).collect()
+}
+
+/// A run of the same word with wildcards and the same separators: `blk_{int} blk_{int} blk_{int}`.
+pub(crate) struct Run {
+    /// Start of the run.
+    pub(crate) start: usize,
+    /// End of the run.
+    pub(crate) end: usize,
+    /// End of its first word.
+    pub(crate) first_end: usize,
+    pub(crate) words: usize,
+    pub(crate) listed: bool,
+}
+
+/// Return the runs of a template.
+pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
+    let ranges = split_units(template);
+    let unit = |position: usize| &template[ranges[position].clone()];
+    let wildcards = |position: usize| unit(position).contains(&WILDCARD) && *unit(position) != OPTIONAL;
+    let plain = |position: usize| {
+        let mut text = unit(position).to_vec();
+        (1..text.len()).filter(|&at| unit(position)[at - 1] == WILDCARD).for_each(|at| text[at] = ANY[1]);
+        text
+    };
+    let (mut result, mut position) = (Vec::new(), 0);
+    while position < ranges.len() {
+        let mut last = position;
+        if wildcards(position) {
+            while last + 2 < ranges.len()
+                && plain(last + 2) == plain(position)
+                && unit(last + 1) == unit(position + 1)
+                && matches!(classify_unit(unit(last + 1)), Class::Between)
+                && !unit(last + 1).contains(&b'\n')
+            {
+                last += 2;
+            }
+        }
+        if last > position {
+            let (words, listed) = ((last - position) / 2 + 1, unit(position + 1).contains(&b','));
+            let Range { start, end: first_end } = ranges[position];
+            result.push(Run { start, end: ranges[last].end, first_end, words, listed });
+        }
+        position = last + 1;
+    }
+    result
+}
