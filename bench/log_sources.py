@@ -1,13 +1,17 @@
 """Generated logs whose templates are known: 15 sources in the manner of common programs.
 
-Each source is a list of templates. `{kind}` is a variable, drawn by a rule of [`VALUES`][]; `[[...]]` is an optional
+Each source is a list of templates. `{kind}` is a variable, drawn by a rule of `VALUES`; `[[...]]` is an optional
 part, present in half of the lines; `~~...~~` are fields that are separated by blanks and printed in any order. The
 variation is that of real logs: optional parts, values of several types at one position, rare constants next to frequent
 variables, leader dots and missing readings, lists of any length, quoted strings, JSON, stack traces.
 
-The sources are divided into three parts. Rules and constants of `nearkin.patterns` may be chosen on `CHOOSING`. `SHOWING`
-shows what they reach. `SEALED` was written with the others, before the rules, and was measured once, at the end.
+The sources are divided into three parts. Rules and constants of `nearkin.patterns` may be chosen on `CHOOSING`.
+`SHOWING` shows what they reach. `SEALED` was written with the others, before the rules, and was measured once, at the
+end.
 """
+
+# The templates are lines of logs.
+# ruff: noqa: E501, SIM905
 
 from __future__ import annotations
 

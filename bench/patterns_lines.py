@@ -6,17 +6,17 @@
 Quality: logs whose templates are known, each parsed alone with default settings, its lines shuffled. They are split by
 system, and the output names the part of each:
 
-- *choosing*: the eight LogHub sets that the tests share (2,000 lines each; the labels of LogHub's first version) and
-  five generated sources. Rules and constants were chosen on them, so their figures show nothing.
-- *showing*: five generated sources, and with `--loghub FOLDER` each `SYSTEM_2k.log_structured.csv` in that folder that is
-  not among the eight.
+- *choosing*: the eight LogHub sets that the tests share (2,000 lines each; the labels of LogHub's first version)
+  and five generated sources. Rules and constants were chosen on them, so their figures show nothing.
+- *showing*: five generated sources, and with `--loghub FOLDER` each `SYSTEM_2k.log_structured.csv` in that folder
+  that is not among the eight.
 - *sealed*, with `--sealed`: five generated sources that were measured once, after the last change of a rule.
 
-The measures are those of LogPAI's benchmark, LogHub-2.0. A group is correct if its lines are exactly those of an event.
-*GA* is the share of lines in correct groups, *FGA* the F1 of correct groups, *PA* the share of lines with the template of
-their event, *FTA* the F1 of groups that are correct and have the template of their event. Templates are normalised as in
-that benchmark: a word that contains a variable is a variable, adjacent variables are one, and white space is one blank.
-An optional part takes the blank after it along.
+The measures are those of LogPAI's benchmark, LogHub-2.0. A group is correct if its lines are exactly those of an
+event. *GA* is the share of lines in correct groups, *FGA* the F1 of correct groups, *PA* the share of lines with the
+template of their event, *FTA* the F1 of groups that are correct and have the template of their event. Templates are
+normalised as in that benchmark: a word that contains a variable is a variable, adjacent variables are one, and white
+space is one blank. An optional part takes the blank after it along.
 
 Peers run in the interpreter `--peers` with drain3 and logparser3: Drain3 with its defaults and with the masks of its
 example; Brain of logparser3 without settings, and with those that its authors publish for each LogHub set.
