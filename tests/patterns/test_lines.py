@@ -75,8 +75,26 @@ _LINE = st.builds(
     "{} {} {} {}".format,
     st.sampled_from(["user", "from", "for"]),
     st.one_of(st.text("abcdef", min_size=1, max_size=2), st.sampled_from(["eth0", "eth1", "eth2", "eth3", "UP"])),
-    st.sampled_from(["in", "=", "()", "1, 2", "7", "{int}"]),
-    st.sampled_from(["1", "x.y", "a", "b", ""]),
+    st.sampled_from(
+        [
+            "in",
+            "=",
+            "()",
+            "1, 2",
+            "7",
+            "{int}",
+            "in (5)",
+            "in (b)",
+            "of the: a",
+            "a=1 b=c",
+            "b=d a=2",
+            '"a b"',
+            "[a, b]",
+        ]
+    ),
+    st.sampled_from(
+        ["1", "x.y", "a", "b", "", "LOCAL(0)", "null", "****", "k...7", '"b"', "[c]", "{optional}", "\n at x"]
+    ),
 )
 
 
@@ -91,6 +109,54 @@ def test_order_batches_and_merges_do_not_matter(lines: list[str], cut: int, orde
     patterns = whole.table()["pattern"].to_pylist()
     assert sorted(patterns) == sorted(nk.LogTemplates().fit(patterns).table()["pattern"].to_pylist())
     assert all(id is not None for id in whole.match_many(lines)["id"].to_pylist())
+
+
+def test_a_log_by_days_keeps_its_ids() -> None:
+    """Ids stay, new templates are listed on their day, and a part that others lack changes one template."""
+    rng = random.Random(5)
+    found, ids = nk.LogTemplates(), set[str]()
+    for day in range(30):
+        before = nk.LogTemplates().merge(found)
+        lines = [f"user {rng.choice(NAMES)} took {rng.randrange(999)} ms" for _ in range(200)]
+        lines += [f"proxy closed after {rng.randrange(9)} s" for _ in range(9)]
+        lines += [f"disk {rng.randrange(9)} is full"] if day == 9 else []
+        lines += [f"proxy closed after {rng.randrange(9)} s ({rng.random():.2f} MB)"] if day == 20 else []
+        found.partial_fit(lines, times=[86_400.0 * day] * len(lines))
+        changes = [(row["kind"], row["pattern"]) for row in found.compare(before).to_pylist() if row["kind"] != "share"]
+        if day == 9:
+            assert [("new", "disk {int} is full")] == changes
+        elif day == 20:
+            assert [("type", "proxy closed after {int} s{optional}")] == changes
+        elif day > 0:
+            assert [] == changes
+        current = set(found.table()["id"].to_pylist())
+        assert day in (0, 20) or ids <= current
+        ids = current
+    assert 30 == len(found.table().to_pylist()[0]["days"])
+
+
+def test_records_with_parts_and_values_match_their_template(tmp_path: Path) -> None:
+    """Optional parts, fields, pairs and further lines have values, also after saving and compaction."""
+    lines = ["sent 5 bytes in all", "sent 6 bytes (1.5 KB) in all", "lock ws=null, id=1", "lock ws=Work{7}, id=2"]
+    lines += ["load cpu=1 mem=2.5", "load mem=3.5 cpu=4", "job failed: 5\n  at x\n  at y", "job failed: 7\n  at z"]
+    found = nk.LogTemplates().fit(lines)
+    found.save(tmp_path / "state")
+    compacted = nk.LogTemplates(max_templates=8)
+    for line in lines:
+        compacted.partial_fit([line])
+    tables = [nk.LogTemplates.from_table(found.table()), nk.LogTemplates.open(tmp_path / "state"), compacted]
+    for model in (found, *tables):
+        assert {
+            "sent {int} bytes{optional} in all": 2,
+            "lock ws={text}, id={int}": 2,
+            "load cpu={int} mem={float}": 2,
+            "job failed: {int}\n{text}": 2,
+        } == {row["pattern"]: row["count"] if model is not tables[0] else 2 for row in model.table().to_pylist()}
+        values = [match.variables for match in map(model.match, lines) if match is not None]
+        assert ["", " (1.5 KB)"] == [value["optional"] for value in values[:2]]
+        assert ["null", "Work{7}"] == [value["ws"] for value in values[2:4]]
+        assert [{"cpu": "1", "mem": "2.5"}, {"cpu": "4", "mem": "3.5"}] == values[4:6]
+        assert "  at x\n  at y" == values[6]["text"]
 
 
 def test_overrides_are_saved_and_merged(tmp_path: Path) -> None:
