@@ -63,7 +63,7 @@ from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.remote import short_url
 from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
-from nearkin.store.kinds.files import read_files
+from nearkin.store.kinds.files import check_digests, read_files
 from nearkin.store.kinds.texts import check_texts, read_queries
 from nearkin.store.kinds.vectors import read_vectors
 from nearkin.store.records import Cell, Columns, columns_by_row
@@ -470,6 +470,8 @@ class Client(DocumentStore):
             id_list = _id_list(names) if id_list is None else id_list
         elif store == "files":
             contents = read_files(items, kind)
+            if kind is None or kind == "digests":
+                contents = check_digests(contents, parse_digest_recipe(self._setting("recipe")))
         elif store == "vectors":
             contents, _ = read_vectors(items, kind, self._cached_info().settings.get("dimension"))
         else:
