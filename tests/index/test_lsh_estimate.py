@@ -176,13 +176,14 @@ def test_a_fit_adds_probes_until_the_measured_recall_suffices(metric: Any, recal
     assert built.fit(X[:5000]).settings_.tuning != report  # No warning about what fit itself chose.
 
 
-def test_a_fit_that_partitions_can_not_serve_visits_all_with_the_guarantee_of_codes() -> None:
-    """Two thousand queries can't show a recall of .9999, so every partition is visited."""
-    X = grouped(1, 4500, 8)
-    settings_ = nk.LSHIndex(recall=0.9999).fit(X).settings_
-    assert (settings_.num_partitions, 0.9999) == (settings_.num_probes, settings_.recall)
-    assert settings_.tuning is not None
-    assert settings_.tuning.recall_lower_bound < 0.9999
+def test_a_fit_scans_codes_if_too_many_partitions_would_be_visited() -> None:
+    """Two thousand queries can't show a recall of .9999, and neighbours of normal vectors are in most partitions."""
+    normal = np.random.default_rng(0).standard_normal((4500, 100)).astype(np.float32)
+    for X, recall in ((grouped(1, 4500, 8), 0.9999), (normal, 0.95)):
+        built = nk.LSHIndex(recall=recall).fit(X, (str(row) for row in range(4500)))
+        assert ("codes", recall, None) == (built.settings_.filter, built.settings_.recall, built.settings_.tuning)
+        assert "over 40%" in built.explain()["why"]
+        assert "7" == built.nearest(X[7:8], k=1).ids[0]
 
 
 def test_the_measurement_of_a_fit_leaves_the_queries_own_rows_out() -> None:

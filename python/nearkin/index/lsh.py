@@ -38,7 +38,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -70,7 +70,9 @@ from nearkin.index.lsh_params import (
     check_param,
     check_recall,
     chooses_partitions,
+    estimate_settings,
     explain_filter,
+    prefers_codes,
     resolve_max_norm,
     resolve_settings,
     warn_of_forgotten_tuning,
@@ -147,7 +149,8 @@ class LSHIndex(Index[Vectors, float]):
     filter : {"auto", "buckets", "codes", "partitions"}, default="auto"
         How candidates are found; see the top of the module. With `rank="estimate"`, "auto" scans the codes of up to
         4,096 rows, or of any number with `guarantee` or for inner products, and partitions more rows: `fit` chooses
-        partitions, probes and the precision of codes for `recall`, and measures it. Otherwise it scans codes if the
+        partitions, probes and the precision of codes for `recall`, and measures it; codes are scanned if queries would
+        visit more than 40% of the partitions. Otherwise it scans codes if the
         family gives bits, no table parameter is set, and the codes fit into 2**22 words of 64 bits (1,000,000 codes of
         256 bits). In all other cases it builds tables.
     num_candidates : int, optional
@@ -307,9 +310,14 @@ class LSHIndex(Index[Vectors, float]):
         params = self.params.for_dimension(rows.d)
         max_norm = resolve_max_norm(params, metric, rows)
         hashed = hash_input(rows, max_norm)
-        fitted = self._build(params.family, resolve_settings(params, metric, max_norm, hashed), rows, hashed, ids)
+        # An iterator can be read once, but two indexes may be built.
+        keys = None if ids is None else check_ids(ids)
+        fitted = self._build(params.family, resolve_settings(params, metric, max_norm, hashed), rows, hashed, keys)
         if chooses_partitions(params, metric, len(rows)):
             fitted.settings_ = measured_settings(fitted, rows)
+            if prefers_codes(fitted.settings_):
+                settings = estimate_settings(replace(params, guarantee=True), metric, len(rows))
+                fitted = self._build(params.family, settings, rows, hashed, keys)
         warn_of_forgotten_tuning(getattr(self, "settings_", None), fitted.settings_)
         self._adopt(fitted)
         return self
@@ -897,7 +905,7 @@ class LSHIndex(Index[Vectors, float]):
             "family": str(self.family_),
             "filter": settings.filter,
             "instructions": instructions(),
-            "why": explain_filter(self.params, settings, len(self) * -(-self.family_.num_hashes // 64)),
+            "why": explain_filter(self.params, settings, len(self) * -(-self.family_.num_hashes // 64), len(self)),
             "bytes_filter": bytes_filter,
             "bytes_vectors": bytes_vectors,
             "bytes_ids": bytes_ids,

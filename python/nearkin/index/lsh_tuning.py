@@ -28,10 +28,11 @@ Partitions have no law. So both are tuned by measured recall alone, by bisection
 
 `fit` decides without tuning if the filter is "auto": it takes the precision of codes from the requested recall, builds
 the partitions, and changes the number of probes by factors of √2 until the interval of the measured recall lies above
-the target. At least 128 rows are the queries, without the rows themselves; the true neighbours are those of a scan of
-all codes whose bound misses one in 10,000. This costs about a tenth of the build. Neighbours of one query are missed
-together, so the interval is Wilson's for m k / D neighbours of m queries, where D is the design effect: the variance of
-the queries' recall relative to that of k independent neighbours, at least 2.
+the target. If that takes more than two fifths of the partitions, all codes are scanned instead. At least 128 rows are
+the queries, without the rows themselves; the true neighbours are those of a scan of all codes whose bound misses one in
+10,000. This costs about a tenth of the build. Neighbours of one query are missed together, so the interval is Wilson's
+for m k / D neighbours of m queries, where D is the design effect: the variance of the queries' recall relative to that
+of k independent neighbours, at least 2.
 
 Expected times are sums of the constants below, measured on one machine; on other machines they cost time, never recall.
 Nothing is timed during tuning, so the same data give the same settings on every machine.
@@ -62,6 +63,7 @@ from nearkin.index.lsh_params import (
     code_settings,
     estimate_settings,
     first_settings,
+    prefers_codes,
     resolve_max_norm,
     table_settings,
 )
@@ -584,7 +586,7 @@ def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned])
 def measured_settings(index: TunableIndex, rows: Rows) -> Settings:
     """Return the settings of new partitions whose measured recall reaches that of the index's settings.
 
-    If not even all partitions reach it, the result visits all, and the codes guarantee the recall.
+    Probes are added until codes are faster.
     """
     settings, n, k = index.settings_, len(rows), MEASURED_K
     target = float(settings.recall or 0)
@@ -613,12 +615,12 @@ def measured_settings(index: TunableIndex, rows: Rows) -> Settings:
         return trial.tuning is not None and trial.tuning.recall_lower_bound >= target
 
     best, too_few = measure(first_settings(settings)), 0
-    while not reaches(best) and best.num_probes < best.num_partitions:
+    while not (reaches(best) or prefers_codes(best)):
         too_few = best.num_probes
         more = math.ceil(best.num_probes * math.sqrt(2))
         best = measure(replace(best, num_probes=min(more, best.num_partitions)))
     if not reaches(best):
-        return measure(replace(best, recall=target))
+        return best
     while best.num_probes > too_few + 1:
         # By a factor of √2 until there are too few, then once the geometric mean.
         middle = int(math.sqrt(max(too_few, best.num_probes / 2) * best.num_probes))
