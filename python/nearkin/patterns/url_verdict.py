@@ -142,4 +142,4 @@ class UrlVerdict:
     unusual: tuple[UnusualValue, ...] = ()
 
 
-__all__ = ["ValueLimits", "UnusualValue", "UrlVerdict", "ValueProfile", "Verdict"]
+__all__ = ["UnusualValue", "UrlVerdict", "ValueLimits", "ValueProfile", "Verdict"]
