@@ -264,8 +264,9 @@ def ids_by_query(hits: Any) -> list[Any]:
 def nearkins(X: Any, own: str) -> Maker:
     """Yield the indexes of nearkin.
 
-    The automatic choice is built for each recall, from `float32` and from the dtype of the stored rows. Codes and tables are tuned to a recall, each setting a separate index. Estimates are swept by the recall that the
-    bound guarantees and, with partitions, by the number visited; queries are float32 and the dtype of the stored rows.
+    The automatic choice is built for each recall, from `float32` and from the dtype of the stored rows. Codes and
+    tables are tuned to a recall, each setting a separate index. Estimates are swept by the recall that the bound
+    guarantees and, with partitions, by the number visited; queries are float32 and the dtype of the stored rows.
     """
 
     def sweep(make: Callable[[], Any]) -> Index:
@@ -691,7 +692,10 @@ def run_child(options: Any) -> None:
 def main() -> None:
     options = common.arguments(
         __doc__,
-        ("--part", {"choices": ["curves", "million", "queries", "auto", "leaders"], "help": "default: curves and queries"}),
+        (
+            "--part",
+            {"choices": ["curves", "million", "queries", "auto", "leaders"], "help": "default: curves and queries"},
+        ),
         ("--quick", {"action": "store_true"}),
         ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "sets of the curves"}),
         ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
