@@ -271,7 +271,6 @@ mod tests {
             odd: 0,
             ended: 0,
             ordinary: 50.0,
-            common_path: 0,
             form: Form::Any,
             clients: false,
         }
