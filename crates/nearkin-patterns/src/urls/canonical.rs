@@ -262,12 +262,20 @@ impl Canonical {
         };
         let host = host.strip_suffix(b".").unwrap_or(host);
         let from = self.text.len();
-        for &byte in host {
+        let mut at = 0;
+        while at < host.len() {
+            let byte = host[at];
+            let escaped = host.get(at + 1..at + 3).and_then(|pair| unescaped(pair[0], pair[1]));
             if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'[' | b']' | b':') {
                 self.text.push(byte.to_ascii_lowercase());
+            } else if let Some(value) = escaped.filter(|_| byte == b'%') {
+                // An escape stays one: a canonical host is canonical.
+                escape(value, &mut self.text);
+                at += 2;
             } else {
                 escape(byte, &mut self.text);
             }
+            at += 1;
         }
         if self.text.len() == from {
             // A scheme without a host, as in `file:///etc`.
@@ -433,6 +441,7 @@ mod tests {
         assert_eq!(canonical(b"/\xff\xfe"), "/%FF%FE");
         assert_eq!(canonical(b"/{x}/{int}"), "/%7Bx%7D/{int}");
         assert_eq!(canonical(b"/%"), "/%25");
+        assert_eq!(canonical(b"[ ]/a"), canonical(canonical(b"[ ]/a").as_bytes()));
     }
 
     proptest! {
