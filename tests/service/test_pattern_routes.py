@@ -30,7 +30,7 @@ def saved(folder: Path, patterns: Patterns) -> Path:
     ("patterns", "items"),
     [
         (nk.LogTemplates().fit(LINES), ["took 7 ms", "nothing like it"]),
-        (nk.UrlPatterns().fit(URLS), ["/api/users/x9/orders?page=1", "/wp-login.php"]),
+        (nk.UrlPatterns().fit(URLS), ["/api/users/99/orders?page=1", "/wp-login.php"]),
         (nk.PayloadGroups().fit(PAYLOADS), [PAYLOADS[0], "harmless"]),
     ],
     ids=["lines", "urls", "payloads"],
@@ -51,6 +51,12 @@ def test_routes_give_the_results_of_the_library(tmp_path: Path, patterns: Patter
             matched = (await service.post("/v1/patterns/match", {"items": items})).json()["results"]
             expected = patterns.match_many(items).to_pylist()
             assert expected == [{name: row[name] for name in expected[0]} for row in matched]
+            if isinstance(patterns, nk.UrlPatterns):
+                verdicts = patterns.judge_many(items).to_pylist()
+                assert ["known", "new"] == [row["verdict"] for row in verdicts]
+                assert [(row["verdict"], row["unusual"]) for row in verdicts] == [
+                    (row["verdict"], row["unusual"]) for row in matched
+                ]
             changes = (await service.post("/v1/patterns/compare", {"items": items})).json()["changes"]
             assert patterns.unfitted().fit(items).compare(patterns).to_pylist() == changes
 

@@ -190,7 +190,7 @@ class PatternsOutput(Struct):
 
 
 class PatternMatchesOutput(Struct):
-    """For each item `id`, `pattern` (null without one) and `variables`."""
+    """For each item `id`, `pattern` (null without one) and `variables`; for URLs also `verdict` and `unusual`."""
 
     results: list[dict[str, Any]]
 

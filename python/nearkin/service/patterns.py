@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from nearkin.errors import require_extra
 from nearkin.io.arrow import to_values
-from nearkin.patterns import Patterns
+from nearkin.patterns import Patterns, UrlPatterns
 from nearkin.service.auth import ReadRequest, WriteRequest, check_parameters
 from nearkin.service.bodies import check_batch, make_decoder
 from nearkin.service.errors import Problem, bad_request
@@ -31,7 +31,13 @@ from nearkin.service.served_patterns import ServedPatterns
 with require_extra("service", "a service"):
     from fastapi import APIRouter, Depends, Query, Response
 
-_MATCH = {"id": "4a5c0b2d9e7f1a36", "pattern": "/api/users/{int}?page={int}", "variables": ["7", "2"]}
+_MATCH = {
+    "id": "4a5c0b2d9e7f1a36",
+    "pattern": "/api/users/{int}?page={int}",
+    "variables": ["7", "2"],
+    "verdict": "known",
+    "unusual": [],
+}
 _CHANGE = {"kind": "new", "id": "4a5c0b2d9e7f1a36", "pattern": "/login", "was": None, "before": None, "after": 0.1}
 _LISTED = ("id", "pattern", "count", "share", "first_seen", "last_seen", "examples", "variables", "days")
 _MAX_LISTED = 10_000
@@ -81,14 +87,17 @@ async def list_patterns(request: ReadRequest, limit: Limit = 100) -> Response:
     "/v1/patterns/match", responses=success(PatternMatchesOutput, urls={"results": [_MATCH]}), openapi_extra=_ITEMS
 )
 async def match(request: ReadRequest) -> Response:
-    """Return the pattern of each item, null without one, and the values of its variables."""
+    """Return the pattern of each item, null without one, and the values of its variables; for URLs also the verdict."""
     served, body = _served(request), await _read_items(request)
     if isinstance(body.times, list):
         raise bad_request("times", "a match does not depend on them; omit them")
 
     def read(patterns: Patterns) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = to_values(patterns.match_many(body.items))
-        return rows
+        if not isinstance(patterns, UrlPatterns):
+            return rows
+        verdicts = to_values(patterns.judge_many(body.items).select(["verdict", "unusual"]))
+        return [{**row, **verdict} for row, verdict in zip(rows, verdicts, strict=True)]
 
     return JsonResponse(PatternMatchesOutput(await served.call(read)))
 
