@@ -192,6 +192,38 @@ def _read_patterns(path: Path) -> dict[str, Any]:
     return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": templates.skipped, "count": templates.count}
 
 
+def _write_optional(path: Path) -> None:
+    lines = [f"sent {n} bytes{' (1 KB)' if n % 2 else ''} to 10.0.0.{n}" for n in range(40)]
+    nk.LogTemplates(sample=4).fit(lines).save(path)
+
+
+def _write_urls(path: Path) -> None:
+    urls = [f"/search?q={word}&page={n}" for n in range(40) for word in ("red", "blue+house", "old+town")]
+    nk.UrlPatterns(sample=4).fit(urls).save(path)
+
+
+def _read_urls(path: Path) -> dict[str, Any]:
+    patterns = nk.UrlPatterns.open(path)
+    asked = ["/search?q=green&page=3", "/search?q=x'+or+1=1--&page=3", "/search?q=red&page=900000", "/wp-login.php"]
+    return {
+        "rows": json.loads(json.dumps(patterns.table().to_pylist(), default=str)),
+        "verdicts": patterns.judge_many(asked).to_pylist(),
+    }
+
+
+def _write_tlsh(path: Path) -> None:
+    index = nk.DigestIndex("tlsh")
+    index.add([7, 9, -2], [nk.tlsh.hash(bytes((n * n + seed) % 251 for n in range(900))) for seed in (1, 2, 77)])
+    index.save(path)
+
+
+def _read_tlsh(path: Path) -> dict[str, Any]:
+    index = nk.DigestIndex.open(path)
+    index.verify()
+    query = nk.tlsh.hash(bytes((n * n + 3) % 251 for n in range(900)))
+    return {"count": len(index), "hits": _hits(index.search([query], distance=400), "distances")}
+
+
 def _write_payloads(path: Path) -> None:
     payloads = ["1' and sleep(5)-- ", "2%22+or+sleep(7)%23", "<script>alert(1)</script>", ""]
     groups = nk.PayloadGroups(sample=4).fit(payloads, [86_400.0 * n for n in range(4)], list("abca"))
@@ -237,6 +269,9 @@ KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str,
     "suites-v1.nks": (_write_suites, _read_suites),
     "patterns-v1.nkp": (_write_patterns, _read_patterns),
     "patterns-payloads-v1.nkp": (_write_payloads, _read_payloads),
+    "patterns-optional-v2.nkp": (_write_optional, _read_patterns),
+    "patterns-urls-v2.nkp": (_write_urls, _read_urls),
+    "tlsh-v1.nks": (_write_tlsh, _read_tlsh),
     "lsh-uint8-v1.nks": (_narrow("uint8", "cosine"), _read_narrow),
     "lsh-int8-v1.nks": (_narrow("int8", "l2"), _read_narrow),
     "lsh-float16-v1.nks": (_narrow("float16", "cosine"), _read_narrow),
