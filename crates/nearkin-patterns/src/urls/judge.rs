@@ -332,7 +332,7 @@ impl Unusual {
                 format!("it has {name}; usual are {usual}")
             }
             Reason::Length(length) => {
-                let (least, most) = profile.map_or((0, 0), |profile| usual_lengths(profile));
+                let (least, most) = profile.map_or((0, 0), usual_lengths);
                 format!("it has {length} bytes; usual are {least} to {most}")
             }
             Reason::Number(true) => "it is larger than usual".to_owned(),
