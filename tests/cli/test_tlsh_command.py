@@ -61,11 +61,11 @@ def test_both_digests_group_files_with_their_evidence(files: Path) -> None:
     paths = [str(files / name) for name in ("a", "b", "c", "copy", "zero")]
     done = call("fuzzy", *paths, "--json", "--threshold", "50")
     rows = {Path(row["path"]).name: row for row in map(json.loads, done.out.splitlines())}
-    assert ([1, 1, 2, 2, "-"], 0) == ([rows[name]["group"] for name in ("a", "b", "c", "copy", "zero")], done.code)
+    assert ([1, 1, 2, 2, None], 0) == ([rows[name]["group"] for name in ("a", "b", "c", "copy", "zero")], done.code)
     for name in ("a", "b", "c"):
         data = (files / name).read_bytes()
         assert (nk.ssdeep.hash(data), nk.tlsh.hash(data)) == (rows[name]["ssdeep"], rows[name]["tlsh"])
-    assert ("", "", "equal bytes") == (rows["zero"]["tlsh"], rows["a"]["evidence"], rows["copy"]["evidence"])
+    assert (None, None, "equal bytes") == (rows["zero"]["tlsh"], rows["a"]["evidence"], rows["copy"]["evidence"])
     score = nk.ssdeep.compare(rows["a"]["ssdeep"], rows["b"]["ssdeep"])
     distance = nk.tlsh.distance(rows["a"]["tlsh"], rows["b"]["tlsh"])
     assert rows["b"]["evidence"].startswith(f"ssdeep {score} (7-gram ")

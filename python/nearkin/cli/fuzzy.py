@@ -32,7 +32,7 @@ def fuzzy(
 ) -> None:
     """Print both digests of each file, and group files that match by either; exit code 3 if no two match.
 
-    Each row has the number of its group, or - without one, the path, both digests and the evidence: score and a common
+    Each row has the number of its group, or - without one (null in JSON), the path, both digests and the evidence: score and a common
     7-gram of ssdeep, distance and equal buckets of TLSH, or equal bytes.
 
     Examples
@@ -67,7 +67,7 @@ def fuzzy(
             strict=True,
         )
     }
-    rows: list[list[str | int]] = []
+    rows: list[list[str | int | None]] = []
     # Groups in order of their first files, then the other files.
     for path in [*groups, *(path for path in readable if path not in groups)]:
         evidence = ""
@@ -83,6 +83,8 @@ def fuzzy(
             if all(pairs[1]) and (apart := tlsh.explain(*pairs[1])).distance <= distance:
                 parts.append(f"tlsh {apart.distance} ({apart.equal_buckets} equal buckets)")
             evidence = ", ".join(parts)
-        rows.append([int(groups[path]["cluster"]) + 1 if path in groups else "-", path, *digests[path], evidence])
+        own: list[str | int | None] = [path, *digests[path], evidence]
+        number = int(groups[path]["cluster"]) + 1 if path in groups else None
+        rows.append([number, *(value or None for value in own)] if as_json else [number or "-", *own])
     print_rows(["group", "path", "ssdeep", "tlsh", "evidence"], rows, as_json=as_json)
     failures.exit(matched=bool(groups))

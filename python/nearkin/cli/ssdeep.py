@@ -208,7 +208,7 @@ class DigestRun:
         return text if is_digest and not Path(text).exists() else self.recipe.hash(Path(text))
 
 
-def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str | int]], *, as_json: bool) -> None:
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str | int | None]], *, as_json: bool) -> None:
     """Print rows as JSON lines, or as a table."""
     if not as_json:
         show_table(columns, (list(map(str, row)) for row in rows))
