@@ -32,8 +32,8 @@ def fuzzy(
 ) -> None:
     """Print both digests of each file, and group files that match by either; exit code 3 if no two match.
 
-    Each row has the number of its group, or - without one (null in JSON), the path, both digests and the evidence: score
-    and a common 7-gram of ssdeep, distance and equal buckets of TLSH, or equal bytes.
+    Each row has the number of its group, or - without one (null in JSON), the path, both digests and the evidence:
+    score and a common 7-gram of ssdeep, distance and equal buckets of TLSH, or equal bytes.
 
     Examples
     --------
