@@ -396,7 +396,9 @@ def versions(*packages: str) -> dict[str, str]:
 
 def command() -> str:
     """Return the command of this process with all its arguments."""
-    return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    # Absolute paths are those of this machine; relative ones have a meaning elsewhere.
+    arguments = [os.path.relpath(each) if Path(each).is_absolute() else each for each in sys.argv[1:]]
+    return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *arguments])
 
 
 def runs(name: str) -> list[Path]:
