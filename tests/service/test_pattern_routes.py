@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ from asgi import asgi_client
 
 import nearkin as nk
 from nearkin.errors import InputError
+from nearkin.io.locks import lock_file
 from nearkin.patterns import Patterns
+from nearkin.service import served_patterns
 from nearkin.service.served_patterns import ServedPatterns
 from nearkin.service.settings import ServiceSettings
 
@@ -99,6 +103,25 @@ def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     asyncio.run(main())
 
 
+def test_what_another_process_wrote_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was written meanwhile is read again; a locked one is an error, and nothing is added."""
+    path = saved(tmp_path, nk.LogTemplates().fit(LINES))
+    monkeypatch.setattr(served_patterns, "_LOCK_SECONDS", 0.0)
+
+    async def main() -> None:
+        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+            nk.LogTemplates.open(path).partial_fit(["written by another"] * 5).save(path)
+            assert 86 == (await service.post("/v1/patterns/fit", {"items": ["new"]})).json()["items"]
+            with lock_file(path, "state"):
+                assert "locked" == (await service.post("/v1/patterns/fit", {"items": ["new"]})).slug
+            assert (86, 86) == (
+                (await service.call("GET", "/v1/patterns")).json()["items"],
+                nk.LogTemplates.open(path).count,
+            )
+
+    asyncio.run(main())
+
+
 def test_bad_requests(tmp_path: Path) -> None:
     path = saved(tmp_path, nk.LogTemplates().fit(LINES))
 
@@ -123,6 +146,13 @@ def test_bad_requests(tmp_path: Path) -> None:
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
+    """Before the store is created."""
     (tmp_path / "x").write_text("no patterns")
     with pytest.raises(InputError):
         ServedPatterns(tmp_path / "x")
+    for name, message in (("x", "is no file that nearkin saved"), ("none", "no such file")):
+        command = [sys.executable, "-m", "nearkin", "serve", str(tmp_path / "new"), "--create", "--port", "0"]
+        done = subprocess.run(
+            [*command, "--patterns", str(tmp_path / name)], capture_output=True, text=True, timeout=60
+        )
+        assert (1, True, False) == (done.returncode, message in done.stderr, (tmp_path / "new").exists()), done.stderr

@@ -72,6 +72,7 @@ def serve(
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
+    from nearkin.service.served_patterns import ServedPatterns
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
@@ -107,6 +108,8 @@ def serve(
             raise FileNotFoundError(2, "no such file", str(path))
     # Check everything that can fail before the store is created.
     free_port(host, port)
+    if patterns is not None:
+        ServedPatterns(patterns)
     if backups is not None:
         backups.mkdir(parents=True, exist_ok=True)
     if create and not is_place(store) and not Path(store).exists():

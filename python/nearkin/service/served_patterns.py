@@ -1,6 +1,8 @@
 """The patterns of a service: in memory, with the file that they came from.
 
 One thread at a time uses them. Whoever adds items writes the file before the answer, so that a restart loses nothing.
+The file is locked meanwhile, and read again if another process has written it, such as `nearkin patterns --state`, so
+that neither loses what the other added.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from nearkin.errors import MismatchError
+from nearkin.io.locks import lock_file
 from nearkin.patterns import LogTemplates, Patterns, PayloadGroups, UrlPatterns
 
 T = TypeVar("T")
+_LOCK_SECONDS = 5.0
+"""Seconds to wait for another process that writes the file."""
 
 
 class ServedPatterns:
@@ -36,8 +41,13 @@ class ServedPatterns:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._patterns = _open(path)
         self._lock = threading.Lock()
+        self._read()
+
+    def _read(self) -> None:
+        # Before the content: a file that is replaced in between is read again.
+        self._stamp = _stamp(self.path)
+        self._patterns = _open(self.path)
 
     async def call(self, function: Callable[[Patterns], T]) -> T:
         """Call a function of the patterns in a thread."""
@@ -47,14 +57,30 @@ class ServedPatterns:
         with self._lock:
             return function(self._patterns)
 
-    def add(self, items: list[str], times: list[str] | None, patterns: Patterns) -> None:
-        """Add items, and write the file; if that fails, nothing is added."""
-        patterns.partial_fit(items, times)
-        try:
-            patterns.save(self.path)
-        except OSError:
-            self._patterns = _open(self.path)
-            raise
+    def add(self, items: list[str], times: list[str] | None, _: Patterns) -> None:
+        """Add items, and write the file; if that fails, nothing is added.
+
+        Raises
+        ------
+        StoreLockedError
+            Another process is changing the file.
+        """
+        with lock_file(self.path, "state", timeout=_LOCK_SECONDS):
+            if _stamp(self.path) != self._stamp:
+                self._read()
+            self._patterns.partial_fit(items, times)
+            try:
+                self._patterns.save(self.path)
+            except OSError:
+                self._read()
+                raise
+            self._stamp = _stamp(self.path)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Return what changes when a file is written or replaced."""
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns, about.st_size
 
 
 def _open(path: Path) -> Patterns:
