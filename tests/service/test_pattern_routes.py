@@ -104,7 +104,7 @@ def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_another_process_wrote_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that was written meanwhile is read again; a locked one is an error, and nothing is added."""
+    """A file that another process wrote is read again; a locked one is an error, and nothing is added."""
     path = saved(tmp_path, nk.LogTemplates().fit(LINES))
     monkeypatch.setattr(served_patterns, "_LOCK_SECONDS", 0.0)
 

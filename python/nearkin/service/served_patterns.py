@@ -1,7 +1,7 @@
 """The patterns of a service: in memory, with the file that they came from.
 
 One thread at a time uses them. Whoever adds items writes the file before the answer, so that a restart loses nothing.
-The file is locked meanwhile, and read again if another process has written it, such as `nearkin patterns --state`, so
+The file is locked for that, and read again if another process has written it, such as `nearkin patterns --state`, so
 that neither loses what the other added.
 """
 
