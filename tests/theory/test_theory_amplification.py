@@ -231,6 +231,33 @@ def test_sensitivities_are_cascaded() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "parameters", "near", "far"),
+    [
+        ("bit_sampling", {"d": 64}, 3, 20),
+        ("cross_polytope", {"d": 16}, 0.9, 0.5),
+        ("hyperplane", {}, 0.9, 0.5),
+        ("minhash", {"bits": 1}, 0.8, 0.2),
+        ("pstable", {"metric": "l1", "width": 4.0}, 1, 2),
+        ("shift_invariant", {"gamma": 0.5}, 1, 2),
+    ],
+)
+def test_a_family_by_name_has_its_law(name: str, parameters: dict[str, Any], near: float, far: float) -> None:
+    law = getattr(theory, name)
+    s = theory.sensitivity(name, near, far, **parameters)
+    assert (near, far, float(law(near, **parameters)), float(law(far, **parameters))) == (
+        *(s.near, s.far),
+        *(pytest.approx(s.p_near), pytest.approx(s.p_far)),
+    )
+    assert s == theory.sensitivity(law, near, far, **parameters)
+
+
+def test_simhash_is_sensitive_as_hyperplanes_are() -> None:
+    assert theory.sensitivity("simhash", 0.9, 0.5) == theory.sensitivity("hyperplane", 0.9, 0.5)
+    with pytest.raises(TypeError, match="width"):
+        theory.sensitivity("simhash", 0.9, 0.5, width=4.0)
+
+
+@pytest.mark.parametrize(
     ("p", "steps", "message"),
     [
         (1.5, [], "p"),

@@ -116,6 +116,7 @@ def test_simple_laws() -> None:
         lambda: theory.tables_needed(0.0, 3, 0.9),
         lambda: theory.tables_needed(0.5, 3, 1.0),
         lambda: theory.sensitivity(theory.hyperplane, 0.1, 0.9),
+        lambda: theory.sensitivity("spherical", 1, 2),
     ],
 )
 def test_arguments_out_of_range_are_errors(call: object) -> None:

@@ -19,15 +19,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import bad_parameter, check_count
-from nearkin.theory.laws import Floats, in_range
+from nearkin.errors import bad_parameter, check_choice, check_count
+from nearkin.theory.laws import (
+    Floats,
+    bit_sampling,
+    cross_polytope,
+    hyperplane,
+    in_range,
+    minhash,
+    pstable,
+    shift_invariant,
+)
 
 _MAX_COUNT = 2**62
+_LAWS: dict[str, Callable[..., Floats]] = {
+    "bit_sampling": bit_sampling,
+    "cross_polytope": cross_polytope,
+    "hyperplane": hyperplane,
+    "minhash": minhash,
+    "pstable": pstable,
+    "shift_invariant": shift_invariant,
+    "simhash": hyperplane,
+}
 
 Step: TypeAlias = tuple[Literal["and", "or"], int]
 """A collision in all of k copies of a construction, or in at least one of them."""
@@ -358,31 +376,43 @@ class Sensitivity:
         return Sensitivity(self.near, self.far, float(near), float(far))
 
 
-def sensitivity(law: Callable[[npt.ArrayLike], Floats], near: float, far: float) -> Sensitivity:
-    """Return the sensitivity of a law at two distances or similarities.
+def sensitivity(law: str | Callable[..., Floats], near: float, far: float, **parameters: Any) -> Sensitivity:
+    """Return the sensitivity (d1, d2, p1, p2) of a family at two distances or similarities.
 
     Parameters
     ----------
-    law : callable
-        Collision probability as a function of distance or similarity, such as `family.collision_probability`.
+    law : str or callable
+        "bit_sampling", "cross_polytope", "hyperplane", "minhash", "pstable", "shift_invariant" or "simhash": the law of
+        that name in `nearkin.theory`; "simhash" is "hyperplane". Or the collision probability as a function of distance
+        or similarity, such as `family.collision_probability`.
     near, far : float
         Distances or similarities at which collisions should be frequent and rare.
+    **parameters
+        Further arguments of the law, such as the width of "pstable".
 
     Raises
     ------
     ParameterError
-        The law is not larger at `near`.
+        An unknown name; the law is not larger at `near`.
+    TypeError
+        The law has no such parameter, or needs another one.
 
     Examples
     --------
-    >>> from nearkin.theory import hyperplane, sensitivity
-    >>> s = sensitivity(hyperplane, 0.9, 0.5)
+    >>> from nearkin.theory import sensitivity
+    >>> s = sensitivity("hyperplane", 0.9, 0.5)
     >>> round(s.p_near, 3), round(s.p_far, 3), round(s.rho, 3)
     (0.856, 0.667, 0.382)
     >>> round(s.amplified(10, 10).p_near, 3), round(s.amplified(10, 10).p_far, 3)
     (0.908, 0.16)
+    >>> s = sensitivity("pstable", 1, 2, width=4.0)
+    >>> round(s.p_near, 3), round(s.p_far, 3)
+    (0.801, 0.61)
     """
-    p_near, p_far = (float(p) for p in law(np.array([near, far])))
+    if isinstance(law, str):
+        check_choice("law", law, *_LAWS)
+        law = _LAWS[law]
+    p_near, p_far = (float(p) for p in law(np.array([near, far]), **parameters))
     if not p_near > p_far:
         raise bad_parameter(
             "near, far", f"{near}, {far}", "two distances or similarities, the first with more collisions"
