@@ -107,12 +107,16 @@ def test_the_page_on_deployment_has_the_files_of_the_example(name: str) -> None:
 
 
 def test_the_chinese_readme_has_the_examples_of_the_readme() -> None:
-    """Its code blocks and links are those of README.md, whose tests run them; each page links to the other."""
+    """Its code blocks and links are those of README.md, whose tests run them; each page links to the other.
+
+    A link leads to the Chinese version of a page if there is one.
+    """
     english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
 
     def shown(page: str) -> tuple[list[str], set[str]]:
         blocks = re.findall(r"^```.*?^```", page, re.MULTILINE | re.DOTALL)
-        return blocks, set(re.findall(r"\]\(([^)\s]+)\)", page)) - {"README.md", "README.zh.md"}
+        links = set(re.findall(r"\]\(([^)\s]+)\)", page)) - {"README.md", "README.zh.md"}
+        return blocks, {link.replace(".zh.md", ".md") for link in links}
 
     assert shown(english) == shown(chinese)
     assert "](README.zh.md)" in english

@@ -18,9 +18,9 @@ NUMBERS = {
     "edit distance": ["1 − 4 / (10 + 12)", "81.81%", "81%", "81.82%", "(10, 12, 0.8182)", "(2, 2)"],
     "n-grams": ["([6, 6, 6],", "2!", "3!"],
     "sensitive family": ["(d1, d2, p1, p2)", "sim(x, y) <= d1"],
-    "stable projections": ["⌊(x·v + b) / w⌋", "[0, w)"],
+    "stable projections": ["⌊(x·v + b) / w⌋", "[0, w)", "2008"],
     "hyperplanes": ["1 − θ/π", "110", "2/3"],
-    "spherical hashing": ["d + 1", "C(c − 1, d) + Σ C(c, i)", "m/4", "1/4", "10%", "15%"],
+    "spherical hashing": ["CVPR 2012", "d + 1", "C(c − 1, d) + Σ C(c, i)", "m/4", "1/4", "10%", "15%"],
     "integers of MD5": [f"{name} 1 {number}" for name, number in INTEGERS.items()],
     "rows of signs": list(ROWS.values()),
     "sums": [" ".join(map(str, SUMS[start : start + 16])) for start in range(0, 64, 16)],
@@ -35,7 +35,7 @@ NUMBERS = {
     "ssdeep": ["3 · 2^i", "n − 1", "32", "64", "0x28021967", "0x01000193", "h(n/2)", "h(2n)", "n = 2m", "65521"],
     "score": ["3:YKEpEn:Yfq", "3:YKEpLn:Yfln", "as_run=93", "min_lcs=7", "str < int", "TypeError"],
     "alignments": ["`abcd` → `bacd`", ".67", "[0.67, 0.67, 0.67]", "`aa` → `a`"],
-    "slips": ["Alder-32", "Adler-32", "Multi-probe LSH", "ITQ"],
+    "slips": ["Alder-32", "Adler-32", "Multi-probe LSH", "ITQ", "Moses Charikar", "bs = 3"],
 }
 
 
@@ -59,8 +59,9 @@ def test_both_pages_run_the_same_code() -> None:
 def test_page_leads_to_each_use_of_section_2(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for name in ("interfaces", "binaries", "payloads", "new-pages"):
-        assert f"](../tutorials/{name}.md)" in text
-        assert (DOCS / "tutorials" / f"{name}.md").is_file()
+        suffix = ".zh.md" if page == CHINESE else ".md"
+        assert f"](../tutorials/{name}{suffix})" in text
+        assert (DOCS / "tutorials" / f"{name}{suffix}").is_file()
 
 
 @pytest.mark.parametrize(
