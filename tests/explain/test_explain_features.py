@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,28 @@ def test_signed_digits_count_the_minus_sign_as_one(weights: dict[str, int]) -> N
     assert plain.signs[:, 0].tolist() == signed.signs[:, 0].tolist()
 
 
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(-9, 9)), min_size=1))
+def test_pairs_of_features_and_weights_are_added(pairs: list[tuple[str, int]]) -> None:
+    """Repeated features have the sum of their weights; features alone weigh 1 for each occurrence."""
+    totals: Counter[str] = Counter()
+    for name, weight in pairs:
+        totals[name] += weight
+    expected = nk.explain(dict(totals), hashes="md5")
+    steps = nk.explain(pairs, hashes="md5")
+    assert (expected.names, expected.weights, expected.bits) == (steps.names, steps.weights, steps.bits)
+    names = [name for name, _ in pairs]
+    assert nk.explain(names, hashes="md5").weights == tuple(Counter(names).values())
+
+
+def test_keywords_are_weighted_features() -> None:
+    """What `keywords` returns needs no conversion, and gives the fingerprint of its recipe."""
+    recipe = nk.Recipe.preset("go-fnv1a")
+    text = "共识算法是区块链系统的关键要素之一"
+    steps = nk.explain(nk.keywords([text], recipe)[0], hashes="fnv1a")
+    assert len(steps.names) > 2
+    assert steps.fingerprint == int(nk.fingerprint([text], recipe)[0])
+
+
 def test_two_lists_are_compared() -> None:
     a, b = {"red": 3, "wine": 2}, {"red": 1, "cheese": 4}
     hashes = {"red": "1010", "wine": "0110", "cheese": "0001"}
@@ -116,6 +139,8 @@ def test_long_lists_and_wide_rows_are_shortened_and_escaped() -> None:
         ({"a": 2**53}, {"hashes": "md5"}, "a number between"),
         ({"a": 10**400}, {"hashes": "md5"}, "a number between"),
         (dict.fromkeys(map(str, range(1025)), 2**53 - 1), {"hashes": "md5"}, "smaller weights"),
+        ("a text", {"hashes": "md5"}, "list of weights, of features, or of .feature, weight. pairs"),
+        ([("a", "b")], {"hashes": "md5"}, "as weight"),
         ({"a": 1}, {"hashes": {"b": "1"}}, "no hash of 'a'"),
         ({"a": 1}, {"hashes": ["1", "0"]}, "one for each of the 1 features"),
         ({"a": 1}, {"hashes": {"a": "12"}}, "digits 0 and 1"),

@@ -103,7 +103,8 @@ def explain(
     value : str; for ssdeep bytes-like, str, os.PathLike or binary file-like; for a family array or sparse row
         A text. For ssdeep bytes or a file, which a str names as for `nearkin.ssdeep.hash`; at most 2**26 bytes. For a
         family a vector, `(d,)` or `(1, d)`. With `hashes` or `planes` a mapping of features to weights, or a list of
-        weights. For an index a fingerprint, or a text if the index has a recipe.
+        weights, of features, or of (feature, weight) pairs such as `nearkin.keywords` returns; weights of a repeated
+        feature are added. For an index a fingerprint, or a text if the index has a recipe.
     recipe : Recipe, DigestRecipe, Family, HammingIndex, str or None
         A recipe of texts, its text form, or the name of a preset; `"ssdeep"` or another recipe of digests; a fitted
         family of vectors; an index, to explain a search in it; None for the default recipe.

@@ -36,7 +36,9 @@ from nearkin.notebook import short
 
 BitOrder: TypeAlias = Literal["highest", "lowest"]
 """Which bit is written first."""
-Weights: TypeAlias = "Mapping[str, float] | Sequence[float] | npt.NDArray[Any]"
+Weights: TypeAlias = (
+    "Mapping[str, float] | Sequence[float] | Sequence[str] | Sequence[tuple[str, float]] | npt.NDArray[Any]"
+)
 Hashes: TypeAlias = "Mapping[str, str] | Sequence[str] | str"
 
 _MAX_ROW_BITS = 16
@@ -216,23 +218,34 @@ def compare_features(a: FeatureSteps, b: FeatureSteps) -> FeatureComparison:
 
 
 def _read_weights(weights: Weights) -> tuple[tuple[str, ...], tuple[int | float, ...]]:
-    if isinstance(weights, Mapping):
-        names, values = tuple(weights), list(weights.values())
-    else:
-        array = np.asarray(weights)
-        if array.ndim != 1:
-            raise bad_parameter("value", f"an array of shape {array.shape}", "a mapping, or a list of weights")
-        names, values = tuple(map(str, range(len(array)))), array.tolist()
-    if not names:
-        raise bad_parameter("value", "no features", "at least one feature with its weight")
-    for name, value in zip(names, values, strict=True):
+    merged: dict[str, int | float] = {}
+    for name, value in _read_pairs(weights):
         if not isinstance(name, str):
             raise bad_parameter("value", f"the feature {excerpt(repr(name))}", "features that are strings")
         allowed = "a number between -2**53 and 2**53 as weight"
         check_number(f"value[{excerpt(repr(name))}]", value, allowed, lambda number: abs(number) < 1 << 53)
-    if sum(abs(value) for value in values) >= 1 << 63:
+        merged[name] = merged.get(name, 0) + (int(value) if isinstance(value, (int, np.integer)) else float(value))
+    if not merged:
+        raise bad_parameter("value", "no features", "at least one feature with its weight")
+    if sum(map(abs, merged.values())) >= 1 << 63:
         raise bad_parameter("value", "weights of 2**63 and more together", "smaller weights, or fewer of them")
-    return names, tuple(int(value) if isinstance(value, (int, np.integer)) else float(value) for value in values)
+    return tuple(merged), tuple(merged.values())
+
+
+def _read_pairs(weights: Weights) -> list[tuple[Any, Any]]:
+    """Return (feature, weight) pairs; of features alone each occurrence weighs 1, and weights alone are numbered."""
+    if isinstance(weights, Mapping):
+        return list(weights.items())
+    if isinstance(weights, (list, tuple)) and weights:
+        if all(isinstance(item, str) for item in weights):
+            return [(item, 1) for item in weights]
+        if all(isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str) for item in weights):
+            return [(item[0], item[1]) for item in weights]
+    array = np.asarray(weights, None if isinstance(weights, np.ndarray) else object)
+    if array.ndim != 1:
+        allowed = "a mapping of features to weights, or a list of weights, of features, or of (feature, weight) pairs"
+        raise bad_parameter("value", f"an array of shape {array.shape}", allowed)
+    return [(str(i), value) for i, value in enumerate(array.tolist())]
 
 
 def _read_planes(planes: npt.ArrayLike | None, dimension: int) -> npt.NDArray[Any]:
