@@ -1,12 +1,13 @@
 """Quality of the vector families at equal bits, and the speed of encoding.
 
-    python bench/families.py --data ../shared/data [--part quality|generated|speed|sparse]
+    python bench/families.py --data ../shared/data [--part quality|generated|speed|sparse|histograms|bounding ...]
 
 Quality: every family at 32 to 256 bits on the shared vectors. The ground truth are the 100 nearest base rows by L2; the
 figures are mean average precision with grouped ties (all rows at one distance enter together, at the precision at the
 end of the group) and recall@100 of the first 1,000 rows by code distance. Speed: CPU seconds of one thread relative to
 the bare product of the same matrices in the same run. Seeds differ from those of the tests. The tables are in
-docs/families/index.md.
+docs/families/index.md. Histograms: the ten nearest by χ² among the ten nearest codes, docs/families/kernel.md.
+Bounding: the bounding power of balls and planes, docs/families/spherical.md.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from nearkin.families import (
     ShiftInvariant,
     SparseSimHash,
     SphericalHash,
+    bounding_power,
     spherical_hamming,
 )
 
@@ -197,6 +199,62 @@ def sparse() -> list[dict[str, Any]]:
     return rows
 
 
+def recall_of_codes(family: Family, base: Any, queries: Any, truth: NDArray[np.int64]) -> float:
+    """Return the share of the true neighbours among as many nearest codes."""
+    index = nk.HammingIndex(bits=family.num_hashes)
+    index.add(None, family.fit(base).transform(base))
+    found = index.nearest(family.transform(queries), k=truth.shape[1]).ids.reshape(truth.shape)
+    return float(np.mean([np.isin(near, ids).mean() for near, ids in zip(truth, found, strict=True)]))
+
+
+def histograms(data: Any) -> dict[str, Any]:
+    """Measure recall of ten by χ² of codes of 256 bits, mean of two seeds; the rows are scaled to a sum of 1."""
+    results = {}
+    for name, rows in (("sift", 4000), ("gist", 2000), ("mnist", 4000)):
+        arrays = np.load(data / f"{SETS[name]}.npz")
+        base, queries = (arrays[key][:size].astype(np.float64) for key, size in (("base", rows), ("queries", QUERIES)))
+        base, queries = (each / each.sum(axis=1, keepdims=True) for each in (base, queries))
+        chi2 = [((query - base) ** 2 / np.maximum(query + base, 1e-300)).sum(axis=1) for query in queries]
+        truth = np.argsort(np.array(chi2), axis=1, kind="stable")[:, :10]
+        recalls: dict[str, list[float]] = {}
+        for seed in (SEED, SEED + 1):
+            auto = KernelLSH(256, kernel="chi2", seed=seed)
+            gamma = auto.fit(base).gamma_
+            for title, family, power in (
+                ("planes over square roots", Hyperplane(256, seed=seed), 0.5),
+                ("the same, centred", Hyperplane(256, center=True, seed=seed), 0.5),
+                ("chi2, γ/4", KernelLSH(256, kernel="chi2", gamma=gamma / 4, seed=seed), 1),
+                ("chi2, auto", auto, 1),
+                ("chi2, 4γ", KernelLSH(256, kernel="chi2", gamma=gamma * 4, seed=seed), 1),
+                ("intersection", KernelLSH(256, kernel="intersection", seed=seed), 1),
+            ):
+                recalls.setdefault(title, []).append(recall_of_codes(family, base**power, queries**power, truth))
+        results[name] = {"rows": rows, **{title: round(float(np.mean(each)), 4) for title, each in recalls.items()}}
+        print(name, results[name], flush=True)
+    return results
+
+
+def bounding(data: Any) -> dict[str, Any]:
+    """Measure the bounding power of 8 and 16 bits: half of the rows for fitting, half for measuring."""
+    results = {}
+    for name, rows in (("sift", 8000), ("gist", 6000), ("mnist", 6000)):
+        X = np.load(data / f"{SETS[name]}.npz")["base"][:rows].astype(np.float32)
+        results[name] = {"rows": rows}
+        for bits in (8, 16):
+            for family in (
+                SphericalHash(bits, seed=SEED),
+                Hyperplane(bits, center=True, seed=SEED),
+                ITQ(bits, seed=SEED),
+            ):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
+                    power = bounding_power(family.fit(X[: rows // 2]), X[rows // 2 :])
+                figures = {"mean_share": round(power.mean_share, 4), "regions": power.regions, "singles": power.singles}
+                results[name][f"{family.name} {bits}"] = figures
+        print(name, results[name], flush=True)
+    return results
+
+
 def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/families/index.md."""
     results = run["results"]
@@ -230,19 +288,37 @@ def report(run: dict[str, Any]) -> None:
             rate = f"{result['per_second'] / 1e6:.1f} million non-zeros per second"
             text += f"\n\nSparse SimHash, {result['projection']}, 64 bits, 10⁹ columns: {rate}."
         common.splice(page, "speed", text)
+    names = {"sift": "SIFT descriptors", "gist": "GIST descriptors", "mnist": "MNIST images"}
+    if "histograms" in results:
+        titles = [title for title in results["histograms"]["sift"] if title != "rows"]
+        rows = [
+            [f"{r['rows']:,} {names[name]}", *(f"{r[title]:.3f}".lstrip("0") for title in titles)]
+            for name, r in results["histograms"].items()
+        ]
+        common.splice("families/kernel.md", "histograms", common.table(["histograms", *titles], rows))
+    if "bounding" in results:
+        kinds = {"spherical": "balls", "hyperplane": "planes through the mean", "itq": "ITQ"}
+        rows = [
+            [f"{r['rows']:,} {names[name]}", *(f"{r[f'{kind} 8']['mean_share']:.3f}".lstrip("0") for kind in kinds)]
+            for name, r in results["bounding"].items()
+        ]
+        common.splice("families/spherical.md", "bounding", common.table(["vectors", *kinds.values()], rows))
 
 
 def main() -> None:
-    options = common.arguments(__doc__, ("--part", {"choices": ["quality", "generated", "speed", "sparse"]}))
+    choices = ["quality", "generated", "speed", "sparse", "histograms", "bounding"]
+    options = common.arguments(__doc__, ("--part", {"choices": choices, "nargs": "+"}))
     parts: dict[str, Callable[[], Any]] = {
         "generated": generated,
         "speed": speed,
         "sparse": sparse,
         "quality": lambda: quality(options),
+        "histograms": lambda: histograms(options.data),
+        "bounding": lambda: bounding(options.data),
     }
 
     def measure() -> dict[str, Any]:
-        rows = common.measure_parts(parts, [options.part] if options.part else None)
+        rows = common.measure_parts(parts, options.part)
         return {"results": common.merge_last("families", "results", rows)}
 
     common.run("families", options, measure, report, "numpy")

@@ -2,6 +2,7 @@
 
 Slips of the article, each with its test:
 
+- Its words are said to be without stop words, but 有, 称 and 曾 are among them.
 - Its result is printed as 1 0 0 1 115 1; the sums 15 -7 -1 3 5 15 give 1 0 0 1 1 1.
 - 64 lists, one per bit, are said to save comparisons. A fingerprint shares a bit with nearly every other, so the lists
   recall everything, and reading them costs 32 entries per fingerprint.
@@ -12,7 +13,9 @@ Slips of the article, each with its test:
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,6 +41,18 @@ def test_six_bits() -> None:
     # Printed as 1, 0, 0, 1, 115, 1: a slip for 1 1 1 with the 5 of the sums.
     assert "100111" == steps.bits
     assert 0b100111 == steps.fingerprint
+
+
+@pytest.mark.shared
+def test_the_headline_becomes_the_words_of_the_article(shared: Path) -> None:
+    """Twelve words; the article calls them words without stop words, but three of them are stop words."""
+    page = (shared / "articles" / "article_1.txt").read_text(encoding="utf-8")
+    headline = re.findall("文档是“(.*)”。", page)[0]
+    expected = re.findall("“(.*?)”", re.findall(r"^\[ (“美国”.*) \]$", page, re.MULTILINE)[0])
+    assert 12 == len(expected)
+    assert [expected] == nk.words([headline], nk.Recipe("cut:jieba|word:1", user_words=["51区", "9架"]))
+    without = nk.words([headline], nk.Recipe("cut:jieba|stop:zh|word:1", user_words=["51区", "9架"]))[0]
+    assert {"有", "称", "曾"} <= set(expected) - set(without)
 
 
 def test_an_exclusive_or_counts_the_bits_that_differ() -> None:
