@@ -19,6 +19,10 @@ reported per document.
 **Corpus.** N documents of about 1 KB of `bench/dedup.py` in `documents/part-0.parquet` to `part-7.parquet` (`id` int64,
 `text` string), `truth.npz` with the true pairs of 10,000 documents by character 4-grams and word 5-grams, and
 `corpus.json`, written last. Accuracy is that of `bench/dedup.py`.
+
+**Search.** `--search FINGERPRINTS` measures `nearkin.spark.search` instead: random fingerprints of 64 bits in eight
+Parquet files, 100,000 and 1,000,000 queries, half of them within 3 bits of a fingerprint, radius 3. `local` is one
+`HammingIndex` of all fingerprints in one process. All must find the same matches.
 """
 
 from __future__ import annotations
@@ -48,6 +52,7 @@ FILES, ROW_GROUP, SAMPLE = 8, 10_000, 10_000
 # The default of datatrove and text-dedup.
 GRAMS = 5
 FEATURES = ("char:4", f"word:{GRAMS}")
+QUERIES = (100_000, 1_000_000)
 PEERS = ("datatrove", "text-dedup", "daft")
 
 
@@ -256,6 +261,93 @@ def report(run: dict[str, Any]) -> None:
     common.splice("spark.md", "spark", f"{common.source(run)}\n\n{common.table(['', *columns], lines)}")
 
 
+def write_fingerprints(folder: Path, count: int) -> None:
+    """Write fingerprints and queries, half of them within 3 bits of a fingerprint, unless the folder has them."""
+    if (folder / "fingerprints").exists():
+        return
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 2**64, count, np.uint64)
+    partial = folder / "partial"
+    partial.mkdir(parents=True)
+    for number, rows in enumerate(np.array_split(np.arange(count), FILES)):
+        table = pa.table({"id": rows, "fingerprint": values[rows].view(np.int64)})
+        pq.write_table(table, partial / f"part-{number}.parquet")
+    for size in QUERIES:
+        queries = rng.integers(0, 2**64, size, np.uint64)
+        flips = np.bitwise_or.reduce(np.uint64(1) << rng.integers(0, 64, (3, size // 2), np.uint64))
+        queries[: size // 2] = values[rng.integers(0, count, size // 2)] ^ flips
+        pq.write_table(
+            pa.table({"id": np.arange(size), "fingerprint": queries.view(np.int64)}), folder / f"queries-{size}.parquet"
+        )
+    partial.rename(folder / "fingerprints")
+
+
+def search_child(engine: str, folder: Path, work: Path, size: int) -> None:
+    """Search once, from files to a file; seconds go to `work/result.json`."""
+    queries, out = folder / f"queries-{size}.parquet", work / "out"
+    if engine == "local":
+        import nearkin as nk
+
+        start = time.time()
+        stored, wanted = (pq.read_table(path) for path in (folder / "fingerprints", queries))
+        index = nk.HammingIndex(64, radius=3)
+        index.add(stored["id"].to_numpy(), stored["fingerprint"].to_numpy().view(np.uint64))
+        hits = index.search(wanted["fingerprint"].to_numpy().view(np.uint64), 3)
+        rows = np.repeat(wanted["id"].to_numpy(), np.diff(hits.offsets))
+        out.mkdir()
+        pq.write_table(pa.table({"query": rows, "id": hits.ids, "distance": hits.distances}), out / "matches.parquet")
+    else:
+        from nearkin.spark import search
+
+        session = start_session(engine, work)
+        start = time.time()
+        frames = (session.read.parquet(str(path)) for path in (folder / "fingerprints", queries))
+        search(*frames, 3).write.parquet(str(out))
+        session.stop()
+    (work / "result.json").write_text(json.dumps({"seconds": time.time() - start}))
+
+
+def run_search(engine: str, folder: Path, size: int) -> dict[str, Any]:
+    """Search on an engine in its own process; return what it used and a hash of the matches."""
+    with tempfile.TemporaryDirectory(prefix="nearkin-engine-", dir=folder) as temporary:
+        work = Path(temporary)
+        command: list[Any] = [sys.executable, __file__, "--child", engine, "--corpus", folder, "--work", work]
+        used = common.measure_command([*command, "--search", size], work)
+        found = pq.read_table(work / "out", columns=["query", "id", "distance"])
+        found = found.sort_by([("query", "ascending"), ("id", "ascending")])
+        digest = hashlib.sha256(b"".join(column.to_numpy().astype(np.int64).tobytes() for column in found.columns))
+        outcome = json.loads((work / "result.json").read_text())
+    return {**used, **outcome, "matches": found.num_rows, "matches_sha256": digest.hexdigest()}
+
+
+def measure_search(options: argparse.Namespace) -> None:
+    """Run all engines and numbers of queries, one after another."""
+    folder = (options.folder / f"fingerprints-{options.search}").absolute()
+    write_fingerprints(folder, options.search)
+    results: dict[str, Any] = {}
+    for size in QUERIES:
+        run = results.setdefault(str(size), {})
+        for engine in options.engines:
+            run[engine] = run_search(engine, folder, size)
+            print(json.dumps({engine: run[engine]}), file=sys.stderr, flush=True)
+        if len({values["matches_sha256"] for values in run.values()}) > 1:
+            raise SystemExit(f"engines find other matches than one machine: {run}")
+    content = {"fingerprints": options.search, "results": results}
+    print(common.save("spark-search", content, versions=common.versions("pysail", "pyspark")))
+    report_search(common.latest("spark-search"))
+
+
+def report_search(run: dict[str, Any]) -> None:
+    """Write the table of searches of docs/spark.md."""
+    rows = [
+        [name, f"{int(size):,}", f"{row['cpu']:.1f}", f"{row['peak_mb']:,.0f}", f"{row['matches']:,}"]
+        for size, group in run["results"].items()
+        for name, row in group.items()
+    ]
+    header = [f"{run['fingerprints']:,} fingerprints", "queries", "CPU s", "peak MB", "matches"]
+    common.splice("spark.md", "spark-search", f"{common.source(run)}\n\n{common.table(header, rows)}")
+
+
 def measure_peers(corpus: Path, workers: int) -> dict[str, Any]:
     """Run every peer; one that fails has its error under `failed`."""
     results: dict[str, Any] = {}
@@ -296,13 +388,19 @@ def main() -> None:
         ("--engines", {"nargs": "+", "choices": ENGINES, "default": list(ENGINES)}),
         ("--limit", {"type": int, "default": 0, "help": "bytes of private memory of `local`"}),
         ("--peers", {"action": "store_true", "help": "run the peers on the smallest corpus"}),
+        ("--search", {"type": int, "metavar": "N", "help": "measure the search in N fingerprints instead"}),
         ("--child", {"help": argparse.SUPPRESS}),
         ("--corpus", {"type": Path, "help": argparse.SUPPRESS}),
         ("--work", {"type": Path, "help": argparse.SUPPRESS}),
     )
-    if options.child:
+    if options.child and options.search:
+        search_child(options.child, options.corpus, options.work, options.search)
+    elif options.search:
+        measure_search(options)
+    elif options.child:
         child(options.child, options.corpus, options.work)
     elif options.report is not None:
+        report_search(common.latest("spark-search"))
         report(common.latest("spark", options.report))
     else:
         measure(options)

@@ -52,6 +52,24 @@ def test_a_corpus_has_eight_files_and_a_truth(engines: Any, tmp_path: Path) -> N
         engines.write_corpus(folder, COUNT, 2, tmp_path)
 
 
+def test_a_search_finds_the_queries_that_were_planted(
+    engines: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the queries are within 3 bits of a fingerprint; the row of a match has their distance."""
+    monkeypatch.setattr(engines, "QUERIES", (100,))
+    engines.write_fingerprints(tmp_path, 1000)
+    (work := tmp_path / "work").mkdir()
+    engines.search_child("local", tmp_path, work, 100)
+    found = pq.read_table(work / "out").to_pydict()
+    assert list(range(50)) == sorted(found["query"])
+    stored, queries = (
+        dict(zip(table["id"].to_pylist(), table["fingerprint"].to_numpy().view(np.uint64).tolist(), strict=True))
+        for table in (pq.read_table(tmp_path / name) for name in ("fingerprints", "queries-100.parquet"))
+    )
+    for query, row, distance in zip(found["query"], found["id"], found["distance"], strict=True):
+        assert distance == (queries[query] ^ stored[row]).bit_count() <= 3
+
+
 def test_accuracy_is_that_of_the_kept_documents(engines: Any, tmp_path: Path) -> None:
     """After `nk.dedup` recall and precision are 1; if everything is kept, recall is 0."""
     engines.write_corpus(tmp_path, COUNT, 1, tmp_path)
