@@ -140,6 +140,18 @@ def test_a_chinese_page_links_to_chinese_versions(page: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "page",
+    [DOCS.parent / "README.zh.md", *sorted(DOCS.rglob("*.zh.md")), *sorted(DOCS.rglob("*.ja.md"))],
+    ids=lambda page: page.name,
+)
+def test_no_line_breaks_between_ideographs(page: Path) -> None:
+    """A browser shows a line break within a paragraph as a space, which Chinese and Japanese do not have."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    wide = "[\u3000-\u9fff\uff00-\uffef]"
+    assert [] == re.findall(rf".*{wide}\n *(?:{wide}|[\w(`\[].*).*", text)
+
+
 @pytest.mark.parametrize("name", sorted(CHINESE_TUTORIALS))
 def test_a_chinese_tutorial_has_the_code_and_links_of_the_english_one(name: str) -> None:
     english, chinese = (DOCS / "tutorials" / each for each in (name.replace(".zh.md", ".md"), name))
