@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.dedup.vectors import measure_probes
 from nearkin.errors import InputError, ParameterError
 
 
@@ -57,7 +56,7 @@ def test_partitions_find_the_pairs_and_the_summary_states_their_recall() -> None
     result = nk.dedup(X)
     about = result.summary["vectors"]
     assert "partitions" == about["filter"]
-    assert about["num_probes"] < about["num_partitions"]
+    assert about["reach"] < 1
     assert about["recall_lower_bound"] <= about["measured_recall"] <= about["recall_upper_bound"]
     assert about["measured_pairs"] > 50
     assert set(brute_force(X, 0.95)) <= set(result.kept)
@@ -65,18 +64,20 @@ def test_partitions_find_the_pairs_and_the_summary_states_their_recall() -> None
     assert {"exact": 5, "near": result.summary["removed"] - 5} == result.summary["removed_by_reason"]
 
 
-def test_probes_are_added_until_the_pairs_are_found() -> None:
+def test_reach_and_probes_grow_until_the_pairs_are_found() -> None:
     """Neighbours at a low cosine are spread over partitions, so that more are visited than for near-copies."""
     X = rows_with_copies(3, 6000, d=8)
     index = nk.LSHIndex(metric="cosine", filter="partitions", recall=0.9).fit(X)
-    near, recall, pairs = measure_probes(index, X, 0.001, 0.9)
-    assert 0.9 <= recall[0] <= 1
-    far, recall, more = measure_probes(index, X, 0.3, 0.9)
-    assert near < far <= index.settings_.num_partitions
-    assert recall[1] >= 0.9
-    assert pairs < more
-    none = measure_probes(index, X, -1.0, 0.9)
-    assert (0.0, 0.0, 1.0) == none[1]
+    near = index.pair_effort(0.001, 0.9)
+    assert 0.9 <= near.recall <= 1
+    far = index.pair_effort(0.3, 0.9)
+    assert near.num_probes <= far.num_probes <= index.settings_.num_partitions
+    assert near.reach < far.reach <= 2
+    assert far.recall >= 0.9
+    assert far.recall_lower_bound < far.recall < far.recall_upper_bound
+    assert near.num_pairs < far.num_pairs
+    none = index.pair_effort(-1.0, 0.9)
+    assert (1.0, 0.0, 1.0, 0) == (none.recall, none.recall_lower_bound, none.recall_upper_bound, none.num_pairs)
 
 
 @settings(max_examples=25, deadline=None)

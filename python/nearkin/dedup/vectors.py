@@ -3,11 +3,7 @@
 1. *Collapse*: rows with equal bytes become one. Vectors of zeros have no direction and are never copies.
 2. *Search*: an index of the distinct rows in keep order finds the rows within the distance 1 − threshold of each row.
    Up to 4,096 rows, all codes are scanned, and each of the two queries of a pair finds it with at least the requested
-   probability. More rows are partitioned; then the recall is measured before the search: up to 1,000 rows search all
-   partitions, and the number of probes is doubled until the lower bound of the interval reaches the requested recall.
-   If the sample has too few pairs to show it, no pair may be missed. The measurement counts one query of a pair, while
-   the search uses both, so the recall of pairs is higher. The interval is Wilson's for as many cases as queries with
-   neighbours, since the neighbours of one query are missed together.
+   probability. More rows are partitioned; then reach and probes are chosen by measurement (`LSHIndex.pair_effort`).
 3. *Cluster*: keep-then-absorb or connected components. Cosines are exact, in the type of the vectors.
 
 Cost: one query per row, and 24 bytes per pair; the index stores a copy of the vectors.
@@ -20,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import __version__
+from nearkin._core import __version__, byte_hashes
 from nearkin.dedup.candidates import Ordinals
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids
 from nearkin.dedup.keep import (
@@ -54,16 +49,10 @@ from nearkin.index.lsh import LSHIndex
 from nearkin.index.lsh_params import MAX_FLAT_ROWS
 from nearkin.index.results import Linkage
 from nearkin.progress import ShowProgress
-from nearkin.theory.intervals import wilson
 from nearkin.vectors.arrays import Rows, as_rows
 
 THRESHOLD, RECALL = 0.95, 0.99
 """Default threshold and recall."""
-_SAMPLE = 1000
-"""Rows whose neighbours are searched in all partitions."""
-_FIRST_PROBES = 8
-_TRUTH = 0.9999
-"""Recall of the search of all partitions."""
 _OPTIONS = ("recall", "cluster", "links")
 """Options of `nearkin.dedup` that vectors have, besides threshold, keep, values and progress."""
 
@@ -162,7 +151,8 @@ def _as_documents(rows: Rows, ids: Ids | None, values: Mapping[str, Cells | str]
     """Return the rows as documents: equal bytes are equal contents, and a vector of zeros has no features."""
     norms = rows.norms()
     n = len(norms)
-    digests = b"".join(blake2b(row, digest_size=16).digest() for row in np.ascontiguousarray(rows.matrix))
+    matrix = np.ascontiguousarray(rows.matrix)
+    contents = byte_hashes(matrix.reshape(-1).view(np.uint8), matrix.shape[1] * matrix.itemsize).reshape(n, 2)
     id_column = as_column(np.arange(n) if ids is None else ids)
     columns = {column_key(name): as_column(cells) for name, cells in values.items() if not isinstance(cells, str)}
     for name, column in {"ids": id_column, **columns}.items():
@@ -173,7 +163,6 @@ def _as_documents(rows: Rows, ids: Ids | None, values: Mapping[str, Cells | str]
             raise bad_parameter("values", repr(cells), f"numbers, one per vector, or a mapping with {name!r}")
     check_distinct_ids(id_column, "ids")
     no_values, counts = np.zeros((n, 0), np.uint64), (norms > 0).astype(np.uint64)
-    contents = np.frombuffer(digests, np.uint64).reshape(n, 2)
     return HashedDocuments(no_values, counts, contents, np.zeros(n, np.uint64), id_column, columns, lambda _: [])
 
 
@@ -209,49 +198,33 @@ class _Neighbours:
         none = np.zeros(0, np.int64)
         if n < 2:
             return cls(by, similarity, (none, none, np.zeros(0)), (1.0, 1.0, 1.0), {})
-        points, radius = rows.take(distinct).matrix, 1 - threshold
+        in_order = n == len(rows) and np.array_equal(distinct, by)
+        points, radius = (rows if in_order else rows.take(distinct)).matrix, 1 - threshold
         index.fit(points)
         settings = index.settings_
         guarantee = float(settings.recall or 0)
-        probes, recall = None, (guarantee, guarantee, guarantee)
+        recall = (guarantee, guarantee, guarantee)
+        options: dict[str, Any] = {"progress": progress}
         facts: dict[str, Any] = {"filter": settings.filter, "recall": index.params.recall}
         if settings.filter == "partitions":
-            probes, recall, measured = measure_probes(index, points, radius, float(index.params.recall or 0))
-            facts |= {"num_partitions": settings.num_partitions, "num_probes": probes, "measured_pairs": measured}
-            facts |= {"measured_recall": recall[0], "recall_lower_bound": recall[1], "recall_upper_bound": recall[2]}
+            effort = index.pair_effort(radius, float(index.params.recall or 0))
+            options |= {"num_probes": effort.num_probes, "reach": effort.reach}
+            recall = effort.recall, effort.recall_lower_bound, effort.recall_upper_bound
+            facts |= {"num_partitions": settings.num_partitions, "num_probes": effort.num_probes, "reach": effort.reach}
+            facts |= {"measured_pairs": effort.num_pairs, "measured_recall": effort.recall}
+            facts |= {"recall_lower_bound": effort.recall_lower_bound, "recall_upper_bound": effort.recall_upper_bound}
         linkage: Linkage = "centred" if cluster == "absorb" else "connected"
-        clusters = index.clusters(radius, linkage=linkage, num_probes=probes, progress=progress)
+        clusters = index.clusters(radius, linkage=linkage, **options)
         sizes = np.diff(clusters.offsets)
         members = clusters.ids.astype(np.int64)
         by[members] = np.repeat(members[clusters.offsets[:-1]], sizes)
         similarity[members] = np.minimum(1 - clusters.distances.astype(np.float64), 1.0)
         pairs = (none, none, np.zeros(0))
         if all_links:
-            result = index.pairs(radius, num_probes=probes, progress=progress)
+            result = index.pairs(radius, **options)
             cosines = np.minimum(1 - result.distances.astype(np.float64), 1.0)
             pairs = result.left.astype(np.int64), result.right.astype(np.int64), cosines
         return cls(by, similarity, pairs, recall, facts)
-
-
-def measure_probes(
-    index: LSHIndex, points: Any, radius: float, recall: float
-) -> tuple[int, tuple[float, float, float], int]:
-    """Return the number of partitions to visit, the measured recall with its interval, and the number of pairs."""
-    n, settings = len(index), index.settings_
-    sample = np.sort(np.random.default_rng(0).choice(n, min(n, _SAMPLE), replace=False))
-    queries = points[sample]
-    truth = index.search(queries, radius, num_probes=settings.num_partitions, recall=_TRUTH)
-    # Each query finds itself.
-    total = np.diff(truth.offsets) - 1
-    cases = int((total > 0).sum())
-    probes = min(_FIRST_PROBES, settings.num_partitions)
-    while True:
-        hits = np.diff(index.search(queries, radius, num_probes=probes).offsets) - 1
-        share = float(np.minimum(hits, total).sum() / max(total.sum(), 1))
-        low, high = wilson(share * cases, cases)
-        if low >= min(recall, wilson(cases, cases)[0]) or probes >= settings.num_partitions:
-            return probes, (share if cases else 0.0, low, high), int(total.sum())
-        probes = min(2 * probes, settings.num_partitions)
 
 
 def _cluster_table(chosen: Representatives, documents: HashedDocuments, *, keeps_none: bool) -> ClusterTable:

@@ -34,11 +34,12 @@ References
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -60,6 +61,7 @@ from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, IdArray, IdCore, Ids, check_existing, check_ids, new_ids
 from nearkin.index.lsh_params import (
+    MAX_MEASURED_K,
     MEASURED_K,
     CodeRank,
     Filter,
@@ -78,10 +80,11 @@ from nearkin.index.lsh_params import (
     warn_of_forgotten_tuning,
     with_width,
 )
-from nearkin.index.lsh_tuning import TuneTarget, measured_settings, tune
+from nearkin.index.lsh_tuning import FitSample, TuneTarget, measured_codes, measured_settings, tune
 from nearkin.index.results import Candidates, Clusters, Linkage, Pairs, SearchResult, search_in_batches, sorted_pairs
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress, reporting, ticker
+from nearkin.theory.intervals import wilson
 from nearkin.vectors.arrays import (
     DENSE_TYPES,
     FlatVectors,
@@ -111,6 +114,16 @@ _MAX_BATCH_VALUES = 1 << 22
 """Coordinates of the indexed vectors that are queries at once: 32 MB of float64."""
 _MAX_BATCH_ROWS = 4096
 """Maximum number of indexed vectors that are queries at once."""
+_MAX_JOIN_ROWS = 1 << 18
+"""Maximum number of rows whose neighbours are found at once by the partitions that they share."""
+_EFFORT_ROWS = 1000
+"""Rows whose neighbours are searched in all partitions."""
+_TRUTH = 0.9999
+"""Recall of the search of all partitions."""
+_EFFORTS = ((32, 0.1), (32, 0.2), (32, 0.4), (64, 0.8), (128, 1.6))
+"""Probes and reach that are measured first; then the probes double, with a reach that loses nothing."""
+_FULL_REACH = 2.0
+"""A row within a distance of a query has its nearest centroid at most twice that farther than the query has its own."""
 _FILE_SETTINGS = (
     "filter", "num_tables", "hashes_per_table", "num_probes", "num_candidates", "rank", "recall", "num_partitions",
 )  # fmt: skip
@@ -126,6 +139,24 @@ class SearchParams(NamedTuple):
     num_candidates: int
     deviations: float
     """Standard deviations between the estimate of a distance and its lower bound; 0 without estimates."""
+    reach: float | None = None
+    """How much farther than the nearest centroid that of a searched partition may be, as a share of the radius."""
+
+
+@dataclass(frozen=True)
+class PairEffort:
+    """Effort of a search for the pairs of an index with partitions, and its measured recall."""
+
+    num_probes: int
+    """Maximum number of partitions per vector."""
+    reach: float
+    """See `LSHIndex.search`."""
+    recall: float
+    """Share of the neighbours of the sample that were found."""
+    recall_lower_bound: float
+    recall_upper_bound: float
+    num_pairs: int
+    """Number of neighbours of the sample."""
 
 
 class LSHIndex(Index[Vectors, float]):
@@ -314,10 +345,12 @@ class LSHIndex(Index[Vectors, float]):
         keys = None if ids is None else check_ids(ids)
         fitted = self._build(params.family, resolve_settings(params, metric, max_norm, hashed), rows, hashed, keys)
         if chooses_partitions(params, metric, len(rows)):
-            fitted.settings_ = measured_settings(fitted, rows)
+            sample = FitSample.draw(fitted, rows, fitted._neighbour_ranks)
+            fitted.settings_ = measured_settings(fitted, sample)
             if prefers_codes(fitted.settings_):
                 settings = estimate_settings(replace(params, guarantee=True), metric, len(rows))
                 fitted = self._build(params.family, settings, rows, hashed, keys)
+                fitted.settings_ = measured_codes(fitted, sample)
         warn_of_forgotten_tuning(getattr(self, "settings_", None), fitted.settings_)
         self._adopt(fitted)
         return self
@@ -524,6 +557,7 @@ class LSHIndex(Index[Vectors, float]):
         num_probes: int | None = None,
         num_candidates: int | None = None,
         recall: float | None = None,
+        reach: float | None = None,
         progress: ShowProgress = None,
     ) -> SearchResult:
         """Return the candidates of each query within a distance, nearest first, ties by id.
@@ -535,6 +569,10 @@ class LSHIndex(Index[Vectors, float]):
             Maximum distance, inclusive, in units of the metric (negative products for "inner_product").
         num_probes, num_candidates, recall, progress
             As for `nearest`.
+        reach : float, optional
+            With partitions: of the `num_probes` nearest, search only those whose centroid is at most this share of the
+            radius farther from the query than the nearest one. 2 loses nothing; near-copies in many dimensions need
+            0.1 to 0.4 and visit one or two partitions.
 
         Returns
         -------
@@ -550,7 +588,8 @@ class LSHIndex(Index[Vectors, float]):
         """
         self._fitted_core()
         limit = _check_radius(radius)
-        return self._query(Q, self._search_params(num_probes, num_candidates, recall), None, limit, progress)
+        params = self._search_params(num_probes, num_candidates, recall, reach=reach)
+        return self._query(Q, params, None, limit, progress)
 
     def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
         """Return the candidates of each query, without distances.
@@ -575,10 +614,19 @@ class LSHIndex(Index[Vectors, float]):
         return Candidates(*core.candidates(*self._hash_queries(self._query_rows(Q), params)))
 
     def _search_params(
-        self, num_probes: int | None, num_candidates: int | None, recall: float | None, k: int | None = None
+        self,
+        num_probes: int | None,
+        num_candidates: int | None,
+        recall: float | None,
+        k: int | None = None,
+        reach: float | None = None,
     ) -> SearchParams:
         """Return the effort of a call: the settings, with the values passed to the call."""
         settings = self.settings_
+        if reach is not None and (settings.filter != "partitions" or settings.metric == "inner_product"):
+            raise bad_parameter("reach", reach, "None unless an index has partitions and a distance")
+        if reach is not None and not (as_number(reach) >= 0):
+            raise bad_parameter("reach", repr(reach), "a number from 0 on, or None")
         if num_probes is not None and settings.filter == "codes":
             raise bad_parameter("num_probes", num_probes, "None for an index of codes")
         if num_candidates is not None and settings.filter == "buckets":
@@ -589,10 +637,15 @@ class LSHIndex(Index[Vectors, float]):
             allowed = 'None without rank="estimate"; give num_probes= or num_candidates='
             raise bad_parameter("recall", recall, allowed)
         guarantee = settings.recall if recall is None else check_recall(recall)
+        chose_bound = settings.filter == "codes" and settings.tuning is not None and settings.tuning.choices == 0
+        if recall is None and chose_bound and (k is None or k < MEASURED_K):
+            # The neighbour at the limit is missed most often.
+            guarantee = cast("TuneReport", settings.tuning).recall
         return SearchParams(
             _probes_for_k(settings, k) if num_probes is None else check_param("num_probes", num_probes),
             settings.num_candidates if num_candidates is None else check_param("num_candidates", num_candidates),
             0.0 if guarantee is None else deviations_of_recall(guarantee),
+            None if reach is None else float(reach),
         )
 
     def _query_rows(self, Q: Vectors) -> Rows:
@@ -611,7 +664,9 @@ class LSHIndex(Index[Vectors, float]):
         if self.settings_.rank == "estimate" and not progress:
             vectors = self._flat_queries(Q)
             core = self._fitted_core()
-            result = SearchResult(*core.estimated(vectors, params.deviations, params.num_probes, k, radius))
+            result = SearchResult(
+                *core.estimated(vectors, params.deviations, params.num_probes, k, radius, params.reach)
+            )
             return self._complete(result, self._query_rows(Q), k) if self._is_short(result, k, complete) else result
         rows = self._query_rows(Q)
 
@@ -649,7 +704,7 @@ class LSHIndex(Index[Vectors, float]):
         """Return offsets, ids and distances of the k nearest candidates, or of all within a radius."""
         core, vectors = self._fitted_core(), rows.flat()
         if self.settings_.rank == "estimate":
-            return core.estimated(vectors, params.deviations, params.num_probes, k, radius)
+            return core.estimated(vectors, params.deviations, params.num_probes, k, radius, params.reach)
         hashes = self._hash_queries(rows, params)
         if k is not None:
             return core.nearest(*hashes, vectors, k)
@@ -702,6 +757,7 @@ class LSHIndex(Index[Vectors, float]):
         *,
         num_probes: int | None = None,
         num_candidates: int | None = None,
+        reach: float | None = None,
         progress: ShowProgress = None,
     ) -> Pairs:
         """Return pairs of indexed vectors within a distance, each once.
@@ -712,6 +768,8 @@ class LSHIndex(Index[Vectors, float]):
             Maximum distance, inclusive, in units of the metric.
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        reach : float, optional
+            As for `search`.
         progress : bool or function, optional
             True shows a bar in a terminal or a notebook; a function is called with "search", the number of finished
             vectors, and the total.
@@ -744,7 +802,7 @@ class LSHIndex(Index[Vectors, float]):
         >>> list(zip(pairs.left, pairs.right, pairs.distances.round(2).tolist()))
         [('a', 'b', 0.1), ('c', 'd', 0.2)]
         """
-        rows, left, right, distances = self._edges(radius, num_probes, num_candidates, progress)
+        rows, left, right, distances = self._edges(radius, num_probes, num_candidates, reach, progress)
         ids_left, ids_right, order = sorted_pairs(self._fitted_core().ids_of(rows), left, right)
         return Pairs(ids_left, ids_right, self._as_result_distances(distances[order]))
 
@@ -755,6 +813,7 @@ class LSHIndex(Index[Vectors, float]):
         linkage: Linkage = "centred",
         num_probes: int | None = None,
         num_candidates: int | None = None,
+        reach: float | None = None,
         progress: ShowProgress = None,
     ) -> Clusters:
         """Return clusters of indexed vectors within a distance; vectors without a neighbour are left out.
@@ -767,7 +826,7 @@ class LSHIndex(Index[Vectors, float]):
             "centred" visits the ids in order of addition. An id that is in no cluster starts one and absorbs all free
             ids found within the radius, so every member is near the first one. "connected" follows chains of pairs,
             whose ends may be at any distance.
-        num_probes, num_candidates, progress
+        num_probes, num_candidates, reach, progress
             As for `pairs`.
 
         Returns
@@ -789,7 +848,7 @@ class LSHIndex(Index[Vectors, float]):
         ([['a', 'b']], [['a', 'b', 'c']])
         """
         check_choice("linkage", linkage, "centred", "connected")
-        rows, left, right, _ = self._edges(radius, num_probes, num_candidates, progress)
+        rows, left, right, _ = self._edges(radius, num_probes, num_candidates, reach, progress)
         core = self._fitted_core()
         if linkage == "centred":
             first = _absorb(len(rows), left, right)
@@ -805,6 +864,79 @@ class LSHIndex(Index[Vectors, float]):
         distances = core.apart(rows[leads].astype(np.uint32), rows[members].astype(np.uint32))
         return Clusters(offsets, core.ids_of(rows[members]), self._as_result_distances(distances))
 
+    def pair_effort(self, radius: float, recall: float = 0.99) -> PairEffort:
+        """Measure how many partitions `pairs` and `clusters` must visit for a recall.
+
+        The neighbours of up to 1,000 vectors of the index, drawn with a fixed seed, are searched in all partitions.
+        Then reach and probes grow until the share that is found is at least `recall`, and the lower bound of its
+        interval is below `recall` by no more than a sample without a miss leaves open. A pair counts as found by one
+        of its two vectors, while `pairs` uses both, so that its recall is higher.
+
+        Parameters
+        ----------
+        radius : float
+            Maximum distance of the pairs.
+        recall : float, default=0.99
+            0.5 to below 1.
+
+        Returns
+        -------
+        PairEffort
+            `num_probes` and `reach` for `pairs` and `clusters`; the recall with Wilson's interval of 95% for as many
+            cases as vectors with neighbours, since the neighbours of one vector are missed together.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError
+            An index without partitions, or for inner products; a radius or recall out of range.
+
+        Examples
+        --------
+        >>> import numpy as np, nearkin as nk
+        >>> X = np.random.default_rng(0).standard_normal((6000, 32)).astype(np.float32)
+        >>> X[3000:] = X[:3000] + 0.01
+        >>> index = nk.LSHIndex(metric="cosine", filter="partitions").fit(X)
+        >>> effort = index.pair_effort(radius=0.01)
+        >>> len(index.pairs(0.01, num_probes=effort.num_probes, reach=effort.reach).left) >= 0.99 * 3000
+        True
+        """
+        core, settings, limit = self._fitted_core(), self.settings_, _check_radius(radius)
+        if settings.filter != "partitions" or settings.metric == "inner_product":
+            raise bad_parameter("filter", f"{settings.filter!r} for {settings.metric}", "partitions and a distance")
+        check_recall(recall)
+        rows = core.live_rows()
+        rows = np.sort(np.random.default_rng(0).choice(rows, min(len(rows), _EFFORT_ROWS), replace=False))
+        sure = deviations_of_recall(_TRUTH)
+        truth = core.near_rows(rows, limit, sure, settings.num_partitions)[0]
+        # Each vector finds itself.
+        total = np.diff(truth) - 1
+        cases = int((total > 0).sum())
+        unsure = 1 - wilson(cases, cases)[0]
+        deviations = self._search_params(None, None, None).deviations
+        for probes, reach in itertools.chain(_EFFORTS, ((256 << step, _FULL_REACH) for step in range(32))):
+            probes = min(probes, settings.num_partitions)
+            offsets = core.near_rows(rows, limit, deviations, probes, reach)[0]
+            share = float(np.minimum(np.diff(offsets) - 1, total).sum() / total.sum()) if cases else 1.0
+            low, high = wilson(share * cases, cases)
+            enough = share >= recall and low >= recall - unsure
+            if enough or (probes == settings.num_partitions and reach >= _FULL_REACH):
+                break
+        return PairEffort(probes, reach, share, low, high, int(total.sum()))
+
+    def _neighbour_ranks(self, queries: Rows, ids: IdArray) -> tuple[Ints, Ints]:
+        """Return the rows of neighbours, and how many partitions are nearer to their query than their own.
+
+        `ids` has the neighbours of the first query, then those of the others, as many for each.
+        """
+        core = self._fitted_core()
+        rows = core.live_rows()
+        own = core.ids_of(rows.astype(np.int64))
+        order = np.argsort(own, kind="stable")
+        near = rows[order[np.searchsorted(own, ids, sorter=order)]]
+        return near.astype(np.int64), core.partition_ranks(queries.flat(), near).astype(np.int64)
+
     def _as_result_distances(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
         """Round distances as the core does: to float32, except for float64 and sparse vectors."""
         return distances if self.vector_type_ in ("float64", "sparse") else distances.astype(np.float32)
@@ -819,7 +951,12 @@ class LSHIndex(Index[Vectors, float]):
             rows, vectors = core.stored(int(rows[-1]) + 1, max_rows)
 
     def _edges(
-        self, radius: float, num_probes: int | None, num_candidates: int | None, progress: ShowProgress
+        self,
+        radius: float,
+        num_probes: int | None,
+        num_candidates: int | None,
+        reach: float | None,
+        progress: ShowProgress,
     ) -> tuple[Ints, Ints, Ints, Floats]:
         """Return row numbers in order of addition, and pairs of ordinals `left < right` with distances, sorted."""
         core = self._fitted_core()
@@ -827,30 +964,43 @@ class LSHIndex(Index[Vectors, float]):
             allowed = '"l2", "l1" or "cosine" for pairs: products are no distances'
             raise bad_parameter("metric", '"inner_product"', allowed)
         limit = _check_radius(radius)
-        params = self._search_params(num_probes, num_candidates, None)
-        batches = []
-        with reporting(progress) as report:
-            tick = ticker(report, "search", len(self))
-            for batch, vectors in self._stored_batches():
-                batches.append((batch, *self._rank(vectors, params, None, limit)))
-                tick(len(batch))
-        rows = np.concatenate([np.zeros(0, np.int64), *(batch[0] for batch in batches)])
-        # Searches return ids; their sort order leads back to ordinals.
-        ids = core.ids_of(rows)
-        order = np.argsort(ids, kind="stable")
+        params = self._search_params(num_probes, num_candidates, None, reach=reach)
+        rows = core.live_rows()
         keys, distances = [np.zeros(0, np.int64)], [np.zeros(0)]
-        start = 0
-        for batch, offsets, hit_ids, hit_distances in batches:
-            own = np.repeat(np.arange(start, start + len(batch)), np.diff(offsets))
-            other = order[np.searchsorted(ids, hit_ids, sorter=order)]
-            start += len(batch)
-            distinct = own != other
-            keys.append((np.minimum(own, other) * len(rows) + np.maximum(own, other))[distinct])
-            distances.append(hit_distances[distinct].astype(np.float64))
+        with reporting(progress) as report:
+            tick = ticker(report, "search", len(rows))
+            for own, other, apart in self._near_rows(rows, params, limit, tick):
+                distinct = own != other
+                keys.append((np.minimum(own, other) * len(rows) + np.maximum(own, other))[distinct])
+                distances.append(apart[distinct].astype(np.float64))
         # Both directions of a pair give the same distance.
         unique, first = np.unique(np.concatenate(keys), return_index=True)
         left, right = np.divmod(unique, max(len(rows), 1))
-        return rows, left, right, np.concatenate(distances)[first]
+        return rows.astype(np.int64), left, right, np.concatenate(distances)[first]
+
+    def _near_rows(
+        self, rows: npt.NDArray[np.uint32], params: SearchParams, limit: float, tick: Callable[[int], None]
+    ) -> Iterator[tuple[Ints, Ints, Floats | npt.NDArray[np.float32]]]:
+        """Yield ordinals of live rows, those of the rows within a distance of each, and the distances, in batches."""
+        core = self._fitted_core()
+        if self.settings_.rank == "estimate":
+            for start in range(0, len(rows), _MAX_JOIN_ROWS):
+                batch = rows[start : start + _MAX_JOIN_ROWS]
+                hits = core.near_rows(batch, limit, params.deviations, params.num_probes, params.reach)
+                own = np.repeat(np.arange(start, start + len(batch)), np.diff(hits[0]))
+                yield own, np.searchsorted(rows, hits[1]), hits[2]
+                tick(len(batch))
+            return
+        # Searches return ids; their sort order leads back to ordinals.
+        ids = core.ids_of(rows.astype(np.int64))
+        order = np.argsort(ids, kind="stable")
+        start = 0
+        for _, vectors in self._stored_batches():
+            offsets, hit_ids, apart = self._rank(vectors, params, None, limit)
+            own = np.repeat(np.arange(start, start + len(vectors)), np.diff(offsets))
+            yield own, order[np.searchsorted(ids, hit_ids, sorter=order)], apart
+            start += len(vectors)
+            tick(len(vectors))
 
     def verify(self) -> None:
         """Read and check the file of an opened index; do nothing for an index in memory.
@@ -1120,16 +1270,24 @@ def _fit_family(family: Family, settings: Settings, hashed: HashInput) -> Family
 
 
 def _probes_for_k(settings: Settings, k: int | None) -> int:
-    """Return the probes of a query for k rows: `fit` measured 10, and more neighbours are spread over more partitions.
+    """Return the probes of a query for k rows: `fit` measured 10 and 100, and more neighbours are in more partitions.
 
-    The number grows by the fourth root of k / 10: recall .95 of 100 neighbours takes 1.5 to 2 times the probes of 10.
+    In between, probes grow in four geometric steps; beyond, by the fourth root of k / 100. Square roots are the same on
+    every platform.
     """
-    chosen = settings.tuning is not None and settings.tuning.choices == 0
-    if not chosen or k is None or k <= MEASURED_K:
-        return settings.num_probes
-    # Square roots are the same on every platform.
-    factor = math.sqrt(math.sqrt(k / MEASURED_K))
-    return min(settings.num_partitions, math.ceil(settings.num_probes * factor))
+    few, report = settings.num_probes, settings.tuning
+    if settings.filter != "partitions" or report is None or report.choices or k is None or k <= MEASURED_K:
+        return few
+    if report.num_probes_100 is None:
+        probes = few * math.sqrt(math.sqrt(k / MEASURED_K))
+    elif k > MAX_MEASURED_K:
+        probes = report.num_probes_100 * math.sqrt(math.sqrt(k / MAX_MEASURED_K))
+    else:
+        many = report.num_probes_100
+        half = math.sqrt(few * many)
+        steps = ((18, math.sqrt(few * half)), (32, half), (56, math.sqrt(half * many)), (MAX_MEASURED_K, many))
+        probes = next(step for last, step in steps if k <= last)
+    return min(settings.num_partitions, math.ceil(probes))
 
 
 def _check_radius(radius: float) -> float:

@@ -72,13 +72,13 @@ scan takes 0.8 to 1.2 times as long as partitions at 4,000 rows and up to 1.5 ti
 _MISSES_OF_CODES = 3.0
 """Misses that the bound of codes in partitions allows, relative to those of the requested recall. The bound is loose:
 codes miss a sixth of what it allows, half of the allowed misses, and partitions miss the rest."""
-_MIN_PROBES = 4
+MIN_PROBES = 4
 """Fewest partitions that a fit tries first."""
 _MAX_VISITED = 0.4
 """Largest share of partitions that a query visits; otherwise codes are scanned. On LSA at recall .99, visiting 0.44 of
 the partitions takes as long as the scan; on SIFT, 0.2 takes 0.6 times as long."""
-MEASURED_K = 10
-"""Number of neighbours whose recall `fit` measures."""
+MEASURED_K, MAX_MEASURED_K = 10, 100
+"""Numbers of neighbours whose recall `fit` measures."""
 
 
 @dataclass(frozen=True)
@@ -217,6 +217,8 @@ class TuneReport:
         Number of choices that reached the recall on the sample; 0 after `fit`, which follows a rule.
     recall_upper_bound : float or None
         Upper end of the interval that `fit` measured; None after `tune`.
+    num_probes_100 : int or None
+        Partitions that a query for 100 neighbours visits, as `fit` measured; None without partitions and after `tune`.
     """
 
     recall: float
@@ -228,6 +230,7 @@ class TuneReport:
     expected_microseconds: float | None
     choices: int
     recall_upper_bound: float | None = None
+    num_probes_100: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -433,17 +436,11 @@ def prefers_codes(settings: Settings) -> bool:
 
 
 def first_settings(settings: Settings) -> Settings:
-    """Return the settings that a fit measures first: the precision of codes, and a number of probes that is corrected.
-
-    Codes may miss `_MISSES_OF_CODES` times what the recall allows. On SIFT and LSA, recall .95 takes about 1.3 √P of P
-    partitions, and recall .99 about 3 √P.
-    """
+    """Return the settings that a fit measures first; codes may miss `_MISSES_OF_CODES` times what the recall allows."""
     misses = 1 - (_CODE_RECALL if settings.recall is None else settings.recall)
-    probes = math.ceil(0.3 * math.sqrt(settings.num_partitions / misses))
     return replace(
         settings,
         recall=max(0.5, round(1 - _MISSES_OF_CODES * misses, 9)),
-        num_probes=min(settings.num_partitions, max(_MIN_PROBES, probes)),
         chosen=tuple(dict.fromkeys((*settings.chosen, "recall"))),
     )
 
@@ -493,13 +490,14 @@ def _selective_hashes(family: Family, hashed: HashInput) -> int:
 
 def _explain_measured(settings: Settings) -> str:
     """Return how many partitions a query visits, and the recall that was measured."""
-    report = settings.tuning
     visits = f"a query visits at most {settings.num_probes} of {settings.num_partitions} partitions"
-    if report is None:
-        return visits
+    return visits if settings.tuning is None else f"{visits}; {_explain_recall(settings.tuning)}"
+
+
+def _explain_recall(report: TuneReport) -> str:
     upper = "" if report.recall_upper_bound is None else f" to {short(report.recall_upper_bound, 4)}"
     return (
-        f"{visits}; rows as queries have a recall@{report.k} of {short(report.measured_recall, 4)} "
+        f"rows as queries have a recall@{report.k} of {short(report.measured_recall, 4)} "
         f"({short(report.recall_lower_bound, 4)}{upper}), required {short(report.recall, 4)}"
     )
 
@@ -518,7 +516,8 @@ def explain_filter(params: IndexParams, settings: Settings, words: int, n: int =
                 'a scan of all codes guarantees the recall of inner products; filter="partitions" is faster without it'
             )
         if n > MAX_FLAT_ROWS:
-            return f"all codes are scanned faster than the partitions that the recall takes, over {_MAX_VISITED:.0%}"
+            why = f"all codes are scanned faster than the partitions that the recall takes, over {_MAX_VISITED:.0%}"
+            return why if settings.tuning is None else f"{why}; {_explain_recall(settings.tuning)}"
         return f"{MAX_FLAT_ROWS:,} rows or fewer are scanned faster than partitions are chosen"
     if settings.tuning is not None:
         return f"the shortest expected time of {settings.tuning.choices} choices that reach the recall"

@@ -27,12 +27,14 @@ Partitions have no law. So both are tuned by measured recall alone, by bisection
 3. the smallest guarantee that reaches the recall in that many partitions.
 
 `fit` decides without tuning if the filter is "auto": it takes the precision of codes from the requested recall, builds
-the partitions, and changes the number of probes by factors of √2 until the interval of the measured recall lies above
-the target. If that takes more than two fifths of the partitions, all codes are scanned instead. At least 128 rows are
-the queries, without the rows themselves; the true neighbours are those of a scan of all codes whose bound misses one in
-10,000. This costs about a tenth of the build. Neighbours of one query are missed together, so the interval is Wilson's
-for m k / D neighbours of m queries, where D is the design effect: the variance of the queries' recall relative to that
-of k independent neighbours, at least 2.
+the partitions, and finds the 100 nearest neighbours of at least 128 rows, without the rows themselves, by a scan of all
+codes whose bound misses one in 10,000. How many partitions are nearer to a row than that of its neighbour is the number
+of probes that find it. So the probes for 10 and for 100 neighbours are known at once; the first are measured by
+searches, and raised by factors of the fourth root of 2 until the interval of the recall lies above the target. If that
+takes more than two fifths of the partitions, all codes are scanned instead, with the smallest bound whose measured
+recall reaches the target. Neighbours of one query are missed together, so the interval is Wilson's for m k / D
+neighbours of m queries, where D is the design effect: the variance of the queries' recall relative to that of k
+independent neighbours, at least 2.
 
 Expected times are sums of the constants below, measured on one machine; on other machines they cost time, never recall.
 Nothing is timed during tuning, so the same data give the same settings on every machine.
@@ -47,7 +49,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +58,9 @@ from nearkin._core import LshCore
 from nearkin.errors import bad_parameter, check_count
 from nearkin.families.base import Family, input_error
 from nearkin.index.lsh_params import (
+    MAX_MEASURED_K,
     MEASURED_K,
+    MIN_PROBES,
     IndexParams,
     Settings,
     TuneReport,
@@ -218,6 +222,8 @@ class TunableIndex(Protocol):
 Tuned = TypeVar("Tuned", bound=TunableIndex)
 Build: TypeAlias = Callable[[Family, Settings, HashInput], Tuned]
 """Creates an index with a family and settings."""
+RanksOf: TypeAlias = Callable[[Rows, npt.NDArray[Any]], tuple[Ints, Ints]]
+"""Returns the rows of ids, and how many partitions are nearer to their query than their own."""
 
 
 def tune(
@@ -583,55 +589,101 @@ def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned])
     return index
 
 
-def measured_settings(index: TunableIndex, rows: Rows) -> Settings:
-    """Return the settings of new partitions whose measured recall reaches that of the index's settings.
+@dataclass(frozen=True)
+class FitSample:
+    """Rows that serve as queries of a fit, and their true neighbours, without the rows themselves."""
+
+    target: float
+    """Requested recall."""
+    queries: Vectors
+    limits: Floats
+    """Distance of the last of `MEASURED_K` neighbours of each query."""
+    ranks: Ints
+    """`(n_queries, MAX_MEASURED_K)`: how many partitions are nearer to the query than that of the neighbour."""
+    num_rows: int
+
+    @classmethod
+    def draw(cls, index: TunableIndex, rows: Rows, ranks_of: RanksOf) -> FitSample:
+        """Draw rows; the index has partitions and just these rows."""
+        settings, n = index.settings_, len(rows)
+        target = float(settings.recall or 0)
+        count = math.ceil(_DESIGN_EFFECT * _FIT_NEIGHBOURS / ((1 - target) * MEASURED_K))
+        count = min(max(_FIT_QUERIES[0], count), _FIT_QUERIES[1], n // 2)
+        drawn = np.sort(np.random.default_rng(index.family_.seed).choice(n, count, replace=False)).astype(np.int64)
+        queries, k = rows.take(drawn), MAX_MEASURED_K
+        truth = index.nearest(queries.matrix, k + 1, num_probes=settings.num_partitions, recall=_FIT_TRUTH)
+        near, ranks = (part.reshape(count, k + 1) for part in ranks_of(queries, truth.ids))
+        far = truth.distances.reshape(count, k + 1)[:, MEASURED_K].astype(np.float64)
+        # Without the row itself; a row with more than k copies need not find itself.
+        others = near != drawn[:, None]
+        others[others.all(axis=1), k] = False
+        return cls(target, queries.matrix, far + 1e-5 * far + 1e-12, ranks[others].reshape(count, k), n)
+
+    def min_probes(self, k: int, num_partitions: int) -> int:
+        """Return the fewest partitions that have the target's share of the k neighbours, by their ranks alone."""
+        ranks = self.ranks[:, :k]
+        return smallest(
+            MIN_PROBES,
+            num_partitions,
+            lambda probes: self._interval((ranks < probes).mean(axis=1), k)[0] >= self.target,
+        )
+
+    def measure(self, index: TunableIndex, trial: Settings) -> Settings:
+        """Return the settings with the recall of the `MEASURED_K` neighbours."""
+        k, count = MEASURED_K, len(self.limits)
+        hits = index.nearest(
+            self.queries, k + 1, num_probes=trial.num_probes or None, recall=trial.recall, complete=False
+        )
+        good = np.bincount(hits.queries[hits.distances <= self.limits[hits.queries]], minlength=count)
+        shares: Floats = np.clip(good - 1, 0, k) / k
+        low, high = self._interval(shares, k)
+        scanned = self.num_rows * (trial.num_probes / trial.num_partitions if trial.num_probes else 1.0)
+        mean = float(shares.mean())
+        report = TuneReport(self.target, k, float(trial.recall or 0), mean, low, scanned, None, 0, high)
+        return replace(trial, tuning=report)
+
+    def reaches(self, measured: Settings) -> bool:
+        """Return True if the interval of the measured recall lies above the target."""
+        return measured.tuning is not None and measured.tuning.recall_lower_bound >= self.target
+
+    def _interval(self, shares: Floats, k: int) -> tuple[float, float]:
+        """Return Wilson's interval of the mean recall of queries."""
+        mean, count = float(shares.mean()), len(shares)
+        independent = mean * (1 - mean) / k
+        effect = max(_DESIGN_EFFECT, float(shares.var(ddof=1)) / independent if independent else 0.0)
+        return wilson(mean * count * k / effect, count * k / effect)
+
+
+def measured_settings(index: TunableIndex, sample: FitSample) -> Settings:
+    """Return the settings of new partitions whose measured recall reaches the target.
 
     Probes are added until codes are faster.
     """
-    settings, n, k = index.settings_, len(rows), MEASURED_K
-    target = float(settings.recall or 0)
-    count = math.ceil(_DESIGN_EFFECT * _FIT_NEIGHBOURS / ((1 - target) * k))
-    count = min(max(_FIT_QUERIES[0], count), _FIT_QUERIES[1], n // 2)
-    drawn = np.random.default_rng(index.family_.seed).choice(n, count, replace=False)
-    queries = rows.take(np.sort(drawn).astype(np.int64)).matrix
-    truth = index.nearest(queries, k + 1, num_probes=settings.num_partitions, recall=_FIT_TRUTH)
-    far = truth.distances.reshape(count, k + 1)[:, -1].astype(np.float64)
-    limit = far + 1e-5 * far + 1e-12
+    first = first_settings(index.settings_)
+    expected = sample.min_probes(MEASURED_K, first.num_partitions)
+    best = sample.measure(index, replace(first, num_probes=expected))
+    while not (sample.reaches(best) or prefers_codes(best)):
+        # Bounds and the reach of a query lose neighbours, too.
+        more = math.ceil(best.num_probes * math.sqrt(math.sqrt(2)))
+        best = sample.measure(index, replace(first, num_probes=min(more, first.num_partitions)))
+    many = sample.min_probes(MAX_MEASURED_K, first.num_partitions) * best.num_probes / expected
+    num_probes_100 = min(max(math.ceil(many), best.num_probes), first.num_partitions)
+    return replace(best, tuning=replace(cast("TuneReport", best.tuning), num_probes_100=num_probes_100))
 
-    def measure(trial: Settings) -> Settings:
-        """Return the settings with the recall of each row's k neighbours without the row itself."""
-        hits = index.nearest(queries, k + 1, num_probes=trial.num_probes, recall=trial.recall, complete=False)
-        good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=count)
-        shares: Floats = np.clip(good - 1, 0, k) / k
-        mean = float(shares.mean())
-        independent = mean * (1 - mean) / k
-        effect = max(_DESIGN_EFFECT, float(shares.var(ddof=1)) / independent if independent else 0.0)
-        low, high = wilson(mean * count * k / effect, count * k / effect)
-        scanned = n * trial.num_probes / trial.num_partitions
-        report = TuneReport(target, k, float(trial.recall or 0), mean, low, scanned, None, 0, high)
-        return replace(trial, tuning=report)
 
-    def reaches(trial: Settings) -> bool:
-        return trial.tuning is not None and trial.tuning.recall_lower_bound >= target
+def measured_codes(index: TunableIndex, sample: FitSample) -> Settings:
+    """Return the settings of a scan of codes with the smallest bound whose measured recall reaches the target.
 
-    best, too_few = measure(first_settings(settings)), 0
-    while not (reaches(best) or prefers_codes(best)):
-        too_few = best.num_probes
-        more = math.ceil(best.num_probes * math.sqrt(2))
-        best = measure(replace(best, num_probes=min(more, best.num_partitions)))
-    if not reaches(best):
-        return best
-    while best.num_probes > too_few + 1:
-        # By a factor of √2 until there are too few, then once the geometric mean.
-        middle = int(math.sqrt(max(too_few, best.num_probes / 2) * best.num_probes))
-        last = bool(too_few)
-        fewer = measure(replace(best, num_probes=max(middle, too_few + 1)))
-        if reaches(fewer):
-            best = fewer
-        else:
-            too_few = fewer.num_probes
-        if last:
+    The bound guarantees a recall for the neighbour at the limit of a query; nearer ones are found more often.
+    """
+    best = index.settings_
+    for factor in (2, 4, 8, 16, 32):
+        recall = max(0.5, round(1 - factor * (1 - sample.target), 9))
+        chosen = tuple(dict.fromkeys((*best.chosen, "recall")))
+        trial = sample.measure(index, replace(best, recall=recall, chosen=chosen))
+        if not sample.reaches(trial):
             break
+        best = trial
     return best
 
 

@@ -239,7 +239,7 @@ impl LshCore {
     }
 
     /// Return offsets, ids, distances of the k nearest, or of all within a radius, by estimates.
-    #[pyo3(signature = (vectors, deviations, probes, k=None, radius=None))]
+    #[pyo3(signature = (vectors, deviations, probes, k=None, radius=None, reach=None))]
     fn estimated(
         &self,
         py: Python<'_>,
@@ -248,11 +248,40 @@ impl LshCore {
         probes: usize,
         k: Option<usize>,
         radius: Option<f64>,
+        reach: Option<f32>,
     ) -> PyResult<QueryArrays> {
         let query = radius.map_or(Query::Knn(k.unwrap_or(0)), Query::Radius);
-        let params = SearchParams::Estimate { deviations, num_probes: probes };
+        let params = SearchParams::Estimate { deviations, num_probes: probes, reach };
         let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
         self.result(py, &queries, vectors.view(), query)
+    }
+
+    /// Return offsets, rows, distances of the rows within a radius of some live rows, by estimates.
+    #[pyo3(signature = (rows, radius, deviations, probes, reach=None))]
+    fn near_rows(
+        &self,
+        py: Python<'_>,
+        rows: Slice<u32>,
+        radius: f64,
+        deviations: f64,
+        probes: usize,
+        reach: Option<f32>,
+    ) -> PyResult<(Array<i64>, Array<u32>, Array<f64>)> {
+        let params = SearchParams::Estimate { deviations, num_probes: probes, reach };
+        let Hits { offsets, rows, distances, .. } =
+            self.index.query(py, |index| index.near_rows(&rows, radius, &params))?;
+        Ok((Array(offsets), Array(rows), Array(distances)))
+    }
+
+    /// Return for each query and each of its rows how many partitions are nearer than that of the row.
+    fn partition_ranks(&self, py: Python<'_>, vectors: VectorArray<'_>, rows: Slice<u32>) -> PyResult<Array<u32>> {
+        let vectors = vectors.view();
+        self.index.query(py, |index| index.partition_ranks(vectors, &rows)).map(Array)
+    }
+
+    /// Return the live rows, ascending.
+    fn live_rows(&self, py: Python<'_>) -> PyResult<Array<u32>> {
+        self.index.query(py, Index::live_rows).map(Array)
     }
 
     /// Open a saved index; also return the metadata stored with it.

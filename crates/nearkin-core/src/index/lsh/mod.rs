@@ -92,6 +92,9 @@ pub enum SearchParams {
         deviations: f64,
         /// Number of partitions to search (nprobe); ignored without partitions.
         num_probes: usize,
+        /// Partitions whose centroid is farther than the nearest one by more than this share of the radius or of the k-th
+        /// distance are not searched. None is the default for nearest neighbours, and no limit for a radius.
+        reach: Option<f32>,
     },
 }
 
@@ -598,10 +601,10 @@ impl Index {
             }
             _ => {}
         }
-        if let (Filter::RaBitQ(rabitq), SearchParams::Estimate { deviations, num_probes }) =
+        if let (Filter::RaBitQ(rabitq), SearchParams::Estimate { deviations, num_probes, reach }) =
             (&self.filter, queries.params)
         {
-            return self.estimated(rabitq, EstimateParams { deviations, num_probes }, vectors, query);
+            return self.estimated(rabitq, EstimateParams { deviations, num_probes, reach }, vectors, query);
         }
         let count = self.check_queries(queries)?;
         let num_vectors = self.store.check_queries(self.metric, vectors)?;
@@ -673,12 +676,69 @@ impl Index {
         vectors: Vectors<'_>,
         query: Query,
     ) -> Result<Hits> {
-        if !(params.deviations >= 0.0 && params.deviations <= MAX_DEVIATIONS) {
-            return Err(Error::parameter("deviations", params.deviations, format!("0 to {MAX_DEVIATIONS}")));
-        }
+        let params = params.checked()?;
         let count = self.store.check_queries(self.metric, vectors)?;
         let (store, rows, metric) = (&self.store, &self.rows, self.metric);
         rabitq.search(QueryContext { store, rows, metric, vectors, count, query, params })
+    }
+
+    /// Return the rows within a radius of each of some live rows, including itself, by estimates.
+    ///
+    /// # Errors
+    /// Another filter; inner products; a row that is not live; parameters out of range; the call is cancelled; memory runs out.
+    pub fn near_rows(&self, rows: &[u32], radius: f64, params: &SearchParams) -> Result<Hits> {
+        let (Filter::RaBitQ(rabitq), &SearchParams::Estimate { deviations, num_probes, reach }) = (&self.filter, params)
+        else {
+            return Err(Error::parameter("filter", "an index of hashes", "an index with estimates"));
+        };
+        if self.metric == Metric::InnerProduct {
+            return Err(Error::parameter("metric", "\"inner_product\"", "\"l2\" or \"cosine\""));
+        }
+        if radius.is_nan() {
+            return Err(Error::parameter("radius", radius, "a number"));
+        }
+        self.check_live(rows)?;
+        let params = EstimateParams { deviations, num_probes, reach }.checked()?;
+        let (store, metric, vectors) = (&self.store, self.metric, self.store.view());
+        let query = Query::Radius(radius);
+        let context = QueryContext { store, rows: &self.rows, metric, vectors, count: rows.len(), query, params };
+        rabitq.search_rows(context, rows)
+    }
+
+    /// Return for each query and each of its live rows, the same number for each query, how many partitions are nearer to the
+    /// query than that of the row; 0 without partitions.
+    ///
+    /// # Errors
+    /// Another filter; vectors are bad; rows that are not live or not as many for each query; memory runs out.
+    pub fn partition_ranks(&self, vectors: Vectors<'_>, rows: &[u32]) -> Result<Vec<u32>> {
+        let Filter::RaBitQ(rabitq) = &self.filter else {
+            return Err(Error::parameter("filter", "an index of hashes", "an index with estimates"));
+        };
+        let count = self.store.check_queries(self.metric, vectors)?;
+        if count == 0 || !rows.len().is_multiple_of(count) {
+            return Err(Error::mismatch("number of rows", rows.len(), format!("a multiple of {count} queries")));
+        }
+        self.check_live(rows)?;
+        let params = EstimateParams { deviations: 0.0, num_probes: usize::MAX, reach: None };
+        let (store, metric, query) = (&self.store, self.metric, Query::Radius(0.0));
+        rabitq.partition_ranks(QueryContext { store, rows: &self.rows, metric, vectors, count, query, params }, rows)
+    }
+
+    /// Return an error that names a row that is not live.
+    fn check_live(&self, rows: &[u32]) -> Result<()> {
+        let total = self.rows.total();
+        match rows.iter().find(|&&row| row as usize >= total || !self.rows.is_alive(row)) {
+            Some(row) => Err(Error::parameter("rows", row, "live rows")),
+            None => Ok(()),
+        }
+    }
+
+    /// Return the live rows, ascending.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    pub fn live_rows(&self) -> Result<Vec<u32>> {
+        self.rows.live_rows(0, self.rows.total())
     }
 
     /// Return for each table the number of buckets with 1, 2 to 3, 4 to 7, ... rows, counted per run and including dead rows

@@ -17,7 +17,8 @@ use std::ops::Range;
 use super::kernels::{BLOCK, BoundParams, Kernel, STEPS, TABLE};
 use super::quantizer::{CodeTable, MIN_WIDTH, WIDTH_STEPS};
 use crate::cpu::features::Instructions;
-use crate::{Result, alloc};
+use crate::index::lsh::MAX_DEVIATIONS;
+use crate::{Error, Result, alloc};
 
 /// Added to a number from 0 to 2^22, this rounds it to an integer in the low bits.
 const ROUND: f32 = 8_388_608.0;
@@ -29,6 +30,24 @@ pub(in super::super) struct EstimateParams {
     pub(in super::super) deviations: f64,
     /// Number of partitions to search (nprobe); ignored by a flat index.
     pub(in super::super) num_probes: usize,
+    /// See `SearchParams::Estimate`.
+    pub(in super::super) reach: Option<f32>,
+}
+
+impl EstimateParams {
+    /// Return these parameters if they are in range.
+    ///
+    /// # Errors
+    /// Deviations that are no number from 0 to 1,000; a reach below 0.
+    pub(in super::super) fn checked(self) -> Result<Self> {
+        if !(0.0..=MAX_DEVIATIONS).contains(&self.deviations) {
+            return Err(Error::parameter("deviations", self.deviations, format!("0 to {MAX_DEVIATIONS}")));
+        }
+        match self.reach {
+            Some(reach) if !(reach >= 0.0) => Err(Error::parameter("reach", reach, "a number from 0 on")),
+            _ => Ok(self),
+        }
+    }
 }
 
 /// The lookup tables of a query.

@@ -23,11 +23,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::centroids::{CentroidQuery, Centroids};
 use super::estimate::LookupTables;
 use super::kernels::BLOCK;
 use super::quantizer::{
-    CodeTable, Correction, EncodedRows, Transformed, VectorTransform, encode_residual, encode_residual_product,
+    CodeTable, Correction, EncodedRows, Transformed, VectorTransform, encode_residual, encode_residual_product, square,
+    squared_distance,
 };
 use super::rerank::{BlockRange, FIRST_ROUND, Probe, ProbeMetric, Rerank, Scratch, num_first_ranked};
 use crate::cancel::CancelToken;
@@ -44,6 +47,8 @@ pub(super) const LARGE: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
 const INTERLEAVED: usize = 8;
 /// Number of visits, and of rows to rank, to prefetch ahead.
 const AHEAD: (usize, usize) = (2, 16);
+/// Maximum number of rows that one task searches for.
+const ROWS_PER_TASK: usize = 1024;
 /// How much farther than the nearest centroid that of a probed partition may be, as a share of the k-th distance.
 ///
 /// If `r_j` is the distance to a centroid and d that to a row, `r_j - r_1 <= 2 d` for rows in the partition of their nearest
@@ -281,6 +286,120 @@ impl Ivf {
         Ok(results)
     }
 
+    /// Search for the rows within a radius of each of some rows, which `begin` prepares as queries.
+    ///
+    /// The partitions near a row are those near the centroid of its own, which are found once for all rows of a partition.
+    pub(super) fn search_rows<'a>(
+        &self,
+        rows: &[u32],
+        begin: impl Fn(u32, &mut Scratch) -> Result<(Rerank<'a>, Transformed)> + Sync,
+    ) -> Result<Vec<Vec<(f64, u32)>>> {
+        // Rows with their positions in the result, by partition.
+        let mut order: Vec<(u32, u32)> = alloc::try_with_capacity(rows.len())?;
+        let partitions = self.partitions_of_rows(rows.iter().max().map_or(0, |&row| row as usize + 1))?;
+        order.extend((0..).zip(rows).map(|(position, &row)| (partitions[row as usize], position)));
+        order.sort_unstable();
+        let size = order.len().div_ceil(4 * rayon::current_num_threads()).clamp(1, ROWS_PER_TASK);
+        let parts = alloc::try_map_parallel(order.par_chunks(size).map(|chunk| {
+            let (mut scratch, mut near, mut own) = (Scratch::default(), Vec::new(), NONE);
+            let mut found = alloc::try_with_capacity(chunk.len())?;
+            for &(partition, position) in chunk {
+                let (query, _) = begin(rows[position as usize], &mut scratch)?;
+                if partition != own {
+                    own = partition;
+                    self.centroids_near(own, &query, &mut scratch, &mut near)?;
+                }
+                found.push(self.search_near(&query, &near, &mut scratch)?);
+            }
+            Ok(found)
+        }))?;
+        let mut results = alloc::try_with_capacity(rows.len())?;
+        results.resize_with(rows.len(), Vec::new);
+        for (found, (_, position)) in parts.into_iter().flatten().zip(order) {
+            results[position as usize] = found;
+        }
+        Ok(results)
+    }
+
+    /// Return for each query and each of its rows how many partitions are nearer to the query than that of the row.
+    pub(super) fn partition_ranks<'a>(
+        &self,
+        rows: &[u32],
+        rows_per_query: usize,
+        begin: impl Fn(usize, &mut Scratch) -> Result<(Rerank<'a>, Transformed)> + Sync,
+    ) -> Result<Vec<u32>> {
+        let partitions = self.partitions_of_rows(rows.iter().max().map_or(0, |&row| row as usize + 1))?;
+        let queries = rows.par_chunks(rows_per_query).enumerate();
+        let parts = alloc::try_map_parallel(queries.map_init(Scratch::default, |scratch, (number, rows)| {
+            let (query, transformed) = begin(number, scratch)?;
+            self.find_partitions(&query, transformed, scratch)?;
+            let mut ranks = alloc::try_filled(u32::MAX, self.len())?;
+            for (rank, probe) in (0..).zip(&scratch.probes) {
+                ranks[probe.partition as usize] = rank;
+            }
+            alloc::try_collect(rows.iter().map(|&row| ranks[partitions[row as usize] as usize]))
+        }))?;
+        alloc::try_concat(parts)
+    }
+
+    /// Return the partition of each row below `total`; 0 for removed ones.
+    fn partitions_of_rows(&self, total: usize) -> Result<Vec<u32>> {
+        let mut partitions = alloc::try_zeroed::<u32>(total)?;
+        for (partition, appended) in (0..).zip(&self.appended) {
+            let blocks = self.blocks(partition);
+            for &row in self.rows[blocks.start * BLOCK..blocks.end * BLOCK].iter().chain(&appended.rows) {
+                if let Some(own) = partitions.get_mut(row as usize) {
+                    *own = partition;
+                }
+            }
+        }
+        Ok(partitions)
+    }
+
+    /// Write the requested number of centroids near that of a partition; the point of the query stays in the scratch buffer.
+    fn centroids_near(
+        &self,
+        partition: u32,
+        query: &Rerank<'_>,
+        scratch: &mut Scratch,
+        near: &mut Vec<u32>,
+    ) -> Result<()> {
+        let (kernel, instructions) = (query.kernel, query.instructions);
+        let mut point = alloc::try_copy(self.centroids.get(partition))?;
+        std::mem::swap(&mut scratch.point, &mut point);
+        scratch.tables.fill(instructions, &scratch.point)?;
+        let (square, metric) = (square(&scratch.point), ProbeMetric::L2);
+        let count = query.context.params.num_probes.clamp(1, self.len());
+        self.centroids.search(CentroidQuery { kernel, instructions, square, metric, count }, scratch)?;
+        scratch.point = point;
+        scratch.tables.fill(instructions, &scratch.point)?;
+        near.clear();
+        alloc::try_reserve(near, count)?;
+        near.extend(scratch.probes.iter().map(|probe| probe.partition));
+        Ok(())
+    }
+
+    /// Search those of some partitions that are within reach of a query.
+    fn search_near(&self, query: &Rerank<'_>, near: &[u32], scratch: &mut Scratch) -> Result<Vec<(f64, u32)>> {
+        scratch.probes.clear();
+        alloc::try_reserve(&mut scratch.probes, near.len())?;
+        let Scratch { point, probes, .. } = &mut *scratch;
+        query.instructions.run(
+            #[inline(always)]
+            || {
+                let probe = |&id: &u32| Probe::by_distance(squared_distance(point, self.centroids.get(id)), id);
+                probes.extend(near.iter().map(probe));
+            },
+        );
+        probes.sort_unstable_by_key(Probe::key);
+        self.prune(query, query.limit(&[]), probes, 0);
+        (scratch.next, scratch.round) = (0, FIRST_ROUND);
+        while scratch.next < scratch.probes.len() {
+            self.search_round(query, scratch)?;
+        }
+        query.finish(&mut scratch.scored)
+    }
+
     /// Append the rows of a partition whose bounds are at most the limit of a query to its candidates.
     fn collect_candidates(
         &self,
@@ -358,12 +477,17 @@ impl Ivf {
         Ok(())
     }
 
-    /// Prune partitions from probe `next` on beyond `REACH` of the limit, unless all are requested. Product probes have
-    /// no such order, and a radius search would miss one row in a hundred.
+    /// Prune partitions from probe `next` on beyond reach of the limit. Without a given reach, nearest neighbours have
+    /// `REACH` unless all partitions are requested, and a radius none: it would miss one row in a hundred. Product probes
+    /// have no such order.
     fn prune(&self, query: &Rerank<'_>, limit: f32, probes: &mut Vec<Probe>, next: usize) {
-        let may_prune = query.k().is_some() && query.context.metric != Metric::InnerProduct;
-        if may_prune && query.context.params.num_probes < self.len() && next < probes.len() {
-            probes.truncate(num_within_reach(probes, limit).max(next));
+        let params = &query.context.params;
+        let default = if query.k().is_some() && params.num_probes < self.len() { Some(REACH) } else { None };
+        if let Some(reach) = params.reach.or(default)
+            && query.context.metric != Metric::InnerProduct
+            && next < probes.len()
+        {
+            probes.truncate(num_within_reach(probes, limit, reach).max(next));
         }
     }
 
@@ -564,8 +688,8 @@ impl Ivf {
 }
 
 /// Return how many probes, nearest first, are within reach of a limit.
-fn num_within_reach(probes: &[Probe], limit: f32) -> usize {
-    let farthest = probes[0].square.sqrt() + REACH * limit.max(0.0).sqrt();
+fn num_within_reach(probes: &[Probe], limit: f32, reach: f32) -> usize {
+    let farthest = probes[0].square.sqrt() + reach * limit.max(0.0).sqrt();
     probes.partition_point(|probe| probe.square.sqrt() <= farthest)
 }
 
@@ -598,7 +722,7 @@ mod tests {
             (f32::NEG_INFINITY, 1),
         ];
         for (limit, count) in cases {
-            assert_eq!(count, num_within_reach(&probes, limit), "{limit}");
+            assert_eq!(count, num_within_reach(&probes, limit, REACH), "{limit}");
         }
     }
 }

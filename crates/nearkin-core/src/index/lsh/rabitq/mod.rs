@@ -303,6 +303,42 @@ impl RaBitQIndex {
         Hits::new(&results)
     }
 
+    /// Answer a radius search whose queries are live rows of the index; `context` has all vectors of the index.
+    ///
+    /// # Errors
+    /// The call is cancelled; memory runs out.
+    pub(super) fn search_rows(&self, context: QueryContext<'_>, rows: &[u32]) -> Result<Hits> {
+        let cancel = &CancelToken::current();
+        let results = match &self.layout {
+            Layout::Flat(_) => alloc::try_map_parallel(rows.par_iter().map_init(
+                || self.pooled_scratch(),
+                |pooled, &row| {
+                    cancel.check()?;
+                    self.search_one(context, row as usize, &mut pooled.scratch.single)
+                },
+            ))?,
+            Layout::Ivf(ivf) => ivf.search_rows(rows, |row, scratch| {
+                cancel.check()?;
+                self.begin(context, row as usize, scratch)
+            })?,
+        };
+        cancel.check()?;
+        Hits::new(&results)
+    }
+
+    /// Return for each query of `context` and each of its rows how many partitions are nearer than that of the row.
+    ///
+    /// # Errors
+    /// The call is cancelled; memory runs out.
+    pub(super) fn partition_ranks(&self, context: QueryContext<'_>, rows: &[u32]) -> Result<Vec<u32>> {
+        match &self.layout {
+            Layout::Flat(_) => alloc::try_zeroed(rows.len()),
+            Layout::Ivf(ivf) => ivf.partition_ranks(rows, (rows.len() / context.count.max(1)).max(1), |number, scratch| {
+                self.begin(context, number, scratch)
+            }),
+        }
+    }
+
     /// Transform a query and fill its lookup tables.
     fn begin<'a>(
         &'a self,

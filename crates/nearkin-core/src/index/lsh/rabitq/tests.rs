@@ -29,7 +29,7 @@ fn index(metric: Metric, partitions: Option<usize>, dim: usize, rows: &[f32]) ->
 }
 
 fn search(index: &Index, queries: &[f32], deviations: f64, probes: usize, query_kind: Query) -> Hits {
-    let params = SearchParams::Estimate { deviations, num_probes: probes };
+    let params = SearchParams::Estimate { deviations, num_probes: probes, reach: None };
     let batch = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
     index.query(&batch, Vectors::F32(queries), query_kind).expect("an answer")
 }
@@ -79,6 +79,40 @@ proptest! {
                     prop_assert_eq!(brute_force(&index, query_vector, query_kind), pairs(&hits, query), "{:?} {:?}", metric, partitions);
                     let single = search(&index, query_vector, SURE, usize::MAX, query_kind);
                     prop_assert_eq!(pairs(&hits, query), pairs(&single, 0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn searches_of_own_rows_equal_brute_force_and_lose_only_what_is_beyond_reach(
+        seed in 0u64..1 << 40, rows in 10usize..400, dim in 1usize..90, partitions in 0usize..20, probes in 1usize..6,
+        reach in 0.0f32..2.0,
+    ) {
+        for metric in [Metric::L2, Metric::Cosine] {
+            let partitions = (partitions > 0).then_some(partitions);
+            let values = grouped(seed, rows, dim);
+            let mut index = index(metric, partitions, dim, &values);
+            index.remove(Keys::Ints(&[0, 7, 9]), true).expect("removed");
+            index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&values[..9 * dim]), Existing::Error).expect("added");
+            let radius = brute_force(&index, &values[..dim], Query::Knn(5)).last().map_or(1.0, |hit| hit.1);
+            // Rows in another order than that of their partitions.
+            let mut own = index.live_rows().expect("rows");
+            own.reverse();
+            let near = |probes, reach| {
+                let params = SearchParams::Estimate { deviations: SURE, num_probes: probes, reach };
+                index.near_rows(&own, radius, &params).expect("an answer")
+            };
+            let (all, some) = (near(usize::MAX, None), near(probes, Some(reach)));
+            for (number, &row) in own.iter().enumerate() {
+                let query = index.store().gather(&[row]).expect("a vector");
+                let Vectors::F32(query) = query.view() else { unreachable!() };
+                let expected = brute_force(&index, query, Query::Radius(radius));
+                prop_assert_eq!(&expected, &pairs(&all, number), "{:?} {:?}", metric, partitions);
+                let found = pairs(&some, number);
+                prop_assert!(found.iter().all(|hit| expected.contains(hit)));
+                if partitions.is_none() {
+                    prop_assert_eq!(expected, found);
                 }
             }
         }
@@ -191,6 +225,32 @@ fn the_law_holds_for_a_hundred_thousand_rotations_of_each_kind() {
     check_law(4, 100_000);
 }
 
+/// A row is found with as many probes as its rank says, and not with fewer.
+#[test]
+fn a_row_is_in_the_partition_of_its_rank() {
+    let (dim, rows) = (24, 600);
+    let values = grouped(4, rows, dim);
+    for metric in METRICS {
+        let index = index(metric, Some(20), dim, &values);
+        let queries = grouped(6, 3, dim);
+        let near: Vec<u32> = (0..3 * 40).map(|at| at * 5).collect();
+        let ranks = index.partition_ranks(Vectors::F32(&queries), &near).expect("ranks");
+        for (number, (rows, ranks)) in near.chunks(40).zip(ranks.chunks(40)).enumerate() {
+            let query = &queries[number * dim..(number + 1) * dim];
+            for probes in [1, 2, 5, 20] {
+                let found = pairs(&search(&index, query, SURE, probes, Query::Radius(f64::INFINITY)), 0);
+                for (row, &rank) in rows.iter().zip(ranks) {
+                    assert_eq!((rank as usize) < probes, found.iter().any(|hit| hit.0 == *row), "{metric:?}");
+                }
+            }
+        }
+        assert!(index.partition_ranks(Vectors::F32(&queries), &near[1..]).is_err());
+        assert!(index.partition_ranks(Vectors::F32(&queries), &[0, 1, 600]).is_err());
+    }
+    let flat = index(Metric::L2, None, dim, &values);
+    assert_eq!(vec![0; 2], flat.partition_ranks(Vectors::F32(&values[..dim]), &[3, 4]).expect("ranks"));
+}
+
 #[test]
 fn vectors_out_of_range_and_metrics_without_a_bound_are_errors() {
     let seed = RotationSeed { seed: 0, stream: 3 };
@@ -205,6 +265,21 @@ fn vectors_out_of_range_and_metrics_without_a_bound_are_errors() {
     };
     assert!(build(Metric::L1, None, &[1.0, 2.0]).is_err());
     let mut index = index(Metric::L2, None, 2, &[1.0, 2.0, 3.0, 4.0]);
+    let params = |deviations, reach| SearchParams::Estimate { deviations, num_probes: 1, reach };
+    assert_eq!(vec![0, 1], index.near_rows(&[0], 9.0, &params(1.0, None)).expect("an answer").rows);
+    for (rows, radius, params) in [
+        (&[2][..], 1.0, params(1.0, None)),
+        (&[0], f64::NAN, params(1.0, None)),
+        (&[0], 1.0, params(-1.0, None)),
+        (&[0], 1.0, params(f64::NAN, None)),
+        (&[0], 1.0, params(1.0, Some(-0.5))),
+        (&[0], 1.0, params(1.0, Some(f32::NAN))),
+        (&[0], 1.0, SearchParams::Codes(1)),
+    ] {
+        assert!(index.near_rows(rows, radius, &params).is_err(), "{rows:?} {radius} {params:?}");
+    }
+    let products = build(Metric::InnerProduct, None, &[1.0, 2.0]).expect("an index");
+    assert!(products.near_rows(&[], 1.0, &params(1.0, None)).is_err());
     let far = [1e30, 1.0];
     assert!(index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&far), Existing::Error).is_err());
     assert_eq!(2, index.len());
@@ -238,7 +313,7 @@ fn no_query_touches_more_than_max_candidates() {
     let mut index = index(Metric::L2, Some(40), 6, &rows);
     let check = |index: &Index, few: bool| {
         for probes in [1, 3, usize::MAX] {
-            let max = index.max_candidates(&SearchParams::Estimate { deviations: SURE, num_probes: probes });
+            let max = index.max_candidates(&SearchParams::Estimate { deviations: SURE, num_probes: probes, reach: None });
             for query in rows.chunks_exact(6).step_by(100) {
                 let count = search(index, query, SURE, probes, Query::Radius(1e9)).rows.len();
                 assert!(count <= max && max <= index.len() + 40, "{probes} probes: {count} of at most {max}");
