@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.errors import InputError, ParameterError
+from nearkin.errors import InputError, NotFittedError, ParameterError
 from nearkin.families import CrossPolytope, Hyperplane
 
 METRICS = ("l2", "cosine", "inner_product")
@@ -178,12 +178,32 @@ def test_a_fit_adds_probes_until_the_measured_recall_suffices(metric: Any, recal
 
 def test_a_fit_scans_codes_if_too_many_partitions_would_be_visited() -> None:
     """Two thousand queries can't show a recall of .9999, and neighbours of normal vectors are in most partitions."""
-    normal = np.random.default_rng(0).standard_normal((4500, 100)).astype(np.float32)
-    for X, recall in ((grouped(1, 4500, 8), 0.9999), (normal, 0.95)):
-        built = nk.LSHIndex(recall=recall).fit(X, (str(row) for row in range(4500)))
-        assert ("codes", recall, None) == (built.settings_.filter, built.settings_.recall, built.settings_.tuning)
-        assert "over 40%" in built.explain()["why"]
-        assert "7" == built.nearest(X[7:8], k=1).ids[0]
+    X = grouped(1, 4500, 8)
+    built = nk.LSHIndex(recall=0.9999).fit(X, (str(row) for row in range(4500)))
+    assert ("codes", 0.9999, None) == (built.settings_.filter, built.settings_.recall, built.settings_.tuning)
+    assert "over 40%" in built.explain()["why"]
+    assert "7" == built.nearest(X[7:8], k=1).ids[0]
+
+
+def test_a_fit_measures_the_bound_of_codes_that_it_chooses(tmp_path: Path) -> None:
+    """Ten neighbours are found with a bound that promises less; one neighbour and a radius keep the guarantee."""
+    X = np.random.default_rng(0).standard_normal((5000, 20)).astype(np.float32)
+    X, Q = X[:4500], X[4500:]
+    built = nk.LSHIndex(recall=0.95).fit(X)
+    report = built.settings_.tuning
+    assert "codes" == built.settings_.filter
+    assert report is not None
+    assert (built.settings_.recall or 1) < 0.95 <= report.recall_lower_bound
+    # The standard error of 500 queries is at most 0.007.
+    assert 0.93 <= share(built, X, Q, 10, "l2")
+    assert 0.93 <= share(built, X, Q, 100, "l2")
+    assert 0.95 <= share(built, X, Q, 1, "l2")
+    sure = built._search_params(None, None, 0.95).deviations
+    for k, expected in ((1, True), (9, True), (10, False), (100, False), (None, True)):
+        assert expected == (sure == built._search_params(None, None, None, k).deviations), k
+    assert "rows as queries have a recall@10" in built.explain()["why"]
+    built.save(tmp_path / "index")
+    assert built.settings_ == nk.LSHIndex.open(tmp_path / "index").settings_
 
 
 def test_the_measurement_of_a_fit_leaves_the_queries_own_rows_out() -> None:
@@ -208,7 +228,9 @@ def test_a_query_has_k_neighbours_for_any_k_and_more_probes_for_a_larger_one(n: 
     assert 0.9 <= share(built, X, X[:20], min(k, n), "l2")
     if n > 4096:
         probes = built.settings_.num_probes
-        assert (built._search_params(None, None, None, k).num_probes > probes) == (k > 10)
+        visited = built._search_params(None, None, None, k).num_probes
+        assert visited == probes if k <= 10 else visited >= probes
+        assert k <= 100 or visited > built._search_params(None, None, None, 100).num_probes
         assert built.settings_.num_partitions >= built._search_params(None, None, None, 10**9).num_probes
 
 
@@ -348,6 +370,20 @@ def test_calls_that_have_no_answer_say_which_has() -> None:
         built.nearest(X, recall=2.0)
     with pytest.raises(ParameterError, match="num_probes="):
         nk.LSHIndex(Hyperplane(64)).fit(X).nearest(X, recall=0.9)
+    with pytest.raises(ParameterError, match="None unless an index has partitions"):
+        built.search(X, 1.0, reach=0.5)
+    with pytest.raises(ParameterError, match="'codes' for l2"):
+        built.pair_effort(1.0)
+    cells = index(metric="cosine", filter="partitions").fit(X)
+    for reach in (-0.1, float("nan"), "far"):
+        with pytest.raises(ParameterError, match="a number"):
+            cells.pairs(0.1, reach=reach)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="a number"):
+        cells.pair_effort(float("nan"))
+    with pytest.raises(ParameterError, match=r"0\.5 to below 1"):
+        cells.pair_effort(0.1, recall=1.0)
+    with pytest.raises(NotFittedError):
+        nk.LSHIndex(filter="partitions").pair_effort(0.1)
     with pytest.raises(InputError, match="single precision"):
         built.add(None, np.full((1, 8), 1e30, np.float32))
     assert 50 == len(built)

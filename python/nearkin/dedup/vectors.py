@@ -98,10 +98,11 @@ def dedup_vectors(
         collapsed = collapse(documents, None, order)
         distinct = collapsed.rows[collapsed.distinct]
     with timer("search"):
-        index = LSHIndex(
-            metric="cosine", recall=recall, filter="partitions" if len(distinct) > MAX_FLAT_ROWS else "codes"
-        )
-        found = _Neighbours.search(index, rows, distinct, threshold, cluster, links == "all", progress)
+        partitioned = len(distinct) > MAX_FLAT_ROWS
+        # Few rows are within a small distance, so that a bound with a tenth of the misses costs little.
+        bound = 1 - (1 - recall) / 10 if partitioned else recall
+        index = LSHIndex(metric="cosine", recall=bound, filter="partitions" if partitioned else "codes")
+        found = _Neighbours.search(index, recall, rows, distinct, threshold, cluster, links == "all", progress)
     with timer("result"):
         n = len(collapsed.rows)
         by, similarity = np.arange(n), np.ones(n)
@@ -185,6 +186,7 @@ class _Neighbours:
     def search(
         cls,
         index: LSHIndex,
+        requested: float,
         rows: Rows,
         distinct: NDArray[np.int64],
         threshold: float,
@@ -205,9 +207,9 @@ class _Neighbours:
         guarantee = float(settings.recall or 0)
         recall = (guarantee, guarantee, guarantee)
         options: dict[str, Any] = {"progress": progress}
-        facts: dict[str, Any] = {"filter": settings.filter, "recall": index.params.recall}
+        facts: dict[str, Any] = {"filter": settings.filter, "recall": requested}
         if settings.filter == "partitions":
-            effort = index.pair_effort(radius, float(index.params.recall or 0))
+            effort = index.pair_effort(radius, requested)
             options |= {"num_probes": effort.num_probes, "reach": effort.reach}
             recall = effort.recall, effort.recall_lower_bound, effort.recall_upper_bound
             facts |= {"num_partitions": settings.num_partitions, "num_probes": effort.num_probes, "reach": effort.reach}

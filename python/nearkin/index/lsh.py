@@ -120,7 +120,7 @@ _EFFORT_ROWS = 1000
 """Rows whose neighbours are searched in all partitions."""
 _TRUTH = 0.9999
 """Recall of the search of all partitions."""
-_EFFORTS = ((32, 0.1), (32, 0.2), (32, 0.4), (64, 0.8), (128, 1.6))
+_EFFORTS = ((8, 0.1), (8, 0.2), (8, 0.4), (16, 0.8), (32, 1.6))
 """Probes and reach that are measured first; then the probes double, with a reach that loses nothing."""
 _FULL_REACH = 2.0
 """A row within a distance of a query has its nearest centroid at most twice that farther than the query has its own."""
@@ -870,7 +870,7 @@ class LSHIndex(Index[Vectors, float]):
         The neighbours of up to 1,000 vectors of the index, drawn with a fixed seed, are searched in all partitions.
         Then reach and probes grow until the share that is found is at least `recall`, and the lower bound of its
         interval is below `recall` by no more than a sample without a miss leaves open. A pair counts as found by one
-        of its two vectors, while `pairs` uses both, so that its recall is higher.
+        of its two vectors, while `pairs` uses both.
 
         Parameters
         ----------
@@ -911,11 +911,11 @@ class LSHIndex(Index[Vectors, float]):
         sure = deviations_of_recall(_TRUTH)
         truth = core.near_rows(rows, limit, sure, settings.num_partitions)[0]
         # Each vector finds itself.
-        total = np.diff(truth) - 1
+        total = np.maximum(np.diff(truth) - 1, 0)
         cases = int((total > 0).sum())
         unsure = 1 - wilson(cases, cases)[0]
         deviations = self._search_params(None, None, None).deviations
-        for probes, reach in itertools.chain(_EFFORTS, ((256 << step, _FULL_REACH) for step in range(32))):
+        for probes, reach in itertools.chain(_EFFORTS, ((64 << step, _FULL_REACH) for step in range(32))):
             probes = min(probes, settings.num_partitions)
             offsets = core.near_rows(rows, limit, deviations, probes, reach)[0]
             share = float(np.minimum(np.diff(offsets) - 1, total).sum() / total.sum()) if cases else 1.0

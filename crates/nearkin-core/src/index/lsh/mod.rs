@@ -687,7 +687,8 @@ impl Index {
     /// # Errors
     /// Another filter; inner products; a row that is not live; parameters out of range; the call is cancelled; memory runs out.
     pub fn near_rows(&self, rows: &[u32], radius: f64, params: &SearchParams) -> Result<Hits> {
-        let (Filter::RaBitQ(rabitq), &SearchParams::Estimate { deviations, num_probes, reach }) = (&self.filter, params)
+        let (Filter::RaBitQ(rabitq), &SearchParams::Estimate { deviations, num_probes, reach }) =
+            (&self.filter, params)
         else {
             return Err(Error::parameter("filter", "an index of hashes", "an index with estimates"));
         };

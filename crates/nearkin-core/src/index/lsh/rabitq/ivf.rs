@@ -29,8 +29,7 @@ use super::centroids::{CentroidQuery, Centroids};
 use super::estimate::LookupTables;
 use super::kernels::BLOCK;
 use super::quantizer::{
-    CodeTable, Correction, EncodedRows, Transformed, VectorTransform, encode_residual, encode_residual_product, square,
-    squared_distance,
+    CodeTable, Correction, EncodedRows, Transformed, VectorTransform, encode_residual, encode_residual_product,
 };
 use super::rerank::{BlockRange, FIRST_ROUND, Probe, ProbeMetric, Rerank, Scratch, num_first_ranked};
 use crate::cancel::CancelToken;
@@ -47,8 +46,6 @@ pub(super) const LARGE: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
 const INTERLEAVED: usize = 8;
 /// Number of visits, and of rows to rank, to prefetch ahead.
 const AHEAD: (usize, usize) = (2, 16);
-/// Maximum number of rows that one task searches for.
-const ROWS_PER_TASK: usize = 1024;
 /// How much farther than the nearest centroid that of a probed partition may be, as a share of the k-th distance.
 ///
 /// If `r_j` is the distance to a centroid and d that to a row, `r_j - r_1 <= 2 d` for rows in the partition of their nearest
@@ -286,9 +283,8 @@ impl Ivf {
         Ok(results)
     }
 
-    /// Search for the rows within a radius of each of some rows, which `begin` prepares as queries.
-    ///
-    /// The partitions near a row are those near the centroid of its own, which are found once for all rows of a partition.
+    /// Search for the rows within a radius of each of some rows, which `begin` prepares as queries. Rows of a partition are
+    /// searched for one after another, because they visit the same partitions.
     pub(super) fn search_rows<'a>(
         &self,
         rows: &[u32],
@@ -299,23 +295,18 @@ impl Ivf {
         let partitions = self.partitions_of_rows(rows.iter().max().map_or(0, |&row| row as usize + 1))?;
         order.extend((0..).zip(rows).map(|(position, &row)| (partitions[row as usize], position)));
         order.sort_unstable();
-        let size = order.len().div_ceil(4 * rayon::current_num_threads()).clamp(1, ROWS_PER_TASK);
-        let parts = alloc::try_map_parallel(order.par_chunks(size).map(|chunk| {
-            let (mut scratch, mut near, mut own) = (Scratch::default(), Vec::new(), NONE);
-            let mut found = alloc::try_with_capacity(chunk.len())?;
-            for &(partition, position) in chunk {
-                let (query, _) = begin(rows[position as usize], &mut scratch)?;
-                if partition != own {
-                    own = partition;
-                    self.centroids_near(own, &query, &mut scratch, &mut near)?;
-                }
-                found.push(self.search_near(&query, &near, &mut scratch)?);
+        let found = alloc::try_map_parallel(order.par_iter().map_init(Scratch::default, |scratch, &(_, position)| {
+            let (query, transformed) = begin(rows[position as usize], scratch)?;
+            self.find_partitions(&query, transformed, scratch)?;
+            self.prune(&query, query.limit(&[]), &mut scratch.probes, 0);
+            while scratch.next < scratch.probes.len() {
+                self.search_round(&query, scratch)?;
             }
-            Ok(found)
+            query.finish(&mut scratch.scored)
         }))?;
         let mut results = alloc::try_with_capacity(rows.len())?;
         results.resize_with(rows.len(), Vec::new);
-        for (found, (_, position)) in parts.into_iter().flatten().zip(order) {
+        for (found, (_, position)) in found.into_iter().zip(order) {
             results[position as usize] = found;
         }
         Ok(results)
@@ -354,50 +345,6 @@ impl Ivf {
             }
         }
         Ok(partitions)
-    }
-
-    /// Write the requested number of centroids near that of a partition; the point of the query stays in the scratch buffer.
-    fn centroids_near(
-        &self,
-        partition: u32,
-        query: &Rerank<'_>,
-        scratch: &mut Scratch,
-        near: &mut Vec<u32>,
-    ) -> Result<()> {
-        let (kernel, instructions) = (query.kernel, query.instructions);
-        let mut point = alloc::try_copy(self.centroids.get(partition))?;
-        std::mem::swap(&mut scratch.point, &mut point);
-        scratch.tables.fill(instructions, &scratch.point)?;
-        let (square, metric) = (square(&scratch.point), ProbeMetric::L2);
-        let count = query.context.params.num_probes.clamp(1, self.len());
-        self.centroids.search(CentroidQuery { kernel, instructions, square, metric, count }, scratch)?;
-        scratch.point = point;
-        scratch.tables.fill(instructions, &scratch.point)?;
-        near.clear();
-        alloc::try_reserve(near, count)?;
-        near.extend(scratch.probes.iter().map(|probe| probe.partition));
-        Ok(())
-    }
-
-    /// Search those of some partitions that are within reach of a query.
-    fn search_near(&self, query: &Rerank<'_>, near: &[u32], scratch: &mut Scratch) -> Result<Vec<(f64, u32)>> {
-        scratch.probes.clear();
-        alloc::try_reserve(&mut scratch.probes, near.len())?;
-        let Scratch { point, probes, .. } = &mut *scratch;
-        query.instructions.run(
-            #[inline(always)]
-            || {
-                let probe = |&id: &u32| Probe::by_distance(squared_distance(point, self.centroids.get(id)), id);
-                probes.extend(near.iter().map(probe));
-            },
-        );
-        probes.sort_unstable_by_key(Probe::key);
-        self.prune(query, query.limit(&[]), probes, 0);
-        (scratch.next, scratch.round) = (0, FIRST_ROUND);
-        while scratch.next < scratch.probes.len() {
-            self.search_round(query, scratch)?;
-        }
-        query.finish(&mut scratch.scored)
     }
 
     /// Append the rows of a partition whose bounds are at most the limit of a query to its candidates.

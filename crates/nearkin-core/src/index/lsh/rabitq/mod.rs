@@ -333,9 +333,11 @@ impl RaBitQIndex {
     pub(super) fn partition_ranks(&self, context: QueryContext<'_>, rows: &[u32]) -> Result<Vec<u32>> {
         match &self.layout {
             Layout::Flat(_) => alloc::try_zeroed(rows.len()),
-            Layout::Ivf(ivf) => ivf.partition_ranks(rows, (rows.len() / context.count.max(1)).max(1), |number, scratch| {
-                self.begin(context, number, scratch)
-            }),
+            Layout::Ivf(ivf) => {
+                ivf.partition_ranks(rows, (rows.len() / context.count.max(1)).max(1), |number, scratch| {
+                    self.begin(context, number, scratch)
+                })
+            }
         }
     }
 

@@ -313,7 +313,8 @@ fn no_query_touches_more_than_max_candidates() {
     let mut index = index(Metric::L2, Some(40), 6, &rows);
     let check = |index: &Index, few: bool| {
         for probes in [1, 3, usize::MAX] {
-            let max = index.max_candidates(&SearchParams::Estimate { deviations: SURE, num_probes: probes, reach: None });
+            let max =
+                index.max_candidates(&SearchParams::Estimate { deviations: SURE, num_probes: probes, reach: None });
             for query in rows.chunks_exact(6).step_by(100) {
                 let count = search(index, query, SURE, probes, Query::Radius(1e9)).rows.len();
                 assert!(count <= max && max <= index.len() + 40, "{probes} probes: {count} of at most {max}");
