@@ -215,9 +215,9 @@ def test_parameters_of_one_call_apply_to_the_filter() -> None:
     """They override the settings of that call only; parameters that the filter does not use are rejected."""
     codes = nk.LSHIndex(Hyperplane(64), filter="codes", num_candidates=9).fit(X)
     tables = nk.LSHIndex(Hyperplane(64), 3, hashes_per_table=2, num_probes=1).fit(X)
-    assert (0, 9, 0.0) == codes._search_params(None, None, None)
-    assert (0, 20, 0.0) == codes._search_params(None, 20, None)
-    assert (5, 0, 0.0) == tables._search_params(5, None, None)
+    assert (0, 9, 0.0, None) == codes._search_params(None, None, None)
+    assert (0, 20, 0.0, None) == codes._search_params(None, 20, None)
+    assert (5, 0, 0.0, None) == tables._search_params(5, None, None)
     for index, probes, candidates in ((codes, 5, None), (tables, None, 5), (codes, None, 0), (tables, 0, None)):
         with pytest.raises(ParameterError):
             index._search_params(probes, candidates, None)
