@@ -10,6 +10,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let Some((&flags, block)) = input.split_first() else { return };
     let columns = JsonColumns {
         text: "text".to_owned(),
+        text_optional: flags & 4 == 0,
         id: (flags & 1 == 0).then(|| "id".to_owned()),
         extra: if flags & 2 == 0 { vec!["x".to_owned()] } else { Vec::new() },
     };

@@ -417,6 +417,7 @@ def read_jsonl(
     id: str | None = None,
     extra: list[str] = ...,
     *,
+    text_optional: bool = False,
     end: bool = True,
     lengths: npt.NDArray[np.uint32] | None = None,
 ) -> Records: ...

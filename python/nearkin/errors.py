@@ -7,6 +7,7 @@ NearkinError
 ├── MismatchError (ValueError)       two objects have different bits, families, seeds or recipes
 ├── InputError (ValueError)          a record or file cannot be read
 │   └── NoDigestError                an input is too short or too plain for a TLSH digest
+├── MissingFileError (FileNotFoundError)  a file, folder or store does not exist
 ├── OutputError (OSError)            output could not be moved to its path
 ├── NotFittedError (ValueError)      a family or index needs `fit` first
 ├── ForkError (RuntimeError)         another thread was using the object when the process forked
@@ -26,6 +27,7 @@ the exception.
 
 from __future__ import annotations
 
+import errno
 import math
 import operator
 import os
@@ -96,6 +98,19 @@ class InputError(NearkinError, ValueError):
 
 class NoDigestError(InputError):
     """Error of an input that has no TLSH digest: too short, or too little variation. Attributes: place, reason."""
+
+
+class MissingFileError(NearkinError, FileNotFoundError):
+    """Error of a file, folder or store that does not exist. Attributes: place; errno; filename, the same as `place`."""
+
+    def __init__(self, message: str, **context: Any) -> None:
+        super().__init__(message, **context)
+        # OSError has attributes of these names, which take precedence over __getattr__.
+        self.errno = errno.ENOENT
+        self.filename = context.get("place")
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class OutputError(NearkinError, OSError):

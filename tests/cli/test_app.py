@@ -153,8 +153,8 @@ def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
     [
         (["text", "hash", "/no/such/file.jsonl"], "/no/such/file.jsonl"),
         (["text", "compare", "--files", "/no/such/a", "/no/such/b"], "/no/such/a: no such file or folder"),
-        (["search", "/no/such/index", "--text", "a"], "/no/such/index: no such file or folder"),
-        (["index", "info", "/no/such/index"], "/no/such/index: no such file or folder"),
+        (["search", "/no/such/index", "--text", "a"], "/no/such/index: no such file;"),
+        (["index", "info", "/no/such/index"], "/no/such/index: no such file;"),
         (["index", "remove", "/no/such/index", "1"], "/no/such/index"),
         (["recipe", "evaluate", "/no/such/run", "--truth", "/no/such/truth"], "/no/such/"),
         (["recipe", "show", "stop:@/no/such/list|word:1"], "/no/such/list"),

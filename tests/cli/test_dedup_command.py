@@ -354,7 +354,7 @@ def test_bad_options_say_what_is_allowed(
 
 def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_path: Path) -> None:
     """Unreadable records are skipped, counted and named; with --strict the first is an error."""
-    corpus.write_text(corpus.read_text() + '{"id": "x", "text": \n{"id": "y"}\n')
+    corpus.write_text(corpus.read_text() + '{"id": "x", "text": \n{"id": "y", "text": 7}\n')
     done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
     assert (1, False) == (done.code, (tmp_path / "out").exists())
     assert "2 of 7 records can't be read, more than 10%; the first: " in done.message
@@ -364,7 +364,7 @@ def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_pat
     rejected = [json.loads(line) for line in (tmp_path / "out" / "rejected.jsonl").read_text().splitlines()]
     assert [(str(corpus), 6), (str(corpus), 7)] == [(bad["file"], bad["line"]) for bad in rejected]
     assert "invalid JSON" in rejected[0]["reason"]
-    assert 'no column "text"' in rejected[1]["reason"]
+    assert 'column "text" holds a number' in rejected[1]["reason"]
     assert "rejected.jsonl" in summary(tmp_path / "out")["files"]  # type: ignore[operator]
     assert all(f"skipped: {corpus}, line {line}" in done.err for line in (6, 7))
     assert "2 unreadable records skipped" in done.message
@@ -532,7 +532,7 @@ def test_what_a_person_rejected_stays(corpus: Path, tmp_path: Path) -> None:
         "same": 0, "different": 1, "unsure": 1, "contradictory": 0, "kept_apart": 1, "joined": 0,
         "not_joined": 0, "equal": 0, "unknown_ids": 0,
     } == reported  # fmt: skip
-    assert "1 pairs not merged, of 1 labelled different" in " ".join(done.err.split())
+    assert "1 pair not merged, of 1 labelled different" in " ".join(done.err.split())
     again = call(
         "dedup", tmp_path / "out" / "kept.jsonl", "-o", tmp_path / "again", "--id-column", "id", "--labels", labels
     )

@@ -149,6 +149,23 @@ def test_restore_lists_backups_and_restores_one(store: Path, tmp_path: Path) -> 
     refused = run("store", "restore", str(folder), "--at", "2020-01-01", "--out", str(tmp_path / "other"))
     assert 2 == refused.code
     assert f"one of {lines[0][1]}" in refused.err
+    # The folder that `store backup` wrote is a backup, too.
+    assert lines == [line.split("\t") for line in run("store", "restore", str(folder / "one")).out.splitlines()]
+    assert 0 == run("store", "restore", str(folder / "one"), "--out", str(tmp_path / "third"), "-q").code
+    assert "sound, 4 documents" in run("store", "verify", str(tmp_path / "third")).out
+
+
+def test_check_takes_texts_of_the_command_line(store: Path, tmp_path: Path) -> None:
+    """They are checked before the documents of files; a store of files takes none."""
+    new = corpus(tmp_path / "new.jsonl", ["Entirely new words here."])
+    arguments = ["check", "--store", str(store), "--text", FOX, "--text", "Nobody wrote this."]
+    lines = [line.split("\t") for line in run(*arguments).out.splitlines()]
+    assert [["text 1", "exact", "a"], ["text 2", "new", "-"]] == [line[:3] for line in lines]
+    lines += [["u0", "new", "-", "-", "-"]]
+    assert lines == [line.split("\t") for line in run(*arguments, str(new), "--id-column", "url").out.splitlines()]
+    nk.Store.create(tmp_path / "files.store", "ssdeep").close()
+    refused = run("check", "--store", str(tmp_path / "files.store"), "--text", FOX)
+    assert (2, True) == (refused.code, "--text: not with a store of files" in refused.err)
 
 
 def test_ship_says_what_is_shipped_and_pending(store: Path, tmp_path: Path) -> None:

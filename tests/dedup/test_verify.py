@@ -99,7 +99,10 @@ def test_rows_without_a_text_are_errors(left: list[int], right: list[int]) -> No
 
 def test_unknown_measures_are_errors() -> None:
     """The error lists the measures."""
-    with pytest.raises(errors.ParameterError, match="cosine is not allowed; use jaccard, containment"):
+    with pytest.raises(
+        errors.ParameterError,
+        match="measure='cosine' is not allowed; use one of jaccard, containment, indel, levenshtein",
+    ):
         nk.similarity(["a", "b"], [0], [1], measure="cosine")  # type: ignore[arg-type]
 
 

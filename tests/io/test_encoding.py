@@ -110,11 +110,12 @@ def test_a_pretty_printed_array_loses_nothing(tmp_path: Path, ending: str) -> No
 def test_bad_records_of_an_array_are_counted_by_record(tmp_path: Path) -> None:
     """Malformed elements are numbered by record, not by line."""
     path = tmp_path / "a.json"
-    path.write_text('[{"text": "a"}, {"txt": "b"}, 3, {"text": "c"}]')
+    path.write_text('[{"text": "a"}, {"text": 7}, 3, {"text": "c"}, {"txt": "b"}]')
     with open_corpus(path, max_malformed=2) as corpus:
-        assert 2 == sum(len(batch) for batch in corpus.batches())
+        (batch,) = corpus.batches()
+        assert (["a", "c", ""], [2]) == (list(batch.texts), batch.texts.nulls.tolist())
         assert [2, 3] == [bad.line for bad in corpus.malformed.first]
-        assert str(corpus.malformed.first[0]).startswith(f"{path}, record 2: no column")
+        assert str(corpus.malformed.first[0]).startswith(f"{path}, record 2: column")
         assert {"record"} == {bad.unit for bad in corpus.malformed.first}
 
 

@@ -172,7 +172,7 @@ def test_bad_records_are_counted_with_file_and_line(tmp_path: Path) -> None:
         b"",
         b"not json",
         b'{"text": 7}',
-        b'{"body": "x"}',
+        b'{"body": "x", "text": []}',
         b'{"text": "b\xff"}',
         b'{"text": "c"}',
     ]
@@ -183,7 +183,7 @@ def test_bad_records_are_counted_with_file_and_line(tmp_path: Path) -> None:
         assert 4 == corpus.malformed.count
         assert [3, 4, 5, 6] == [record.line for record in corpus.malformed.first]
         assert {str(tmp_path / "b.jsonl")} == {record.file for record in corpus.malformed.first}
-        assert 'no column "text"; this record has body' == corpus.malformed.first[2].reason
+        assert 'column "text" holds an array; a text is a string or null' == corpus.malformed.first[2].reason
         corpus.write_kept([0, 2], out := io.BytesIO())
     assert b'{"text": "first"}\n{"text": "c"}' == out.getvalue()
     with (
@@ -192,6 +192,35 @@ def test_bad_records_are_counted_with_file_and_line(tmp_path: Path) -> None:
     ):
         read_all(corpus)
     assert (3, str(tmp_path / "b.jsonl")) == (caught.value.line, caught.value.file)
+
+
+def test_a_json_record_without_the_column_is_a_document_without_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first block on in which a record has the column; look-ups and a second reading agree."""
+    monkeypatch.setattr(records_module, "BLOCK", 1 << 6)
+    missing = [b'{"body": "x", "n": %d}' % number for number in range(6)]
+    lines = [*missing[:3], b'{"n": 1}', b'{"text": "a"}', *missing[3:], b'{"text": null}', b'{"text": "b"}']
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines))
+    with open_corpus(tmp_path / "a.jsonl", max_malformed=1.0) as corpus:
+        for _ in range(2):
+            batches = list(corpus.batches())
+            assert ["", "", "a", "", "", "", "", "b"] == [text for batch in batches for text in batch.texts]
+            assert 6 == sum(len(batch.texts.nulls) for batch in batches)
+            assert ["", "a", "b"] == list(corpus.texts([0, 2, 7]))
+            assert [1, 2] == [bad.line for bad in corpus.malformed.first]
+        corpus.write_kept([1, 3], out := io.BytesIO())
+    assert b'{"n": 1}\n' + missing[3] + b"\n" == out.getvalue()
+
+
+def test_a_json_column_that_no_record_has_is_an_error(tmp_path: Path) -> None:
+    """A misspelt column makes no document, whatever the other inputs are."""
+    (tmp_path / "a.jsonl").write_text('{"body": "x"}\n' * 3)
+    with (
+        open_corpus(tmp_path / "a.jsonl", max_malformed=1.0) as corpus,
+        pytest.raises(InputError, match=r'none of 3 records can be read; .* no column "text"; this record has body'),
+    ):
+        texts_of(corpus)
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "txt", "csv"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.errors import CorruptStoreError, InputError
+from nearkin.errors import CorruptStoreError, InputError, MissingFileError
 
 OPENERS: dict[str, Callable[[Path], Any]] = {
     "hamming": nk.HammingIndex.open,
@@ -47,6 +48,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nk.Idf.fit(["red wine", "red cheese"], "word:1|count|xxh3|simhash:64").save(folder / "idf")
     nk.Store.create(folder / "store").close()
     return folder
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_a_missing_file_and_any_other_file_are_named(opener: str, tmp_path: Path) -> None:
+    """Without the number of a system's error; of files that nearkin did not save, only an empty one may be damaged."""
+    path = tmp_path / "file"
+    with pytest.raises(MissingFileError) as caught:
+        OPENERS[opener](path)
+    assert isinstance(caught.value, FileNotFoundError)
+    assert (errno.ENOENT, str(path)) == (caught.value.errno, caught.value.filename)
+    assert str(caught.value).startswith(f"{path}: no such file; give a file that ")
+    for content in (b"hello there, how are you", b'{"a": 1}', bytes(range(256))):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="file: is no file that nearkin saved; give a file that"):
+            OPENERS[opener](path)
+    path.write_bytes(b"")
+    with pytest.raises((CorruptStoreError, InputError), match=r"is empty|is no file that nearkin saved"):
+        OPENERS[opener](path)
 
 
 @pytest.mark.parametrize("opener", OPENERS)

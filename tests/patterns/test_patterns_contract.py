@@ -267,7 +267,7 @@ def test_invalid_files_are_errors(tmp_path: Path) -> None:
     head = json.loads(text)
     change: dict[str, Any]
     write_patterns(str(path), json.dumps({**head, "class": "other"}), arrays)
-    with pytest.raises(MismatchError, match="other against numbers"):
+    with pytest.raises(MismatchError, match="has patterns of other, not of numbers; open it with their class"):
         Numbers.open(path)
     for change in ({"params": {"sample": 1}}, {"tables": {}}, {"orders": 3}, {"params": {"x": 1}}):
         write_patterns(str(path), json.dumps({**head, **change}), arrays)

@@ -61,7 +61,10 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         Error::Io { action, source } => {
             if let Some(code) = source.raw_os_error() {
                 let class = py.import("builtins")?.getattr("OSError")?;
-                return Ok(PyErr::from_value(class.call1((code, format!("{action}: {source}")))?));
+                // Python's message begins with the number that Rust's ends with.
+                let reason = source.to_string();
+                let reason = reason.strip_suffix(&format!(" (os error {code})")).unwrap_or(&reason);
+                return Ok(PyErr::from_value(class.call1((code, format!("{action}: {reason}")))?));
             }
             "NearkinError"
         }

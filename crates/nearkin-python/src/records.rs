@@ -79,17 +79,18 @@ fn run(py: Python<'_>, read: impl FnOnce() -> nearkin_core::Result<records::Reco
 
 /// Read JSON Lines. With `lengths` the records are contiguous with these lengths, and `end` is ignored.
 #[pyfunction]
-#[pyo3(signature = (block, text, id=None, extra=Vec::new(), *, end=true, lengths=None))]
+#[pyo3(signature = (block, text, id=None, extra=Vec::new(), *, text_optional=false, end=true, lengths=None))]
 fn read_jsonl(
     py: Python<'_>,
     block: Slice<u8>,
     text: String,
     id: Option<String>,
     extra: Vec<String>,
+    text_optional: bool,
     end: bool,
     lengths: Option<Slice<u32>>,
 ) -> PyResult<Records> {
-    let columns = jsonl::JsonColumns { text, id, extra };
+    let columns = jsonl::JsonColumns { text, text_optional, id, extra };
     let lengths = lengths.as_deref();
     run(py, || match lengths {
         None => jsonl::read(&block, end, &columns),

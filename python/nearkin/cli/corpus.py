@@ -69,6 +69,12 @@ class CorpusOptions:
     )
     strict: bool = option(False, help="Stop at the first unreadable record.", group=READING)
 
+    def check_unset(self, allowed: str) -> None:
+        """Raise ParameterError if an option is set that has no meaning for the inputs; `allowed` says why."""
+        for each in fields(self):
+            if each.name != "strict" and getattr(self, each.name):
+                raise bad_parameter(each.name, "given", allowed)
+
     def command_words(self) -> list[str]:
         """Return the options as words of a command line, for a command that reads the same corpus."""
         words = []

@@ -614,12 +614,14 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
             "kept documents match another one that lacks some of their text: --lossless",
         )
     if (labels := summary.get("labels", {})).get("different"):
-        yield f"{labels['kept_apart']:,}", f"pairs not merged, of {labels['different']:,} labelled different"
+        apart = "pair" if labels["kept_apart"] == 1 else "pairs"
+        yield f"{labels['kept_apart']:,}", f"{apart} not merged, of {labels['different']:,} labelled different"
     if labels.get("same"):
         apart = (
             f"; {labels['not_joined']:,} stay apart, because other labels are different" if labels["not_joined"] else ""
         )
-        yield f"{labels['joined']:,}", f"pairs merged only for their label, of {labels['same']:,} labelled same{apart}"
+        merged = "pair merged only for its label" if labels["joined"] == 1 else "pairs merged only for their label"
+        yield f"{labels['joined']:,}", f"{merged}, of {labels['same']:,} labelled same{apart}"
     if summary["without_features"] and summary["verify"] == "hamming":
         yield f"{summary['without_features']:,}", "without a code: kept"
     elif summary["without_features"] and not files:
@@ -629,7 +631,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield f"{count:,}", f"{has} no text to compare and {was} {fate}"
     if (contained := summary.get("contained", {})).get("found"):
         interval = f"{contained['low']:,} to {contained['high']:,}, from {contained['sampled']:,} of them"
-        yield f"{contained['estimate']:,}", f"more are contained in a kept one ({interval}): see --measure containment"
+        are = "more is" if contained["estimate"] == 1 else "more are"
+        yield f"{contained['estimate']:,}", f"{are} contained in a kept one ({interval}): see --measure containment"
     if summary.get("unreadable"):
         yield f"{summary['unreadable']:,}", "could not be read"
     yield from _malformed_rows(summary, None if kept is None else Path(kept).parent)
@@ -657,7 +660,8 @@ def _format_option(value: object) -> str:
 def _malformed_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[str, str]]:
     if summary.get("malformed"):
         rejected = "" if out is None else f"; see {out / REJECTED}"
-        yield f"{summary['malformed']:,}", f"unreadable records skipped{rejected}"
+        records = "unreadable record" if summary["malformed"] == 1 else "unreadable records"
+        yield f"{summary['malformed']:,}", f"{records} skipped{rejected}"
 
 
 def _describe_candidates(summary: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ _ARGUMENT = re.compile(
     r"\b(encoding|existing|format|max_malformed|missing_ok|overwrite)=(?:['\"]([^'\"]*)['\"]|True\b)?"
 )
 _SAVED = ("a file that `save` has written", "an index, as `nearkin index build` writes it")
+_OPEN_STORE = ("open it with nearkin.Store.open", "`nearkin store info` shows it")
 _OS_NUMBER = re.compile(r" \(os error \d+\)")
 """Suffix that Rust adds to the message of the system."""
 _NO_TEXT = re.compile(r"""\bno column ["']text["']; (?:the header|the file|this record) has [^;]*$""")
@@ -58,7 +59,9 @@ def _use_options(text: str) -> str:
         value = f" {match[2]}" if match[2] else ""
         return f"--{match[1].replace('_', '-')}{value}"
 
-    message = _ARGUMENT.sub(flag, text.replace(*_SAVED)).replace("--overwrite (--overwrite)", "--overwrite")
+    message = _ARGUMENT.sub(flag, text.replace(*_SAVED).replace(*_OPEN_STORE)).replace(
+        "--overwrite (--overwrite)", "--overwrite"
+    )
     return re.sub(r",? or None\b", ", or leave it out", message)
 
 

@@ -34,6 +34,7 @@ from nearkin.cli.options import (
     Radius,
     RecipeOption,
     Repeated,
+    TextQueries,
     collect_ids,
     opt,
     parse_id,
@@ -399,7 +400,7 @@ class QueryOptions:
             show_default=False,
         ),
     ] = None
-    text: Annotated[Repeated, opt("A text as a query; may be repeated.", "--text")] = None
+    text: TextQueries = None
     file: Annotated[Repeated, opt("A file as one query, - for standard input; may be repeated.", "--file", "-f")] = None
     fingerprint: Annotated[Repeated, opt("A hexadecimal fingerprint as a query; may be repeated.", "--fingerprint")] = (
         None

@@ -54,13 +54,13 @@ def opt(help: str, *flags: str, group: str | None = None, choices: Sequence[str]
     return typer.Option(*flags, help=help, rich_help_panel=group, autocompletion=completion, **settings)
 
 
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed.",
-        show_default=False,
-    ),
-]
+_INPUTS = typer.Argument(
+    help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed.",
+    show_default=False,
+)
+Inputs = Annotated[list[str], _INPUTS]
+InputsIfAny = Annotated[Repeated, _INPUTS]
+TextQueries = Annotated[Repeated, opt("A text as a query; may be repeated.", "--text", metavar="TEXT")]
 Json = Annotated[bool, opt("Print JSON, one object per line.", "--json", group=WRITING)]
 Quiet = Annotated[bool, opt("Print no progress and no summary.", "--quiet", "-q", group=WRITING)]
 Overwrite = Annotated[bool, opt("Replace the output of an earlier run.", "--overwrite", group=WRITING)]

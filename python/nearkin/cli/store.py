@@ -575,18 +575,24 @@ def read_batches(
     failures: Failures,
     progress: Progress,
     *,
+    texts: Sequence[str] = (),
     adding: bool,
     exclude: Sequence[Path] = (),
     quiet: bool = False,
 ) -> Generator[_Documents]:
-    """Read the inputs in batches; files of the store itself, and in folders to exclude, are skipped."""
+    """Read texts, and the inputs in batches; files of the store itself, and in folders to exclude, are skipped."""
     own = [*([store.path] if _is_local(store) else []), *exclude]
     if not _stores_files(store):
-        yield from _text_batches(reading, inputs, columns, own, progress, quiet=quiet)
+        if texts:
+            yield _Documents(texts, None, [f"text {number}" for number in range(1, len(texts) + 1)])
+        if inputs:
+            yield from _text_batches(reading, inputs, columns, own, progress, quiet=quiet)
         return
-    for name, value in {**vars(reading), "strict": None, "column": columns}.items():
-        if value:
-            raise bad_parameter(name, "given", "not with a store of files, whose arguments are files and folders")
+    allowed = "not with a store of files, whose arguments are files and folders"
+    reading.check_unset(allowed)
+    for name, values in {"text": texts, "column": columns}.items():
+        if values:
+            raise bad_parameter(name, "given", allowed)
     paths = [str(path) for path in dict.fromkeys(list_files(map(Path, inputs), failures, recursive=True, exclude=own))]
     if adding:
         for path in [path for path in paths if escape_surrogates(path) != path]:

@@ -15,11 +15,12 @@ from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import (
     WRITING,
     Bits,
-    Inputs,
+    InputsIfAny,
     Json,
     Quiet,
     RecipeOption,
     StoreMemory,
+    TextQueries,
     opt,
     parse_memory,
     parse_recipe,
@@ -45,12 +46,14 @@ DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-
 
 @app.add(threads=True)
 def check(
-    inputs: Inputs,
+    inputs: InputsIfAny = None,
+    *,
     stores: Annotated[
         list[str],
         opt("Folder of a store, URL of its service, or DEST of `store ship`; several folders may be given.", "--store"),
     ],
     reading: CorpusOptions,
+    text: TextQueries = None,
     best: Best = None,
     token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
@@ -60,7 +63,7 @@ def check(
 
     Prints a line per document: id, status (new, exact, near), id of the match, distance, similarity, separated by tabs.
     Of several stores, the first that matches wins, and its folder ends the line; they must have the same recipe,
-    threshold and verification.
+    threshold and verification. With --text the documents are texts of the command line, called text 1, text 2, ...
 
     Examples
     --------
@@ -68,11 +71,17 @@ def check(
     e       exact   a       0       1.0000
     f       new     -       -       -
 
+    nearkin check --text "The quick brown fox jumps over the lazy dog." --store pages.store
     nearkin check new.jsonl --store pages.store --store archive.store --id-column url
     nearkin check new.jsonl --store http://127.0.0.1:8470 --id-column url --best 3 --json
     """
     from nearkin.store.group import StoreGroup
 
+    texts = text or []
+    if not (inputs or texts):
+        raise bad_parameter("inputs", "none", "files, - for standard input, or --text TEXT")
+    if not inputs:
+        reading.check_unset("not with --text alone, which reads no corpus")
     failures = Failures(strict=reading.strict)
     with ExitStack() as stack:
         opened: Any
@@ -89,7 +98,9 @@ def check(
             store = opened.stores[0]
         # Progress bars would mix with results on a terminal.
         progress = stack.enter_context(progress_bars(quiet=sys.stdout.isatty()))
-        batches = read_batches(store, reading, inputs, [], failures, progress, adding=False, exclude=folders)
+        batches = read_batches(
+            store, reading, inputs or [], [], failures, progress, texts=texts, adding=False, exclude=folders
+        )
         for batch in stack.enter_context(closing(batches)):
             print_results(batch.names, opened.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
     failures.exit()
@@ -201,7 +212,8 @@ def copy(
 @group.add()
 def restore(
     backups: Annotated[
-        Path, typer.Argument(help="Folder with backups of a store.", metavar="BACKUPS", show_default=False)
+        Path,
+        typer.Argument(help="Folder with backups of a store, or one backup.", metavar="BACKUPS", show_default=False),
     ],
     out: Annotated[
         Path | None, opt("New folder for the store; without it the backups are listed.", "--out", "-o", group=WRITING)
@@ -224,11 +236,14 @@ def restore(
 
     nearkin store restore backups --at 2026-01-31T12:00Z --out pages.store
     """
-    from nearkin.store.backups import list_backups
+    from nearkin.store.backups import list_backups, no_backups
     from nearkin.store.store import Store
 
     if out is None:
-        for backup in list_backups(backups):
+        listed = list_backups(backups)
+        if not listed:
+            raise no_backups(backups)
+        for backup in listed:
             row = {"backup": backup.path.name, "time": backup.time.isoformat(), "documents": backup.documents}
             say_row(row, (display(backup.path.name), row["time"], row["documents"]), as_json=as_json)
         return

@@ -150,6 +150,9 @@ def open_inputs(inputs: DedupInputs, names: ColumnNames, argument: str = "texts"
         ]
         with open_corpus(texts, text_column=names.text, id_column=names.id, extra_columns=extra) as corpus:
             yield replace(inputs, texts=corpus)
+    elif isinstance(texts, (bytes, bytearray, int, float)) or (texts is None and argument == "texts"):
+        allowed = "pass a list, a generator or a column of str or None, a frame, or paths"
+        raise TypeError(f"{argument}={excerpt(repr(texts), 60)} is no collection of texts; {allowed}")
     else:
         yield inputs
 

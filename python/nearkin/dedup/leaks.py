@@ -168,7 +168,9 @@ def leaks(
     (<leaks: 1 of test in train>, [1.0])
     """
     if len(splits) < 2:
-        raise bad_parameter("splits", f"{len(splits)} splits", "two or more, by name")
+        raise bad_parameter(
+            "splits", ", ".join(map(repr, splits)) or "none", "two or more different ones, the training set first"
+        )
     read = []
     with reporting(progress) as report:
         for name, texts in splits.items():

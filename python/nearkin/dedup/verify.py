@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,6 +108,8 @@ def similarity(
     >>> nk.similarity(["abcde", "abcdx"], [0], [1], recipe="char:4|count|xxh3|simhash:64").tolist()
     [0.3333333333333333]
     """
+    if measure not in (*get_args(Measure), "levenshtein"):
+        raise bad_parameter("measure", repr(measure), f"one of {', '.join(get_args(Measure))}, levenshtein")
     sides = [np.asarray(side, np.int64).reshape(-1) for side in (left, right)]
     if len(sides[0]) != len(sides[1]):
         raise bad_parameter("right", f"{len(sides[1])} rows", f"{len(sides[0])} rows, as many as left")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import digest_read_file
-from nearkin.errors import bad_parameter, excerpt, invalid_name_error
+from nearkin.errors import MissingFileError, bad_parameter, excerpt, invalid_name_error
 from nearkin.progress import ShowProgress, reporting
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ Data: TypeAlias = "Buffer | npt.NDArray[np.generic] | str | os.PathLike[str] | R
 Paths: TypeAlias = Iterable[str | os.PathLike[str]]
 OnError: TypeAlias = Literal["raise", "return"]
 
-_NOT_A_FILE = (
-    "{}: there is no such file; a str is the path of a file. For the digest of the text itself, pass text.encode()"
-)
+_NOT_A_FILE = "{}: no such file; a str is the path of a file. For the digest of the text itself, pass text.encode()"
 # Files per parallel call, after which progress is reported.
 FILES_PER_CALL = 1 << 10
 # Bytes per read of a file-like object.
@@ -64,7 +62,7 @@ def read_content(data: Data) -> bytes:
 def read_chunks(stream: object) -> Iterator[bytes]:
     """Yield the content of a binary file-like object in chunks."""
     if not hasattr(stream, "read"):
-        raise bad_parameter("data", f"a {type(stream).__name__}", "bytes or another buffer, a path, or a binary file")
+        raise bad_parameter("data", excerpt(repr(stream), 60), "bytes or another buffer, a path, or a binary file")
     while chunk := stream.read(_CHUNK):
         yield chunk
 
@@ -93,7 +91,7 @@ def hash_path(path: str | os.PathLike[str], digest: Callable[[str], _Digest]) ->
         return digest(os.fspath(path))
     except OSError as error:
         if isinstance(path, str) and error.errno in (errno.ENOENT, errno.ENAMETOOLONG, errno.EINVAL):
-            raise type(error)(error.errno, _NOT_A_FILE.format(excerpt(path, 200))) from None
+            raise MissingFileError(_NOT_A_FILE.format(excerpt(path, 200)), place=path) from None
         raise
 
 
@@ -178,7 +176,7 @@ class StreamHasher(Generic[_Core]):
         """
         buffer = to_buffer(data)
         if buffer is None:
-            raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer")
+            raise bad_parameter("data", excerpt(repr(data), 60), "bytes or another buffer")
         self._hasher.update(buffer)
 
     def copy(self) -> Self:

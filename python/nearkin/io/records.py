@@ -287,7 +287,15 @@ class RecordCorpus(Corpus):
 
 
 class JsonlCorpus(RecordCorpus):
-    """JSON lines."""
+    """JSON lines.
+
+    A record without the text column is a document without text, from the first block on in which a record has the
+    column; before, it is malformed, because the name of the column is most likely wrong.
+    """
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._has_text = False
 
     def has_text_column(self) -> bool:
         """Return True if a record in the first block has the text column."""
@@ -314,7 +322,14 @@ class JsonlCorpus(RecordCorpus):
         self, block: NDArray[np.uint8], *, end: bool = True, lengths: NDArray[np.uint32] | None = None
     ) -> Records | ParsedRecords:
         extra = [name for name in (*self.columns, *self.joined_columns) if name != self.id_column]
-        records = read_jsonl(block, self.text_column, self.id_column, extra, end=end, lengths=lengths)
+        columns = (self.text_column, self.id_column, extra)
+        # Records of known lengths are rows.
+        optional = self._has_text or lengths is not None
+        records = read_jsonl(block, *columns, text_optional=optional, end=end, lengths=lengths)
+        if not optional and len(records.starts):
+            self._has_text = True
+            if records.malformed_count:
+                records = read_jsonl(block, *columns, text_optional=True, end=end)
         return self._join_texts(records, block) if self.joined_columns else records
 
     def _columns_without(self, name: str) -> list[str] | None:

@@ -9,7 +9,7 @@ import os
 import struct
 from pathlib import Path
 
-from nearkin.errors import InputError, check_regular
+from nearkin.errors import InputError, MissingFileError, check_regular
 
 HEADER = struct.Struct("<8sII")
 """Magic number, version, kind."""
@@ -25,18 +25,18 @@ _KINDS = {
     14: ("an index of TLSH digests", "nearkin.DigestIndex.open"),
 }
 _IDF = b'"nearkin-idf"'
+_IDF_START = b'{"documents": '
 STORE_LOG = "log.sqlite"
 
 
 def check_saved(
     path: str | os.PathLike[str], kind: int | None, *, written: str = "a file that `save` has written"
 ) -> None:
-    """Check that an existing path is not another kind of file than expected; damage is left to the reader.
+    """Check that a path is not missing or another kind of file than expected; damage is left to the reader.
 
     Parameters
     ----------
     path : path
-        A path that does not exist is accepted.
     kind : int or None
         The expected kind; None for a table of inverse document frequencies.
     written : str
@@ -46,12 +46,16 @@ def check_saved(
     ------
     InputError
         A store, another saved file, or a file that nearkin did not save; a pipe, socket, device or folder.
+    MissingFileError
+        The path does not exist.
     """
-    found = _describe(Path(os.fspath(path)), kind, written)
+    place = os.fspath(path)
+    found = _describe(Path(place), kind, written)
     if found:
-        place = os.fspath(path)
         raise InputError(f"{place}: {found}", place=place, file=place, reason=found)
     check_regular(path)
+    if not Path(place).exists():
+        raise MissingFileError(f"{place}: no such file; give {written}", place=place)
 
 
 def _describe(path: Path, kind: int | None, written: str) -> str:
@@ -68,7 +72,8 @@ def _describe(path: Path, kind: int | None, written: str) -> str:
     if magic == MAGIC and own != kind and own in _KINDS:
         what, opener = _KINDS[own]
         return f"is {what}; open it with {opener}"
-    # A damaged file still has most of its first bytes.
-    if kind is not None and not any(a == b for a, b in zip(magic, MAGIC, strict=False)):
+    # A damaged file still has some of its first bytes; of a table, whose first ones begin any JSON, most of them.
+    first, fewest = (MAGIC, 1) if kind is not None else (_IDF_START, min(len(head), len(_IDF_START)) // 2)
+    if head and sum(a == b for a, b in zip(head, first, strict=False)) < fewest:
         return f"is no file that nearkin saved; give {written}"
     return ""

@@ -412,7 +412,7 @@ class Patterns(ABC):
                 if file.read(len(_MAGIC)) == _MAGIC:
                     raise
             reason = "is no file that nearkin saved; give a file that save or --state wrote"
-            raise InputError(f"{place} {reason}", place=place, reason=reason) from error
+            raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
         try:
             head = json.loads(text)
             if head["format"] > _FORMAT:
@@ -422,7 +422,8 @@ class Patterns(ABC):
                     newest=_FORMAT,
                 )
             if head["class"] != cls.name:
-                raise mismatch(f"patterns of {place}", str(head["class"]), cls.name)
+                reason = f"has patterns of {head['class']}, not of {cls.name}; open it with their class"
+                raise MismatchError(f"{place}: {reason}", what=place, left=head["class"], right=cls.name)
             return cls._restore(head, values)
         except (MismatchError, StoreError):
             raise

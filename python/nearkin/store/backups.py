@@ -136,8 +136,9 @@ def identity_of(status: os.stat_result) -> list[int]:
 
 
 def _records(folder: Path) -> Iterator[tuple[Path, BackupRecord]]:
-    """Yield the backups in a folder with their records, without those that cannot be read."""
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+    """Yield the backups in a folder, or the folder if it is one, with their records; not those that cannot be read."""
+    paths = [folder] if (folder / RECORD_NAME).is_file() else sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in paths:
         # A damaged backup must not prevent another one.
         with suppress(CorruptStoreError, OSError):
             record = None if path.name.startswith(".") else BackupRecord.read(path)
@@ -146,9 +147,17 @@ def _records(folder: Path) -> Iterator[tuple[Path, BackupRecord]]:
 
 
 def list_backups(folder: Path) -> list[Backup]:
-    """Return the backups in a folder, the oldest first."""
+    """Return the backups in a folder, the oldest first; the folder itself if it is a backup."""
     backups = [Backup(path, datetime.fromisoformat(record.time), record.documents) for path, record in _records(folder)]
     return sorted(backups, key=lambda backup: (backup.time, backup.path))
+
+
+def no_backups(folder: Path) -> InputError:
+    """Return the error of a folder without backups."""
+    reason = "has no backups; give a folder in which `nearkin store backup` made them"
+    if not folder.exists():
+        reason = "no such folder; give one in which `nearkin store backup` made backups"
+    return InputError(f"{folder}: {reason}", place=str(folder), reason=reason)
 
 
 def find_backup(folder: Path, at: datetime | date | str | None) -> Backup:
@@ -165,8 +174,7 @@ def find_backup(folder: Path, at: datetime | date | str | None) -> Backup:
     """
     backups = list_backups(folder)
     if not backups:
-        reason = "has no backups; give a folder in which `nearkin store backup` made them"
-        raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason)
+        raise no_backups(folder)
     time = datetime.max.replace(tzinfo=timezone.utc) if at is None else as_time(at)
     if time is None:
         raise bad_parameter("at", repr(at), "a time such as 2026-01-31T12:00Z, or a datetime")

@@ -46,6 +46,7 @@ from nearkin._core import store_pack, store_sums, store_unpack
 from nearkin.errors import (
     CorruptStoreError,
     FormatVersionError,
+    MissingFileError,
     OutputError,
     ParameterError,
     StoreLockedError,
@@ -168,16 +169,16 @@ class SegmentEntry:
 
 
 def check_is_store(folder: Path) -> None:
-    """Raise FileNotFoundError, which says what is there instead, unless a folder has the log of a store."""
+    """Raise MissingFileError, which says what is there instead, unless a folder has the log of a store."""
     if (folder / LOG_NAME).is_file():
         return
-    reason = os.strerror(errno.ENOENT)
+    reason = "no such file or folder"
     if folder.is_dir():
         reason = "the folder exists, but no store is here"
     elif folder.exists():
         reason = "is a file, and a store is a folder"
     advice = "give the folder of a store, or create one by `nearkin store create`"
-    raise FileNotFoundError(errno.ENOENT, f"{reason}; {advice}", str(folder))
+    raise MissingFileError(f"{folder}: {reason}; {advice}", place=str(folder))
 
 
 @dataclass(frozen=True)

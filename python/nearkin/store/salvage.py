@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import StoreSegment
-from nearkin.errors import NearkinError
+from nearkin.errors import MissingFileError, NearkinError
 from nearkin.index.ids import Id, IdKeys
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
 from nearkin.store.commits import read_marks
@@ -197,7 +197,7 @@ def salvage(folder: Path, out: Path, report: Progress = ignore_progress) -> Salv
     """
     result, budget = Salvage(), Budget.of(None)
     if not (folder / SEGMENT_FOLDER).is_dir():
-        raise FileNotFoundError(f"{folder}: no store is here; give the folder of a store")
+        raise MissingFileError(f"{folder}: no store is here; give the folder of a store", place=str(folder))
     with new_store_folder(out) as new:
         work = new / "salvage"
         (work / SEGMENT_FOLDER).mkdir(parents=True)

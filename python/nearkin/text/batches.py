@@ -54,6 +54,9 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
     if isinstance(texts, Mapping) and not is_arrow(texts):
         kind = type(texts).__name__
         raise TypeError(f"one {kind} is not a list of texts; write list(texts.values())")
+    if texts is None or isinstance(texts, (bytes, int, float)):
+        kind = type(texts).__name__
+        raise TypeError(f"{kind} is no list of texts; pass a list, a generator or a column of str or None")
     if (
         isinstance(texts, (str, list, tuple))
         or is_arrow(texts)

@@ -299,11 +299,17 @@ class Idf:
         ------
         CorruptStoreError
             The file is not an IDF table, or was changed.
+        InputError
+            The file is of another kind.
         FormatVersionError
             A newer version of nearkin wrote the file.
+        MissingFileError
+            The file does not exist.
         """
         check_saved(path, None)
         data = Path(path).read_bytes()
+        if not data:
+            raise damaged(path, "it is empty; give a file that `save` has written")
         line, _, body = data.partition(b"\n")
         try:
             head = json.loads(line)

@@ -5,12 +5,12 @@
 //! parallel over pieces of the block (`records`).
 //!
 //! A record is malformed for: invalid UTF-8; invalid JSON (a raw control character in a string, NaN, a trailing comma,
-//! ...); not an object; a missing text or id column, or a duplicate requested column; a text that is neither string nor
-//! null; an id that is neither string nor integer; a requested column that is nested, or a number beyond the range of a
-//! double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a requested string. A requested
-//! name with dots is a column of that name, or a member of an object: `meta.url` is `url` in `meta`; a value that is
-//! not an object has no such member. An escaped NUL (`\u0000`) is an ordinary character. Blank lines are not records.
-//! The caller removes a byte order mark.
+//! ...); not an object; a missing id column, a missing text column unless it is optional, or a duplicate requested column;
+//! a text that is neither string nor null; an id that is neither string nor integer; a requested column that is nested,
+//! or a number beyond the range of a double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a
+//! requested string. A requested name with dots is a column of that name, or a member of an object: `meta.url` is `url` in
+//! `meta`; a value that is not an object has no such member. An escaped NUL (`\u0000`) is an ordinary character. Blank
+//! lines are not records. The caller removes a byte order mark.
 //!
 //! Most records have an ordinary form, and [`quick`] parses these in one walk over the line, jumping from quote to
 //! quote by `memchr`. It gives up at anything unusual; `serde_json` then parses the line again and reports the fault. A
@@ -37,6 +37,8 @@ pub const DIGITS: usize = 4300;
 pub struct JsonColumns {
     /// The column of the text.
     pub text: String,
+    /// Read a record without the column of the text as one whose text is null; otherwise it is malformed.
+    pub text_optional: bool,
     /// The column of the id: an integer or string in every record. It is the first of the scalar columns.
     pub id: Option<String>,
     /// Further scalar columns; null if a record does not have one.
@@ -102,8 +104,10 @@ fn read_line(line: &Line<'_>, columns: &JsonColumns, records: &mut Records) -> s
         records.data.truncate(before);
         thorough(text, columns, &mut records.data)?
     };
-    let Some(null) = row.text else {
-        return Err(format!("no column {:?}; this record has {}", columns.text, keys(text)));
+    let null = match row.text {
+        Some(null) => null,
+        None if columns.text_optional => true,
+        None => return Err(format!("no column {:?}; this record has {}", columns.text, keys(text))),
     };
     let mut scalars = Vec::with_capacity(row.raw.len());
     for (i, raw) in row.raw.iter().enumerate() {
@@ -587,6 +591,7 @@ mod tests {
     fn columns(id: Option<&str>, extra: &[&str]) -> JsonColumns {
         JsonColumns {
             text: "text".to_owned(),
+            text_optional: false,
             id: id.map(str::to_owned),
             extra: extra.iter().map(|&name| name.to_owned()).collect(),
         }
@@ -608,6 +613,7 @@ mod tests {
     fn names_with_dots_are_members_of_objects() {
         let nested = JsonColumns {
             text: "doc.body".to_owned(),
+            text_optional: false,
             id: Some("meta.url".to_owned()),
             extra: vec!["meta.crawl.at".to_owned(), "meta.url.x".to_owned()],
         };
@@ -642,6 +648,18 @@ mod tests {
                 ],
                 reasons
             );
+        }
+    }
+
+    #[test]
+    fn an_optional_text_is_null_where_it_is_missing() {
+        let block = b"{\"text\": \"a\", \"id\": 1}\n{\"id\": 2}\n{\t\"id\": 3, \"more\": {\"text\": \"b\"}}\n{}\n";
+        let optional = JsonColumns { text_optional: true, ..columns(Some("id"), &[]) };
+        for records in [read(block, true, &optional), read_spans(block, &[23, 10, 34, 3], &optional)] {
+            let records = records.unwrap();
+            assert_eq!((vec!["a", "", ""], vec![1, 2]), (texts(&records), records.nulls.clone()));
+            assert_eq!(vec![1, 2, 3], records.columns[0].values);
+            assert_eq!("no column \"id\"; this record has no columns", records.malformed[0].reason);
         }
     }
 

@@ -102,6 +102,9 @@ impl Segment {
             return Err(Error::parameter("byte order", "big-endian", "a little-endian machine"));
         }
         let bytes: &[u8] = &memory;
+        if bytes.is_empty() {
+            return Err(corrupt("it is empty; give a file that `save` has written"));
+        }
         if bytes.len() < HEADER || &bytes[..8] != MAGIC {
             return Err(corrupt("it does not begin as a segment; give a file that `save` has written"));
         }

@@ -45,7 +45,7 @@ pub struct Requests {
 
 /// Reasons why a line is malformed.
 pub const REASONS: [&str; 4] =
-    ["no time in brackets", "a time that is none", "no request in quotes", "an empty request"];
+    ["no time in brackets", "no valid time in brackets", "no request in quotes", "an empty request"];
 
 /// Maximum number of malformed lines reported.
 const MAX_MALFORMED: usize = 10;

@@ -103,7 +103,13 @@ impl Texts {
             BestEffortVec::try_with_capacity(hint).into_python()?,
         );
         let list = source.cast_exact::<PyList>().ok();
-        for (row, item) in source.try_iter()?.enumerate() {
+        let iterator = source.try_iter().map_err(|fault| match source.get_type().name() {
+            Ok(kind) if fault.is_instance_of::<PyTypeError>(source.py()) => PyTypeError::new_err(format!(
+                "{kind} is no list of texts; pass a list, a generator or a column of str or None"
+            )),
+            _ => fault,
+        })?;
+        for (row, item) in iterator.enumerate() {
             let item = item?;
             // Strings are scattered over memory, so a later one is prefetched while this one is read.
             if let Some(list) = list.filter(|list| row + AHEAD < list.len()) {
@@ -117,7 +123,10 @@ impl Texts {
             }
             let Ok(string) = item.cast::<PyString>() else {
                 let result = item.get_type().name()?;
-                return Err(PyTypeError::new_err(format!("text {row} is of type {result}; texts are str or None")));
+                let remedy = if item.is_instance_of::<PyBytes>() { ", which bytes.decode() makes of them" } else { "" };
+                return Err(PyTypeError::new_err(format!(
+                    "text {row} is of type {result}; texts are str or None{remedy}"
+                )));
             };
             let text = string.to_str().map_err(|fault| {
                 // CPython allocates the UTF-8 form of a non-ASCII string.

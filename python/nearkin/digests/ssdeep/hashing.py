@@ -32,7 +32,7 @@ from nearkin.digests.inputs import (
     read_content,
     to_buffer,
 )
-from nearkin.errors import NearkinError, bad_parameter
+from nearkin.errors import NearkinError, bad_parameter, excerpt
 from nearkin.progress import ShowProgress
 
 # In order of application.
@@ -143,7 +143,7 @@ def normalize(data: bytes | bytearray | memoryview, steps: str | Iterable[str]) 
     b'One & two'
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise bad_parameter("data", f"a {type(data).__name__}", "bytes; text.encode() makes them of a text")
+        raise bad_parameter("data", excerpt(repr(data), 60), "bytes; text.encode() makes them of a text")
     return _apply_steps(bytes(data), check_steps(steps))
 
 
@@ -335,7 +335,7 @@ def hash_files(
     --------
     >>> import nearkin as nk
     >>> nk.ssdeep.hash_files(["/no/such/file"], on_error="return")
-    [FileNotFoundError(2, 'reading the kind of /no/such/file: No such file or directory (os error 2)')]
+    [FileNotFoundError(2, 'reading the kind of /no/such/file: No such file or directory')]
     """
     steps = check_steps(normalize)
 

@@ -491,61 +491,46 @@ impl UserWords<'_> {
     }
 }
 
-/// The packed words, read from the front.
+/// The packed words.
 pub(crate) struct Packed {
-    rest: &'static [u8],
     words: u64,
     total: u64,
     tags: Vec<String>,
     /// Values of the IDF table, and the index of their median.
     pub(crate) idf: Vec<f64>,
     pub(crate) median: usize,
+    /// Characters of words, the most frequent first.
+    characters: Vec<u16>,
+    /// Lengths, characters, frequencies, tags and indices of IDF values, each read from the front.
+    columns: [PackedBytes; 5],
 }
+
+/// Packed bytes, read from the front.
+#[derive(Clone, Copy)]
+struct PackedBytes(&'static [u8]);
 
 impl Packed {
     pub(crate) fn new() -> Result<Self> {
-        let mut packed = Self { rest: PACKED, words: 0, total: 0, tags: Vec::new(), idf: Vec::new(), median: 0 };
-        packed.words = packed.number();
-        packed.total = packed.number();
-        for _ in 0..packed.number() {
-            let end = packed.rest.iter().position(|&b| b == b'\n').unwrap_or_default();
-            let name = packed.take(end + 1);
-            packed.tags.push(String::from_utf8_lossy(&name[..end]).into());
+        let mut bytes = PackedBytes(PACKED);
+        let (words, total) = (bytes.number(), bytes.number());
+        let mut tags = Vec::new();
+        for _ in 0..bytes.number() {
+            let end = bytes.0.iter().position(|&b| b == b'\n').unwrap_or_default();
+            let name = bytes.take(end + 1);
+            tags.push(String::from_utf8_lossy(&name[..end]).into());
         }
-        let values = packed.number();
-        packed.idf = alloc::try_with_capacity(values as usize)?;
-        for _ in 0..values {
-            let value = packed.take(8);
-            packed.idf.push(f64::from_le_bytes(value.try_into().unwrap_or_default()));
-        }
-        packed.median = packed.number() as usize;
-        Ok(packed)
-    }
-
-    fn take(&mut self, count: usize) -> &'static [u8] {
-        let (taken, rest) = self.rest.split_at(count.min(self.rest.len()));
-        self.rest = rest;
-        taken
-    }
-
-    #[inline]
-    fn byte(&mut self) -> u8 {
-        let (&byte, rest) = self.rest.split_first().unwrap_or((&0, &[]));
-        self.rest = rest;
-        byte
-    }
-
-    #[inline]
-    fn number(&mut self) -> u64 {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = self.byte();
-            value |= u64::from(byte & 127) << shift;
-            if byte < 128 || shift > 56 {
-                return value;
-            }
-            shift += 7;
-        }
+        let count = bytes.number() as usize;
+        let values = bytes.take(8 * count).chunks_exact(8);
+        let idf = alloc::try_collect(values.map(|value| f64::from_le_bytes(value.try_into().unwrap_or_default())))?;
+        let median = bytes.number() as usize;
+        let count = bytes.number() as usize;
+        let units = bytes.take(2 * count).chunks_exact(2);
+        let characters = alloc::try_collect(units.map(|unit| u16::from_le_bytes([unit[0], unit[1]])))?;
+        let columns = std::array::from_fn(|_| {
+            let length = bytes.number() as usize;
+            PackedBytes(bytes.take(length))
+        });
+        Ok(Self { words, total, tags, idf, median, characters, columns })
     }
 
     /// Words that have a frequency, sorted.
@@ -569,19 +554,46 @@ impl Packed {
     /// The error of `each`.
     pub(crate) fn each(mut self, mut each: impl FnMut(&[u16], u64, u8, usize) -> Result<()>) -> Result<()> {
         let mut word: Vec<u16> = Vec::new();
+        let [lengths, characters, frequencies, tags, idf] = &mut self.columns;
         for _ in 0..self.words {
-            let lengths = self.byte();
-            word.truncate(usize::from(lengths >> 4));
-            for _ in 0..=lengths & 15 {
-                let unit = [self.byte(), self.byte()];
-                word.push(u16::from_le_bytes(unit));
+            let length = lengths.byte();
+            word.truncate(usize::from(length >> 4));
+            for _ in 0..=length & 15 {
+                word.push(self.characters.get(characters.number() as usize).copied().unwrap_or_default());
             }
-            let frequency = self.number();
-            let tag = if frequency > 0 { self.byte() } else { 0 };
-            let idf = self.number() as usize;
-            each(&word, frequency, tag, idf)?;
+            let frequency = frequencies.number();
+            let tag = if frequency > 0 { tags.byte() } else { 0 };
+            each(&word, frequency, tag, idf.number() as usize)?;
         }
         Ok(())
+    }
+}
+
+impl PackedBytes {
+    fn take(&mut self, count: usize) -> &'static [u8] {
+        let (taken, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    #[inline]
+    fn byte(&mut self) -> u8 {
+        let (&byte, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        byte
+    }
+
+    #[inline]
+    fn number(&mut self) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte();
+            value |= u64::from(byte & 127) << shift;
+            if byte < 128 || shift > 56 {
+                return value;
+            }
+            shift += 7;
+        }
     }
 }
 
