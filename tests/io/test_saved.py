@@ -58,10 +58,10 @@ def test_a_missing_file_and_any_other_file_are_named(opener: str, tmp_path: Path
         OPENERS[opener](path)
     assert isinstance(caught.value, FileNotFoundError)
     assert (errno.ENOENT, str(path)) == (caught.value.errno, caught.value.filename)
-    assert str(caught.value).startswith(f"{path}: no such file; give a file that ")
+    assert str(caught.value).startswith(f"{path}: no such file; give a ")
     for content in (b"hello there, how are you", b'{"a": 1}', bytes(range(256))):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="file: is no file that nearkin saved; give a file that"):
+        with pytest.raises(InputError, match="file: is no file that nearkin saved; give a "):
             OPENERS[opener](path)
     path.write_bytes(b"")
     with pytest.raises((CorruptStoreError, InputError), match=r"is empty|is no file that nearkin saved"):

@@ -306,10 +306,10 @@ class Idf:
         MissingFileError
             The file does not exist.
         """
-        check_saved(path, None)
+        check_saved(path, None, written=_WRITTEN)
         data = Path(path).read_bytes()
         if not data:
-            raise damaged(path, "it is empty; give a file that `save` has written")
+            raise damaged(path, f"it is empty; give {_WRITTEN}")
         line, _, body = data.partition(b"\n")
         try:
             head = json.loads(line)
@@ -342,6 +342,7 @@ class Idf:
             raise damaged(path, f"not an IDF table of nearkin ({error})") from error
 
 
+_WRITTEN = "a table, as Idf.save and `nearkin recipe idf` write it"
 _HEAD = {"documents", "features", "format", "min_df", "recipe", "sha256", "version"}
 
 

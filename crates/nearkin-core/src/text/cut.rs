@@ -116,7 +116,7 @@ pub(crate) fn by_script(
     text: &str,
     jieba: &Jieba,
     scratch: &mut jieba::Scratch,
-    mut each: impl FnMut(usize, usize),
+    each: &mut dyn FnMut(usize, usize),
 ) -> Result<()> {
     let mut characters = text.char_indices().map(|(at, c)| (at, script(c))).peekable();
     while let Some((start, first)) = characters.next().filter(|_| !scratch.cancel.is_set()) {
@@ -156,8 +156,8 @@ mod tests {
 
     fn cut(text: &str) -> Vec<&str> {
         let mut words = Vec::new();
-        let each = |start: usize, end: usize| words.push(&text[start..end]);
-        by_script(text, &Jieba::default(), &mut jieba::Scratch::default(), each).expect("room");
+        let mut each = |start: usize, end: usize| words.push(&text[start..end]);
+        by_script(text, &Jieba::default(), &mut jieba::Scratch::default(), &mut each).expect("room");
         words
     }
 
@@ -206,7 +206,7 @@ mod tests {
         ) {
             let text = lines.join("\n");
             let mut at = 0;
-            by_script(&text, &Jieba::default(), &mut jieba::Scratch::default(), |start, end| {
+            by_script(&text, &Jieba::default(), &mut jieba::Scratch::default(), &mut |start, end| {
                 assert!(at <= start && start < end);
                 at = end;
             })

@@ -643,7 +643,7 @@ impl Tokenizer {
                 self.each_plain(text, ascii, &cut.cancel, |start, end| each(start, end, true));
                 Ok(())
             }
-            Cut::Script(jieba) => cut::by_script(text, jieba, cut, |start, end| {
+            Cut::Script(jieba) => cut::by_script(text, jieba, cut, &mut |start, end| {
                 each(start, end, self.has_letter(&text[start..end]));
             }),
             Cut::CppJieba => jieba::cut_as_cppjieba(text, cut, |start, end| {

@@ -12,7 +12,7 @@
 
 use super::dictionary::Dictionary;
 use super::models::Places;
-use super::{Cutter, MAX_RUN, Rules, Scratch, decode};
+use super::{Cutter, EachToken, MAX_RUN, Rules, Scratch, decode};
 use crate::{Result, alloc};
 
 /// True if a character is always a token.
@@ -28,7 +28,7 @@ pub(super) fn is_separator(code_point: u32) -> bool {
 /// Memory runs out for the buffers, or for the dictionary at its first use.
 pub fn cut_as_cppjieba(text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) -> Result<()> {
     let run = Cutter { dictionary: Dictionary::cppjieba()?, text: text.as_bytes(), rules: Rules::CppJieba };
-    run.cut(scratch, |start, end, _| each(start, end))
+    run.cut(scratch, &mut |start, end, _| each(start, end))
 }
 
 impl Cutter<'_> {
@@ -39,7 +39,7 @@ impl Cutter<'_> {
         last: usize,
         start: usize,
         scratch: &mut Scratch,
-        each: &mut impl FnMut(usize, usize, &str),
+        each: EachToken<'_>,
     ) -> Result<()> {
         let Scratch { offsets, run, models, .. } = scratch;
         let position = |i: usize| start + offsets[i] as usize;

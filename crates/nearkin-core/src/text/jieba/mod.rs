@@ -129,16 +129,21 @@ impl Jieba {
     /// Memory runs out for the buffers of a block, or for jieba's dictionary at its first use.
     pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) -> Result<()> {
         let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), rules: Rules::Words };
-        run.cut(scratch, |start, end, _| each(start, end))
+        run.cut(scratch, &mut |start, end, _| each(start, end))
     }
 
     /// Call `each(start, end, tag)` with every token of `text` and its part of speech, by the rules of `jieba.posseg`.
     ///
     /// # Errors
     /// Memory runs out for the buffers of a block, or for jieba's dictionary at its first use.
-    pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) -> Result<()> {
+    pub fn cut_tagged(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, usize, &str),
+    ) -> Result<()> {
         let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), rules: Rules::Tagged };
-        run.cut(scratch, each)
+        run.cut(scratch, &mut each)
     }
 }
 
@@ -153,6 +158,10 @@ enum Rules {
     CppJieba,
 }
 
+/// Called with the start, the end and the tag of a token. Every caller has a closure of its own, so a generic `Cutter`
+/// would be compiled a hundred times, to a megabyte.
+type EachToken<'a> = &'a mut dyn FnMut(usize, usize, &str);
+
 /// A text being segmented.
 struct Cutter<'a> {
     dictionary: &'a Dictionary,
@@ -161,7 +170,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    fn cut(&self, scratch: &mut Scratch, mut each: impl FnMut(usize, usize, &str)) -> Result<()> {
+    fn cut(&self, scratch: &mut Scratch, each: EachToken<'_>) -> Result<()> {
         let text = self.text;
         let mut at = 0;
         while at < text.len() {
@@ -170,7 +179,7 @@ impl Cutter<'_> {
                 if scratch.cancel.is_set() {
                     return Ok(());
                 }
-                at = self.cut_block(at, scratch, &mut each)?;
+                at = self.cut_block(at, scratch, each)?;
                 continue;
             }
             let length = if text[at..].starts_with(b"\r\n") { 2 } else { decode(&text[at..]).1 };
@@ -211,12 +220,7 @@ impl Cutter<'_> {
     }
 
     /// Segment the block; return the start of the next one.
-    fn cut_block(
-        &self,
-        start: usize,
-        scratch: &mut Scratch,
-        each: &mut impl FnMut(usize, usize, &str),
-    ) -> Result<usize> {
+    fn cut_block(&self, start: usize, scratch: &mut Scratch, each: EachToken<'_>) -> Result<usize> {
         let n = scratch.numbers.len();
         if self.rules == Rules::CppJieba {
             self.find_route::<true>(scratch)?;
@@ -301,7 +305,7 @@ impl Cutter<'_> {
         last: usize,
         start: usize,
         scratch: &mut Scratch,
-        each: &mut impl FnMut(usize, usize, &str),
+        each: EachToken<'_>,
     ) -> Result<()> {
         if self.rules == Rules::CppJieba {
             return self.cut_singles_as_cppjieba(first, last, start, scratch, each);
@@ -371,7 +375,7 @@ impl Cutter<'_> {
     }
 
     /// Letters and digits, with an optional decimal part and percent sign; the text between is one token.
-    fn cut_latin(&self, start: usize, end: usize, each: &mut impl FnMut(usize, usize, &str)) {
+    fn cut_latin(&self, start: usize, end: usize, each: EachToken<'_>) {
         let text = &self.text[..end];
         let run_end = |mut at: usize, test: fn(&u8) -> bool| {
             while at < end && test(&text[at]) {
@@ -398,7 +402,7 @@ impl Cutter<'_> {
     }
 
     /// Segment Latin text by the rules of `jieba.posseg`: numbers are digits and points, words letters and digits.
-    fn cut_latin_tagged(&self, start: usize, end: usize, each: &mut impl FnMut(usize, usize, &str)) {
+    fn cut_latin_tagged(&self, start: usize, end: usize, each: EachToken<'_>) {
         let number = |b: &u8| b.is_ascii_digit() || *b == b'.';
         let mut at = start;
         while at < end {
