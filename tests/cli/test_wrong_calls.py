@@ -222,7 +222,7 @@ WRONG = [
     (2, "index build corpus.jsonl -o corpus.nks", "use a file that does not exist, or --overwrite"),
     (2, "index build corpus.jsonl -o empty", "--out empty is not allowed; use a file; this is a folder"),
     (2, "index build corpus.jsonl -o nowhere/x.nks", "use a file in a folder that exists"),
-    (1, "index build corpus.jsonl -o fox.txt --overwrite", "fox.txt: is no file that nearkin saved; give a table, as"),
+    (1, "index build corpus.jsonl -o fox.txt --overwrite", "fox.txt: is no file that nearkin saved"),
     (2, "index add corpus.nks corpus.jsonl --id-column id", "(already there) is not allowed; use new ids, or --existi"),
     (2, "patterns lines app.log --multiline (", "--multiline '(' is not allowed"),
     (2, "patterns lines app.log --out x.txt", "use a name that ends in .jsonl or .parquet"),

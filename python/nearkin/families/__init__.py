@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from nearkin.families.base import Family, Probes, load
-from nearkin.families.bit_sampling import BitSampling
-from nearkin.families.cross_polytope import CrossPolytope
-from nearkin.families.datasketch import datasketch_signature
-from nearkin.families.hyperplane import Hyperplane
-from nearkin.families.itq import ITQ
-from nearkin.families.kernel import KernelLSH
-from nearkin.families.minhash import MinHash, minhash_similarity
-from nearkin.families.pstable import PStable
-from nearkin.families.random_fourier import RandomFourier
-from nearkin.families.shift_invariant import ShiftInvariant
-from nearkin.families.simhash import SimHash
-from nearkin.families.sparse import SparseSimHash
-from nearkin.families.spherical import BoundingPower, SphericalHash, bounding_power, spherical_hamming
+from typing import TYPE_CHECKING
+
+from nearkin.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from nearkin.families.base import Family, Probes, load
+    from nearkin.families.bit_sampling import BitSampling
+    from nearkin.families.cross_polytope import CrossPolytope
+    from nearkin.families.datasketch import datasketch_signature
+    from nearkin.families.hyperplane import Hyperplane
+    from nearkin.families.itq import ITQ
+    from nearkin.families.kernel import KernelLSH
+    from nearkin.families.minhash import MinHash, minhash_similarity
+    from nearkin.families.pstable import PStable
+    from nearkin.families.random_fourier import RandomFourier
+    from nearkin.families.shift_invariant import ShiftInvariant
+    from nearkin.families.simhash import SimHash
+    from nearkin.families.sparse import SparseSimHash
+    from nearkin.families.spherical import BoundingPower, SphericalHash, bounding_power, spherical_hamming
 
 __all__ = [
     "ITQ",
@@ -39,3 +44,35 @@ __all__ = [
     "minhash_similarity",
     "spherical_hamming",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "ITQ": "itq",
+            "BitSampling": "bit_sampling",
+            "BoundingPower": "spherical",
+            "CrossPolytope": "cross_polytope",
+            "Family": "base",
+            "Hyperplane": "hyperplane",
+            "KernelLSH": "kernel",
+            "MinHash": "minhash",
+            "PStable": "pstable",
+            "Probes": "base",
+            "RandomFourier": "random_fourier",
+            "ShiftInvariant": "shift_invariant",
+            "SimHash": "simhash",
+            "SparseSimHash": "sparse",
+            "SphericalHash": "spherical",
+            "bounding_power": "spherical",
+            "datasketch_signature": "datasketch",
+            "load": "base",
+            "minhash_similarity": "minhash",
+            "spherical_hamming": "spherical",
+        },
+    )
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return __all__

@@ -26,6 +26,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -59,6 +60,10 @@ FORMAT = 1
 """Version of the description in a family's file."""
 
 _FAMILIES: dict[str, type[Family]] = {}
+"""Imported families by name."""
+_MODULES = ("bit_sampling", "cross_polytope", "hyperplane", "itq", "kernel", "pstable", "random_fourier")
+_MODULES += ("shift_invariant", "sparse", "spherical")
+"""Modules of families, each named after its family; importing the package imports none."""
 
 
 class Probes(NamedTuple):
@@ -630,7 +635,10 @@ def family_from_description(description: dict[str, Any]) -> Family:
     """
     # JSON has lists instead of tuples.
     params = {name: tuple(value) if isinstance(value, list) else value for name, value in description["params"].items()}
-    family = _FAMILIES[description["family"]](**params)
+    name = description["family"]
+    if name not in _FAMILIES and name in _MODULES:
+        import_module(f"nearkin.families.{name}")
+    family = _FAMILIES[name](**params)
     family._check()
     return family
 
