@@ -276,7 +276,7 @@ function reason({ status, match, similarity, distance }, added) {
   const least = limit === undefined || limit === null ? "." : `; the threshold is ${inWords(limit)}.`;
   if (status === "new") return [added ? "Like nothing that was there. It stays." : "Like nothing in the store. Added, it would stay."];
   if (status === "exact") return other ? ["A copy of ", other, "."] : ["A copy of a document that stays."];
-  if (status === "same-letters") return ["The same letters as ", other, ", with other characters around them."];
+  if (status === "same-letters") return ["It differs from ", other, " only in case, spacing or punctuation."];
   if (status === "near") return how === "–" ? ["Its distance to ", other, ` is ${number(distance)}.`] : ["Its similarity to ", other, ` is ${how}${least}`];
   if (status === "known") return ["Its id is in the store with the same content. Nothing is added."];
   if (status === "empty") return ["It has no letter or digit, and this store drops such documents."];
