@@ -61,8 +61,8 @@ FORMAT = 1
 
 _FAMILIES: dict[str, type[Family]] = {}
 """Imported families by name."""
-_MODULES = ("bit_sampling", "cross_polytope", "hyperplane", "itq", "kernel", "pstable", "random_fourier")
-_MODULES += ("shift_invariant", "sparse", "spherical")
+_MODULES: tuple[str, ...] = ("bit_sampling", "cross_polytope", "hyperplane", "itq", "kernel", "pstable")
+_MODULES += ("random_fourier", "shift_invariant", "sparse", "spherical")
 """Modules of families, each named after its family; importing the package imports none."""
 
 

@@ -152,9 +152,17 @@ class WithoutTexts(KindSettings):
 
     text: ClassVar[TextRule] = "none"
     comparison: ClassVar[None] = None
-    differ: ClassVar[tuple[str, ...]] = ()
-    empty: ClassVar[Empty] = "keep"
     needs_texts: ClassVar[bool] = False
+
+    @property
+    def differ(self) -> tuple[str, ...]:
+        """No rules: there are no texts."""
+        return ()
+
+    @property
+    def empty(self) -> Empty:
+        """Every document is kept."""
+        return "keep"
 
     def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
         """Accept everything: the values of a document verify its candidates."""

@@ -75,9 +75,17 @@ class FileSettings(WithoutTexts):
     source: DigestCandidates = field(init=False, compare=False, repr=False)
     noun: ClassVar[str] = "file"
     distance_type: ClassVar[type] = np.int64
-    verify: ClassVar[str] = "score"
     verified_by: ClassVar[str] = "the score of the digests"
-    recall: ClassVar[None] = None
+
+    @property
+    def verify(self) -> str:
+        """The measure of digests."""
+        return "score"
+
+    @property
+    def recall(self) -> None:
+        """Every candidate is found."""
+        return
 
     def __post_init__(self) -> None:
         source: DigestCandidates

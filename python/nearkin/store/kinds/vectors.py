@@ -143,10 +143,18 @@ class VectorSettings(WithoutTexts):
     shape: tuple[int, ...] | None = None
     source: VectorSource = field(init=False, repr=False)
     expected_recall: float = field(init=False)
-    radius: ClassVar[None] = None
     noun: ClassVar[str] = "vector"
     distance_type: ClassVar[type] = np.float64
-    verify: ClassVar[str] = "distance"
+
+    @property
+    def radius(self) -> None:
+        """Vectors have no radius."""
+        return
+
+    @property
+    def verify(self) -> str:
+        """The measure of vectors."""
+        return "distance"
 
     def __post_init__(self) -> None:
         metric = _check_family(self.family)
