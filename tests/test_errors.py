@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 import runpy
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +41,78 @@ def test_an_output_error_is_an_os_error() -> None:
     assert errors.OutputError is type(copy)
     assert ("out: syncing failed; the new output is in place", "out", "new") == (str(error), copy.place, copy.in_place)
     assert str(error) == str(copy)
+
+
+def test_a_missing_file_is_a_file_not_found() -> None:
+    """Its text is the message alone, also after pickling."""
+    error = errors.MissingFileError("a.nks: no such file; give an index", place="a.nks")
+    copy: errors.MissingFileError = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert isinstance(copy, FileNotFoundError)
+    assert (str(error), 2, "a.nks", "a.nks") == (str(copy), copy.errno, copy.filename, copy.place)
+
+
+UNTYPED: Any = nk
+"""The package without its types, for arguments that a type checker refuses."""
+WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
+    "dedup int": (
+        lambda _: UNTYPED.dedup(5),
+        "texts=5 is no collection of texts; pass a list, a generator or a column",
+    ),
+    "dedup None": (lambda _: UNTYPED.dedup(None), "texts=None is no collection of texts; pass a list, a generator"),
+    "dedup bytes": (lambda _: UNTYPED.dedup(b"one"), "texts=b'one' is no collection of texts"),
+    "dedup list of bytes": (
+        lambda _: UNTYPED.dedup([b"one"]),
+        "text 0 is of type bytes; texts are str or None, which byte",
+    ),
+    "dedup against": (lambda _: UNTYPED.dedup(["a"], against=5), "against=5 is no collection of texts; pass a list"),
+    "dedup recipe": (lambda _: UNTYPED.dedup(["a"], recipe=5), "recipe=5 is not allowed; use the text form"),
+    "dedup store": (
+        lambda path: UNTYPED.dedup(["a"], store=path),
+        "use an open store, such as nearkin.Store.open(path)",
+    ),
+    "fingerprint": (lambda _: UNTYPED.fingerprint(5), "int is no list of texts; pass a list, a generator or a column"),
+    "leaks list": (lambda _: UNTYPED.leaks(["a"]), 'use splits by name, such as {"train": ..., "test": ...}'),
+    "leaks one": (lambda _: UNTYPED.leaks({"a": ["b"]}), "splits='a' is not allowed; use two or more different ones"),
+    "suites": (
+        lambda _: UNTYPED.decontaminate(["a"], 5),
+        "suites=5 is not allowed; use Suites, texts by name, or paths",
+    ),
+    "urls": (
+        lambda _: UNTYPED.UrlPatterns().fit(5),
+        "urls=5 is not allowed; use a list, a generator or a column of them",
+    ),
+    "measure": (
+        lambda _: UNTYPED.similarity(["a"], [0], [0], measure="x"),
+        "use one of jaccard, containment, indel, leven",
+    ),
+    "digest": (
+        lambda _: UNTYPED.ssdeep.hash(5),
+        "data=5 is not allowed; use bytes or another buffer, a path, or a binary",
+    ),
+    "text": (
+        lambda _: UNTYPED.ssdeep.hash("a text"),
+        "a text: no such file; a str is the path of a file. For the digest",
+    ),
+    "store": (
+        lambda path: UNTYPED.Store.open(path),
+        "the folder exists, but no store is here; give the folder of a store",
+    ),
+    "index": (
+        lambda path: UNTYPED.HammingIndex.open(path / "a"),
+        "a: no such file; give a file that `save` has written",
+    ),
+}
+"""Calls with a temporary folder, and what their messages say."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_call_says_what_is_allowed(name: str, tmp_path: Path) -> None:
+    """What was found, what is allowed, and never the number of a system's error."""
+    call, message = WRONG[name]
+    with pytest.raises((TypeError, ValueError, FileNotFoundError)) as caught:
+        call(tmp_path)
+    assert message in str(caught.value)
+    assert "Errno" not in str(caught.value)
 
 
 @pytest.mark.parametrize("found", [0, 11, True, 1.0, "3", None])

@@ -29,7 +29,7 @@ from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, ope
 from nearkin.dedup.labels import LabelsInput, read_pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.texts import dedup
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, excerpt
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import to_values
@@ -167,6 +167,8 @@ def leaks(
     >>> result, result.documents["similarity"]
     (<leaks: 1 of test in train>, [1.0])
     """
+    if not isinstance(splits, Mapping):
+        raise bad_parameter("splits", excerpt(repr(splits), 60), 'splits by name, such as {"train": ..., "test": ...}')
     if len(splits) < 2:
         raise bad_parameter(
             "splits", ", ".join(map(repr, splits)) or "none", "two or more different ones, the training set first"

@@ -11,7 +11,7 @@ from nearkin.dedup.documents import Cells, HashedDocuments, as_column
 from nearkin.dedup.keep import removes_clusters
 from nearkin.dedup.reference import ReferenceCorpus, ReferenceProvider
 from nearkin.dedup.result import DedupResult
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import bad_parameter, excerpt, mismatch
 from nearkin.io import Column, OutputDir
 
 
@@ -50,10 +50,13 @@ def check_sink(store: DedupSink, against: object, config: AnyDedupConfig) -> Non
     Raises
     ------
     ParameterError
-        Reference documents together with a store; a rule that keeps no document of a cluster.
+        Not a store; reference documents together with a store; a rule that keeps no document of a cluster.
     MismatchError
         Another threshold, verification or rule than the store's.
     """
+    if not hasattr(store, "append"):
+        allowed = "an open store, such as nearkin.Store.open(path)"
+        raise bad_parameter("store", excerpt(repr(store), 60), allowed)
     if against is not None:
         raise bad_parameter("against", repr(against)[:40], "None with store=, which has the reference documents")
     if removes_clusters(config.order):

@@ -331,6 +331,8 @@ def _is_saved(path: str | os.PathLike[str]) -> bool:
 def _name_files(paths: Paths) -> dict[str, Paths]:
     """Return the files of paths by the name of their suite."""
     result: dict[str, Paths] = {}
+    if not isinstance(paths, (str, os.PathLike, Iterable)):
+        raise bad_parameter("suites", excerpt(repr(paths), 60), "Suites, texts by name, or paths")
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         for file, short in _list_files(os.fspath(path)):
             name = short.with_name(short.name.split(".")[0]).as_posix()

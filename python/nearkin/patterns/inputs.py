@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import ParameterError, bad_parameter
+from nearkin.errors import ParameterError, bad_parameter, excerpt
 from nearkin.io.arrow import is_arrow, read_column, to_values
 
 Items: TypeAlias = Any
@@ -110,6 +110,8 @@ def _read_columns(items: Items, name: str) -> Iterator[Any]:
         for chunk in read_column(items, name).chunks:
             yield _to_binary(chunk, name)
     else:
+        if not isinstance(items, Iterable):
+            raise bad_parameter(name, excerpt(repr(items), 60), "a list, a generator or a column of them")
         iterator, first = iter(items), 0
         while chunk := list(islice(iterator, _MAX_ROWS)):
             yield _convert_list(chunk, name, first)

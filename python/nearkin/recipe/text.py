@@ -254,7 +254,7 @@ class Recipe(FrozenRecipe):
         try:
             return cls(recipe)
         except ParameterError:
-            if not re.fullmatch(r"[\w-]+", recipe):
+            if not isinstance(recipe, str) or not re.fullmatch(r"[\w-]+", recipe):
                 raise
         # A single word is more likely a misspelt preset than a recipe, whose segments would be a long list.
         likely = get_close_matches(recipe, PRESETS, n=1)
