@@ -197,6 +197,17 @@ def test_known_texts_have_their_own_parameters() -> None:
         nk.KnownTexts(["one", "two"], ids=["a", "a"])
 
 
+def test_progress_is_that_of_the_queries() -> None:
+    """One report per batch; the number of queries is unknown for a generator."""
+    reports: list[tuple[str, int, int | None]] = []
+    texts = [f"Query {number} of the test of progress." for number in range(1000)]
+    with mock.patch.object(module, "_MAX_QUERIES", 400):
+        nk.contains(texts, ["Another text."], progress=lambda *report: reports.append(report))
+        assert [("search", done, 1000) for done in (400, 800, 1000)] == reports
+        nk.contains(iter(texts), ["Another text."], progress=lambda *report: reports.append(report))
+    assert ("search", 1000, None) == reports[-1]
+
+
 def test_scattered_features_are_no_match() -> None:
     """A long text has the frequent 4-grams of short ones by chance, but not close together; the call says so."""
     source = random.Random(5)

@@ -16,7 +16,7 @@ reference text in addition to the texts themselves, and the features of one batc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -35,6 +35,7 @@ from nearkin.errors import bad_parameter, check_number, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import to_values
+from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import CONTAINMENT, Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
@@ -156,7 +157,7 @@ class KnownTexts:
         )
         return rebuild, (self._texts, self._ids.to_list())
 
-    def find(self, texts: Texts | Corpus, ids: Ids | None = None) -> ContainedTexts:
+    def find(self, texts: Texts | Corpus, ids: Ids | None = None, *, progress: ShowProgress = None) -> ContainedTexts:
         """Find the reference texts inside each query.
 
         Parameters
@@ -164,6 +165,8 @@ class KnownTexts:
         texts : iterable of str or None, a column, or an open Corpus
         ids : integers or strings, one per text; optional
             Names of the queries; None means row numbers. A Corpus has its own.
+        progress : bool or function, optional
+            True shows a bar; a function is called with stage, done and total.
 
         Returns
         -------
@@ -174,7 +177,8 @@ class KnownTexts:
         RuntimeWarning
             Matches were left out because their features are scattered over more than `max_spread`.
         """
-        tables = list(self.find_each(texts, ids))
+        with reporting(progress) as report:
+            tables = list(self._find_each(texts, ids, report))
         names = ("query", "id", "similarity", "start", "end")
         return ContainedTexts({name: [value for table in tables for value in table[name]] for name in names})
 
@@ -186,6 +190,10 @@ class KnownTexts:
         texts, ids
             As for `find`.
         """
+        return self._find_each(texts, ids, ignore_progress)
+
+    def _find_each(self, texts: Texts | Corpus, ids: Ids | None, report: Progress) -> Iterator[ContainedTexts]:
+        total = len(texts) if isinstance(texts, Sized) else None
         first = 0
         scattered = 0
         names = None if ids is None else as_column(ids)
@@ -200,6 +208,7 @@ class KnownTexts:
             scattered += left_out
             yield table
             first = end
+            report("search", first, total)
         if names is not None and len(names) != first:
             raise bad_parameter("ids", f"{len(names)} values", f"{first} values, one per text")
         if scattered:
@@ -257,6 +266,7 @@ def contains(
     threshold: float | None = None,
     recall: float | None = None,
     max_spread: float | None = MAX_SPREAD,
+    progress: ShowProgress = None,
 ) -> ContainedTexts:
     r"""Find reference texts inside other texts, and their position.
 
@@ -278,6 +288,8 @@ def contains(
         Requested probability of finding a reference text at the threshold, above 0 and below 1; default 0.95.
     max_spread : float or None, default 4.0
         Longest span of a match, as a multiple of the reference text's length, 1 or more; None for any length.
+    progress : bool or function, optional
+        True shows a bar in a terminal or a notebook; a function is called with stage, done and total.
 
     Returns
     -------
@@ -320,7 +332,7 @@ def contains(
                 recall=RECALL if recall is None else recall,
                 max_spread=max_spread,
             )
-        return known.find(queries.texts, queries.ids)
+        return known.find(queries.texts, queries.ids, progress=progress)
 
 
 def _read_texts(texts: Texts | Corpus, ids: Ids | None) -> tuple[Any, Column]:
