@@ -47,6 +47,8 @@ import nearkin as nk
 
 Sets = dict[str, list[dict[str, Any]]]
 Parsed = tuple[list[Any], list[str]]
+ONE_BY_ONE = 50_000
+"""Number of lines that are matched one by one."""
 MEASURES = ("GA", "FGA", "PA", "FTA")
 
 
@@ -258,10 +260,12 @@ def speed(data: Path, python: str | None) -> dict[str, float]:
         "fit, list of str": common.timer(lambda: nk.LogTemplates().fit(lines)),
         "match, column": common.timer(templates.match_many, column),
         "match, list of str": common.timer(templates.match_many, lines),
+        "match, one by one": common.timer(lambda: [templates.match(line) for line in lines[:ONE_BY_ONE]]),
     }
+    counts = dict.fromkeys(calls, len(lines)) | {"match, one by one": ONE_BY_ONE}
     cpu, _, results["templates"] = common.timed(lambda: len(templates))
     results["merging, seconds"] = cpu
-    results |= {name: len(lines) / figures["cpu"] for name, figures in common.rounds(calls, 3).items()}
+    results |= {name: counts[name] / figures["cpu"] for name, figures in common.rounds(calls, 3).items()}
     mixed = {"mixed": [{"text": line} for line in lines[:100_000]]}
     for name in ("drain3", "drain3 masks") if python else ():
         results[name] = len(mixed["mixed"]) / run_peer(python or sys.executable, name, mixed)["mixed"]["seconds"]

@@ -208,6 +208,7 @@ def speed(strings: Sequence[str], rounds: int = 5) -> dict[str, float]:
         "fit and table, public": (strings, lambda payloads: nk.PayloadGroups().fit(payloads).table()),
         "fit and table, mutations": (many, lambda payloads: nk.PayloadGroups().fit(payloads).table()),
         "labels, mutations": (many, fitted.labels),
+        "match one by one, public": (strings, lambda payloads: [fitted.match(payload) for payload in payloads]),
     }
     timed = common.rounds({name: common.timer(call, payloads) for name, (payloads, call) in calls.items()}, rounds)
     rates = {name: len(payloads) / timed[name]["cpu"] for name, (payloads, _) in calls.items()}

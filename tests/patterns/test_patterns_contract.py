@@ -23,7 +23,9 @@ from nearkin.patterns import inputs
 from nearkin.patterns.base import PatternExplanation, Patterns, Unmatched
 from nearkin.patterns.inputs import NO_TIME, ItemBatch, Strings
 from nearkin.patterns.lines import LogTemplates
+from nearkin.patterns.payloads import PayloadGroups
 from nearkin.patterns.tables import build_table, compare_tables, join_changes, pattern_id, split_bytes
+from nearkin.patterns.urls import UrlPatterns
 
 
 def _sample(values: set[str]) -> list[tuple[int, bytes]]:
@@ -151,6 +153,43 @@ def test_order_batches_and_merges_do_not_matter(items: list[str], cut: int, rand
     assert whole.table() == batches.table() == merged.table() == Numbers(sample=4).fit(turned).table()
     assert whole.count == merged.count == len(items)
     assert whole.skipped == merged.skipped
+
+
+_WORD = st.sampled_from(
+    ["user", "took", "5", "17", "ann", "x-1", "(", ")", "k=", "select", "union", "1'", "--", "\xe9"]
+)
+_ITEM = st.one_of(st.lists(_WORD, max_size=6).map(" ".join), st.binary(max_size=9), st.just("\udcff 5"))
+
+
+@pytest.mark.parametrize("kind", [LogTemplates, PayloadGroups])
+@given(items=st.lists(_ITEM, max_size=20), more=st.lists(_ITEM, max_size=5), pin=st.booleans())
+def test_match_equals_match_many(
+    kind: type[LogTemplates | PayloadGroups], items: list[Any], more: list[Any], pin: bool
+) -> None:
+    """The match of one item equals its row of `match_many`, at the first call and later, also after a new batch."""
+    patterns = kind().fit(items)
+    if pin:
+        patterns.pin("user 5 union")
+    for batch in ([], more):
+        patterns.partial_fit(batch)
+        every = [*items, *more, "user 5 union", "union 17", ""]
+        rows = patterns.match_many(every).to_pylist()
+        for _ in range(2):
+            matches = [patterns.match(item) for item in every]
+            assert [match and match.id for match in matches] == [row["id"] for row in rows]
+            assert [match and match.pattern for match in matches] == [row["pattern"] for row in rows]
+            values = [None if match is None else [*match.variables.values()] for match in matches]
+            assert values == [row["variables"] for row in rows]
+
+
+@pytest.mark.parametrize("kind", [LogTemplates, PayloadGroups, UrlPatterns])
+def test_match_refuses_what_is_no_text(kind: type[LogTemplates | PayloadGroups | UrlPatterns]) -> None:
+    """The message names the argument and what it is; every type of bytes is allowed."""
+    patterns = kind().fit(["/a/1 or 1=1"])
+    assert patterns.match(bytearray(b"/a/1 or 1=1")) == patterns.match("/a/1 or 1=1")  # type: ignore[arg-type]
+    for item, problem in ((None, "missing"), (5, "of type int")):
+        with pytest.raises(ParameterError, match=f"^(line|payload|url) is {problem}; use a str or bytes$"):
+            patterns.match(item)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

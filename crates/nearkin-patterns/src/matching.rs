@@ -46,6 +46,27 @@ pub struct Plan {
     pub variables: Vec<Vec<Piece>>,
 }
 
+impl Plan {
+    /// Return the size of the variables in bytes.
+    fn size(&self) -> usize {
+        let literal = |piece: &Piece| if let Piece::Literal(bytes) = piece { bytes.len() } else { 0 };
+        let variable = |pieces: &Vec<Piece>| {
+            size_of::<Vec<Piece>>() + pieces.iter().map(|piece| size_of::<Piece>() + literal(piece)).sum::<usize>()
+        };
+        self.variables.iter().map(variable).sum()
+    }
+
+    /// Append the value of a variable to `text`; `value` returns the values of the line's wildcards.
+    pub fn write_value<'a>(&'a self, variable: usize, value: impl Fn(usize) -> &'a [u8], text: &mut Vec<u8>) {
+        for piece in &self.variables[variable] {
+            text.extend_from_slice(match piece {
+                Piece::Literal(bytes) => bytes,
+                Piece::Value(number) => value(*number),
+            });
+        }
+    }
+}
+
 /// A trie of merged templates.
 pub struct Matcher {
     units: Units,
@@ -252,16 +273,28 @@ fn pieces(template: &[u8], start: usize, end: usize) -> Vec<Piece> {
 /// A template and its plan.
 type CachedPlan = (Box<[u8]>, Option<Plan>);
 
+/// Maximum size of a cache in bytes; a larger one is emptied.
+const MAX_CACHE: usize = 1 << 26;
+
 /// A cache of plans by template.
 #[derive(Default)]
-pub struct Plans(HashMap<u64, Vec<CachedPlan>, BuildHasherDefault<Identity>>);
+pub struct Plans {
+    plans: HashMap<u64, Vec<CachedPlan>, BuildHasherDefault<Identity>>,
+    /// Size of the plans in bytes.
+    size: usize,
+}
 
 impl Plans {
     /// Return the plan for a template with hash `hash`.
     pub fn get<'a>(&'a mut self, matcher: &Matcher, template: &[u8], hash: u64) -> Option<&'a Plan> {
-        let bucket = self.0.entry(hash).or_default();
+        if self.size > MAX_CACHE {
+            *self = Self::default();
+        }
+        let bucket = self.plans.entry(hash).or_default();
         let position = bucket.iter().position(|plan| *plan.0 == *template).unwrap_or_else(|| {
-            bucket.push((template.into(), matcher.plan(template)));
+            let plan = matcher.plan(template);
+            self.size += size_of::<CachedPlan>() + template.len() + plan.as_ref().map_or(0, Plan::size);
+            bucket.push((template.into(), plan));
             bucket.len() - 1
         });
         bucket[position].1.as_ref()
@@ -315,6 +348,19 @@ mod tests {
                 .map(str::to_owned),
         );
         lines
+    }
+
+    #[test]
+    fn a_full_cache_is_emptied() {
+        let matcher = Matcher::new(&table(&lines())).expect("memory");
+        let mut plans = Plans::default();
+        for (number, template) in [b"user of", b"none of", b"user or"].into_iter().enumerate() {
+            assert_eq!(None, plans.get(&matcher, template, number as u64));
+        }
+        assert_eq!((3, true), (plans.plans.len(), plans.size >= 3 * 7));
+        plans.size = MAX_CACHE + 1;
+        assert_eq!(None, plans.get(&matcher, b"user of", 0));
+        assert_eq!((1, true), (plans.plans.len(), plans.size < 1000));
     }
 
     #[test]

@@ -145,10 +145,11 @@ def _convert_list(chunk: list[Any], name: str, first: int) -> Any:
             return pa.array(chunk, pa.large_binary())
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
         pass  # Both types, lone surrogates, or an invalid item: convert one by one, to name its row.
-    return pa.array([_encode(item, name, first + row) for row, item in enumerate(chunk)], pa.large_binary())
+    return pa.array([to_bytes(item, name, first + row) for row, item in enumerate(chunk)], pa.large_binary())
 
 
-def _encode(item: object, name: str, row: int) -> bytes:
+def to_bytes(item: object, name: str, row: int | None = None) -> bytes:
+    """Return one item as bytes, as `read_batches` does; `row` is its number in messages."""
     if isinstance(item, str):
         try:
             return item.encode("utf-8", "surrogateescape")
@@ -159,8 +160,10 @@ def _encode(item: object, name: str, row: int) -> bytes:
     raise _invalid_item(name, row, item)
 
 
-def _invalid_item(name: str, row: int, item: object) -> ParameterError:
+def _invalid_item(name: str, row: int | None, item: object) -> ParameterError:
     problem = "missing" if item is None or item != item else f"of type {type(item).__name__}"
+    if row is None:
+        return ParameterError(f"{name} is {problem}; use a str or bytes", name=name, found=item)
     message = f"{name}[{row}] is {problem}; use str or bytes, without missing ones"
     return ParameterError(message, name=name, found=item, row=row)
 

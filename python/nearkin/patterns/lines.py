@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nearkin._core import FormTable, LineTemplates, add_lines, compact_lines, line_forms
 from nearkin.io.arrow import to_values
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
-from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches, to_binary
+from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches, to_binary, to_bytes
 from nearkin.patterns.tables import (
     Arrays,
     build_table,
@@ -36,10 +36,11 @@ _WORDS = re.compile(r"[^\s,;()\[\]<>\"'=|:]+")
 
 
 class _BuiltTemplates(NamedTuple):
-    """The templates of a state: the core's object, its arrays, and texts and variable names by row."""
+    """The templates of a state: the core's object, its arrays, and ids, texts and variable names by row."""
 
     core: LineTemplates
     arrays: Arrays
+    ids: list[str]
     texts: list[str]
     names: list[list[str]]
 
@@ -104,7 +105,7 @@ class LogTemplates(Patterns):
         arrays = core.arrays()
         templates = split_bytes(arrays["form_ends"], arrays["forms"])
         texts, names = [template_text(template) for template in templates], [_names(template) for template in templates]
-        return _BuiltTemplates(core, arrays, texts, names)
+        return _BuiltTemplates(core, arrays, [pattern_id(text) for text in texts], texts, names)
 
     def __len__(self) -> int:
         return len(self._patterns().core)
@@ -122,15 +123,22 @@ class LogTemplates(Patterns):
         return build_table(self._patterns().arrays, self.count, self._sample, names=_names)
 
     def match(self, line: str | bytes) -> PatternMatch | None:
-        """Return the template of a line and the values of its variables; None without a template."""
-        built = self._patterns()
-        (batch,) = read_batches([line], "lines")
-        rows, _, ends, text = built.core.find(batch.items)
-        if rows[0] < 0:
+        """Return the template of a line and the values of its variables; None without a template.
+
+        Parameters
+        ----------
+        line : str or bytes
+
+        Notes
+        -----
+        The result equals that of `match_many`. The templates are compiled at the first call after a change of the state.
+        """
+        built: _BuiltTemplates = self._patterns()
+        found = built.core.find_one(to_bytes(line, "line"))
+        if found is None:
             return None
-        values = [value.decode("utf-8", "backslashreplace") for value in split_bytes(ends, text)]
-        pattern = built.texts[rows[0]]
-        return PatternMatch(pattern_id(pattern), pattern, dict(zip(built.names[rows[0]], values, strict=True)))
+        row, values = found
+        return PatternMatch(built.ids[row], built.texts[row], dict(zip(built.names[row], values, strict=True)))
 
     def match_many(self, lines: Items) -> pa.Table:
         """Return the templates of many lines.
@@ -147,7 +155,7 @@ class LogTemplates(Patterns):
         import pyarrow as pa
 
         built = self._patterns()
-        ids = pa.array([pattern_id(text) for text in built.texts], pa.string())
+        ids = pa.array(built.ids, pa.string())
         texts = pa.array(built.texts, pa.string())
         dictionary = pa.dictionary(pa.int32(), pa.string())
         schema = pa.schema([("id", dictionary), ("pattern", dictionary), ("variables", pa.list_(pa.string()))])

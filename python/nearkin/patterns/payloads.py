@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,16 +19,16 @@ import numpy.typing as npt
 
 from nearkin._core import (
     FormTable,
+    PayloadMatcher,
     add_payloads,
     form_similarity,
     forms_of,
     group_forms,
-    nearest_forms,
     read_payload,
 )
 from nearkin.errors import bad_parameter
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
-from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches
+from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches, to_bytes
 from nearkin.patterns.tables import (
     MAX_EXAMPLES,
     Arrays,
@@ -57,10 +58,11 @@ class _BuiltGroups(NamedTuple):
     """The table of templates."""
     members: dict[int, list[int]]
     """Rows of the templates of each group, by the row of its centre."""
+    ids: list[str]
+    """Id of each group."""
     texts: list[str]
     """Text of the centre of each group."""
-    groups: dict[str, int]
-    """Group of each template, by its text."""
+    matcher: PayloadMatcher
 
 
 class PayloadGroups(Patterns):
@@ -124,8 +126,11 @@ class PayloadGroups(Patterns):
         for row, centre in enumerate(centres):
             members.setdefault(centre, []).append(row)
         order = {centre: group for group, centre in enumerate(members)}
-        groups = {texts[row]: order[centre] for row, centre in enumerate(centres)}
-        return _BuiltGroups(arrays, members, [texts[centre] for centre in members], groups)
+        groups = np.array([order[centre] for centre in centres], np.uint32)
+        centre_texts = [texts[centre] for centre in members]
+        pinned = _pack(self._read_templates(self._overridden("pin")))
+        matcher = PayloadMatcher(_pack(centre_texts), _pack(texts), groups, pinned, self._threshold)
+        return _BuiltGroups(arrays, members, [pattern_id(text) for text in centre_texts], centre_texts, matcher)
 
     def _group(self, templates: Strings) -> tuple[list[str], list[int]]:
         """Return the texts of templates and their centres, subject to `pin` and `split`."""
@@ -144,19 +149,11 @@ class PayloadGroups(Patterns):
         """Return the template of each payload as text; empty for an empty payload."""
         return [text for batch in read_batches(payloads, "payloads") for text in _unpack(forms_of(batch.items))]
 
-    def _find_groups(self, templates: Sequence[str]) -> list[int]:
-        """Return the group of each template: its own, or that of the nearest centre; -1 for none."""
-        built = self._patterns()
-        unknown = sorted({template for template in templates if template and template not in built.groups})
-        near = nearest_forms(_pack(built.texts), _pack(unknown), self._threshold).tolist() if unknown else []
-        pinned = set(self._read_templates(self._overridden("pin")))
-        nearest = {template: -1 if template in pinned else row for template, row in zip(unknown, near, strict=True)}
-        return [built.groups.get(template, nearest.get(template, -1)) for template in templates]
-
     def _find_texts(self, templates: Sequence[str]) -> list[str | None]:
         """Return the text of the group of each template; None for none."""
-        built = self._patterns()
-        return [built.texts[row] if row >= 0 else None for row in self._find_groups(templates)]
+        built: _BuiltGroups = self._patterns()
+        rows = built.matcher.find(_pack(templates)).tolist()
+        return [built.texts[row] if row >= 0 else None for row in rows]
 
     def __len__(self) -> int:
         return len(self._patterns().texts)
@@ -216,12 +213,13 @@ class PayloadGroups(Patterns):
         PatternMatch or None
             None if the payload is near no group, or empty.
         """
-        (content,) = _read_payloads([payload])
-        (text,) = self._find_texts([content.template])
-        if text is None:
+        built: _BuiltGroups = self._patterns()
+        found = built.matcher.find_one(to_bytes(payload, "payload"))
+        if found is None:
             return None
-        names = [*HIDDEN, *variable_names(_TYPED.findall(content.template))]
-        return PatternMatch(pattern_id(text), text, dict(zip(names, content.values, strict=True)))
+        group, template, values = found
+        names = _value_names(template)
+        return PatternMatch(built.ids[group], built.texts[group], dict(zip(names, values, strict=True)))
 
     def match_many(self, payloads: Items) -> pa.Table:
         """Return the groups of many payloads.
@@ -350,6 +348,12 @@ def _visible_text(template: bytes) -> str:
 def _layers(values: Iterable[bytes]) -> list[str]:
     """Return the decoded layers in values of the variable `layers`."""
     return sorted({name for value in values for name in value.decode().split(",") if name})
+
+
+@lru_cache(maxsize=4096)
+def _value_names(template: str) -> tuple[str, ...]:
+    """Return the names of a payload's variables, by the text of its template."""
+    return (*HIDDEN, *variable_names(_TYPED.findall(template)))
 
 
 def _names(template: bytes) -> list[str]:

@@ -22,7 +22,7 @@ from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.io.arrow import to_values
 from nearkin.patterns import url_exports
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
-from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Methods, Strings, read_batches
+from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Methods, Strings, read_batches, to_bytes
 from nearkin.patterns.tables import build_table, template_text
 from nearkin.patterns.url_pattern import UrlParameter, UrlPattern
 from nearkin.patterns.url_verdict import UnusualValue, UrlVerdict, ValueProfile
@@ -217,7 +217,7 @@ class UrlPatterns(Patterns):
         method : str, optional
         """
         built: _BuiltUrls = self._patterns()
-        found = built.sites.find_one(_to_bytes(url), _to_method(method), self._drop_trackers)
+        found = built.sites.find_one(to_bytes(url, "url"), _to_method(method), self._drop_trackers)
         if found is None:
             return None
         pattern = built.patterns[found[0]]
@@ -244,7 +244,7 @@ class UrlPatterns(Patterns):
         q: it looks like an attack (fewer than 1 of 121)
         """
         built: _BuiltUrls = self._patterns()
-        number, _, found = built.sites.verdict(_to_bytes(url), _to_method(method), self._drop_trackers)
+        number, _, found = built.sites.verdict(to_bytes(url, "url"), _to_method(method), self._drop_trackers)
         if number < 0:
             return UrlVerdict("new")
         pattern = built.patterns[number]
@@ -320,7 +320,7 @@ class UrlPatterns(Patterns):
         """
         check_count("limit", limit, 0, 1 << 62, "0 or more")
         built: _BuiltUrls = self._patterns()
-        found = built.sites.find_one(_to_bytes(url), None, self._drop_trackers)
+        found = built.sites.find_one(to_bytes(url, "url"), None, self._drop_trackers)
         if found is None:
             return True
         key = built.patterns[found[0]].id
@@ -451,7 +451,7 @@ class UrlPatterns(Patterns):
         return PatternExplanation(False, (*steps, *_describe_differences(left, right)))
 
     def _canonical_text(self, url: str | bytes) -> str:
-        text, reason = canonical_url(_to_bytes(url), None, drop_trackers=self._drop_trackers)
+        text, reason = canonical_url(to_bytes(url, "url"), None, drop_trackers=self._drop_trackers)
         return f"skipped: {reason}" if text is None else text.decode("ascii", "backslashreplace")
 
     def _explain_variables(self, pattern: UrlPattern) -> list[str]:
@@ -549,15 +549,6 @@ class UrlPatterns(Patterns):
         if pattern is None:
             raise bad_parameter("pattern_id", repr(pattern_id), "the id of a pattern of table()")
         return pattern
-
-
-def _to_bytes(url: str | bytes) -> bytes:
-    """Return one URL as bytes."""
-    if isinstance(url, str):
-        return url.encode("utf-8", "surrogateescape")
-    if isinstance(url, (bytes, bytearray, memoryview)):
-        return bytes(url)
-    raise bad_parameter("url", repr(url), "a str or bytes")
 
 
 def _to_method(method: str | None) -> bytes | None:

@@ -22,8 +22,9 @@
 //! The result is a function of the set of templates: counts, order and batches do not affect it.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
-use crate::templates;
+use crate::templates::{self, Identity};
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::families::minhash::{MinHash, Scheme, Sketch};
 use nearkin_core::hash::xxh3;
@@ -168,55 +169,56 @@ pub fn similarity(left: &[u8], right: &[u8]) -> f64 {
     Features::new(left, &mut tokens).similarity(&Features::new(right, &mut tokens))
 }
 
-/// An index of centroids by the bands of their signatures.
-struct CentroidIndex {
-    family: MinHash,
+/// Working memory of a search.
+#[derive(Default)]
+pub struct Probe {
+    tokens: Tokens,
     sketch: Sketch,
     hashes: Vec<u64>,
     signature: Vec<u32>,
-    buckets: HashMap<u64, Vec<u32>>,
     /// Number of bands that the current template shares with each centroid.
     shared: Vec<u8>,
 }
 
+/// An index of centroids by the bands of their signatures.
+struct CentroidIndex {
+    family: MinHash,
+    buckets: HashMap<u64, Vec<u32>, BuildHasherDefault<Identity>>,
+}
+
 impl CentroidIndex {
-    fn new(templates: usize) -> Result<Self> {
-        Ok(Self {
-            family: MinHash::new(VALUES, Scheme::One)?,
-            sketch: Sketch::default(),
-            hashes: Vec::new(),
-            signature: vec![0; VALUES],
-            buckets: HashMap::new(),
-            shared: alloc::try_filled(0, templates)?,
-        })
+    fn new() -> Result<Self> {
+        Ok(Self { family: MinHash::new(VALUES, Scheme::One)?, buckets: HashMap::default() })
     }
 
     /// Return the keys of a template's bands.
-    fn keys(&mut self, features: &Features) -> Vec<u64> {
-        features.heavy(&mut self.hashes);
-        self.family.hashes(&self.hashes, &mut self.sketch, &mut self.signature);
+    fn keys(&self, features: &Features, probe: &mut Probe) -> Vec<u64> {
+        features.heavy(&mut probe.hashes);
+        probe.signature.resize(VALUES, 0);
+        self.family.hashes(&probe.hashes, &mut probe.sketch, &mut probe.signature);
         let band = |(position, values): (usize, &[u32])| {
             let mut bytes = [0; 4 * ROWS];
             bytes.chunks_exact_mut(4).zip(values).for_each(|(out, value)| out.copy_from_slice(&value.to_le_bytes()));
             xxh3::hash(&bytes, position as u64)
         };
-        self.signature.chunks_exact(ROWS).enumerate().map(band).collect()
+        probe.signature.chunks_exact(ROWS).enumerate().map(band).collect()
     }
 
     /// Return the centroids that share bands: most common bands first, ties by order.
-    fn propose(&mut self, keys: &[u64], rank: &[u32]) -> Vec<u32> {
+    fn propose(&self, keys: &[u64], rank: &[u32], shared: &mut Vec<u8>) -> Vec<u32> {
+        shared.resize(rank.len(), 0);
         let mut result = Vec::new();
         for key in keys {
             for &centroid in self.buckets.get(key).into_iter().flatten() {
-                if self.shared[centroid as usize] == 0 {
+                if shared[centroid as usize] == 0 {
                     result.push(centroid);
                 }
-                self.shared[centroid as usize] += 1;
+                shared[centroid as usize] += 1;
             }
         }
-        result.sort_unstable_by_key(|&centroid| (u8::MAX - self.shared[centroid as usize], rank[centroid as usize]));
+        result.sort_unstable_by_key(|&centroid| (u8::MAX - shared[centroid as usize], rank[centroid as usize]));
         for &centroid in &result {
-            self.shared[centroid as usize] = 0;
+            shared[centroid as usize] = 0;
         }
         result.truncate(MAX_CANDIDATES);
         result
@@ -224,15 +226,15 @@ impl CentroidIndex {
 
     /// Return the most similar candidate that reaches the threshold, ties by order.
     fn best(
-        &mut self,
+        &self,
         keys: &[u64],
         features: &Features,
-        indexed: &[Features],
-        rank: &[u32],
+        (indexed, rank): (&[Features], &[u32]),
         threshold: f64,
+        probe: &mut Probe,
     ) -> Option<u32> {
         let mut best: (f64, Option<u32>) = (threshold, None);
-        for centroid in self.propose(keys, rank) {
+        for centroid in self.propose(keys, rank, &mut probe.shared) {
             let similarity = features.similarity(&indexed[centroid as usize]);
             let earlier = best.1.is_none_or(|other| rank[centroid as usize] < rank[other as usize]);
             if similarity > best.0 || (similarity == best.0 && earlier) {
@@ -285,8 +287,8 @@ fn join_by_word(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bo
 /// The call is cancelled, or memory allocation fails.
 pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u32>> {
     let cancel = CancelToken::current();
-    let mut tokens = Tokens::default();
-    let features: Vec<Features> = alloc::try_collect(texts.iter().map(|text| Features::new(text, &mut tokens)))?;
+    let mut probe = Probe::default();
+    let features: Vec<Features> = alloc::try_collect(texts.iter().map(|text| Features::new(text, &mut probe.tokens)))?;
     let mut order: Vec<u32> = alloc::try_collect(0..texts.len() as u32)?;
     order.sort_unstable_by(|&a, &b| {
         let key = |template: u32| (features[template as usize].tokens, &texts[template as usize]);
@@ -295,7 +297,7 @@ pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u
     let mut rank = alloc::try_filled(0, texts.len())?;
     order.iter().enumerate().for_each(|(position, &template)| rank[template as usize] = position as u32);
     let mut centroid = join_by_word(&features, &order, &rank, pinned)?;
-    let mut centroids = CentroidIndex::new(texts.len())?;
+    let mut centroids = CentroidIndex::new()?;
     for &template in &order {
         cancel.check()?;
         // A joined template follows the first of its set, which was visited before.
@@ -304,8 +306,9 @@ pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u
             centroid[template as usize] = centroid[first as usize];
             continue;
         }
-        let keys = centroids.keys(&features[template as usize]);
-        match centroids.best(&keys, &features[template as usize], &features, &rank, threshold) {
+        let own = &features[template as usize];
+        let keys = centroids.keys(own, &mut probe);
+        match centroids.best(&keys, own, (&features, &rank), threshold, &mut probe) {
             Some(other) => centroid[template as usize] = other,
             None => centroids.add(keys, template),
         }
@@ -313,28 +316,58 @@ pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u
     Ok(centroid)
 }
 
-/// Return for each text the most similar centroid that reaches the threshold, ties by order; None if there is none.
-///
-/// # Errors
-/// The call is cancelled, or memory allocation fails.
-pub fn nearest(centroids: &[Vec<u8>], texts: &[Vec<u8>], threshold: f64) -> Result<Vec<Option<u32>>> {
-    let cancel = CancelToken::current();
-    let mut tokens = Tokens::default();
-    let rank: Vec<u32> = alloc::try_collect(0..centroids.len() as u32)?;
-    let indexed: Vec<Features> = alloc::try_collect(centroids.iter().map(|text| Features::new(text, &mut tokens)))?;
-    let mut table = CentroidIndex::new(centroids.len())?;
-    for (centroid, features) in indexed.iter().enumerate() {
-        let keys = table.keys(features);
-        table.add(keys, centroid as u32);
+/// The groups of a state, for templates that it has and for others.
+pub struct GroupMatcher {
+    /// Group of each template of the state, by its text; None for a text that joins no group.
+    known: HashMap<Box<[u8]>, Option<u32>>,
+    centroids: Vec<Features>,
+    rank: Vec<u32>,
+    index: CentroidIndex,
+    threshold: f64,
+}
+
+impl GroupMatcher {
+    /// Index the centroids by their texts. `known` are the templates of the state with their groups, numbers of
+    /// centroids, and texts that join no group.
+    ///
+    /// # Errors
+    /// The call is cancelled, or memory allocation fails.
+    pub fn new(
+        centroids: &[Vec<u8>],
+        known: impl IntoIterator<Item = (Box<[u8]>, Option<u32>)>,
+        threshold: f64,
+    ) -> Result<Self> {
+        let cancel = CancelToken::current();
+        let mut probe = Probe::default();
+        let mut result = Self {
+            known: HashMap::new(),
+            centroids: alloc::try_collect(centroids.iter().map(|text| Features::new(text, &mut probe.tokens)))?,
+            rank: alloc::try_collect(0..centroids.len() as u32)?,
+            index: CentroidIndex::new()?,
+            threshold,
+        };
+        for (centroid, features) in result.centroids.iter().enumerate() {
+            cancel.check()?;
+            let keys = result.index.keys(features, &mut probe);
+            result.index.add(keys, centroid as u32);
+        }
+        result.known.extend(known);
+        Ok(result)
     }
-    let mut result = alloc::try_with_capacity(texts.len())?;
-    for text in texts {
-        cancel.check()?;
-        let features = Features::new(text, &mut tokens);
-        let keys = table.keys(&features);
-        result.push(table.best(&keys, &features, &indexed, &rank, threshold));
+
+    /// Return the group of a template, by its text: its own, or that of the most similar centroid that reaches the
+    /// threshold, ties by order; None if there is none, or for the empty text.
+    pub fn find(&self, text: &[u8], probe: &mut Probe) -> Option<u32> {
+        if let Some(&group) = self.known.get(text) {
+            return group;
+        }
+        if text.is_empty() {
+            return None;
+        }
+        let features = Features::new(text, &mut probe.tokens);
+        let keys = self.index.keys(&features, probe);
+        self.index.best(&keys, &features, (&self.centroids, &self.rank), self.threshold, probe)
     }
-    Ok(result)
 }
 
 #[cfg(test)]
@@ -370,8 +403,13 @@ mod tests {
         pinned[5] = true;
         assert_eq!(vec![0, 0, 2, 3, 4, 5], group(&texts, &pinned, 0.6).expect("memory"));
         assert_eq!(vec![0, 1, 2, 3, 4, 5], group(&texts, &none, 1.0).expect("memory"));
-        let result = nearest(&texts, &[b"union all select {hex}".to_vec(), b"<p>".to_vec()], 0.6).expect("memory");
-        assert_eq!(vec![Some(0), None], result);
+        let known = [(texts[1].clone().into(), Some(3)), (b"union all select {name}".as_slice().into(), None)];
+        let (matcher, mut probe) = (GroupMatcher::new(&texts, known, 0.6).expect("memory"), Probe::default());
+        let cases = [("union all select {hex}", Some(0)), ("<p>", None), ("", None)];
+        let cases = [&cases[..], &[("union all select {int}", Some(3)), ("union all select {name}", None)]].concat();
+        for (text, group) in cases {
+            assert_eq!(group, matcher.find(text.as_bytes(), &mut probe), "{text}");
+        }
         assert!(similarity(&texts[0], &texts[1]) > 0.8 && similarity(&texts[3], &texts[4]) < 0.5);
         assert_eq!(0.0, similarity(b"", b""));
     }

@@ -1,9 +1,11 @@
 //! Log lines: scanned into a table, templates of a table, and the templates of lines.
 
+use std::sync::Mutex;
+
 use nearkin_core::{Result, alloc};
 use nearkin_patterns::batch::{self, Batch};
 use nearkin_patterns::columns::Columns;
-use nearkin_patterns::matching::{Matcher, Piece, Plans};
+use nearkin_patterns::matching::{Matcher, Plans};
 use nearkin_patterns::template_merge::{self, EVIDENCE_THRESHOLD, Overrides};
 use nearkin_patterns::{lines, templates};
 use pyo3::prelude::*;
@@ -11,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{Array, Slice};
 use crate::patterns::table::{FormTable, to_arrays};
-use crate::patterns::{Strings, add_scanned, packed};
+use crate::patterns::{Strings, add_scanned, decode, packed};
 use crate::threads::{detached, reading, writing};
 
 type Rows = (Array<i32>, Array<i64>, Array<i64>, Array<u8>);
@@ -65,6 +67,8 @@ pub(crate) struct LineTemplates {
     matcher: Matcher,
     /// Row of each template in the order of its bytes.
     rows: Vec<i32>,
+    /// Plans of `find_one`.
+    plans: Mutex<Plans>,
 }
 
 #[pymethods]
@@ -97,6 +101,24 @@ impl LineTemplates {
         Ok((Array(result.rows), Array(result.ends), Array(result.text_ends), Array(result.text)))
     }
 
+    /// Return the row of the template of one line and the values of its variables, as `find` does; None for none.
+    fn find_one<'py>(&self, py: Python<'py>, line: &[u8]) -> PyResult<Option<(i32, Vec<Bound<'py, PyAny>>)>> {
+        let mut batch = Batch::plain();
+        lines::scan(&mut batch, 0, line);
+        let Some((_, hash, template, values)) = batch.iter().next() else { return Ok(None) };
+        // A cache that is in use, perhaps by a thread that a fork has lost, is neither awaited nor needed.
+        let (mut cache, mut other) = (self.plans.try_lock(), Plans::default());
+        let plans = cache.as_deref_mut().unwrap_or(&mut other);
+        let Some(plan) = plans.get(&self.matcher, template, hash) else { return Ok(None) };
+        let mut text = Vec::new();
+        let decoded = (0..plan.variables.len()).map(|variable| {
+            text.clear();
+            plan.write_value(variable, |number| batch.value(values.start + number).1, &mut text);
+            decode(py, &text)
+        });
+        Ok(Some((self.rows[plan.row as usize], decoded.collect::<PyResult<_>>()?)))
+    }
+
     fn __len__(&self) -> usize {
         self.table.len()
     }
@@ -120,7 +142,7 @@ impl LineTemplates {
         for (row, index) in result.sorted()?.into_iter().enumerate() {
             rows[index as usize] = row as i32;
         }
-        Ok(Self { matcher: Matcher::new(&result)?, table: result, rows })
+        Ok(Self { matcher: Matcher::new(&result)?, table: result, rows, plans: Mutex::default() })
     }
 
     /// Append the templates and values of scanned lines.
@@ -129,13 +151,8 @@ impl LineTemplates {
             result.ends.resize(row, result.text_ends.len() as i64);
             if let Some(plan) = plans.get(&self.matcher, template, hash) {
                 result.rows[row] = self.rows[plan.row as usize];
-                for variable in &plan.variables {
-                    for piece in variable {
-                        result.text.extend_from_slice(match piece {
-                            Piece::Literal(bytes) => bytes,
-                            Piece::Value(number) => batch.value(values.start + number).1,
-                        });
-                    }
+                for variable in 0..plan.variables.len() {
+                    plan.write_value(variable, |number| batch.value(values.start + number).1, &mut result.text);
                     result.text_ends.push(result.text.len() as i64);
                 }
             }

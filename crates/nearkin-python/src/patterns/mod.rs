@@ -7,6 +7,7 @@ mod urls;
 
 use nearkin_patterns::batch::{self, Batch, BatchMetadata, Packed};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::convert::Slice;
 use crate::errors::IntoPython;
@@ -41,6 +42,14 @@ pub(crate) fn add_scanned(
         batch::add(table, &batches, items, metadata)?;
         Ok(batch::skipped(&batches).to_vec())
     })
+}
+
+/// Return bytes as text, with invalid UTF-8 as `\\xNN`.
+pub(crate) fn decode<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(PyString::new(py, text).into_any()),
+        Err(_) => PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "backslashreplace")),
+    }
 }
 
 register! {

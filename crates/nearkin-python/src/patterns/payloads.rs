@@ -1,7 +1,10 @@
 //! Payloads: scanned into a table of templates, parsed one by one, grouped by their templates: [`nearkin_patterns::payloads`].
 
-use nearkin_core::{Error, Result, alloc};
-use nearkin_patterns::batch::Packed;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use nearkin_core::cancel::CancelToken;
+use nearkin_core::{Error, Result, alloc, error};
 use nearkin_patterns::payloads::{groups, scripts, templates};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -11,7 +14,7 @@ use rayon::prelude::*;
 use crate::convert::Slice;
 use crate::errors::IntoPython;
 use crate::patterns::table::FormTable;
-use crate::patterns::{Strings, add_scanned, packed};
+use crate::patterns::{Strings, add_scanned, decode, packed};
 use crate::threads::detached;
 
 /// Byte strings for Python: offsets and data.
@@ -75,20 +78,94 @@ fn forms_of<'py>(py: Python<'py>, items: Strings<'py>) -> PyResult<Texts<'py>> {
     for_python(py, &texts).into_python()
 }
 
-/// Return for each template text the index of the nearest centroid that reaches the threshold, or -1.
-#[pyfunction]
-fn nearest_forms<'py>(
-    py: Python<'py>,
-    centres: Strings<'py>,
-    texts: Strings<'py>,
-    threshold: f64,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let all =
-        |strings: Packed<'_>| -> Vec<Vec<u8>> { (0..strings.len()).map(|row| strings.get(row).to_vec()).collect() };
-    let (centres, texts) = (all(packed(&centres)?), all(packed(&texts)?));
-    let result = detached(py, || groups::nearest(&centres, &texts, threshold))?;
-    let indices: Vec<i64> = result.into_iter().map(|index| index.map_or(-1, i64::from)).collect();
-    Ok(indices.into_pyarray(py))
+/// The groups of a state of payloads.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct PayloadMatcher {
+    groups: groups::GroupMatcher,
+    /// Groups and working memory of `find_one`.
+    cache: Mutex<GroupCache>,
+}
+
+/// Groups of templates that the state does not have.
+#[derive(Default)]
+struct GroupCache {
+    probe: groups::Probe,
+    groups: HashMap<String, Option<u32>>,
+    /// Size of the templates in bytes.
+    size: usize,
+}
+
+/// Maximum size of the templates in a cache in bytes; a larger cache is emptied.
+const MAX_CACHE: usize = 1 << 25;
+
+/// The group of a payload, its template, and the values of its variables: layers, head, tail, and those of the template.
+type Found<'py> = (u32, String, Vec<Bound<'py, PyAny>>);
+
+#[pymethods]
+impl PayloadMatcher {
+    /// Index the texts of centroids; `texts` are all templates of the state and `members` their groups, by the number of
+    /// the centroid; templates in `pinned` join no group.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        centroids: Strings<'_>,
+        texts: Strings<'_>,
+        members: Slice<u32>,
+        pinned: Strings<'_>,
+        threshold: f64,
+    ) -> PyResult<Self> {
+        let (centroids, texts, pinned) = (packed(&centroids)?, packed(&texts)?, packed(&pinned)?);
+        error::check_length("members", members.len(), texts.len()).into_python()?;
+        let work = || -> Result<_> {
+            let centroids: Vec<Vec<u8>> =
+                alloc::try_collect((0..centroids.len()).map(|row| centroids.get(row).to_vec()))?;
+            let pinned = (0..pinned.len()).map(|row| (pinned.get(row).into(), None));
+            let members = (0..texts.len()).map(|row| (texts.get(row).into(), Some(members[row])));
+            groups::GroupMatcher::new(&centroids, pinned.chain(members), threshold)
+        };
+        Ok(Self { groups: detached(py, work)?, cache: Mutex::default() })
+    }
+
+    /// Return the group of each template, by its text; -1 for none.
+    fn find<'py>(&self, py: Python<'py>, texts: Strings<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let texts = packed(&texts)?;
+        let work = || -> Result<Vec<i64>> {
+            let (cancel, mut probe) = (CancelToken::current(), groups::Probe::default());
+            let group = |row| {
+                cancel.check()?;
+                Ok(self.groups.find(texts.get(row), &mut probe).map_or(-1, i64::from))
+            };
+            (0..texts.len()).map(group).collect()
+        };
+        Ok(detached(py, work)?.into_pyarray(py))
+    }
+
+    /// Return the group of one payload, its template and the values of its variables; None without a group.
+    fn find_one<'py>(&self, py: Python<'py>, item: &[u8]) -> PyResult<Option<Found<'py>>> {
+        let templates::Reading { template, layers, head, tail, values, .. } = templates::read(item);
+        // A cache that is in use, perhaps by a thread that a fork has lost, is neither awaited nor needed.
+        let (mut cache, mut other) = (self.cache.try_lock(), GroupCache::default());
+        let group = cache.as_deref_mut().unwrap_or(&mut other).find(&self.groups, &template);
+        let Some(group) = group else { return Ok(None) };
+        let hidden = [layers.into_bytes(), head, tail];
+        let values = hidden.iter().chain(&values).map(|value| decode(py, value)).collect::<PyResult<_>>()?;
+        Ok(Some((group, template, values)))
+    }
+}
+
+impl GroupCache {
+    fn find(&mut self, groups: &groups::GroupMatcher, template: &str) -> Option<u32> {
+        if let Some(&group) = self.groups.get(template) {
+            return group;
+        }
+        let group = groups.find(template.as_bytes(), &mut self.probe);
+        self.size += template.len() + size_of::<(String, Option<u32>)>();
+        if self.size > MAX_CACHE {
+            *self = Self::default();
+        }
+        self.groups.insert(template.to_owned(), group);
+        group
+    }
 }
 
 /// Return the similarity of two templates from their texts.
@@ -118,5 +195,5 @@ fn for_python<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> Result<Texts<'py>> {
 }
 
 register! {
-    add_payloads, form_similarity, forms_of, group_forms, nearest_forms, read_payload, script_features
+    [PayloadMatcher] add_payloads, form_similarity, forms_of, group_forms, read_payload, script_features
 }
