@@ -7,10 +7,12 @@ Quality: logs whose templates are known, each parsed alone with default settings
 system, and the output names the part of each:
 
 - *choosing*: the eight LogHub sets that the tests share (2,000 lines each; the labels of LogHub's first version)
-  and five generated sources. Rules and constants were chosen on them, so their figures show nothing.
+  five generated sources, and three of the programs. Rules and constants were chosen on them, so their figures show
+  nothing.
 - *showing*: five generated sources, and with `--loghub FOLDER` each `SYSTEM_2k.log_structured.csv` in that folder
   that is not among the eight.
 - *sealed*, with `--sealed`: five generated sources that were measured once, after the last change of a rule.
+- *programs*, with `--sealed`: logs of three real programs (`program_logs.py`) whose lines nobody has read.
 
 The measures are those of LogPAI's benchmark, LogHub-2.0. A group is correct if its lines are exactly those of an
 event. *GA* is the share of lines in correct groups, *FGA* the F1 of correct groups, *PA* the share of lines with the
@@ -44,6 +46,7 @@ import pyarrow as pa
 import common
 import log_sources
 import nearkin as nk
+import program_logs
 
 Sets = dict[str, list[dict[str, Any]]]
 Parsed = tuple[list[Any], list[str]]
@@ -77,8 +80,10 @@ def split_sets(data: Path, loghub: Path | None, *, sealed: bool) -> dict[str, Se
     """Return the systems of each part, with their lines shuffled."""
     shared = sets(data)
     others = {} if loghub is None else read_loghub(loghub)
+    programs = program_logs.read()
+    choosing = {name: programs.pop(name) for name in program_logs.CHOOSING}
     parts = {
-        "choosing": {**shared, **generate(log_sources.CHOOSING)},
+        "choosing": {**shared, **generate(log_sources.CHOOSING), **choosing},
         "showing": {
             **{name: rows for name, rows in others.items() if name not in shared},
             **generate(log_sources.SHOWING),
@@ -86,6 +91,7 @@ def split_sets(data: Path, loghub: Path | None, *, sealed: bool) -> dict[str, Se
     }
     if sealed:
         parts["sealed"] = generate(log_sources.SEALED)
+        parts["programs"] = programs
     for part in parts.values():
         for name, records in part.items():
             random.Random(f"order {name}").shuffle(records)

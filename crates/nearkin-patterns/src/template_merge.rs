@@ -8,6 +8,7 @@
 //! 2. Add up the evidence of the words at that position ([`evidence`]). A word with a number or a symbol counts more
 //!    than a plain word, a word in capitals less. A wildcard among the words, quotes, brackets or `=` around them, and
 //!    a set of words that recurs in another context increase the evidence.
+//!    Five plain words or more around the word, a sentence, increase it by three fifths.
 //! 3. If the evidence reaches [`EVIDENCE_THRESHOLD`], the word becomes a wildcard, unless the template would lose its
 //!    last plain word of two letters.
 //!
@@ -17,7 +18,8 @@
 //! 5. Pairs `key=value` that occur in several orders are sorted by key.
 //! 6. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
 //! 7. Brackets with a variable in them that other shapes lack are an optional part.
-//! 8. Shapes join a shape with several variables that accept all words in which they differ.
+//! 8. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
+//!    differ.
 //! 9. All values of a shape are masked, and then all words, as long as each position that varies has half as much again
 //!    of the evidence, and the words that are left make a sentence.
 //!
@@ -25,6 +27,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::iter;
 use std::ops::Range;
 
 use crate::kinds::Kind;
@@ -39,6 +42,8 @@ use nearkin_core::cancel::CancelToken;
 
 /// Evidence that makes a word a variable.
 pub const EVIDENCE_THRESHOLD: u32 = 16;
+/// Number of plain words around a word from which on it needs less evidence.
+const LONG: usize = 5;
 /// Number of shapes above which freely combined values after `=` are variables.
 const FREE: usize = 3;
 /// Number of different contents of brackets or quotes that make them a variable.
@@ -120,6 +125,9 @@ struct MaskedField {
 
 /// A shape and the order of its units in which pairs are sorted; None if they are sorted.
 type ShapeOrder = (u32, Option<Vec<usize>>);
+
+/// Shapes with several variables, by their number of units and the positions of the variables.
+type Masks = BTreeMap<(usize, Vec<usize>), HashSet<Vec<u32>>>;
 
 /// A shape and the ranges of its values.
 type ShapeValues = (u32, Vec<Range<usize>>);
@@ -260,6 +268,13 @@ impl<'a> TemplateMerger<'a> {
             )
     }
 
+    /// Return true if [`LONG`] or more plain words are around a masked word.
+    fn is_sentence(&self, masked: &MaskedTemplate) -> bool {
+        let units = self.shapes[masked.shape as usize].units.iter().enumerate();
+        let plain = |&(at, unit): &(usize, &u32)| at != masked.at as usize && self.units.class(*unit) == Class::Plain;
+        units.filter(plain).count() >= LONG
+    }
+
     /// Merge shapes that differ in a single word; return the number of words that became wildcards.
     fn merge_words(&mut self) -> Result<usize> {
         let masked_templates = self.masked_templates()?;
@@ -277,6 +292,9 @@ impl<'a> TemplateMerger<'a> {
             }
             if recurs {
                 evidence *= 2;
+            }
+            if self.is_sentence(&first) {
+                evidence += evidence * 3 / 5;
             }
             // Words that are all variables elsewhere are variables here.
             if peers.len() > 2 && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
@@ -678,7 +696,7 @@ impl<'a> TemplateMerger<'a> {
 
     /// Merge shapes into those with variables that accept all words in which they differ.
     fn merge_covered(&mut self) -> Result<usize> {
-        let mut masks: BTreeMap<(usize, Vec<usize>), HashSet<Vec<u32>>> = BTreeMap::new();
+        let mut masks = Masks::new();
         for shape in self.shapes.iter().filter(|shape| !shape.fixed) {
             self.cancel.check()?;
             let open = |at: usize| shape.units[at] == self.any && self.kind_at(shape, at).is_some_and(is_open);
@@ -687,26 +705,62 @@ impl<'a> TemplateMerger<'a> {
                 masks.entry((shape.units.len(), positions)).or_default().insert(shape.units.clone());
             }
         }
-        let mut changes = Vec::new();
+        let mut folds = Vec::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
             self.cancel.check()?;
-            let is_word = |at: usize| !matches!(self.units.class(shape.units[at]), Class::Between | Class::Optional);
-            let count = shape.units.len();
-            let same_length = masks.range((count, Vec::new())..(count + 1, Vec::new())).take(MASKS);
-            let covers = |positions: &[usize], covering: &HashSet<Vec<u32>>| {
-                let mut units = shape.units.clone();
-                for &at in positions {
-                    units[at] = self.any;
-                }
-                units != shape.units && positions.iter().all(|&at| is_word(at)) && covering.contains(&units)
+            // A word with symbols may be a variable.
+            let class = |at: usize| match self.units.class(shape.units[at]) {
+                Class::Value => Class::Mixed,
+                class => class,
             };
-            if let Some(((_, positions), _)) = same_length.into_iter().find(|(key, covering)| covers(&key.1, covering))
-            {
-                let varying = positions.iter().filter(|&&at| shape.units[at] != self.any);
-                changes.extend(varying.map(|&at| (number as u32, at as u32)));
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            // As it is, and with a field of several units as one word.
+            let fields = find_fields(shape.units.len(), class, text).into_iter().map(|field| field.units);
+            for field in iter::once(0..0).chain(fields) {
+                let mut units = shape.units.clone();
+                if !field.is_empty() {
+                    units.splice(field.clone(), [self.any]);
+                }
+                let at = (!field.is_empty()).then_some(field.start);
+                if let Some(positions) = self.find_covering(&units, at, &masks) {
+                    let wider = field.len().saturating_sub(1);
+                    let range = |at: usize| match at {
+                        at if at == field.start && !field.is_empty() => field.clone(),
+                        at if at > field.start => at + wider..at + wider + 1,
+                        at => at..at + 1,
+                    };
+                    let varying = positions.iter().map(|&at| range(at));
+                    folds.extend(
+                        varying
+                            .filter(|range| shape.units[range.clone()] != [self.any])
+                            .map(|range| (number as u32, range)),
+                    );
+                    break;
+                }
             }
         }
-        Ok(self.apply(&changes))
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Return the positions of variables of a shape that covers these units, also the one at `field`; without a field it
+    /// is another shape.
+    fn find_covering<'m>(&self, units: &[u32], field: Option<usize>, masks: &'m Masks) -> Option<&'m [usize]> {
+        let count = units.len();
+        let is_word = |at: usize| !matches!(self.units.class(units[at]), Class::Between | Class::Optional);
+        let covers = |positions: &[usize], covering: &HashSet<Vec<u32>>| {
+            let mut masked = units.to_vec();
+            for &at in positions {
+                masked[at] = self.any;
+            }
+            positions.iter().all(|&at| is_word(at)) && covering.contains(&masked)
+        };
+        let accepts = |positions: &[usize]| match field {
+            Some(field) => positions.contains(&field),
+            None => positions.iter().any(|&at| units[at] != self.any),
+        };
+        let mut same_length = masks.range((count, Vec::new())..(count + 1, Vec::new())).take(MASKS);
+        let found = same_length.find(|(key, covering)| accepts(&key.1) && covers(&key.1, covering));
+        found.map(|(key, _)| &*key.1)
     }
 
     /// Merge a group of shapes with values at the same positions if each position that varies is a variable; otherwise
@@ -1161,6 +1215,39 @@ mod tests {
             texts(&["link eth0 went up", "link eth1 went up", "link eth2 went up", "link eth3 went up"]).len()
         );
         assert_eq!(3, texts(&["link went UP", "link went DOWN", "link went AWAY"]).len());
+    }
+
+    #[test]
+    fn a_long_sentence_needs_fewer_words() {
+        let lines = |count: usize| -> Vec<String> {
+            let line = |name: &&str| format!("request 5 rejected because quota of {name} is exceeded");
+            NAMES[..count].iter().map(line).collect()
+        };
+        assert_eq!(4, texts_with(&lines(4), &Overrides::default()).len());
+        assert_eq!(1, texts_with(&lines(5), &Overrides::default()).len());
+        // Four words around it are no long sentence.
+        let short: Vec<String> =
+            lines(5).iter().map(|line| line.replace("because ", "").replace(" is exceeded", "")).collect();
+        assert_eq!(5, texts_with(&short, &Overrides::default()).len());
+    }
+
+    #[test]
+    fn a_rare_line_joins_a_template_with_a_field_and_a_word() {
+        let reasons = [
+            "no more",
+            "disk is full",
+            "out of memory",
+            "peer closed it",
+            "lock held",
+            "bad sum",
+            "no route",
+            "x is y",
+        ];
+        let line = |(handler, reason): (&str, &str)| format!("error in handler org.{handler}: {reason}");
+        let all = NAMES[..8].iter().flat_map(|&handler| reasons.iter().map(move |&reason| (handler, reason)));
+        let mut lines: Vec<String> = all.map(line).collect();
+        lines.push("error in handler org.abc: retry later".to_owned());
+        assert_eq!(vec!["error in handler {host}: {text}"], texts_with(&lines, &Overrides::default()));
     }
 
     #[test]
