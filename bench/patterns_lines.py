@@ -20,6 +20,9 @@ template of their event, *FTA* the F1 of groups that are correct and have the te
 normalised as in that benchmark: a word that contains a variable is a variable, adjacent variables are one, and white
 space is one blank. An optional part takes the blank after it along.
 
+Labels contradict one another: `find_contradictions` defines how. The figures without such lines are those of the other
+lines, parsed with all.
+
 Peers run in the interpreter `--peers` with drain3 and logparser3: Drain3 with its defaults and with the masks of its
 example; Brain of logparser3 without settings, and with those that its authors publish for each LogHub set.
 
@@ -50,6 +53,7 @@ import program_logs
 
 Sets = dict[str, list[dict[str, Any]]]
 Parsed = tuple[list[Any], list[str]]
+CONSISTENT = "nearkin, consistent labels"
 ONE_BY_ONE = 50_000
 """Number of lines that are matched one by one."""
 MEASURES = ("GA", "FGA", "PA", "FTA")
@@ -133,6 +137,57 @@ def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float
     }
 
 
+def find_contradictions(records: Sequence[dict[str, Any]]) -> dict[str, set[int]]:
+    """Return the rows whose labels contradict others, by kind.
+
+    - *apart*: lines that differ in numbers alone have different events;
+    - *other*: the template of the line's event does not match the line, so the event has several texts;
+    - *both*: the template of another event matches the line as well.
+    """
+    events: dict[str, set[str]] = collections.defaultdict(set)
+    by_event: dict[str, set[str]] = collections.defaultdict(set)
+    for record in records:
+        events[re.sub(r"\d+", "0", record["text"])].add(record["event"])
+        by_event[record["event"]].add(record["template"])
+
+    pieces = {event: [split_template(template) for template in templates] for event, templates in by_event.items()}
+    results: dict[str, set[int]] = {"apart": set(), "other": set(), "both": set()}
+    for row, record in enumerate(records):
+        text = " ".join(record["text"].split())
+        matching = {event for event, each in pieces.items() if any(matches(one, text) for one in each)}
+        if len(events[re.sub(r"\d+", "0", record["text"])]) > 1:
+            results["apart"].add(row)
+        if record["event"] not in matching:
+            results["other"].add(row)
+        if matching - {record["event"]}:
+            results["both"].add(row)
+    return results
+
+
+def split_template(template: str) -> list[str]:
+    """Return the texts between the variables of a template; blanks next to a variable may belong to it."""
+    return re.split(r" ?<\*> ?", " ".join(template.split()))
+
+
+def matches(pieces: list[str], text: str) -> bool:
+    """Return true if the text has these pieces in order, the first at its start and the last at its end."""
+    if len(pieces) == 1 or not text.startswith(pieces[0]) or not text.endswith(pieces[-1]):
+        return pieces == [text]
+    at, end = len(pieces[0]), len(text) - len(pieces[-1])
+    for piece in pieces[1:-1]:
+        at = text.find(piece, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return at <= end
+
+
+def without(rows: set[int], records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float]:
+    """Return the scores of the other rows; all rows were parsed together."""
+    kept = [row for row in range(len(records)) if row not in rows]
+    return scores([records[row] for row in kept], ([parsed[0][row] for row in kept], [parsed[1][row] for row in kept]))
+
+
 def parse_nearkin(lines: list[str]) -> Parsed:
     result = nk.LogTemplates().fit(lines).match_many(lines)
     return result["id"].to_pylist(), result["pattern"].to_pylist()
@@ -212,11 +267,16 @@ def quality(parts: dict[str, Sets], python: str | None) -> dict[str, Any]:
 
 def score_part(part: str, systems: Sets, python: str | None) -> dict[str, Any]:
     """Score every parser on the systems of one part."""
-    results: dict[str, Any] = {"nearkin": {}}
+    results: dict[str, Any] = {"nearkin": {}, CONSISTENT: {}}
     for system, records in systems.items():
         lines = [record["text"] for record in records]
         cpu, _, parsed = common.timed(lambda lines=lines: parse_nearkin(lines))
         results["nearkin"][system] = {**scores(records, parsed), "seconds": cpu}
+        kinds = find_contradictions(records)
+        rest = without(set().union(*kinds.values()), records, parsed)
+        counts = {kind: len(rows) for kind, rows in kinds.items()}
+        results[CONSISTENT][system] = {**rest, "seconds": cpu, "contradictory": counts}
+        print(f"  labels of {system}: {counts} of {len(records)} lines contradict others")
     for name in ("drain3", "drain3 masks", "brain", "brain published") if python else ():
         if name == "brain published" and any(system in log_sources.ALL for system in systems):
             continue
@@ -234,7 +294,7 @@ def score_part(part: str, systems: Sets, python: str | None) -> dict[str, Any]:
         lowest = min(by_system, key=lambda system: by_system[system]["GA"])
         rate = sum(map(len, systems.values())) / sum(item["seconds"] for item in by_system.values())
         figures = " ".join(f"{key} {value:.3f}" for key, value in mean.items())
-        print(f"  {name:16} {figures}  lowest GA {by_system[lowest]['GA']:.3f} ({lowest}) {rate:12,.0f} lines/s")
+        print(f"  {name:26} {figures}  lowest GA {by_system[lowest]['GA']:.3f} ({lowest}) {rate:12,.0f} lines/s")
         for system, item in by_system.items():
             figures = " ".join(f"{key} {item[key]:.3f}" for key in MEASURES)
             print(f"    {system:12} {figures}  {item['templates']} templates, {item['events']} events")
