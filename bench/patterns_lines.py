@@ -24,7 +24,7 @@ Labels contradict one another: `find_contradictions` defines how. The figures wi
 lines, parsed with all.
 
 Peers run in the interpreter `--peers` with drain3 and logparser3: Drain3 with its defaults and with the masks of its
-example; Brain of logparser3 without settings, and with those that its authors publish for each LogHub set.
+example; Brain of logparser3 without settings.
 
 Speed: CPU seconds of one thread on lines with fresh numbers. Memory: the peak of a process over a growing number of
 lines of 1,000 templates.
@@ -220,26 +220,19 @@ def drain(masks):
         return ids, [texts[one] for one in ids]
     return parse
 
-def brain(published):
+def brain():
     import pandas
     from logparser.Brain import LogParser
-    text = open(os.path.join(os.path.dirname(sys.modules["logparser.Brain"].__file__), "benchmark.py")).read()
-    block = text[text.index("benchmark_settings = {"):text.index("benchmark_result")]
-    settings = {}
-    exec(block, settings)
     def parse(system, lines):
-        given = settings["benchmark_settings"][system] if published else {"regex": [], "delimiter": [], "theshold": 2}
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
             with open(os.path.join(folder, "log"), "w") as out:
                 out.writelines(" ".join(line.split("\n")) + "\n" for line in lines)
-            rest = given["theshold"], given["delimiter"], given["regex"]
-            LogParser(system, "<Content>", folder, folder, *rest).parse("log")
+            LogParser(system, "<Content>", folder, folder, 2, [], []).parse("log")
             rows = pandas.read_csv(os.path.join(folder, "log_structured.csv"), keep_default_na=False)
         return rows["EventId"].tolist(), rows["EventTemplate"].tolist()
     return parse
 
-parse = {"drain3": lambda: drain(False), "drain3 masks": lambda: drain(True), "brain": lambda: brain(False),
-         "brain published": lambda: brain(True)}[name]()
+parse = {"drain3": lambda: drain(False), "drain3 masks": lambda: drain(True), "brain": brain}[name]()
 found = {}
 for system, lines in sets.items():
     start = time.process_time()
@@ -277,9 +270,7 @@ def score_part(part: str, systems: Sets, python: str | None) -> dict[str, Any]:
         counts = {kind: len(rows) for kind, rows in kinds.items()}
         results[CONSISTENT][system] = {**rest, "seconds": cpu, "contradictory": counts}
         print(f"  labels of {system}: {counts} of {len(records)} lines contradict others")
-    for name in ("drain3", "drain3 masks", "brain", "brain published") if python else ():
-        if name == "brain published" and any(system in log_sources.ALL for system in systems):
-            continue
+    for name in ("drain3", "drain3 masks", "brain") if python else ():
         result = run_peer(python or sys.executable, name, systems)
         results[name] = {
             system: {
@@ -333,7 +324,7 @@ def speed(data: Path, python: str | None) -> dict[str, float]:
     results["merging, seconds"] = cpu
     results |= {name: counts[name] / figures["cpu"] for name, figures in common.rounds(calls, 3).items()}
     mixed = {"mixed": [{"text": line} for line in lines[:100_000]]}
-    for name in ("drain3", "drain3 masks") if python else ():
+    for name in ("drain3", "drain3 masks", "brain") if python else ():
         results[name] = len(mixed["mixed"]) / run_peer(python or sys.executable, name, mixed)["mixed"]["seconds"]
         print(f"{name:24} {results[name]:12,.0f} lines/s")
     return results

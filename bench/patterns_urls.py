@@ -564,6 +564,14 @@ def replace_value(r: random.Random, url: str, value: str) -> str:
     return f"{path}?{'&'.join(pairs)}"
 
 
+def drop_value(r: random.Random, url: str) -> str:
+    """Return a URL without one of its parameters."""
+    path, _, query = url.partition("?")
+    pairs = query.split("&")
+    del pairs[r.randrange(len(pairs))]
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
 def verdicts(data: Path) -> list[dict[str, Any]]:
     """Measure the shares of attacks and of ordinary requests that are flagged."""
     from nearkin.patterns.urls import UrlPatterns
@@ -586,6 +594,10 @@ def verdicts(data: Path) -> list[dict[str, Any]]:
         rows.append({"split": split, "source": source, "requests": len(judged), **shares})
         print(rows[-1], flush=True)
         targets = [url for url in judged if "=" in url]
+        urls = [drop_value(r, url) for url in r.choices(targets, k=1000)]
+        lost = Counter(reason["reason"] for each in patterns.judge_many(urls)["unusual"].to_pylist() for reason in each)
+        rows.append({"split": split, "source": source, "dropped": lost["it is missing or empty"] / len(urls)})
+        print(rows[-1], flush=True)
         for kind, values in sorted(attacks.items()):
             chosen = r.sample(values, min(300, len(values)))
             urls = [replace_value(r, r.choice(targets), value) for value in chosen]
@@ -594,12 +606,12 @@ def verdicts(data: Path) -> list[dict[str, Any]]:
             rows.append({"split": new, "source": source, "attacks": kind, "flagged": round(flagged / len(urls), 4)})
             print(rows[-1], flush=True)
 
-    for seed in (1, 2, *SEEDS):
-        sample = draw_requests(draw_interfaces(random.Random(f"grow{seed}"), 40), 20_000, seed, 0.02)
+    for seed, count in itertools.product((1, 2, *SEEDS), (20_000, 200_000)):
+        sample = draw_requests(draw_interfaces(random.Random(f"grow{seed}"), 40), count, seed, 0.02)
         half, rest = sample[: len(sample) // 2], sample[len(sample) // 2 :]
         ordinary = [f"{method} {url}" for method, url, label in rest if label >= 0]
         split = "showing" if seed >= 100 else "choosing"
-        measure(f"site {seed}", [f"{method} {url}" for method, url, _ in half], ordinary, split)
+        measure(f"site {seed}, {count:,}", [f"{method} {url}" for method, url, _ in half], ordinary, split)
     values = [record["text"] for record in records if record["label"] == "norm"]
     random.Random(5).shuffle(values)
     urls = [f"/s?q={urllib.parse.quote(value, safe='')}" for value in values]

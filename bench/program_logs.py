@@ -4,9 +4,9 @@
 
 Programs that use Python's `logging` run with a hook that keeps each record's format (`"Crawled %s"`, the event and its
 template) and its message (the line). Records without arguments count if their place in the source always logs the same
-text, without digits; otherwise the text was formatted before it was logged, and its template is unknown. Formats without
-a letter (`"%s"`) are no templates. At most 400 lines of an event are kept, in a random order. Folders of the machine are
-replaced by `/srv`.
+text, without digits; otherwise the text was formatted before it was logged, and its template is unknown. Formats
+without a letter (`"%s"`) are no templates. At most 400 lines of an event are kept, in a random order. Folders of the
+machine are replaced by `/srv`.
 
 The programs: a crawler (scrapy, with a site that fails), fonts (fontTools: subsets, merges, XML), figures (matplotlib
 and Pillow), an installer (pip), a database library (SQLAlchemy), a web server (uvicorn, websockets
@@ -230,7 +230,8 @@ async def page(request):
     if request.path_params["n"] % 11 == 3:
         raise RuntimeError("broken")
     await asyncio.sleep(0.15 if request.path_params["n"] % 17 == 1 else 0)
-    return PlainTextResponse("x" * request.path_params["n"], status_code=404 if request.path_params["n"] % 7 == 0 else 200)
+    status = 404 if request.path_params["n"] % 7 == 0 else 200
+    return PlainTextResponse("x" * request.path_params["n"], status_code=status)
 async def chat(socket):
     if socket.query_params.get("no"):
         await socket.close(4001)
@@ -255,7 +256,8 @@ async def run():
                 await client.request(method, f"http://127.0.0.1:{port}/p/{r.randrange(300)}?q={r.choice('abc')}")
     for number in range(25):
         with contextlib.suppress(Exception):
-            async with websockets.connect(f"ws://127.0.0.1:{port}/chat" + ("?no=1" if number % 6 == 5 else "")) as socket:
+            refused = "?no=1" if number % 6 == 5 else ""
+            async with websockets.connect(f"ws://127.0.0.1:{port}/chat{refused}") as socket:
                 for _ in range(4):
                     await socket.send(f"{r.choice(['hello', 'order', 'ping'])} {r.randrange(999)}")
                     await socket.recv()

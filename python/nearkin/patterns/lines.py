@@ -131,7 +131,7 @@ class LogTemplates(Patterns):
 
         Notes
         -----
-        The result equals that of `match_many`. The templates are compiled at the first call after a change of the state.
+        The result equals that of `match_many`. They are compiled at the first call after a change.
         """
         built: _BuiltTemplates = self._patterns()
         found = built.core.find_one(to_bytes(line, "line"))

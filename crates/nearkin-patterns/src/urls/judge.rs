@@ -11,6 +11,9 @@
 //! by RARE. `suspicion` is more than 1 for quotes, markup and other signs of code that never occurred, and for lengths
 //! and numbers far beyond the largest. A length below 1.5 times the largest, and a number below 4 times, are usual.
 //!
+//! A parameter without a value is unusual if at most RARE of the requests lack it, with the same estimate, or if none of
+//! 500 requests lacked it.
+//!
 //! Values that look like attacks ([`super::scan::is_odd`]) are unusual unless they are frequent in their variable.
 
 use std::collections::{BTreeMap, HashMap};
@@ -33,6 +36,8 @@ const RARE: f64 = 0.0005;
 const SIGN: f64 = 20.0;
 /// Factor for other punctuation.
 const PUNCTUATION: f64 = 2.0;
+/// Factor for a parameter that no request lacked.
+const NEVER: f64 = 4.0;
 /// Share of values that look like attacks from which on they are usual.
 const USUAL_ODD: f64 = 0.01;
 
@@ -53,6 +58,8 @@ pub enum Reason {
     Number(bool),
     /// A value outside a small set.
     Member,
+    /// A parameter that the request lacks, or an empty one.
+    Missing,
 }
 
 /// An unusual value.
@@ -174,6 +181,29 @@ fn judge_value(profile: &Profile, kind: Kind, value: &[u8]) -> Option<(Reason, f
     found
 }
 
+/// Return the rarity of requests without a value of a variable; None if they are usual.
+fn judge_missing(profile: &Profile, requests: u64) -> Option<f64> {
+    let missing = requests.saturating_sub(profile.get(profiles::TOTAL) + profile.get(profiles::ODD));
+    let rarity = (missing + 1) as f64 / (requests + 1) as f64;
+    (rarity <= RARE * if missing == 0 { NEVER } else { 1.0 }).then_some(rarity)
+}
+
+/// Return true if a variable is the value of a parameter that a request may have several times, so that the number of
+/// values does not tell how many requests lack it.
+fn is_repeated(pattern: &Pattern, variable: usize) -> bool {
+    let mut next: usize = pattern.path.iter().map(|slot| tokens::wildcards(slot).count()).sum();
+    for parameter in &pattern.parameters {
+        next += tokens::wildcards(&parameter.key).count();
+        if parameter.literal.is_none() && parameter.kind.is_some() {
+            if next == variable {
+                return parameter.repeated;
+            }
+            next += 1;
+        }
+    }
+    false
+}
+
 impl Judge {
     /// Collect the profiles of the patterns from their rows (`rows::rows`).
     pub fn new(sites: &Sites, rows: &TemplateTable) -> Self {
@@ -245,6 +275,12 @@ impl Judge {
         let kinds = pattern.kinds();
         for (variable, (sources, kind)) in sources.iter().zip(kinds).enumerate() {
             let Some(profile) = self.profiles[number].get(variable) else { continue };
+            if sources.is_empty()
+                && !is_repeated(pattern, variable)
+                && let Some(rarity) = judge_missing(profile, sites.patterns[number].count)
+            {
+                unusual.push(Unusual { variable: Some(variable), key: Vec::new(), reason: Reason::Missing, rarity });
+            }
             for source in sources {
                 let result = if *source == Source::Odd {
                     self.judge_odd(number, variable).map(|rarity| (Reason::Attack, rarity))
@@ -337,6 +373,7 @@ impl Unusual {
             }
             Reason::Number(true) => "it is larger than usual".to_owned(),
             Reason::Number(false) => "it is negative".to_owned(),
+            Reason::Missing => "it is missing or empty".to_owned(),
             Reason::Member => {
                 let members = profile.map_or(0, |profile| profile.range(profiles::MEMBER, u64::MAX).count());
                 format!("it is none of the {members} usual values")
