@@ -418,3 +418,42 @@ def test_a_queue_of_alerts_has_each_attack_once(payloads: Path, tmp_path: Path) 
     ]
     assert [(False, 9), (False, 6)] == [(row["new"], row["count"]) for row in known]
     assert 2 == call("patterns", "payloads", payloads, *options, "--queue", "--out", tmp_path / "x.jsonl").code
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_annotated_items_have_pattern_fields_and_leader(tmp_path: Path, app_log: Path, suffix: str) -> None:
+    """Each item has its pattern, its fields by name, the first item of the pattern, and its number within it."""
+    out, state = tmp_path / f"annotated.{suffix}", tmp_path / "state"
+    call("patterns", "lines", app_log, "--state", state, "--quiet")
+    today = written(tmp_path / "today.log", ["disk 9 is full", "never seen before", "disk 12 is full"])
+    result = call("patterns", "lines", today, "--match", state, "--annotate", out)
+    assert ("", "nearkin: 3 lines, 1 that none of 3 patterns explains\n") == (result.out, result.err)
+    if suffix == "parquet":
+        rows = [{**row, "fields": row["fields"] and dict(row["fields"])} for row in pq.read_table(out).to_pylist()]
+    else:
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert ["disk 9 is full", "never seen before", "disk 12 is full"] == [row["text"] for row in rows]
+    assert [{"int": "9"}, None, {"int": "12"}] == [row["fields"] for row in rows]
+    first = rows[0]
+    assert ("disk {int} is full", nk.LogTemplates.open(state).match("disk 1 is full").id) == (  # type: ignore[union-attr]
+        first["pattern"],
+        first["pattern_id"],
+    )
+    assert [first["item"], None, first["item"]] == [row["leader"] for row in rows]
+    assert [1, None, 2] == [row["number"] for row in rows]
+
+
+def test_annotated_requests_and_payloads_equal_their_matches(tmp_path: Path, access_log: Path) -> None:
+    """Requests are matched with their methods, payloads with the values of their own template."""
+    out, table = tmp_path / "annotated.jsonl", tmp_path / "patterns.jsonl"
+    call("patterns", "urls", access_log, "--out", table, "--quiet")
+    call("patterns", "urls", access_log, "--match", table, "--annotate", out, "--quiet")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(URLS) == len(rows)
+    assert ({"user": "7"}, "GET /api/v1/users/{int}") == (rows[7]["fields"], rows[7]["pattern"])
+    waf = written(tmp_path / "waf.txt", PAYLOADS)
+    call("patterns", "payloads", waf, "--out", table, "--quiet")
+    call("patterns", "payloads", waf, "--match", table, "--annotate", out, "--quiet")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [n + 1 for n in range(9)] == [row["number"] for row in rows[:9]]
+    assert ({rows[0]["item"]}, "3'") == ({row["leader"] for row in rows[:9]}, rows[3]["fields"]["head"])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from nearkin._core import FormTable, read_patterns, write_patterns
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
 from nearkin.patterns import inputs
-from nearkin.patterns.base import PatternExplanation, Patterns, Unmatched
+from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
 from nearkin.patterns.inputs import NO_TIME, ItemBatch, Strings
 from nearkin.patterns.lines import LogTemplates
 from nearkin.patterns.payloads import PayloadGroups
@@ -54,6 +54,10 @@ class Numbers(Patterns):
     def unmatched(self) -> Unmatched:
         """None."""
         return Unmatched(0, ())
+
+    def match(self, item: str | bytes, /) -> PatternMatch | None:
+        """None."""
+        return None
 
     def match_many(self, items: Any) -> pa.Table:
         """Match an item by its text with numbers as variables."""

@@ -77,6 +77,23 @@ def test_reasons_say_what_is_usual(site: UrlPatterns) -> None:
     assert site.match(f"{BASE}/index.php?c=show&id=abc&m=cart") is None
 
 
+def test_a_parameter_that_others_always_have_is_missed() -> None:
+    """From 500 requests on, or if at most one of 2,000 lacks it; not if it is optional, repeated or rarely given."""
+    reason = "it is missing or empty"
+
+    def missed(urls: list[str], url: str) -> list[str]:
+        return [value.name for value in UrlPatterns().fit(urls).judge(url).unusual if value.reason == reason]
+
+    urls = [f"/list?page={n % 40}&size={n % 50}" for n in range(500)]
+    assert ["page"] == missed(urls, "/list?size=3") == missed(urls, "/list?size=3&page=")
+    assert ["page", "size"] == missed(urls, "/list")
+    assert [] == missed(urls[:450], "/list?size=3")
+    assert [] == missed([*urls, "/list?size=7"], "/list?size=3")
+    assert ["page"] == missed([*urls * 8, "/list?size=7"], "/list?size=3")
+    repeated = [f"/list?tag={n}&tag={n + 1}&size=1" for n in range(300)] + ["/list?size=1"] * 300
+    assert [] == missed(repeated, "/list?size=1")
+
+
 def test_a_value_outside_a_small_set_is_unusual() -> None:
     """With thousands of requests and none that is rare; with a rare value, new ones are usual."""
     urls = [f"/list?sort={('up', 'down')[n % 2]}&page={n % 9}" for n in range(6000)]

@@ -103,6 +103,12 @@ class PatternOptions:
         help="With --match: only items without a pattern or, for urls, with unusual values; exit code 3 if none.",
         group=_PATTERNS,
     )
+    annotate: Path | None = option(
+        None,
+        help="With --match: write each item with its pattern, the values of its variables, and the first item of its "
+        "pattern to this file, JSON Lines or Parquet by its name.",
+        group=WRITING,
+    )
     since: Path | None = option(
         None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
     )
@@ -120,8 +126,17 @@ class PatternOptions:
                 if getattr(self, name) is not None:
                     allowed = "it without --match, which prints and learns nothing"
                     raise bad_parameter(name, getattr(self, name), allowed)
-        elif self.new:
-            raise bad_parameter("new", "given", "--match FILE with it")
+        else:
+            for name, value in (("new", "given" if self.new else None), ("annotate", self.annotate)):
+                if value is not None:
+                    raise bad_parameter(name, value, "--match FILE with it")
+        if self.annotate is not None:
+            from nearkin.patterns.tables import check_suffix
+
+            check_suffix(self.annotate, "annotate")
+            if self.new or self.as_json:
+                allowed = "it without --annotate, which prints nothing"
+                raise bad_parameter("new" if self.new else "as_json", "given", allowed)
         if self.export is not None and (self.since is not None or self.as_json):
             name, value = ("since", self.since) if self.since is not None else ("as_json", "given")
             raise bad_parameter(name, value, "it without --export, which prints patterns in another form")
@@ -292,7 +307,11 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, sa
     """
     options.check()
     if options.match is not None:
-        _match(_load(kind, options.match), open_items, options)
+        model = _load(kind, options.match)
+        if options.annotate is None:
+            _match(model, open_items, options)
+        else:
+            _annotate(model, open_items, options.annotate, quiet=options.quiet)
         return
     older = None if options.since is None else _load_table(kind, options.since)
     model = kind()
@@ -401,6 +420,47 @@ def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> N
         warn(f"{_count(counts.total(), model.name)}, {counts['new']:,} that none of {patterns} explains{values}")
     if options.new and counts.total() == counts["known"]:
         raise typer.Exit(NO_MATCH)
+
+
+def _annotate(model: Patterns, open_items: OpenItems, path: Path, *, quiet: bool) -> None:
+    """Write each item with its pattern, fields, the first item of the pattern, and its number within the pattern."""
+    from nearkin.io import replace_file
+    from nearkin.patterns.tables import RowWriter
+    from nearkin.patterns.urls import UrlPatterns
+
+    leaders: dict[str, Any] = {}
+    counts: Counter[str | None] = Counter()
+    with (
+        replace_file(path) as file,
+        RowWriter(file, path, _annotated_schema()) as writer,
+        listing_progress() as progress,
+        open_items(progress) as batches,
+    ):
+        for batch in batches:
+            rows = []
+            methods = batch.match_details.get("methods") or [None] * len(batch.names)
+            values = to_values(batch.values) if is_arrow(batch.values) else batch.values
+            for name, text, value, method in zip(batch.names, batch.texts(), values, methods, strict=True):
+                match = model.match(value, method) if isinstance(model, UrlPatterns) else model.match(value)
+                id = None if match is None else match.id
+                counts[id] += 1
+                row: dict[str, Any] = {"item": str(name), "text": text, "pattern_id": id}
+                if match is not None:
+                    row |= {"pattern": match.pattern, "fields": match.variables}
+                    row |= {"leader": str(leaders.setdefault(match.id, name)), "number": counts[id]}
+                rows.append(row)
+            writer.write(rows)
+    if not quiet:
+        total, patterns = _count(counts.total(), model.name), _count(len(model), "patterns")
+        warn(f"{total}, {counts[None]:,} that none of {patterns} explains")
+
+
+def _annotated_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    columns = [(name, pa.string()) for name in ("item", "text", "pattern_id", "pattern")]
+    fields = [("fields", pa.map_(pa.string(), pa.string())), ("leader", pa.string()), ("number", pa.int64())]
+    return pa.schema([*columns, *fields])
 
 
 def _describe(row: Mapping[str, Any]) -> str:

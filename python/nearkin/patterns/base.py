@@ -292,6 +292,10 @@ class Patterns(ABC):
         """Return one row per pattern, by decreasing number of items."""
 
     @abstractmethod
+    def match(self, item: str | bytes, /) -> PatternMatch | None:
+        """Return the pattern of an item and the values of its variables; None without a pattern."""
+
+    @abstractmethod
     def match_many(self, items: Items) -> pa.Table:
         """Return the `id` and `pattern` of each item's pattern, null without one, and its `variables`."""
 

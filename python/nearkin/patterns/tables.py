@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -398,6 +398,52 @@ def write_rows(path: str | os.PathLike[str], table: pa.Table) -> None:
             return
         for row in json_rows(table):
             file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+
+
+class RowWriter:
+    """A writer of rows to a file, JSON Lines or Parquet by its name; close it, or use it as a context manager.
+
+    Parameters
+    ----------
+    file : binary file
+    path : path
+        Name of the file; see `check_suffix`.
+    schema : pyarrow.Schema
+        Columns of the rows. A map is a dict in the rows, and an object in JSON; missing columns are null.
+    """
+
+    def __init__(self, file: IO[bytes], path: str | os.PathLike[str], schema: pa.Schema) -> None:
+        self._file, self._schema, self._parquet = file, schema, None
+        if Path(path).suffix.lower() in _PARQUET:
+            import pyarrow.parquet as pq
+
+            self._parquet = pq.ParquetWriter(file, schema)
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows."""
+        if self._parquet is None:
+            for row in rows:
+                full = {name: row.get(name) for name in self._schema.names}
+                self._file.write(json.dumps(full, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+            return
+        import pyarrow as pa
+
+        def cell(value: Any) -> Any:
+            return list(value.items()) if isinstance(value, dict) else value
+
+        columns = [pa.array([cell(row.get(field.name)) for row in rows], field.type) for field in self._schema]
+        self._parquet.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._parquet is not None:
+            self._parquet.close()
+
+    def __enter__(self) -> RowWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def read_rows(path: str | os.PathLike[str]) -> pa.Table:
