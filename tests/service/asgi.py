@@ -107,9 +107,11 @@ class AsgiClient:
 
 
 @asynccontextmanager
-async def asgi_client(store: Path, settings: ServiceSettings | None = None, **create: Any) -> AsyncIterator[AsgiClient]:
+async def asgi_client(
+    store: Path | None, settings: ServiceSettings | None = None, **create: Any
+) -> AsyncIterator[AsgiClient]:
     """Start a service, create its store if it does not exist, and stop it afterwards."""
-    if not store.exists():
+    if store is not None and not store.exists():
         nk.Store.create(store, **create).close()
     app = Service(store, settings or ServiceSettings())
     await app.app_state.start()

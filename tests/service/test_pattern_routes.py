@@ -12,12 +12,13 @@ import pytest
 from asgi import asgi_client
 
 import nearkin as nk
-from nearkin.errors import InputError
+from nearkin.errors import InputError, ParameterError
 from nearkin.io.locks import lock_file
 from nearkin.patterns import Patterns
 from nearkin.service import served_patterns
+from nearkin.service.app import Service
 from nearkin.service.served_patterns import ServedPatterns
-from nearkin.service.settings import ServiceSettings
+from nearkin.service.settings import Limits, ServiceSettings
 
 LINES = [f"took {n} ms" for n in range(40)] + [f"user u{n} logged in from 10.0.0.{n}" for n in range(40)]
 URLS = [f"/api/users/{n}/orders?page={n % 3}" for n in range(40)]
@@ -156,3 +157,34 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
             [*command, "--patterns", str(tmp_path / name)], capture_output=True, text=True, timeout=60
         )
         assert (1, True, False) == (done.returncode, message in done.stderr, (tmp_path / "new").exists()), done.stderr
+
+
+def test_patterns_are_served_without_a_store(tmp_path: Path) -> None:
+    """The routes of patterns, metrics and their page work; those of a store say that there is none; limits hold."""
+    path = saved(tmp_path, nk.LogTemplates().fit(LINES))
+    settings = ServiceSettings(patterns=path, limits=Limits(max_batch=2))
+
+    async def main() -> None:
+        async with asgi_client(None, settings) as service:
+            assert 200 == (await service.call("GET", "/readyz")).status
+            (match,) = (await service.post("/v1/patterns/match", {"items": ["took 5 ms"]})).json()["results"]
+            assert "took {int} ms" == match["pattern"]
+            fitted = await service.post("/v1/patterns/fit", {"items": ["took 5 ms", "new line"]})
+            assert {"items": 82, "num_patterns": 3} == fitted.json()
+            assert "too-large" == (await service.post("/v1/patterns/match", {"items": ["a", "b", "c"]})).slug
+            for method, route, body in (
+                ("GET", "/v1/info", b""),
+                ("POST", "/v1/check", b'{"text": "some words"}'),
+                ("POST", "/v1/add", b'{"id": 1, "text": "some words"}'),
+                ("POST", "/v1/merge", b""),
+            ):
+                reply = await service.call(method, route, body, {"content-type": "application/json"})
+                assert (403, "no-store") == (reply.status, reply.slug), route
+            metrics = (await service.call("GET", "/metrics")).body.decode()
+            assert 'route="/v1/patterns/fit"' in metrics
+            assert b"patterns.js" in (await service.call("GET", "/")).body
+
+    asyncio.run(main())
+    assert 82 == nk.LogTemplates.open(path).count
+    with pytest.raises(ParameterError, match="a store, or settings with patterns"):
+        Service(None, ServiceSettings())

@@ -9,7 +9,7 @@ import typer
 
 from nearkin.cli.commands import Commands
 from nearkin.cli.options import Repeated, StoreMemory, opt, parse_bytes, parse_memory, parse_rate
-from nearkin.errors import bad_parameter
+from nearkin.errors import ParameterError, bad_parameter
 
 app = Commands()
 
@@ -17,11 +17,13 @@ app = Commands()
 @app.add(brief=("host", "port", "create", "readonly", "token_file", "backups", "tls_cert", "tls_key"), threads=True)
 def serve(
     store: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="Folder of the store; with --readonly also DEST of `store ship`.", metavar="STORE", show_default=False
+            help="Folder of the store; with --readonly also DEST of `store ship`. Without one, --patterns alone.",
+            metavar="STORE",
+            show_default=False,
         ),
-    ],
+    ] = None,
     host: Annotated[str, opt("Address; any but loopback requires --token-file.")] = "127.0.0.1",
     port: Annotated[int, opt("Port; 0 for any free port.")] = 8470,
     create: Annotated[bool, opt("Create a store of the default recipe if there is none.", "--create")] = False,
@@ -58,7 +60,7 @@ def serve(
     ] = "commit",
     memory_limit: StoreMemory = None,
 ) -> None:
-    """Serve a store over HTTP until SIGTERM or Ctrl-C. Needs the extra `service`.
+    """Serve a store, patterns or both over HTTP until SIGTERM or Ctrl-C. Needs the extra `service`.
 
     The log is one JSON object per line on standard error. /docs describes every route, / is a page for people.
 
@@ -69,6 +71,7 @@ def serve(
 
     nearkin serve pages.store --create
     nearkin serve s3://bucket/pages --readonly
+    nearkin serve --patterns urls.state
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
@@ -106,12 +109,21 @@ def serve(
     for path in (token_file, tls_cert, tls_key, patterns):
         if path is not None and not path.is_file():
             raise FileNotFoundError(2, "no such file", str(path))
+    if store is None:
+        if patterns is None:
+            raise ParameterError("STORE is missing; give it, --patterns FILE, or both", name="store", found=None)
+        for name, value in (("create", create or None), ("backups", backups)):
+            if value is not None:
+                raise bad_parameter(name, "given" if value is True else value, "a STORE with it")
     # Check everything that can fail before the store is created.
     free_port(host, port)
     if patterns is not None:
         ServedPatterns(patterns)
     if backups is not None:
         backups.mkdir(parents=True, exist_ok=True)
+    if store is None:
+        serve_store(None, settings)
+        return
     if create and not is_place(store) and not Path(store).exists():
         if readonly:
             raise bad_parameter("readonly", "with --create", "an existing store")

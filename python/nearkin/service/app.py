@@ -44,14 +44,14 @@ _PAGE_HEADERS = {
 
 
 class Service(FastAPI):
-    """The application of one store.
+    """The application of one store, of patterns, or of both.
 
     The store is opened in the background when the application starts; until then requests get status 503.
 
     Parameters
     ----------
-    folder : Path or str
-        The store, or the folder or URL to which one was shipped.
+    folder : Path or str, optional
+        The store, or the folder or URL to which one was shipped; None for patterns alone.
     settings : ServiceSettings
 
     Raises
@@ -60,7 +60,7 @@ class Service(FastAPI):
         The token file has an invalid line.
     """
 
-    def __init__(self, folder: Path | str, settings: ServiceSettings) -> None:
+    def __init__(self, folder: Path | str | None, settings: ServiceSettings) -> None:
         self.settings, self.access = settings, AccessControl(settings)
         self.app_state = AppState(folder, settings)
         self._prefix = f"{os.getpid():x}-{time.time_ns() // 1_000_000:x}-"
@@ -227,7 +227,8 @@ async def openapi_json(connection: HTTPConnection) -> Response:
 @public_router.get("/page/{name}", include_in_schema=False)
 async def page(connection: HTTPConnection, name: str = "") -> Response:
     """Return a file of the page."""
-    name = name or ("docs.html" if connection.scope["path"] == "/docs" else "index.html")
+    start = "index.html" if get_request(connection).state.has_store else "patterns.html"
+    name = name or ("docs.html" if connection.scope["path"] == "/docs" else start)
     if name not in _FILES:
         raise HTTPException(404)
     return Response(_FILES[name].read_bytes(), headers=_PAGE_HEADERS, media_type=_MEDIA_TYPES[_FILES[name].suffix])

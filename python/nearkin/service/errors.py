@@ -26,6 +26,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "read-only": (403, "The service is read-only"),
     "no-backups": (403, "The service has no folder for backups"),
     "no-patterns": (403, "The service has no patterns"),
+    "no-store": (403, "The service has no store"),
     "no-such-document": (404, "There is no such document"),
     "no-such-route": (404, "There is no such route"),
     "wrong-method": (405, "The route has another method"),

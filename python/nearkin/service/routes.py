@@ -342,7 +342,8 @@ async def metrics(request: ReadRequest) -> Response:
     queue = {"queue_bytes": state.admission.bytes, "queue_documents": state.admission.documents}
     access: AccessControl = request.scope["app"].access
     flags = {"readonly": int(state.is_readonly), "token_file_error": int(access.token_error is not None)}
-    text = state.metrics.render(await state.read(state.stats), {**queue, **flags})
+    stats = await state.read(state.stats) if state.has_store else None
+    text = state.metrics.render(stats, {**queue, **flags})
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 

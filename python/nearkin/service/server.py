@@ -31,8 +31,8 @@ _READ_AHEAD = 1 << 16
 """Bytes of a connection that the server buffers; the head of a request can't be longer."""
 
 
-def serve(folder: Path | str, settings: ServiceSettings) -> None:
-    """Serve a store until SIGTERM or SIGINT; return when the store is closed.
+def serve(folder: Path | str | None, settings: ServiceSettings) -> None:
+    """Serve a store, patterns or both until SIGTERM or SIGINT; return when the store is closed.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def make_server(app: FastAPI, port: int, settings: ServiceSettings) -> Server:
     )
 
 
-async def _serve(folder: Path | str, settings: ServiceSettings) -> None:
+async def _serve(folder: Path | str | None, settings: ServiceSettings) -> None:
     from nearkin.service.app import Service
     from nearkin.service.telemetry import log
 

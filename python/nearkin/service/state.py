@@ -49,19 +49,22 @@ class AppState:
 
     Parameters
     ----------
-    folder : Path or str
-        The store, or the folder or URL to which one was shipped (`nearkin.store.follower`).
+    folder : Path or str, optional
+        The store, or the folder or URL to which one was shipped (`nearkin.store.follower`); None for patterns alone.
     settings : ServiceSettings
 
     Raises
     ------
     ParameterError
-        A shipped store is to be changed.
+        A shipped store is to be changed, or there is neither a store nor a file of patterns.
     """
 
-    def __init__(self, folder: Path | str, settings: ServiceSettings) -> None:
-        self.place, self.settings, self.limits = short_url(str(folder)), settings, settings.limits
-        self._path, self._follows = str(folder), is_place(folder)
+    def __init__(self, folder: Path | str | None, settings: ServiceSettings) -> None:
+        if folder is None and settings.patterns is None:
+            raise bad_parameter("folder", "None", "a store, or settings with patterns")
+        self.place = short_url(str(settings.patterns if folder is None else folder))
+        self.settings, self.limits = settings, settings.limits
+        self._path, self._follows = str(folder), folder is not None and is_place(folder)
         if self._follows and not settings.readonly:
             raise bad_parameter("readonly", "False", f"True: {self.place} follows another store; serve it --readonly")
         self._follower: Follower | None = None
@@ -70,10 +73,12 @@ class AppState:
         self.is_ready = self.is_closing = self._is_replaced = False
         self.num_requests = 0
         """Number of requests in flight."""
-        self._changes = ChangeExecutor(Path(folder))
-        self._reader = StoreWorker("reader", partial(self._open_store, "r"), execute_checks, self.metrics)
+        self._changes = ChangeExecutor(Path(self.place))
+        self._reader: StoreWorker | None = None
         self._writer: StoreWorker | None = None
-        if not settings.readonly:
+        if folder is not None:
+            self._reader = StoreWorker("reader", partial(self._open_store, "r"), execute_checks, self.metrics)
+        if folder is not None and not settings.readonly:
             self._writer = StoreWorker("writer", partial(self._open_store, "w"), self._changes, self.metrics)
         self.patterns = None if settings.patterns is None else ServedPatterns(settings.patterns)
         self._merge_lock, self._backup_lock = asyncio.Lock(), threading.Lock()
@@ -108,9 +113,10 @@ class AppState:
         for worker in (self._writer, self._reader):
             if worker is not None:
                 await worker.start()
-        if self._reader.store is not None:
-            self._store_settings = self._reader.store.settings
-        if self._reader.store is not None and (lost := self._reader.store.stats().lost):
+        store = None if self._reader is None else self._reader.store
+        if store is not None:
+            self._store_settings = store.settings
+        if store is not None and (lost := store.stats().lost):
             log("error", "lost", store=self.place, records=lost, detail="run `nearkin store verify`")
         if self._follower is not None:
             self._following = asyncio.create_task(self._follow(self._follower))
@@ -119,7 +125,7 @@ class AppState:
 
     async def _follow(self, follower: Follower) -> None:
         """Open each later shipment. It is copied while requests are served, and replaces the store between them."""
-        is_failing = False
+        is_failing, reader = False, self._check_store()
         while True:
             await asyncio.sleep(FOLLOW_SECONDS)
             try:
@@ -135,11 +141,11 @@ class AppState:
 
             def switch(_: Store, fetched: Any = fetched) -> None:
                 # First: others than this thread read `store`, and the switch closes the old one.
-                self._reader.store = fetched[0]
+                reader.store = fetched[0]
                 follower.switch(*fetched)
 
             request = Request("call", call=switch)
-            self._reader.submit(request)
+            reader.submit(request)
             await request.future
             log("info", "followed", store=self.place, **follower.lag)
 
@@ -181,6 +187,7 @@ class AppState:
     @property
     def store_settings(self) -> StoreSettings:
         """Settings of the store."""
+        self._check_store()
         if self._store_settings is None:
             raise Problem("not-ready", "the service is opening its store; try again later", headers=retry_after(1))
         return self._store_settings
@@ -195,10 +202,22 @@ class AppState:
     @property
     def is_readonly(self) -> bool:
         """True if changes are refused."""
-        return self._writer is None or self.disk_error is not None
+        return self.settings.readonly or self.disk_error is not None
+
+    @property
+    def has_store(self) -> bool:
+        """False if the service serves patterns alone."""
+        return self._reader is not None
+
+    def _check_store(self) -> StoreWorker:
+        """Return the worker for reading; raises no-store if there is none."""
+        if self._reader is None:
+            raise Problem("no-store", "the service was started without a store; start it with STORE")
+        return self._reader
 
     def check_writable(self) -> StoreWorker:
-        """Return the worker for changes; raises read-only if there is none."""
+        """Return the worker for changes; raises no-store or read-only if there is none."""
+        self._check_store()
         if self._writer is None:
             raise Problem("read-only", "the service was started with --readonly")
         return self._writer
@@ -231,12 +250,12 @@ class AppState:
             raise bad_request("an idempotency key for documents without ids", "give each document an id")
         if key is not None and any(KEY in row for row in documents.columns or ()):
             raise bad_request(f"a column {KEY!r} and an idempotency key", "rename the column")
-        worker = self._reader if operation == "check" else self.check_writable()
+        worker = self._check_store() if operation == "check" else self.check_writable()
         return self._enqueue(worker, Request(operation, documents, k, key, line), len(documents))
 
     def read(self, call: Callable[[Store], T]) -> asyncio.Future[T]:
         """Call a function of the store in the reader's thread."""
-        return self._enqueue(self._reader, Request("call", call=call), 1)
+        return self._enqueue(self._check_store(), Request("call", call=call), 1)
 
     def write(self, call: Callable[[Store], T]) -> asyncio.Future[T]:
         """Call a function of the store in the writer's thread."""
@@ -266,7 +285,8 @@ class AppState:
 
     async def backup(self, target: Path) -> None:
         """Copy the store through a handle of its own, so that no request waits."""
-        folder = Path(self._path) if self._reader.store is None else self._reader.store.path
+        reader = self._check_store()
+        folder = Path(self._path) if reader.store is None else reader.store.path
 
         def copy() -> None:
             with self._backup_lock, self.metrics.timing_backup(), Store.open(folder, "r") as store:

@@ -145,12 +145,14 @@ class Metrics:
         self._last_backup_seconds.set(seconds)
         self._last_backup.set_to_current_time()
 
-    def render(self, stats: StoreStats, queue: dict[str, int]) -> bytes:
+    def render(self, stats: StoreStats | None, queue: dict[str, int]) -> bytes:
         """Return all metrics in the text format of Prometheus; `queue` has the gauges that are not of the store."""
-        for name in ("documents", "waiting", "segments", "removed"):
-            self._gauges[name].set(getattr(stats, name))
         for name, value in queue.items():
             self._gauges[name].set(value)
+        if stats is None:
+            return generate_latest(self.registry)
+        for name in ("documents", "waiting", "segments", "removed"):
+            self._gauges[name].set(getattr(stats, name))
         for part, size in stats.bytes.items():
             self._bytes.labels(part).set(size)
         self._lag_seconds.set(stats.lag.get("seconds", 0))
