@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,17 @@ def test_match_equals_match_many(
             assert [match and match.pattern for match in matches] == [row["pattern"] for row in rows]
             values = [None if match is None else [*match.variables.values()] for match in matches]
             assert values == [row["variables"] for row in rows]
+
+
+@pytest.mark.parametrize("kind", [LogTemplates, PayloadGroups])
+def test_threads_match_at_once(kind: type[LogTemplates | PayloadGroups]) -> None:
+    """Threads that share an object, and its cache, get the matches of one thread."""
+    items = [f"user {n % 7} union select {word} took {n}" for n in range(40) for word in ("ann", "x-1", "null", "from")]
+    patterns = kind().fit(items[::3])
+    other = kind().fit(items[::3])
+    expected = [other.match(item) for item in items]
+    with ThreadPoolExecutor(4) as threads:
+        assert [expected] * 8 == [*threads.map(lambda _: list(map(patterns.match, items)), range(8))]
 
 
 @pytest.mark.parametrize("kind", [LogTemplates, PayloadGroups, UrlPatterns])
