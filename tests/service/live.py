@@ -193,9 +193,10 @@ class Service:
                 raise
 
 
-def start(store: Path, *options: str, before: Callable[[], None] | None = None) -> Service:
+def start(store: Path | None, *options: str, before: Callable[[], None] | None = None) -> Service:
     """Start a service, which may not listen yet; its process calls `before` first."""
-    command = [sys.executable, "-m", "nearkin", "serve", str(store), "--port", "0", *options]
+    places = [] if store is None else [str(store)]
+    command = [sys.executable, "-m", "nearkin", "serve", *places, "--port", "0", *options]
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     process = subprocess.Popen(
         command, stdin=null, stdout=null, stderr=pipe, text=True, encoding="utf-8", preexec_fn=before
@@ -205,10 +206,12 @@ def start(store: Path, *options: str, before: Callable[[], None] | None = None) 
 
 @contextmanager
 def serving(
-    store: Path, *options: str, create: bool = True, before: Callable[[], None] | None = None
+    store: Path | None, *options: str, create: bool = True, before: Callable[[], None] | None = None
 ) -> Iterator[Service]:
     """Start a service, create its store if it does not exist, wait until it is ready, and stop it afterwards."""
-    arguments = options if not create or store.exists() or "--create" in options else ("--create", *options)
+    arguments = (
+        options if store is None or not create or store.exists() or "--create" in options else ("--create", *options)
+    )
     with start(store, *arguments, before=before) as service:
         service.begin()
         yield service

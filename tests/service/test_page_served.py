@@ -171,6 +171,24 @@ def test_the_page_of_patterns(browser: Browser, texts: Path, tmp_path: Path, sch
         visit.wait("#about", "start the service with --patterns FILE")
 
 
+def test_patterns_without_a_store_are_the_first_page(browser: Browser, tmp_path: Path) -> None:
+    """With tokens the page leads to the form for one, and back."""
+    nk.LogTemplates().fit([f"took {n} ms" for n in range(60)]).save(tmp_path / "patterns")
+    file = tmp_path / "tokens"
+    file.write_text(f"read {'r' * 20}\n")
+    file.chmod(0o600)
+    options = ("--patterns", str(tmp_path / "patterns"), "--token-file", str(file))
+    with serving(None, *options) as service, visiting(browser, service.url) as visit:
+        visit.wait("#about", "A token is needed")
+        visit.page.click("#about a")
+        visit.wait("#token-form")
+        visit.page.fill("#token", "r" * 20)
+        visit.page.keyboard.press("Enter")
+        visit.wait("#about", "1 patterns of 60 lines")
+        visit.page.goto(service.url)
+        visit.wait("section:nth-of-type(1) h2", "took {int} ms")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser, texts: Path, scheme: str) -> None:
     options: dict[str, Any] = {"width": 320, "color_scheme": scheme, "bypass_csp": True}

@@ -67,6 +67,11 @@ async function useToken(event) {
   try {
     await readInfo();
   } catch (error) {
+    // Patterns without a store: the token is right.
+    if (error.slug === "no-store") {
+      location.assign("/page/patterns.html");
+      return;
+    }
     token.set(before);
     const wrong = error.status === 401;
     showProblem(box, wrong ? new Problem("The service does not take this token", "See the file of --token-file.") : error);

@@ -53,4 +53,9 @@ try {
   at("patterns").append(...patterns.map(patternOf));
 } catch (problem) {
   at("about").textContent = `${problem.message}`;
+  if (problem.status === 401) {
+    const link = node("a", "Give a token");
+    link.href = "/page/index.html";
+    at("about").append(" ", link);
+  }
 }
