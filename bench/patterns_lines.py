@@ -11,8 +11,8 @@ system, and the output names the part of each:
   nothing.
 - *showing*: five generated sources, and with `--loghub FOLDER` each `SYSTEM_2k.log_structured.csv` in that folder
   that is not among the eight.
-- *sealed*, with `--sealed`: five generated sources that were measured once, after the last change of a rule.
-- *programs*, with `--sealed`: logs of three real programs (`program_logs.py`) whose lines nobody has read.
+- *sealed*, with `--sealed`: five generated sources that were measured after each design of rules, errors unread.
+- *programs*, with `--sealed`: logs of three real programs (`program_logs.py`), errors unread.
 
 The measures are those of LogPAI's benchmark, LogHub-2.0. A group is correct if its lines are exactly those of an
 event. *GA* is the share of lines in correct groups, *FGA* the F1 of correct groups, *PA* the share of lines with the
