@@ -44,7 +44,7 @@ impl EstimateParams {
             return Err(Error::parameter("deviations", self.deviations, format!("0 to {MAX_DEVIATIONS}")));
         }
         match self.reach {
-            Some(reach) if !(reach >= 0.0) => Err(Error::parameter("reach", reach, "a number from 0 on")),
+            Some(reach) if reach.is_nan() || reach < 0.0 => Err(Error::parameter("reach", reach, "a number from 0 on")),
             _ => Ok(self),
         }
     }
