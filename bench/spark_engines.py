@@ -1,6 +1,7 @@
 """Deduplication on engines: Sail and Spark, compared with one machine and with other packages, file to file.
 
     python bench/spark_engines.py --folder FOLDER [--documents 100000 1000000] [--engines local sail spark] [--peers]
+    python bench/spark_engines.py --folder FOLDER --links 20000000 [--engines local sail spark]
 
 FOLDER gets a corpus of each size, unless it exists. Each engine runs in its own process from the Parquet files to
 Parquet files of the kept documents; everything is measured, imports included:
@@ -15,6 +16,9 @@ reported per document.
 
 **Peers**, on the smallest corpus, with word 5-grams (`bench/dedup_peers.py`), each in its own environment (`make
 .venv-spark-rivals/.built` and `.venv-text-dedup/.built`): datatrove, text-dedup and Daft.
+
+**Links.** `--links 20000000` measures the decision alone instead, on synthetic links: `local` is the decision of one
+machine, the engines decide in rounds of joins, and all must remove the same documents for the same representatives.
 
 **Corpus.** N documents of about 1 KB of `bench/dedup.py` in `documents/part-0.parquet` to `part-7.parquet` (`id` int64,
 `text` string), `truth.npz` with the true pairs of 10,000 documents by character 4-grams and word 5-grams, and
@@ -239,6 +243,124 @@ def shuffled_before(log: Path, moment: float) -> int:
     return total
 
 
+CLUSTERS = ("absorb", "components")
+SHAPE, MAX_CLUSTER, LINKS_EACH = 1.1, 200_000, 4
+"""Clusters of near-duplicates: Pareto's shape of their sizes, the largest size, links for each document."""
+
+
+def write_links(folder: Path, count: int, seed: int) -> int:
+    """Write links of random clusters to files of Parquet unless the folder has them; return the number of documents.
+
+    A document is linked to the first one of its cluster and to random earlier ones, about four links for each document.
+    Numbers are in random order, so that the first document of a cluster is seldom the one that most are linked to.
+    """
+    about, target = folder / "links.json", {"links": count, "seed": seed}
+    if about.exists():
+        written: dict[str, int] = json.loads(about.read_text())
+        if target.items() <= written.items():
+            return written["documents"]
+        raise SystemExit(f"{folder} has other links, {written}; name another folder, or remove it")
+    rng, n = np.random.default_rng(seed), count // LINKS_EACH
+    sizes = np.minimum((rng.pareto(SHAPE, size=n) + 2).astype(np.int64), MAX_CLUSTER)
+    sizes = sizes[np.cumsum(sizes) < n]
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.arange(len(first)) - first
+    number = rng.permutation(len(first)) + 1
+    later = np.flatnonzero(place)
+    (folder / "links").mkdir(parents=True)
+    done = 0
+    while done < count:
+        earlier = first[later] + (rng.random(len(later)) * place[later] * bool(done)).astype(np.int64)
+        ends = np.stack([number[earlier], number[later]])[:, : count - done]
+        ends = ends[:, rng.permutation(ends.shape[1])]
+        table = pa.table({"left": ends.min(0), "right": ends.max(0)})
+        pq.write_table(table, folder / "links" / f"part-{done}.parquet", row_group_size=1 << 20)
+        done += ends.shape[1]
+    about.write_text(json.dumps({**target, "documents": len(first), "largest": int(sizes.max())}) + "\n")
+    return len(first)
+
+
+def decide_child(engine: str, cluster: str, links: Path, folder: Path) -> None:
+    """Decide once; the removed documents go to `folder/removals`, seconds and rounds to `folder/result.json`."""
+    removals = folder / "removals"
+    if engine == "local":
+        from nearkin.dedup.distributed.links import absorb, components
+
+        table = pq.read_table(links)
+        ends = table["left"].to_numpy(), table["right"].to_numpy()
+        del table
+        start = time.time()
+        decided = absorb(*ends) if cluster == "absorb" else components(*ends)
+        outcome = {"seconds": time.time() - start, "rounds": []}
+        removals.mkdir()
+        pq.write_table(pa.table({"number": decided.removed, "by": decided.by}), removals / "part.parquet")
+    else:
+        from nearkin.spark.decision import Decision
+        from nearkin.spark.engine import Checkpoint
+
+        session = start_session(engine, folder / "work")
+        checkpoint = Checkpoint(session, str(folder / "checkpoint"), "links", lambda _: None)
+        start = time.time()
+        Decision(checkpoint, cluster, "d").removals(session.read.parquet(str(links)))
+        seconds = time.time() - start
+        # Links that each round leaves.
+        rounds = [rows for name, rows in checkpoint.done.items() if name.startswith("d-links-")]
+        outcome = {"seconds": seconds, "rounds": rounds}
+        session.stop()
+        (folder / "checkpoint" / "d-removals").rename(removals)
+    (folder / "result.json").write_text(json.dumps(outcome))
+
+
+def run_decision(engine: str, cluster: str, links: Path) -> dict[str, Any]:
+    """Decide in a process of its own; return what it used, and a digest of the removed documents."""
+    with tempfile.TemporaryDirectory(prefix="nearkin-links-", dir=links) as temporary:
+        folder = Path(temporary)
+        (folder / "work").mkdir()
+        arguments = ["--child", engine, "--cluster", cluster, "--corpus", links / "links", "--work", folder]
+        used = common.measure_command([sys.executable, __file__, *arguments], folder / "work")
+        removed = pq.read_table(folder / "removals", columns=["number", "by"]).sort_by("number")
+        digest = hashlib.sha256(removed["number"].to_numpy())
+        digest.update(removed["by"].to_numpy())
+        outcome = json.loads((folder / "result.json").read_text())
+    return {**used, **outcome, "removed": removed.num_rows, "removals_sha256": digest.hexdigest()}
+
+
+def measure_links(options: argparse.Namespace) -> None:
+    """Decide all sizes by both rules and with all engines, one after another."""
+    results: dict[str, Any] = {}
+    for count in sorted(options.links):
+        folder = (options.folder / f"links-{count}").absolute()
+        documents = write_links(folder, count, 1)
+        for cluster in options.clusters:
+            rows = results.setdefault(f"{count} {cluster}", {"links": count, "documents": documents, "engines": {}})
+            for engine in options.engines:
+                rows["engines"][engine] = run_decision(engine, cluster, folder)
+                print(json.dumps({engine: rows["engines"][engine]}), file=sys.stderr, flush=True)
+                common.save("links", {"results": results}, versions=common.versions("pysail", "pyspark"))
+            if len({values["removals_sha256"] for values in rows["engines"].values()}) > 1:
+                raise SystemExit(f"engines remove other documents than one machine: {rows}")
+    report_links(common.latest("links"))
+
+
+def report_links(run: dict[str, Any]) -> None:
+    """Write the table of decisions of docs/spark.md."""
+    lines = [
+        [
+            f"{name.split()[1]}, {engine}",
+            f"{rows['links']:,}",
+            f"{row['removed']:,}",
+            ", ".join(f"{left:,}" for left in row["rounds"]),
+            f"{row['seconds']:.0f}",
+            f"{row['cpu']:.0f}",
+            f"{row['peak_mb']:,.0f}",
+        ]
+        for name, rows in run["results"].items()
+        for engine, row in rows["engines"].items()
+    ]
+    header = ["", "links", "removed", "links that rounds leave", "seconds", "CPU s", "peak MB"]
+    common.splice("spark.md", "links", f"{common.source(run)}\n\n{common.table(header, lines)}")
+
+
 def report(run: dict[str, Any]) -> None:
     """Write the table of docs/spark.md."""
 
@@ -389,7 +511,10 @@ def main() -> None:
         ("--limit", {"type": int, "default": 0, "help": "bytes of private memory of `local`"}),
         ("--peers", {"action": "store_true", "help": "run the peers on the smallest corpus"}),
         ("--search", {"type": int, "metavar": "N", "help": "measure the search in N fingerprints instead"}),
+        ("--links", {"type": int, "nargs": "+", "help": "decide so many synthetic links instead"}),
+        ("--clusters", {"nargs": "+", "choices": CLUSTERS, "default": list(CLUSTERS), "help": "rules, with --links"}),
         ("--child", {"help": argparse.SUPPRESS}),
+        ("--cluster", {"help": argparse.SUPPRESS}),
         ("--corpus", {"type": Path, "help": argparse.SUPPRESS}),
         ("--work", {"type": Path, "help": argparse.SUPPRESS}),
     )
@@ -397,11 +522,16 @@ def main() -> None:
         search_child(options.child, options.corpus, options.work, options.search)
     elif options.search:
         measure_search(options)
+    elif options.child and options.cluster:
+        decide_child(options.child, options.cluster, options.corpus, options.work)
     elif options.child:
         child(options.child, options.corpus, options.work)
     elif options.report is not None:
         report_search(common.latest("spark-search"))
+        report_links(common.latest("links"))
         report(common.latest("spark", options.report))
+    elif options.links:
+        measure_links(options)
     else:
         measure(options)
 

@@ -93,6 +93,7 @@ class Engine:
 def run_locally(documents: DocumentSet, reference: DocumentSet | None, **options: Any) -> nk.DedupResult:
     """Deduplicate on one machine, in the order of ids."""
     here = documents.by_id()
+    options.pop("checkpoint", None)
     values = {name: cells for name, cells in here.columns.items() if name in options.get("keep", "")}
     return nk.dedup(
         here.texts,

@@ -13,7 +13,7 @@ from engines import MINHASH, DocumentSet, Engine, chain_texts, mixed_texts, star
 
 from nearkin.dedup.distributed.links import absorb, components
 from nearkin.spark import decision, results
-from nearkin.spark.decision import Contraction, Decision
+from nearkin.spark.decision import Decision, DocumentHashes
 from nearkin.spark.engine import Checkpoint
 
 Links = list[tuple[int, int]]
@@ -102,10 +102,21 @@ def test_a_failed_round_is_resumed(sail: Any, tmp_path: Path, monkeypatch: pytes
     assert "x-links-3" == stages[0]
 
 
+@pytest.mark.parametrize("at", [1, 2, 60])
+def test_a_hash_gives_its_document(at: int) -> None:
+    """Hashes are a permutation, so that the smallest hash names a neighbor."""
+    rng = np.random.default_rng(at)
+    numbers = np.concatenate([rng.integers(-(1 << 63), (1 << 63) - 1, 10_000), [0, -1, 1, -(1 << 63), (1 << 63) - 1]])
+    hashes = DocumentHashes(at)
+    assert numbers.tolist() == hashes.documents(hashes.of(numbers)).tolist()
+    # The first output of splitmix64 with the seed 0.
+    assert 0xE220A8397B1DCDAF == int(DocumentHashes(1).of(np.zeros(1, np.int64)).view(np.uint64)[0])
+
+
 def test_contraction_halves_a_chain() -> None:
     """In a chain in the order of numbers, which joining the smallest number would shorten by one, most documents go."""
-    n = 10_000
-    left = np.concatenate([np.arange(n - 1), np.arange(1, n)])
-    right = np.concatenate([np.arange(1, n), np.arange(n - 1)])
-    [rows] = Contraction(1).rows(iter(pa.table({"left": left, "right": right}).to_batches()))
-    assert len(np.unique(rows.column("target").to_numpy())) < 0.55 * n
+    hashes, number = DocumentHashes(1), np.arange(10_000)
+    of = hashes.of(number)
+    nearest = np.minimum(np.append(of[1:], of[-2]), np.append(of[1], of[:-1]))
+    [rows] = hashes.targets(iter(pa.table({"number": number, "hash": nearest}).to_batches()))
+    assert len(np.unique(rows.column("target").to_numpy())) < 0.55 * len(number)

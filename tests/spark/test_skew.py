@@ -6,13 +6,20 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import MINHASH, VOCABULARY, Engine
+from engines import MINHASH, VOCABULARY, DocumentSet, Engine, chain_texts, edit_words, mixed_texts
+from hypothesis import given
+from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.spark import dedup
+from nearkin.dedup.distributed import links, pairs
+from nearkin.dedup.distributed.documents import to_batches
+from nearkin.dedup.distributed.links import Verification
+from nearkin.dedup.distributed.pairs import FirstMembers, FirstPairs, LargeBuckets
+from nearkin.spark import dedup, job, plans
 
 
 def near_texts(count: int) -> list[str]:
@@ -68,3 +75,108 @@ def test_boilerplate(engine: Engine, count: int, tmp_path: Path) -> None:
     summary = check_kept(engine, unlike_texts(count), tmp_path)
     assert count == summary["kept"]
     assert summary["verified"] < count
+
+
+@pytest.fixture
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a task have so few rows that buckets and texts are split."""
+    monkeypatch.setattr(plans, "MAX_BUCKET", 64)
+    monkeypatch.setattr(plans, "_BUCKET_SAMPLE", 64)
+    # 16 signatures, or two texts.
+    monkeypatch.setattr(plans, "TASK_BYTES", 1 << 13)
+    monkeypatch.setattr(links, "TASK_BYTES", 1 << 13)
+    monkeypatch.setattr(links, "LONG", 1_000)
+    monkeypatch.setattr(plans, "LONG", 1_000)
+    monkeypatch.setattr(job, "LONG", 1_000)
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize("options", [{}, {"cluster": "components"}, {"keep": "longest"}], ids=str)
+def test_buckets_and_texts_that_are_split(engine: Engine, options: dict[str, Any], tmp_path: Path) -> None:
+    """The result is that of one machine, with reference documents in the same buckets."""
+    texts: list[str | None] = [*unlike_texts(150), *near_texts(150), *mixed_texts(60), *chain_texts(30)]
+    random.Random(0).shuffle(texts)
+    folder = str(tmp_path / "run")
+    summary = engine.check_equal(
+        DocumentSet.of(texts), DocumentSet.of(texts[:40]), checkpoint=folder, parts=3, **options
+    )
+    assert summary["removed"] > 150
+    assert (tmp_path / "run" / "large-buckets").exists()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 60).filter(bool)), min_size=1, unique=True),
+    st.integers(1, 4),
+)
+def test_large_buckets_have_the_pairs_of_others(rows: list[tuple[int, int]], earlier: int) -> None:
+    """Pairs and members are those of a task that has whole buckets, whatever the batches are."""
+    units, numbers = np.array(rows, np.int64).T
+    batches = list(to_batches({"unit": units, "number": numbers}))
+
+    def split(results: Any) -> list[list[tuple[Any, ...]]]:
+        """Return pairs, which several buckets may have, and members, in order."""
+        rows = sorted(tuple(row.values()) for batch in results for row in batch.to_pylist())
+        return [[row for row in rows if row[0] == kind] for kind in (pairs.PAIR, pairs.MEMBER)]
+
+    first = FirstMembers(earlier + 1)
+    halves = [pa.table({"unit": units[at::2], "number": numbers[at::2]}).to_batches() for at in range(2)]
+    heads = pa.Table.from_batches(list(first.lists(batch for half in halves for batch in first.rows(iter(half)))))
+    joined = pa.table({"unit": units, "number": numbers}).join(heads.select(["unit"]), "unit").combine_chunks()
+    by_unit = dict(zip(heads["unit"].to_pylist(), heads["first"].to_pylist(), strict=True))
+    column = pa.array([by_unit[unit] for unit in joined["unit"].to_pylist()], pa.list_(pa.int64()))
+    expected_pairs, expected = split(FirstPairs(earlier).rows(iter(batches)))
+    rows_of = joined.append_column("first", column).to_batches()
+    actual_pairs, members = split(LargeBuckets(earlier).rows(iter(rows_of)))
+    assert expected_pairs == actual_pairs
+    # All buckets are listed here, not only those with more pairs.
+    more = {unit for *_, unit, last in members if last != pairs.NONE}
+    assert expected == [row for row in members if row[3] in more]
+
+
+def test_long_documents_have_tasks_of_their_own(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Pairs of long texts are spread one by one; by their later document a task would get nine texts or more."""
+    monkeypatch.setattr(links, "TASK_BYTES", 10_000)
+    for module in (links, plans, job):
+        monkeypatch.setattr(module, "LONG", 10_000)
+    gathered: list[int] = []
+    verify = Verification._verify
+
+    def count_long(self: Verification, table: pa.Table | None) -> Any:
+        if table is not None:
+            gathered.append(sum(length > 10_000 for length in table["length"].to_pylist() if length))
+        return verify(self, table)
+
+    monkeypatch.setattr(Verification, "_verify", count_long)
+    rng = random.Random(3)
+    base = rng.choices(VOCABULARY, k=6_000)
+    texts = [" ".join(edit_words(base, 10, rng, VOCABULARY)) for _ in range(12)]
+    summary = engine.check_equal(DocumentSet.of([*texts, *mixed_texts(100)]))
+    assert summary["removed"] >= 11
+    assert sum(gathered) >= 2 * 11
+    assert max(gathered) <= 6
+
+
+def test_a_source_with_half_of_all_rows(engine: Engine) -> None:
+    """Removals by source are those of one machine."""
+    texts = [*["one page that a source repeats"] * 1_000, *mixed_texts(1_000)]
+    sources = ["big"] * 1_000 + [f"source {at % 100}" for at in range(1_000)]
+    documents = DocumentSet.of(texts, site=sources)
+    summary = engine.check_equal(documents, source="site")
+    assert "big" in {row["source"] for row in summary["sources"]}
+
+
+@pytest.mark.slow
+def test_documents_of_fifty_megabytes(engine: Engine, tmp_path: Path) -> None:
+    """Six near-duplicates of 50 MB among short texts: the kept documents are those of one machine."""
+    rng = random.Random(4)
+    words = rng.choices([f"w{number}" for number in range(100_000)], k=7_500_000)
+    texts = []
+    for _ in range(6):
+        for _ in range(1_000):
+            words[rng.randrange(len(words))] = "edited"
+        texts.append(" ".join(words))
+    assert 49e6 < len(texts[0]) < 55e6
+    summary = check_kept(engine, [*texts, *near_texts(100)], tmp_path)
+    assert 2 == summary["kept"]

@@ -26,11 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nearkin.dedup.distributed.documents import TASK_ROWS, Numbers, gather, num_tasks, to_batches, to_integers
+from nearkin.dedup.distributed.documents import Numbers, to_batches, to_integers
 from nearkin.dedup.distributed.links import absorb, components, first_of_components
 from nearkin.spark.engine import Checkpoint, DataFrame, fetch, functions, union
 
@@ -123,9 +124,12 @@ class Decision:
 
     def _join_neighbors(self, links: DataFrame, at: int) -> DataFrame:
         """Return number, target: what each document joins in a round."""
+        hashes = DocumentHashes(at)
         both = links.select("left", "right").union(links.select("right", "left"))
-        rows = both.repartition(num_tasks(2 * links.count(), TASK_ROWS), "left")
-        return self._frame(f"joined-{at}", lambda: rows.mapInArrow(Contraction(at).rows, _TARGETS))
+        # The engine combines the rows of a document before it sends them, however many neighbors it has.
+        rows = both.mapInArrow(hashes.rows, "number bigint, hash bigint").groupBy("number").agg({"hash": "min"})
+        rows = rows.toDF("number", "hash")
+        return self._frame(f"joined-{at}", lambda: rows.mapInArrow(hashes.targets, _TARGETS))
 
     def _follow(self, joined: DataFrame, targets: DataFrame, at: int) -> DataFrame:
         """Return number, target, where targets that joined others are replaced by these."""
@@ -145,8 +149,10 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Contraction:
-    """A round of contraction.
+class DocumentHashes:
+    """Hashes of documents in a round of contraction: splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+
+    It is a permutation of 64-bit integers, so hashes have no ties, and a hash gives its document.
 
     Attributes
     ----------
@@ -157,28 +163,45 @@ class Contraction:
     round: int
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Convert left, right, all neighbors of each left one, to number, target: what a document joins."""
-        table = gather(batches)
-        if table is None:
-            return
-        left, right = (to_integers(table.column(name)) for name in ("left", "right"))
-        # Ties of hashes are decided by the numbers.
-        order = np.lexsort((right, self.hashes(right), left))
-        left, right = left[order], right[order]
-        first = np.concatenate([[True], left[1:] != left[:-1]])
-        number, nearest = left[first], right[first]
-        own, other = self.hashes(number), self.hashes(nearest)
-        stays = (own < other) | ((own == other) & (number < nearest))
-        yield from to_batches({"number": number, "target": np.where(stays, number, nearest)})
+        """Convert left, right to number (the left one), hash (of the right one)."""
+        for batch in batches:
+            yield from to_batches({"number": batch.column("left"), "hash": self.of(to_integers(batch.column("right")))})
 
-    def hashes(self, numbers: Numbers) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Return the hashes of documents by splitmix64 (Steele, Lea and Flood, OOPSLA 2014)."""
-        start = np.uint64(self.round * 0x9E3779B97F4A7C15 % (1 << 64))
-        state = np.ascontiguousarray(numbers).view(np.uint64) + start
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: np.ndarray[Any, np.dtype[np.uint64]] = state ^ (state >> np.uint64(31))
-        return mixed
+    def targets(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert number, hash (the smallest one of its neighbors) to number, target: what a document joins."""
+        for batch in batches:
+            number, nearest = (to_integers(batch.column(name)) for name in ("number", "hash"))
+            yield from to_batches({"number": number, "target": self.documents(np.minimum(self.of(number), nearest))})
+
+    def of(self, numbers: Numbers) -> Numbers:
+        """Return the hashes of documents."""
+        state = np.ascontiguousarray(numbers).view(np.uint64) + self._start
+        for shift, factor in zip(_SHIFTS, _FACTORS, strict=False):
+            state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
+        return np.asarray((state ^ (state >> np.uint64(_SHIFTS[-1]))).view(np.int64))
+
+    def documents(self, hashes: Numbers) -> Numbers:
+        """Return the documents of hashes."""
+        state = _undo_shift(np.ascontiguousarray(hashes).view(np.uint64), _SHIFTS[-1])
+        for shift, factor in zip(_SHIFTS[-2::-1], _FACTORS[::-1], strict=True):
+            state = _undo_shift(state * np.uint64(pow(factor, -1, 1 << 64)), shift)
+        return np.asarray((state - self._start).view(np.int64))
+
+    @property
+    def _start(self) -> np.uint64:
+        start: np.uint64 = np.uint64(self.round * 0x9E3779B97F4A7C15 % (1 << 64))
+        return start
+
+
+_SHIFTS, _FACTORS = (30, 27, 31), (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+def _undo_shift(mixed: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
+    """Return the x of mixed = x ^ (x >> shift), of which each step has `shift` more bits."""
+    state = mixed
+    for _ in range(64 // shift):
+        state = mixed ^ (state >> np.uint64(shift))
+    return state
 
 
 def _fetch_links(links: DataFrame) -> tuple[Numbers, Numbers]:

@@ -15,6 +15,7 @@ from typing import Any
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.distributed.documents import DATES, Hashing, is_direct
+from nearkin.dedup.distributed.links import LONG
 from nearkin.dedup.distributed.pairs import MAX_FIRST
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
 from nearkin.progress import Progress
@@ -210,7 +211,8 @@ class SparkJob:
             reference = self._hash_stage(self.against, "older", build(self.against, reference=True))
             counts = _count_rows(reference, [])
             plans.counts["older"] = counts["rows"]
-            plans.counts["characters"] += counts["characters"]
+            for name in ("characters", "long"):
+                plans.counts[name] += counts[name]
             self._check_distinct(reference, "ids of against")
             documents = documents.union(reference.select(*columns, F.lit(True).alias("older")))
         return plans.number(documents, direct=self.direct)
@@ -346,6 +348,7 @@ def _count_rows(rows: DataFrame, columns: list[str]) -> dict[str, int]:
         count(F.col("features") == 0, "without_features"),
         F.sum("length").alias("characters"),
         count_bit(62, "no_text"),
+        count(F.col("length") > LONG, "long"),
     ]
     for at, name in enumerate(columns):
         if name:

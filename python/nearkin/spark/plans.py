@@ -17,24 +17,28 @@ enough to be equal and long enough to be rare, and comparing all pairs is fastes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS, Hashing, Ranges, num_tasks, value_dtype
-from nearkin.dedup.distributed.links import COUNTS, Blocks, Verification, num_blocks
+from nearkin.dedup.distributed.links import COUNTS, LONG, Blocks, Verification, num_blocks, num_long_blocks
 from nearkin.dedup.distributed.pairs import (
+    MAX_BUCKET,
     MEMBER,
     MORE,
     NONE,
     PAIR,
     Bands,
+    FirstMembers,
     FirstPairs,
+    LargeBuckets,
     OpenPairs,
     Slices,
     Tables,
+    UnitCells,
     choose_tables,
     max_earlier,
     near_pairs,
@@ -42,7 +46,10 @@ from nearkin.dedup.distributed.pairs import (
     num_unit_tasks,
 )
 from nearkin.io.arrow import to_values
-from nearkin.spark.engine import Checkpoint, DataFrame, functions
+from nearkin.spark.engine import Checkpoint, DataFrame, fetch, fetch_rows, functions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 UNITS = "kind int, left bigint, right bigint, unit bigint, last bigint"
 LINKS = "left bigint, right bigint, similarity double, distance bigint, " + ", ".join(
@@ -50,6 +57,11 @@ LINKS = "left bigint, right bigint, similarity double, distance bigint, " + ", "
 )
 _SAMPLE = 1 << 14
 """Documents whose numbers or keys are sampled to split the others into equal shares."""
+_BUCKET_SAMPLE = 64
+"""Documents of a bucket of `MAX_BUCKET` in a sample. One of twice that size has less than half as many with a
+probability below 1e-20, by the Poisson distribution."""
+_UNIT_ROWS = "unit bigint, number bigint"
+_CELL_ROWS = "unit bigint, number bigint, values binary, last bigint, by bigint, is_query boolean"
 _MAX_BROADCAST = 2_000_000
 """Rows of 16 bytes that are sent to every worker."""
 
@@ -138,16 +150,48 @@ class Plans:
         """Return the pairs of the first round, and the members of units that have more."""
         count = self.counts["searched"]
         if isinstance(self.source, MinHashCandidates):
-            bands = Bands(self.source, self.dtype)
-            rows = searched.mapInArrow(bands.rows, "unit bigint, number bigint")
+            rows, earlier = self._bucket_rows(searched), max_earlier(self.config)
+            large = self._large_buckets(searched) if earlier else None
+            own = rows if large is None else rows.join(large, "unit", "left_anti")
             tasks = num_tasks(count * self.source.banding.num_bands, TASK_ROWS)
-            pairs = FirstPairs(max_earlier(self.config))
-            return rows.repartition(tasks, "unit").mapInArrow(pairs.rows, UNITS)
+            pairs = own.repartition(tasks, "unit").mapInArrow(FirstPairs(earlier).rows, UNITS)
+            return pairs if large is None else pairs.union(self._pair_large(rows, large, earlier))
         # Reference documents are no queries; tables check that in their tasks.
         is_query = self.F.lit(True) if isinstance(self.units, Tables) else self.F.col("number") > 0
         flagged = searched.withColumn("is_query", is_query).withColumn("is_indexed", self.F.lit(True))
         rows = self._unit_rows(flagged).repartition(self._num_unit_tasks, "unit")
         return rows.mapInArrow(near_pairs(self.source, max_earlier(self.config)).rows, UNITS)
+
+    def _bucket_rows(self, searched: DataFrame) -> DataFrame:
+        return searched.mapInArrow(Bands(self.source, self.dtype).rows, _UNIT_ROWS)
+
+    def _large_buckets(self, searched: DataFrame) -> DataFrame | None:
+        """Return the buckets with too many documents for one task, from a sample of the documents; None if none has.
+
+        The result of a job does not depend on the sample.
+        """
+        F, count = self.F, self.counts["searched"]
+        if count <= MAX_BUCKET:
+            return None
+
+        def choose() -> pa.Table:
+            import pyarrow as pa
+
+            rows = self._bucket_rows(searched.sample(min(1.0, _BUCKET_SAMPLE / MAX_BUCKET), seed=1))
+            sizes = rows.groupBy("unit").agg(F.count("number").alias("n"))
+            units = fetch(sizes.where(F.col("n") >= _BUCKET_SAMPLE // 2).select("unit"), "unit")
+            return pa.table({"unit": pa.array(units.column("unit").to_pylist(), pa.int64())})
+
+        large = self.checkpoint.table("large-buckets", "unit bigint", choose)
+        return F.broadcast(large) if self.checkpoint.done["large-buckets"] else None
+
+    def _pair_large(self, rows: DataFrame, large: DataFrame, earlier: int) -> DataFrame:
+        """Return the pairs of large buckets: their first documents are sent to every task instead of their rows."""
+        own, first = rows.join(large, "unit"), FirstMembers(earlier + 1)
+        count = self.checkpoint.done["large-buckets"]
+        heads = own.mapInArrow(first.rows, _UNIT_ROWS).repartition(num_tasks(count, TASK_ROWS >> 4), "unit")
+        heads = heads.mapInArrow(first.lists, "unit bigint, first array<bigint>")
+        return own.join(self._broadcast(heads, count), "unit").mapInArrow(LargeBuckets(earlier).rows, UNITS)
 
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
@@ -172,7 +216,20 @@ class Plans:
         rows = indexed.select("unit", "number", "values", null("last"), null("by"), F.lit(False).alias("is_query"))
         query_rows = self._with_values(queries, searched)
         rows = rows.union(query_rows.select("unit", "number", "values", "last", "by", F.lit(True)))
+        if self.by_bands:
+            rows, tasks = self._split_units(rows, decided, tasks)
         return rows.repartition(tasks, "unit").mapInArrow(near_pairs(self.source, max_pairs).rows, UNITS)
+
+    def _split_units(self, rows: DataFrame, members: DataFrame, tasks: int) -> tuple[DataFrame, int]:
+        """Split buckets that are too large for one task into cells; return their rows, and the number of tasks."""
+        F, size = self.F, TASK_BYTES // self.dtype.itemsize
+        sizes = members.groupBy("unit").agg(F.count("number").alias("n")).where(F.col("n") > size)
+        sizes = sizes.select("unit", "n", F.ceil(F.col("n") / size).cast("bigint").alias("pieces"))
+        count, copied = fetch_rows(sizes.agg(F.count("n"), F.sum(F.col("n") * F.col("pieces"))))[0].values()
+        if not count:
+            return rows, tasks
+        rows = rows.join(self._broadcast(sizes.select("unit", "pieces"), count), "unit", "left")
+        return rows.mapInArrow(UnitCells().rows, _CELL_ROWS), tasks + 2 * copied // size
 
     def _with_values(self, rows: DataFrame, searched: DataFrame) -> DataFrame:
         """Add the values of documents."""
@@ -215,8 +272,11 @@ class Plans:
     def links(self, documents: DataFrame, pairs: DataFrame, count: int, *, all_match: bool = False) -> DataFrame:
         """Return the pairs that match, and rows that count the work."""
         F, config = self.F, self.config
-        tasks = num_blocks(count, self.counts)
-        blocks = pairs.mapInArrow(Blocks(tasks).rows, "block bigint, left bigint, right bigint")
+        blocks = Blocks(num_blocks(count, self.counts))
+        if config.comparison is not None and self.counts["long"]:
+            pairs, blocks = self._mark_long(documents, pairs, blocks.count)
+        tasks = blocks.count + blocks.long
+        blocks = pairs.mapInArrow(blocks.rows, "block bigint, left bigint, right bigint")
         ends = blocks.select("block", F.col("left").alias("number"))
         ends = ends.union(blocks.select("block", F.col("right").alias("number"))).distinct()
         text = F.col("text") if config.comparison is not None else F.lit(None).cast("string")
@@ -233,6 +293,19 @@ class Plans:
         rows = rows.union(blocks.select("block", "left", "right", *nulls))
         verification = Verification(self.source, self.dtype, config.comparison, float(config.threshold), all_match)
         return rows.repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
+
+    def _mark_long(self, documents: DataFrame, pairs: DataFrame, count: int) -> tuple[DataFrame, Blocks]:
+        """Add is_long, True for pairs with a long document, and return it with the blocks of all pairs."""
+        F = self.F
+        long = documents.where(F.col("length") > LONG)
+        for side in ("left", "right"):
+            own = long.select(F.col("number").alias(side), F.col("length").alias(f"length_{side}"))
+            pairs = pairs.join(self._broadcast(own, self.counts["long"]), side, "left")
+        length = F.coalesce("length_left", F.lit(0)) + F.coalesce("length_right", F.lit(0))
+        pairs = pairs.select("left", "right", length.alias("length"))
+        characters = fetch_rows(pairs.agg(F.sum("length").alias("n")))[0]["n"] or 0
+        marked = pairs.select("left", "right", (F.col("length") > 0).alias("is_long"))
+        return marked, Blocks(count, num_long_blocks(characters))
 
     @staticmethod
     def select_pairs(rows: DataFrame) -> DataFrame:

@@ -170,6 +170,12 @@ def to_integers(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     return np.ascontiguousarray(column.to_numpy(), np.int64)
 
 
+def scramble(numbers: Numbers) -> NDArray[np.uint64]:
+    """Return 44 bits of numbers by a step of splitmix64, which removes any pattern."""
+    state = np.ascontiguousarray(numbers).view(np.uint64)
+    return np.asarray(((state ^ (state >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20))
+
+
 def to_batches(columns: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     """Yield columns as batches of limited size."""
     import pyarrow as pa

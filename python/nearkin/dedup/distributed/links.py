@@ -1,7 +1,8 @@
 """Candidate pairs and the documents that they need → links; links → removed documents, on the driver.
 
 **Verification.** Pairs are in blocks by their later document, whose texts are sent once per block. A document that is
-earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates.
+earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates. Pairs
+with a long document have blocks of their own, as many as their characters need, and are spread over them one by one.
 
 **Decision.** Keep, then absorb is the lexicographically first independent set of the links, in the order of numbers: a
 document is kept unless an earlier kept one is linked to it; the first such document removes it. Documents without links
@@ -26,6 +27,7 @@ from nearkin.dedup.distributed.documents import (
     Numbers,
     gather,
     num_tasks,
+    scramble,
     task_slots,
     to_batches,
     to_integers,
@@ -52,6 +54,8 @@ COUNTS = ("candidates", "verified", "differing", "skipped")
 """Columns that count the work of a task."""
 
 
+LONG = 1 << 20
+"""Characters of a long document; a pair of them is in a block by itself, or with few others."""
 _TASK_PAIRS = 1 << 18
 """Pairs that a task verifies."""
 _MAX_BLOCKS = 1 << 14
@@ -63,23 +67,39 @@ _MAX_BLOCKS = 1 << 14
 def num_blocks(pairs: int, counts: Mapping[str, int]) -> int:
     """Return the number of blocks for pairs of documents, whose numbers and characters are in `counts`."""
     characters = 2 * pairs * max(counts["characters"] // max(counts["documents"] + counts["older"], 1), 1)
-    return max(num_tasks(pairs, _TASK_PAIRS), min(-(-characters // TASK_BYTES), _MAX_BLOCKS))
+    return max(num_tasks(pairs, _TASK_PAIRS), num_long_blocks(characters))
+
+
+def num_long_blocks(characters: int) -> int:
+    """Return the number of blocks for pairs by the characters of their documents."""
+    return min(-(-characters // TASK_BYTES), _MAX_BLOCKS)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of pairs, `count` in total."""
+    """Blocks of pairs.
+
+    Attributes
+    ----------
+    count : int
+        Number of blocks, for pairs by their later document.
+    long : int, default 0
+        Number of further blocks, for pairs with `is_long`, which are spread one by one.
+    """
 
     count: int
+    long: int = 0
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Add the block of each pair (left, right), which follows from the later document."""
+        """Add the block of each pair (left, right, and is_long if there are long ones)."""
         for batch in batches:
-            right = to_integers(batch.column("right"))
-            # A step of splitmix64 removes any pattern of the numbers.
-            mixed = (right.view(np.uint64) ^ (right.view(np.uint64) >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-            block = ((mixed >> np.uint64(20)) % np.uint64(self.count)).astype(np.int64)
-            yield from to_batches({"block": block, "left": batch.column("left"), "right": right})
+            left, right = (to_integers(batch.column(name)) for name in ("left", "right"))
+            block = (scramble(right) % np.uint64(self.count)).astype(np.int64)
+            if self.long:
+                at = np.flatnonzero(batch.column("is_long").to_numpy(zero_copy_only=False))
+                pair = left[at] ^ scramble(right[at]).view(np.int64)
+                block[at] = self.count + (scramble(pair) % np.uint64(self.long)).astype(np.int64)
+            yield from to_batches({"block": block, "left": left, "right": right})
 
 
 @dataclass(frozen=True)
@@ -201,10 +221,11 @@ class _Block:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        # The texts of a block can have more than 2 GB.
+        texts = table.column("text").cast(pa.large_string())
+        table = table.set_column(table.schema.get_field_index("text"), "text", texts)
         table = table.take(pc.sort_indices(table, [("left", "ascending")]))
         texts = table.column("text")
-        if texts.type != pa.large_string():
-            texts = texts.cast(pa.large_string())
         values = unpack_values(table.column("values"), dtype)
         return cls(to_integers(table.column("left")), to_integers(table.column("length")), values, texts)
 

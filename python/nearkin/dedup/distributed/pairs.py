@@ -48,6 +48,7 @@ from nearkin.dedup.distributed.documents import (
     gather,
     num_tasks,
     pack_values,
+    scramble,
     task_slots,
     to_batches,
     to_integers,
@@ -66,6 +67,8 @@ MAX_FIRST = 8
 PAIR, MEMBER, MORE = 0, 1, 2
 NONE = (1 << 63) - 1
 """`last` of a document that was paired with all before it."""
+MAX_BUCKET = 1 << 18
+"""Documents of a bucket that one task pairs."""
 MAX_PIECE = 1 << 14
 """Fingerprints of a slice that are searched at once: 256 KB for 128 bits, which stay in the cache of a core."""
 MAX_QUERIES = 1 << 10
@@ -158,6 +161,89 @@ class FirstPairs:
             last = np.where(more, numbers[np.minimum(start + paired - 1, own)], NONE)
             zeros = np.zeros(int(hot.sum()), np.int64)
             yield from to_batches(pair_rows(MEMBER, zeros, numbers[hot], units[hot], last[hot]))
+
+
+@dataclass(frozen=True)
+class FirstMembers:
+    """The first `count` documents of each unit."""
+
+    count: int = MAX_FIRST + 1
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert unit and number to those of the first documents of each batch."""
+        for batch in batches:
+            units, numbers = (to_integers(batch.column(name)) for name in ("unit", "number"))
+            order = np.lexsort((numbers, units))
+            units, numbers = units[order], numbers[order]
+            start = np.searchsorted(units, units)
+            first = np.arange(len(units)) - start < self.count
+            yield from to_batches({"unit": units[first], "number": numbers[first]})
+
+    def lists(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert the rows of complete units to unit and first, a list of numbers in order."""
+        import pyarrow as pa
+
+        table = gather(batches)
+        if table is None:
+            return
+        for batch in self.rows(iter(table.combine_chunks().to_batches())):
+            units, starts = np.unique(to_integers(batch.column("unit")), return_index=True)
+            offsets = np.append(starts, batch.num_rows).astype(np.int32)
+            lists = pa.ListArray.from_arrays(offsets, batch.column("number"))
+            yield pa.RecordBatch.from_arrays([pa.array(units), lists], ["unit", "first"])
+
+
+@dataclass(frozen=True)
+class LargeBuckets:
+    """Rows of buckets that are too large for a task → the pairs and members of `FirstPairs`, row by row.
+
+    Attributes
+    ----------
+    max_earlier : int
+        Earlier documents that each one is paired with, at least one; `first` has one more.
+    """
+
+    max_earlier: int = MAX_FIRST
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert unit, number and first (of its bucket) to pairs and members."""
+        for batch in batches:
+            units, numbers = (to_integers(batch.column(name)) for name in ("unit", "number"))
+            first = batch.column("first")
+            lists = np.full((len(units), self.max_earlier + 1), NONE)
+            counts = first.value_lengths().to_numpy()
+            lists[np.arange(lists.shape[1]) < counts[:, None]] = first.flatten().to_numpy()
+            earlier = (lists < numbers[:, None]) & (numbers >= 0)[:, None]
+            row, at = np.nonzero(earlier[:, :-1])
+            yield from to_batches(pair_rows(PAIR, lists[row, at], numbers[row], 0, 0))
+            last = np.where(earlier[:, -1], lists[:, -2], NONE)
+            yield from to_batches(pair_rows(MEMBER, np.zeros(len(units), np.int64), numbers, units, last))
+
+
+@dataclass(frozen=True)
+class UnitCells:
+    """Rows of units that are too large for a task → rows of cells, of which each has two pieces of a unit.
+
+    A cell is a pair of pieces: it has the queries of one and the indexed documents of the other, so all pairs meet.
+    """
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert unit, number, values, last, by, is_query and pieces (null: the unit is whole) to the first six."""
+        import pyarrow as pa
+
+        for batch in batches:
+            pieces = batch.column("pieces").fill_null(1).to_numpy()
+            whole = batch.drop_columns(["pieces"])
+            units, numbers = (to_integers(batch.column(name)) for name in ("unit", "number"))
+            is_query = batch.column("is_query").to_numpy(zero_copy_only=False)
+            own = scramble(numbers) % pieces.astype(np.uint64)
+            for other in range(int(pieces.max(initial=1))):
+                at = np.flatnonzero(other < pieces)
+                cell = np.where(is_query, own * MAX_TASKS + other, other * MAX_TASKS + own)[at].astype(np.int64)
+                # A cell that meets one of another unit only adds comparisons.
+                unit = np.where(pieces[at] > 1, units[at] ^ scramble(cell + 1).view(np.int64), units[at])
+                rows = whole.take(pa.array(at))
+                yield from to_batches({**{name: rows.column(name) for name in rows.schema.names}, "unit": unit})
 
 
 def _shared_rows(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:

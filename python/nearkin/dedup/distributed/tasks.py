@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.distributed.documents import to_integers
+from nearkin.dedup.distributed.documents import scramble, to_integers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,9 +85,7 @@ def split(table: pa.Table, keys: NDArray[np.int64], count: int) -> list[pa.Table
     """Split rows into `count` tables; rows of equal keys are in the same one."""
     if not table.num_rows:
         return [table] * count
-    # A step of splitmix64 removes any pattern of the keys.
-    mixed = (keys.view(np.uint64) ^ (keys.view(np.uint64) >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    part = ((mixed >> np.uint64(20)) % np.uint64(count)).astype(np.int64)
+    part = (scramble(keys) % np.uint64(count)).astype(np.int64)
     order = np.argsort(part, kind="stable")
     bounds = np.searchsorted(part[order], np.arange(count + 1))
     return [table.take(order[start:end]) for start, end in pairwise(bounds.tolist())]
