@@ -15,9 +15,8 @@ import pytest
 from engines import Engine
 
 
-@pytest.fixture(scope="session")
-def sail() -> Iterator[Any]:
-    """Yield a session of Sail in this process."""
+def start_sail() -> tuple[Any, Any]:
+    """Start Sail in this process; return a session and the server."""
     from pysail.spark import SparkConnectServer
     from pyspark.sql import SparkSession
 
@@ -27,7 +26,13 @@ def sail() -> Iterator[Any]:
     with warnings.catch_warnings():
         # pyspark warns that pandas 3 is too new for it, but nothing here uses pandas.
         warnings.simplefilter("ignore")
-        session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+        return SparkSession.builder.remote(f"sc://{host}:{port}").create(), server
+
+
+@pytest.fixture(scope="session")
+def sail() -> Iterator[Any]:
+    """Yield a session of Sail in this process."""
+    session, server = start_sail()
     yield session
     session.stop()
     server.stop()
