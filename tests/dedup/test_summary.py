@@ -93,6 +93,7 @@ def test_the_summary_has_every_field_in_order() -> None:
         "empty": "keep",
         "cluster": "absorb",
         "keep": "first",
+        "order": "row",
         "documents": 5,
         "without_features": 1,
         "kept": 2,

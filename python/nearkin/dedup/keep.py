@@ -74,6 +74,32 @@ def parse_keep(keep: str, aliases: Mapping[str, KeepKey] | None = None, *, value
     return tuple(keys)
 
 
+def describe_order(keys: Sequence[KeepKey], *, on_engine: bool) -> str:
+    """Return the order in which a rule visits documents, for the summary of a run.
+
+    Parameters
+    ----------
+    keys : sequence of KeepKey
+    on_engine : bool
+        True for documents on many machines, which have no rows and are ordered by their ids.
+
+    Examples
+    --------
+    >>> describe_order(parse_keep("max:score"), on_engine=False)
+    'score descending, id, row'
+    >>> describe_order(parse_keep("first"), on_engine=True)
+    'id'
+    """
+    rows = "id" if on_engine else "row"
+    names = {"first": rows, _ALONE: rows, "last": f"{rows} descending", "longest": "length descending"}
+    names["shortest"] = "length"
+    columns = {"max": " descending", "min": ""}
+    words = [names.get(key.by) or f"{key.column}{columns[key.by]}" for key in keys]
+    if keys[-1].by not in (*_BY_ROW, _ALONE):
+        words += ["id"] if on_engine else ["id", "row"]
+    return ", ".join(words)
+
+
 def removes_clusters(keys: Sequence[KeepKey]) -> bool:
     """Return True if a rule keeps no document of a cluster."""
     return keys[0].by == _ALONE

@@ -25,7 +25,7 @@ from nearkin.dedup.config import AnyDedupConfig
 from nearkin.dedup.constraints import ResolvedLabels, resolve_labels
 from nearkin.dedup.contained import estimate_contained
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
-from nearkin.dedup.keep import KeepKey, keep_order, missing_warnings, removes_clusters
+from nearkin.dedup.keep import KeepKey, describe_order, keep_order, missing_warnings, removes_clusters
 from nearkin.dedup.labels import PairLabels
 from nearkin.dedup.reference import MemoryReference, ReferenceCorpus
 from nearkin.dedup.result import (
@@ -274,7 +274,9 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     return Representatives(collapsed.rows, by[collapsed.original], similarity[collapsed.original], copy_of)
 
 
-def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], list[str]]:
+def summarize_config(
+    config: AnyDedupConfig, *, on_engine: bool = False
+) -> tuple[Summary, list[Reason], list[str]]:
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
     # Without a comparison of features, equal features are not detected.
     compared = config.comparison is not None
@@ -298,6 +300,7 @@ def summarize_config(config: AnyDedupConfig) -> tuple[Summary, list[Reason], lis
         "empty": config.empty,
         "cluster": config.cluster,
         "keep": config.keep,
+        "order": describe_order(config.order, on_engine=on_engine),
     }
     return summary, reasons, warnings
 

@@ -121,6 +121,7 @@ class RunSummary(TypedDict, total=False):
     expected_precision: float
     verify: str
     keep: str
+    order: str
     documents: int
     kept: int
     removed: int

@@ -34,7 +34,7 @@ def summarize_job(
     matched : int
         Documents removed for a verified match.
     """
-    options, counted, warnings = summarize_config(config)
+    options, counted, warnings = summarize_config(config, on_engine=True)
     removed = sum(count for reason, count in reasons.items() if reason != "kept")
     removed_by_reason: dict[RemovalReason, int] = {reason: reasons.get(reason, 0) for reason in counted}
     if config.empty == "drop":
