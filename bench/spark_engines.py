@@ -182,16 +182,38 @@ def child(engine: str, corpus: Path, folder: Path) -> None:
     work = folder / "work"
     session = start_session(engine, work)
     begun: dict[str, float] = {}
+    stages: list[dict[str, Any]] = []
+
+    def report(stage: str, *_: object) -> None:
+        begun.setdefault(stage, time.time())
+        end_stage(stages)
+        stages.append({"stage": stage, "cpu": common.cpu_seconds()})
+        # The kernel starts a new peak.
+        Path("/proc/self/clear_refs").write_text("5")
+
     start = time.time()
     result = dedup_frame(
         session.read.parquet(str(corpus / "documents")),
         checkpoint=str(work / "checkpoint"),
-        progress=lambda stage, *_: begun.setdefault(stage, time.time()),
+        progress=report,
     )
+    report("kept")
     result.kept.write.option("max_row_group_size", 1 << 13).parquet(str(folder / "out" / "kept"))
-    outcome = {"seconds": time.time() - start, "begun": begun, "summary": dict(result.summary)}
+    end_stage(stages)
+    outcome = {"seconds": time.time() - start, "begun": begun, "summary": dict(result.summary), "stages": stages}
+    for each in stages:
+        if (written := work / "checkpoint" / each["stage"]).exists():
+            each["rows"] = sum(pq.read_metadata(path).num_rows for path in written.glob("*.parquet"))
+            each["bytes"] = common.folder_size(written)
     session.stop()
     (folder / "result.json").write_text(json.dumps(outcome))
+
+
+def end_stage(stages: list[dict[str, Any]]) -> None:
+    """Record the CPU seconds and the peak of memory of the stage that ends, on engines in this process."""
+    if stages:
+        peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+        stages[-1] |= {"cpu": common.cpu_seconds() - stages[-1]["cpu"], "peak_mb": int(peak.split()[1]) * 1024 / 1e6}
 
 
 def run_engine(engine: str, corpus: Path, limit: int) -> dict[str, Any]:
@@ -226,6 +248,7 @@ def run_engine(engine: str, corpus: Path, limit: int) -> dict[str, Any]:
         **result,
         "candidates": outcome.get("summary", {}).get("candidates"),
         "timings": outcome.get("summary", {}).get("timings"),
+        "stages": outcome.get("stages"),
     }
 
 

@@ -52,13 +52,14 @@ def start_server(folder: Path, name: str) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
 @pytest.mark.parametrize("stage", ["documents", "units", "links", "removed", "clusters"])
 def test_a_server_that_is_killed_under_its_driver(stage: str, tmp_path: Path) -> None:
     """The driver gets a typed error, and goes on with another server."""
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    texts = DocumentSet.of(mixed_texts(3_000))
+    texts = DocumentSet.of([text or "" for text in mixed_texts(3_000)])
 
     def run(server: Any, *, kill: bool) -> list[str]:
         host, port = server.stdout.readline().split()

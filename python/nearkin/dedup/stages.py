@@ -274,9 +274,7 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     return Representatives(collapsed.rows, by[collapsed.original], similarity[collapsed.original], copy_of)
 
 
-def summarize_config(
-    config: AnyDedupConfig, *, on_engine: bool = False
-) -> tuple[Summary, list[Reason], list[str]]:
+def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tuple[Summary, list[Reason], list[str]]:
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
     # Without a comparison of features, equal features are not detected.
     compared = config.comparison is not None

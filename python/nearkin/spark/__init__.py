@@ -17,9 +17,20 @@ if TYPE_CHECKING:
     from nearkin.spark.columns import fingerprint, hashes, signature
     from nearkin.spark.hamming import search
     from nearkin.spark.results import SparkResult
+    from nearkin.spark.stores import add_to_store, read_store
     from nearkin.spark.suites import decontaminate
 
-__all__ = ["SparkResult", "decontaminate", "dedup", "fingerprint", "hashes", "search", "signature"]
+__all__ = [
+    "SparkResult",
+    "add_to_store",
+    "decontaminate",
+    "dedup",
+    "fingerprint",
+    "hashes",
+    "read_store",
+    "search",
+    "signature",
+]
 
 # The package can be imported without pyspark.
 if not TYPE_CHECKING:
@@ -27,10 +38,12 @@ if not TYPE_CHECKING:
         __name__,
         {
             "SparkResult": "results",
+            "add_to_store": "stores",
             "decontaminate": "suites",
             "dedup": "api",
             "fingerprint": "columns",
             "hashes": "columns",
+            "read_store": "stores",
             "search": "hamming",
             "signature": "columns",
         },

@@ -127,14 +127,14 @@ def pack_hashes(recipe: Recipe, texts: Any, values: Values, features: NDArray[np
 
 
 def unpack_hashes(
-    recipe: Recipe, column: pa.Array, dtype: np.dtype[Any], name: str
+    recipe: Recipe, texts: Any, column: pa.Array, dtype: np.dtype[Any], name: str
 ) -> tuple[Values, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
     """Return values, features, contents and lengths of cells of `pack_hashes`.
 
     Raises
     ------
     InputError
-        Cells of another recipe, or of another form.
+        Cells of another recipe or of other texts, or of another form.
     """
     width = _HASHES_HEAD + dtype.itemsize
     data = _binary_bytes(column) if not column.null_count else np.zeros(0, np.uint8)
@@ -143,6 +143,10 @@ def unpack_hashes(
         place, reason = f"column {name!r}", f"hashes that nearkin.spark.hashes did not compute by {recipe}"
         raise InputError(f"{place}: {reason}; compute them with the recipe of this call", place=place, reason=reason)
     words = np.ascontiguousarray(cells[:, 8:_HASHES_HEAD]).view(np.uint64)
+    contents, _ = content_hashes(texts)
+    if (other := np.flatnonzero((contents.reshape(-1, 2) != words[:, :2]).any(axis=1))).size:
+        place, reason = f"column {name!r}", f"hashes of another text in {len(other):,} of {len(words):,} rows"
+        raise InputError(f"{place}: {reason}; compute them again", place=place, reason=reason)
     base, shape = dtype.subdtype if dtype.subdtype is not None else (dtype, ())
     values = np.ascontiguousarray(cells[:, _HASHES_HEAD:]).view(base).reshape(-1, *shape)
     return values, words[:, 2], words[:, :2].reshape(-1), words[:, 3]
@@ -263,10 +267,10 @@ class Hashing:
         """Return values, features, contents and lengths."""
         import pyarrow as pa
 
+        texts: Any = text_column(pa.chunked_array([batch.column("text")]), self.names[0])
         if "hashes" in batch.schema.names:
             recipe = self.source.recipe  # type: ignore[attr-defined]  # All sources of texts have one.
-            return unpack_hashes(recipe, batch.column("hashes"), value_dtype(self.source), self.hashes)
-        texts: Any = text_column(pa.chunked_array([batch.column("text")]), self.names[0])
+            return unpack_hashes(recipe, texts, batch.column("hashes"), value_dtype(self.source), self.hashes)
         return *self.source.hash(texts), *content_hashes(texts)
 
     def _check_ids(self, ids: pa.Array) -> None:
