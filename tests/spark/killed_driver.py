@@ -1,8 +1,8 @@
 """A job on Sail whose process, driver and workers at once, is killed again and again, for `test_kill.py`.
 
-`python killed_driver.py FOLDER all|STAGE,STAGE…`: the job runs undisturbed with the checkpoint `FOLDER/whole`, then
-with `FOLDER/run`, where each of the stages is killed at every moment of `MOMENTS`. The results are `FOLDER/whole.json` and
-`FOLDER/run.json`. Each run is a fork of this process, which has no threads, so that imports are paid once.
+`python killed_driver.py FOLDER all|STAGE,STAGE…`: the job runs undisturbed with the checkpoint `FOLDER/whole`, and then
+with `FOLDER/run`, where each of the stages is killed at every moment of `MOMENTS`. The results are `FOLDER/whole.json`
+and `FOLDER/run.json`. Each run is a fork of this process, which has no threads, so that imports are paid once.
 """
 
 from __future__ import annotations

@@ -92,3 +92,21 @@ def test_stores_and_tables_that_do_not_fit(tmp_path: Path) -> None:
         with pytest.raises(MismatchError, match='text="none"'):
             read_store(bare)
         assert (3, 0) == (len(store), len(other))
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg", "parquet"])
+def test_tables_of_other_formats(engine: Engine, tmp_path: Path, form: str) -> None:
+    """Hashes are appended to a partitioned table of each format that Sail has, and read back for a comparison."""
+    texts = [text or "" for text in mixed_texts(60)]
+    rows = pa.table({"id": range(60), "text": texts, "day": [at % 3 for at in range(60)]})
+    frame = hashes(engine.session.createDataFrame(rows))
+    folder = str(tmp_path / form)
+    for part in ("day = 0", "day > 0"):
+        frame.where(part).write.format(form).mode("append").partitionBy("day").save(folder)
+    table = engine.session.read.format(form).load(folder)
+    assert 60 == table.count()
+    new = engine.session.createDataFrame(pa.table({"id": [100, 101], "text": [max(texts, key=len), "a page of its own"]}))
+    assert [101] == [row.id for row in dedup(new, against=table, hashes="hashes").kept.collect()]
+    kept = dedup(table).kept
+    assert {"id", "text", "day", "hashes"} == set(kept.columns)
+    assert nk.dedup(texts, recipe=MINHASH).kept == sorted(row.id for row in kept.select("id").collect())
