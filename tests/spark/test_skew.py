@@ -18,7 +18,7 @@ import nearkin as nk
 from nearkin.dedup.distributed import links, pairs
 from nearkin.dedup.distributed.documents import to_batches
 from nearkin.dedup.distributed.links import Verification
-from nearkin.dedup.distributed.pairs import FirstMembers, FirstPairs, LargeBuckets
+from nearkin.dedup.distributed.pairs import FirstMembers, FirstPairs, LargeBuckets, OpenPairs
 from nearkin.spark import dedup, job, plans
 
 
@@ -131,6 +131,32 @@ def test_large_buckets_have_the_pairs_of_others(rows: list[tuple[int, int]], ear
     # All buckets are listed here, not only those with more pairs.
     more = {unit for *_, unit, last in members if last != pairs.NONE}
     assert expected == [row for row in members if row[3] in more]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 8)), min_size=1, max_size=40),
+    st.integers(0, 5),
+    st.integers(1, 12),
+)
+def test_open_pairs_are_those_of_other_components(
+    members: list[tuple[int, int]], references: int, max_pairs: int
+) -> None:
+    """Each document with the first earlier ones of other components behind `last`; the others are counted."""
+    numbers = [at - references for at in range(len(members))]
+    by = [component for component, _ in members]
+    last = [numbers[min(skip, at)] if skip else pairs.NONE for at, (_, skip) in enumerate(members)]
+    table = pa.table({"unit": [7] * len(members), "number": numbers, "last": last, "by": by})
+    rows = [row for batch in OpenPairs(max_pairs).rows(iter(table.to_batches())) for row in batch.to_pylist()]
+    expected, left = [], 0
+    for at, number in enumerate(numbers):
+        if number >= 0 and last[at] != pairs.NONE:
+            others = [numbers[to] for to in range(at) if numbers[to] > last[at] and by[to] != by[at]]
+            expected += [(other, number) for other in others[:max_pairs]]
+            left += len(others[max_pairs:])
+    assert expected == sorted(
+        ((row["left"], row["right"]) for row in rows if row["kind"] == pairs.PAIR), key=lambda pair: pair[::-1]
+    )
+    assert left == sum(row["last"] for row in rows if row["kind"] == pairs.MORE)
 
 
 def test_long_documents_have_tasks_of_their_own(

@@ -315,17 +315,26 @@ class OpenPairs:
         """Pair each document with earlier ones of other components."""
         if (by == by[0]).all():
             return
-        left = 0
-        for at in np.flatnonzero((numbers >= 0) & (last != NONE)).tolist():
-            # Skip the documents that it was paired with in the first round.
-            first = int(np.searchsorted(numbers, last[at], side="right"))
-            other = first + np.flatnonzero(by[first:at] != by[at])
-            paired = other[: self.max_pairs]
-            left += len(other) - len(paired)
-            if len(paired):
-                later = np.full(len(paired), numbers[at])
-                yield from to_batches(pair_rows(PAIR, numbers[paired], later, 0, 0))
-        if left:
+        size, rows = len(numbers), np.flatnonzero((numbers >= 0) & (last != NONE))
+        own = np.unique(by, return_inverse=True)[1].reshape(-1)
+        order = np.argsort(own, kind="stable")
+        starts = np.searchsorted(own[order], np.arange(own.max() + 1))
+        # For each member of each component, in order: its place, and how many documents of others are before it.
+        base = own[order] * size
+        places, others = base + order, base + order - (np.arange(size) - starts[own[order]])
+        group = own[rows]
+
+        def count_others(place: Numbers) -> Numbers:
+            return place - (np.searchsorted(places, group * size + place) - starts[group])
+
+        # Skip the documents that it was paired with in the first round.
+        start = count_others(np.searchsorted(numbers, last[rows], side="right"))
+        count = count_others(rows) - start
+        paired = np.minimum(count, self.max_pairs)
+        for other, query in range_pairs(start, np.arange(len(rows)), paired):
+            members = np.searchsorted(others, group[query] * size + other, side="right") - starts[group[query]]
+            yield from to_batches(pair_rows(PAIR, numbers[other + members], numbers[rows[query]], 0, 0))
+        if left := int((count - paired).sum()):
             yield from _more_row(unit, left)
 
 
