@@ -2,6 +2,7 @@
 
     python bench/spark_engines.py --folder FOLDER [--documents 100000 1000000] [--engines local sail spark] [--peers]
     python bench/spark_engines.py --folder FOLDER --links 20000000 [--engines local sail spark]
+    python bench/spark_engines.py --folder FOLDER --model --documents 30000 100000 300000 1000000
 
 FOLDER gets a corpus of each size, unless it exists. Each engine runs in its own process from the Parquet files to
 Parquet files of the kept documents; everything is measured, imports included:
@@ -19,6 +20,9 @@ reported per document.
 
 **Links.** `--links 20000000` measures the decision alone instead, on synthetic links: `local` is the decision of one
 machine, the engines decide in rounds of joins, and all must remove the same documents for the same representatives.
+
+**Model.** `--model` runs Sail alone, with CPU seconds and memory of each stage, prints the constants of
+`nearkin.spark.explain`, fitted on all but the largest corpus, and writes its tables.
 
 **Corpus.** N documents of about 1 KB of `bench/dedup.py` in `documents/part-0.parquet` to `part-7.parquet` (`id` int64,
 `text` string), `truth.npz` with the true pairs of 10,000 documents by character 4-grams and word 5-grams, and
@@ -493,6 +497,93 @@ def report_search(run: dict[str, Any]) -> None:
     common.splice("spark.md", "spark-search", f"{common.source(run)}\n\n{common.table(header, rows)}")
 
 
+GROUPS = {
+    "hash": ("documents-columns", "documents", "older"),
+    "copies": ("copies",),
+    "pairs": ("large-buckets", "units", "pairs"),
+    "verify": ("links",),
+    "decide": ("first", "round", "removed"),
+    "clusters": ("members", "cluster"),
+    "kept": ("kept",),
+}
+"""Stages of `nearkin.spark.explain`, by the beginnings of the names of a job's stages."""
+
+
+def group_stages(row: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the CPU seconds of the groups of a run on Sail, and the units that they read."""
+    cpu = {
+        group: sum(stage["cpu"] for stage in row["stages"] if stage["stage"].startswith(names))
+        for group, names in GROUPS.items()
+    }
+    rows = {stage["stage"]: stage.get("rows", 0) for stage in row["stages"]}
+    n, pairs, members = row["documents"], rows["units"], rows["clusters"]
+    counts = (n, n, n, pairs, members, members, n)
+    return cpu, dict(zip(GROUPS, counts, strict=True))
+
+
+def fit_model(run: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return the fixed CPU seconds of each group, and those of a unit, by least squares of relative errors.
+
+    The largest run is not used.
+    """
+    rows = [group["sail"] for name, group in sorted(run["results"].items(), key=lambda item: int(item[0]))][:-1]
+    measured = [group_stages(row) for row in rows]
+    constants = {}
+    for group in GROUPS:
+        cpu, units = (np.array([part[at][group] for part in measured]) for at in (0, 1))
+        scaled = np.stack([1 / cpu, units / cpu], axis=1)
+        fixed, each = np.linalg.lstsq(scaled, np.ones(len(cpu)), rcond=None)[0]
+        if fixed < 0:
+            fixed, each = 0.0, float((units / cpu).sum() / ((units / cpu) ** 2).sum())
+        constants[group] = (float(fixed), float(each))
+    return constants
+
+
+def report_model(run: dict[str, Any]) -> None:
+    """Print the constants of `nearkin.spark.explain`, and write its tables of docs/spark.md."""
+    from nearkin.spark.estimate import FITTED, explain
+
+    for group, (fixed, each) in fit_model(run).items():
+        print(f'    "{group}": StageCost({fixed:.2g}, {each:.3g}),')
+    checks = []
+    for name, results in sorted(run["results"].items(), key=lambda item: int(item[0])):
+        row = results["sail"]
+        cpu, units = group_stages(row)
+        measured, estimate = sum(cpu.values()), explain(int(name))
+        by_pairs = sum(FITTED[group](units[group]) for group in GROUPS)
+        checks.append(
+            [
+                f"{int(name):,}",
+                f"{units['verify'] / int(name):.2f}",
+                f"{estimate.pairs:.2f}",
+                f"{measured:.1f}",
+                f"{estimate.cpu_seconds:.1f}",
+                f"{estimate.cpu_seconds / measured - 1:+.0%}",
+                f"{by_pairs / measured - 1:+.0%}",
+            ]
+        )
+    header = ["documents", "pairs each", "estimated", "CPU s of stages", "estimated", "error", "with its pairs"]
+    common.splice("spark.md", "model", f"{common.source(run)}\n\n{common.table(header, checks)}")
+    large = []
+    for n, bands in EXTRAPOLATED:
+        estimate = explain(n, bands=bands)
+        large.append(
+            [
+                f"10^{round(np.log10(n))}",
+                f"{bands[0]} x {bands[1]}",
+                f"{estimate.pairs:,.1f}",
+                common.ratio(estimate.shuffled_bytes / 1e12),
+                f"{estimate.cpu_seconds / 3600:,.0f}",
+                common.ratio(estimate.hours(100)),
+            ]
+        )
+    header = ["documents", "bands", "pairs each", "TB shuffled", "core-hours", "hours on 100 cores"]
+    common.splice("spark.md", "extrapolated", common.table(header, large))
+
+
+EXTRAPOLATED = [(10**8, (29, 8)), (10**9, (37, 9)), (10**10, (47, 10)), (10**10, (18, 6))]
+
+
 def measure_peers(corpus: Path, workers: int) -> dict[str, Any]:
     """Run every peer; one that fails has its error under `failed`."""
     results: dict[str, Any] = {}
@@ -508,21 +599,22 @@ def measure_peers(corpus: Path, workers: int) -> dict[str, Any]:
 def measure(options: argparse.Namespace) -> None:
     """Run all sizes and engines, one after another."""
     results: dict[str, Any] = {}
+    name = "spark-model" if options.model else "spark"
     versions = common.versions("pysail", "pyspark")
     for count in sorted(options.documents):
         corpus = (options.folder / str(count)).absolute()
         write_corpus(corpus, count, 1, options.data)
         run = results.setdefault(str(count), {})
-        for engine in options.engines:
+        for engine in ["sail"] if options.model else options.engines:
             run[engine] = run_engine(engine, corpus, options.limit)
             print(json.dumps({engine: run[engine]}), file=sys.stderr, flush=True)
-            common.save("spark", {"results": results}, versions=versions)
+            common.save(name, {"results": results}, versions=versions)
         if len({values["kept_sha256"] for values in run.values()}) > 1:
             raise SystemExit(f"engines keep other documents than one machine: {run}")
     if options.peers:
         results["peers"] = measure_peers((options.folder / str(min(options.documents))).absolute(), CORES)
-    print(common.save("spark", {"results": results}, versions=versions))
-    report(common.latest("spark"))
+    print(common.save(name, {"results": results}, versions=versions))
+    (report_model if options.model else report)(common.latest(name))
 
 
 def main() -> None:
@@ -536,6 +628,10 @@ def main() -> None:
         ("--search", {"type": int, "metavar": "N", "help": "measure the search in N fingerprints instead"}),
         ("--links", {"type": int, "nargs": "+", "help": "decide so many synthetic links instead"}),
         ("--clusters", {"nargs": "+", "choices": CLUSTERS, "default": list(CLUSTERS), "help": "rules, with --links"}),
+        (
+            "--model",
+            {"action": "store_true", "help": "run Sail, and fit the model of `explain`"},
+        ),
         ("--child", {"help": argparse.SUPPRESS}),
         ("--cluster", {"help": argparse.SUPPRESS}),
         ("--corpus", {"type": Path, "help": argparse.SUPPRESS}),
@@ -549,6 +645,8 @@ def main() -> None:
         decide_child(options.child, options.cluster, options.corpus, options.work)
     elif options.child:
         child(options.child, options.corpus, options.work)
+    elif options.report is not None and options.model:
+        report_model(common.latest("spark-model", options.report))
     elif options.report is not None:
         report_search(common.latest("spark-search"))
         report_links(common.latest("links"))

@@ -184,6 +184,17 @@ def test_long_documents_have_tasks_of_their_own(
     assert max(gathered) <= 6
 
 
+def test_pairs_are_verified_in_passes(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Sail keeps texts of pairs in memory, so that many pairs take several passes, and have one result."""
+    monkeypatch.setattr(plans, "PASS_BYTES", 50_000)
+    folder = tmp_path / "run"
+    texts = [*chain_texts(40), *mixed_texts(200)]
+    summary = engine.check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:50]), checkpoint=str(folder))
+    passes = sorted(path.name for path in folder.glob("links-pass-*"))
+    assert len(passes) > 3
+    assert summary["removed"] > 100
+
+
 def test_a_source_with_half_of_all_rows(engine: Engine) -> None:
     """Removals by source are those of one machine."""
     texts = [*["one page that a source repeats"] * 1_000, *mixed_texts(1_000)]

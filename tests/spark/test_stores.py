@@ -105,7 +105,9 @@ def test_tables_of_other_formats(engine: Engine, tmp_path: Path, form: str) -> N
         frame.where(part).write.format(form).mode("append").partitionBy("day").save(folder)
     table = engine.session.read.format(form).load(folder)
     assert 60 == table.count()
-    new = engine.session.createDataFrame(pa.table({"id": [100, 101], "text": [max(texts, key=len), "a page of its own"]}))
+    new = engine.session.createDataFrame(
+        pa.table({"id": [100, 101], "text": [max(texts, key=len), "a page of its own"]})
+    )
     assert [101] == [row.id for row in dedup(new, against=table, hashes="hashes").kept.collect()]
     kept = dedup(table).kept
     assert {"id", "text", "day", "hashes"} == set(kept.columns)

@@ -15,16 +15,19 @@ from nearkin.lazy import lazy_names
 if TYPE_CHECKING:
     from nearkin.spark.api import dedup
     from nearkin.spark.columns import fingerprint, hashes, signature
+    from nearkin.spark.estimate import JobEstimate, explain
     from nearkin.spark.hamming import search
     from nearkin.spark.results import SparkResult
     from nearkin.spark.stores import add_to_store, read_store
     from nearkin.spark.suites import decontaminate
 
 __all__ = [
+    "JobEstimate",
     "SparkResult",
     "add_to_store",
     "decontaminate",
     "dedup",
+    "explain",
     "fingerprint",
     "hashes",
     "read_store",
@@ -37,10 +40,12 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         {
+            "JobEstimate": "estimate",
             "SparkResult": "results",
             "add_to_store": "stores",
             "decontaminate": "suites",
             "dedup": "api",
+            "explain": "estimate",
             "fingerprint": "columns",
             "hashes": "columns",
             "read_store": "stores",

@@ -71,6 +71,14 @@ def spark_session(frame: DataFrame, argument: str = "df") -> Session:
     return session
 
 
+def is_spark(session: Session) -> bool:
+    """Return False for an engine with Spark's interface that is another one, such as Sail.
+
+    Spark writes what stages exchange to disks; Sail keeps it in memory.
+    """
+    return str(session.sql("SELECT version()").collect()[0][0]).startswith(str(session.version))
+
+
 def _worker_versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Return the versions of nearkin and Python of a worker."""
     import pyarrow as pa

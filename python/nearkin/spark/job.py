@@ -27,6 +27,7 @@ from nearkin.spark.engine import (
     check_workers,
     fetch_rows,
     functions,
+    is_spark,
     quote,
     raise_engine_errors,
     spark_session,
@@ -260,10 +261,16 @@ class SparkJob:
     # Links and decisions
 
     def _verify(self, documents: DataFrame, pairs: DataFrame, name: str, *, all_match: bool = False) -> DataFrame:
-        def build() -> DataFrame:
-            return self.plans.links(documents, pairs, pairs.count(), all_match=all_match)
+        """Verify pairs, in several passes if the engine would keep too many of their texts in memory at once."""
+        F, count = self.F, pairs.count()
+        passes = 1 if is_spark(self.session) else self.plans.num_passes(count)
 
-        return self.checkpoint.frame(name, build)
+        def build(at: int) -> DataFrame:
+            own = pairs if passes == 1 else pairs.where(F.pmod(F.col("right"), F.lit(passes)) == at)
+            return self.plans.links(documents, own, -(-count // passes), all_match=all_match)
+
+        names = [name] if passes == 1 else [f"{name}-pass-{at}" for at in range(passes)]
+        return union([self.checkpoint.frame(each, partial(build, at)) for at, each in enumerate(names)])
 
     def _run_rounds(
         self,

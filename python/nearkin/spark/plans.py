@@ -57,6 +57,8 @@ LINKS = "left bigint, right bigint, similarity double, distance bigint, " + ", "
 )
 _SAMPLE = 1 << 14
 """Documents whose numbers or keys are sampled to split the others into equal shares."""
+PASS_BYTES = 2 << 30
+"""Bytes that documents of pairs have in one pass of an engine that keeps them in memory."""
 _BUCKET_SAMPLE = 64
 """Documents of a bucket of `MAX_BUCKET` in a sample. One of twice that size has less than half as many with a
 probability below 1e-20, by the Poisson distribution."""
@@ -293,6 +295,14 @@ class Plans:
         rows = rows.union(blocks.select("block", "left", "right", *nulls))
         verification = Verification(self.source, self.dtype, config.comparison, float(config.threshold), all_match)
         return rows.repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
+
+    def num_passes(self, pairs: int) -> int:
+        """Return the number of passes in which pairs are verified, so that each sends at most about `PASS_BYTES`."""
+        counts = self.counts
+        documents = counts["documents"] + counts["older"]
+        texts = counts["characters"] if self.config.comparison is not None else 0
+        sent = pairs + min(pairs, documents)
+        return max(-(-sent * (texts // max(documents, 1) + self.dtype.itemsize) // PASS_BYTES), 1)
 
     def _mark_long(self, documents: DataFrame, pairs: DataFrame, count: int) -> tuple[DataFrame, Blocks]:
         """Add is_long, True for pairs with a long document, and return it with the blocks of all pairs."""

@@ -1,0 +1,212 @@
+"""What a job will cost before it runs: rows, shuffled bytes, CPU seconds and memory of its stages.
+
+**Model.** For n documents in b bands of r rows:
+
+- A document has 1.6 candidate pairs with near-duplicates, and (n/2) (1 - (1 - s^r)^b) with unrelated documents, whose
+  values are equal with probability s: the *background similarity*. That is an upper bound, because a document is
+  paired with eight of a bucket and compared with the others by signatures. With bands that are too short for n the
+  second number rules everything, and grows with n.
+- CPU seconds of a stage grow in proportion to what it reads: bytes of texts and signatures, rows of bands, pairs. The
+  constants are least squares of the stages of jobs with 30,000 to 300,000 documents of 1 KB (`FITTED`); the whole is
+  checked on a million, on which no constant was fitted (`bench/spark_engines.py --model`).
+- Bytes are those that stages send, without compression: keys and numbers of 8 bytes, texts, signatures.
+
+Not in it: reading and writing an object store, the network, waiting for the slowest task, and the start of an engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS
+from nearkin.errors import bad_parameter, check_count
+from nearkin.theory import banding_probability
+
+_MIN_VALUES = 128
+"""Values of a signature of the default recipe; more bands take more."""
+_FITTED_BYTES = 1000
+"""Bytes of a text in the jobs that constants were fitted on."""
+BANDS = (18, 6)
+"""Bands and rows of the default recipe of engines."""
+
+
+@dataclass(frozen=True)
+class StageEstimate:
+    """A stage of a job.
+
+    Attributes
+    ----------
+    name : str
+    rows : int
+        Rows that the stage reads.
+    shuffled_bytes : int
+        Bytes that its rows have between machines, without compression.
+    cpu_seconds : float
+        On Sail, with AVX-512.
+    task_bytes : int
+        Memory of one task; an executor runs one for each core.
+    """
+
+    name: str
+    rows: int
+    shuffled_bytes: int
+    cpu_seconds: float
+    task_bytes: int
+
+
+@dataclass(frozen=True)
+class JobEstimate:
+    """The stages of a job; `str` of it is a table.
+
+    Attributes
+    ----------
+    documents, mean_bytes : int
+    bands : (int, int)
+        Bands, and rows of each.
+    pairs : float
+        Candidate pairs of a document.
+    unrelated : float
+        Those of them with unrelated documents.
+    stages : tuple of StageEstimate
+    """
+
+    documents: int
+    mean_bytes: int
+    bands: tuple[int, int]
+    pairs: float
+    unrelated: float
+    stages: tuple[StageEstimate, ...]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Sum over all stages."""
+        return sum(stage.cpu_seconds for stage in self.stages)
+
+    @property
+    def shuffled_bytes(self) -> int:
+        """Sum over all stages."""
+        return sum(stage.shuffled_bytes for stage in self.stages)
+
+    def hours(self, cores: int) -> float:
+        """Return hours on so many cores, if all are busy all the time."""
+        check_count("cores", cores, 1, 1 << 24, "1 or more")
+        return self.cpu_seconds / cores / 3600
+
+    def __str__(self) -> str:
+        num_bands, num_rows = self.bands
+        lines = [
+            f"{self.documents:,} documents of {self.mean_bytes:,} bytes, {num_bands} bands of {num_rows} rows: "
+            f"{self.pairs:,.1f} candidate pairs each, {self.unrelated:,.1f} of them with unrelated documents",
+            f"{'stage':10}{'rows':>20}{'shuffled GB':>14}{'core-hours':>12}{'MB of a task':>14}",
+        ]
+        total = StageEstimate("all", 0, self.shuffled_bytes, self.cpu_seconds, 0)
+        lines += [
+            f"{stage.name:10}{stage.rows:>20,}{stage.shuffled_bytes / 1e9:>14,.1f}"
+            f"{stage.cpu_seconds / 3600:>12,.2f}{stage.task_bytes / 1e6:>14,.0f}"
+            for stage in self.stages
+        ]
+        lines.append(f"{total.name:10}{'':>20}{total.shuffled_bytes / 1e9:>14,.1f}{total.cpu_seconds / 3600:>12,.2f}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """CPU seconds of a stage: `fixed`, and `each` for every unit of what it reads."""
+
+    fixed: float
+    each: float
+
+    def __call__(self, units: float) -> float:
+        """Return the CPU seconds for so many units."""
+        return self.fixed + self.each * units
+
+
+FITTED = {
+    "hash": StageCost(0.11, 1.64e-05),
+    "copies": StageCost(0.027, 4.75e-07),
+    "pairs": StageCost(0.0, 1.3e-05),
+    "verify": StageCost(0.095, 9.24e-06),
+    "decide": StageCost(0.099, 2.22e-06),
+    "clusters": StageCost(0.13, 3.24e-06),
+    "kept": StageCost(0.0, 8.75e-06),
+}
+"""By least squares; the units are documents of 1 KB with 128 values, documents, documents in 18 bands, pairs, documents
+in clusters (twice), and documents of 1 KB."""
+NEAR_PAIRS, CLUSTERED = 1.6, 0.26
+"""Candidate pairs of near-duplicates of a document, and documents in clusters, in the corpus of the benchmark."""
+
+
+def explain(
+    documents: int,
+    mean_bytes: int = 1000,
+    *,
+    bands: tuple[int, int] = BANDS,
+    background: float = 0.075,
+    near_pairs: float = NEAR_PAIRS,
+    clustered: float = CLUSTERED,
+) -> JobEstimate:
+    """Estimate a job with MinHash, without running anything.
+
+    Parameters
+    ----------
+    documents : int
+        1 to 10**12.
+    mean_bytes : int
+        Mean size of a text.
+    bands : (int, int)
+        Bands, and rows of each, as in `dedup(bands="18x6")`.
+    background : float
+        Similarity of unrelated documents, 0 to 1: `background_similarity` in the summary of `nearkin.dedup` on a
+        sample.
+    near_pairs, clustered : float
+        Candidate pairs of near-duplicates for each document, and the share of documents in clusters; the defaults are
+        those of the benchmark, in which one document of ten is removed.
+
+    Raises
+    ------
+    ParameterError
+        Arguments out of range.
+
+    Examples
+    --------
+    >>> from nearkin.spark import explain
+    >>> small = explain(10**6)
+    >>> large = explain(10**9, bands=(37, 9))
+    >>> small.cpu_seconds < 100, large.unrelated < 2
+    (True, True)
+    """
+    n = check_count("documents", documents, 1, 10**12, "1 to 10**12")
+    mean = check_count("mean_bytes", mean_bytes, 1, 1 << 31, "1 to 2**31")
+    num_bands, num_rows = bands
+    for name, value in (("near_pairs", near_pairs), ("clustered", clustered)):
+        if not value >= 0:
+            raise bad_parameter(name, value, "0 or more")
+    unrelated = n / 2 * banding_probability(background, num_bands, num_rows)
+    pairs = near_pairs + unrelated
+    signature = 4 * max(_MIN_VALUES, num_bands * num_rows)
+    row, text = 16, mean + signature + 40
+    count, members = round(n * pairs), round(n * clustered)
+    cost = FITTED
+    # A task needs its rows, their order, and results: about four times its rows.
+    rows_memory, text_memory = 4 * 16 * TASK_ROWS, 4 * TASK_BYTES
+    stages = (
+        StageEstimate(
+            "hash",
+            n,
+            0,
+            cost["hash"](n * (mean + signature) / (_FITTED_BYTES + 4 * _MIN_VALUES)),
+            10_000 * (mean + signature) * 2,
+        ),
+        StageEstimate("copies", n, 32 * n, cost["copies"](n), rows_memory),
+        StageEstimate(
+            "pairs", n * num_bands, row * n * num_bands, cost["pairs"](n * num_bands / BANDS[0]), rows_memory
+        ),
+        # All documents once, to which pairs are joined, and both of each pair; the later one once for its pairs.
+        StageEstimate(
+            "verify", count, 24 * count + (n + count + min(n, count)) * text, cost["verify"](count), text_memory
+        ),
+        StageEstimate("decide", members, 4 * row * members, cost["decide"](members), rows_memory),
+        StageEstimate("clusters", members, 3 * 60 * members, cost["clusters"](members), rows_memory),
+        StageEstimate("kept", n, row * n, cost["kept"](n * mean / _FITTED_BYTES), 10_000 * mean * 2),
+    )
+    return JobEstimate(n, mean, (num_bands, num_rows), pairs, unrelated, stages)

@@ -1,0 +1,68 @@
+"""The estimate of a job: what grows, and how, and what it says of jobs that were measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearkin.errors import ParameterError
+from nearkin.spark import explain
+from nearkin.spark.estimate import BANDS
+from nearkin.theory import banding_probability
+
+RUNS = Path(__file__).resolve().parents[2] / "bench" / "runs"
+RUN = RUNS / "2026-11-27-spark-model-140712.json"
+"""The run that the constants are from; its largest job fitted none of them."""
+
+
+@given(st.integers(1, 10**10), st.integers(1, 10**6))
+def test_twice_the_documents_take_at_least_twice_the_bytes(documents: int, mean_bytes: int) -> None:
+    """But for rounded pairs; CPU seconds grow less than with the square of the documents."""
+    one, two = explain(documents, mean_bytes), explain(2 * documents, mean_bytes)
+    assert two.shuffled_bytes >= 2 * one.shuffled_bytes - 4 * (mean_bytes + 2_000)
+    assert one.cpu_seconds <= two.cpu_seconds <= 4 * one.cpu_seconds
+    # Memory of a task does not follow the number of documents.
+    assert [stage.task_bytes for stage in one.stages] == [stage.task_bytes for stage in two.stages]
+
+
+def test_unrelated_pairs_follow_from_the_bands() -> None:
+    """They are those of the theory, and longer bands end them."""
+    estimate = explain(10**9, background=0.05)
+    assert 5e8 * banding_probability(0.05, *BANDS) == estimate.unrelated
+    assert explain(10**9, bands=(47, 10)).unrelated < 0.2 < 1000 < explain(10**9).unrelated
+    assert 0 == explain(1000, background=0).unrelated
+
+
+def test_a_job_that_fitted_nothing_is_estimated_within_fifteen_percent() -> None:
+    """A million documents, by constants of up to 300,000."""
+    results: dict[str, Any] = json.loads(RUN.read_text())["results"]
+    row = results["1000000"]["sail"]
+    measured = sum(stage["cpu"] for stage in row["stages"])
+    assert measured == pytest.approx(explain(1_000_000).cpu_seconds, rel=0.15)
+    [units] = [stage["rows"] for stage in row["stages"] if stage["stage"] == "units"]
+    # An upper bound.
+    assert 1 <= explain(1_000_000).pairs / (units / 1_000_000) < 1.25
+
+
+def test_the_table_has_every_stage() -> None:
+    """A line for the job, one of names, one for each stage, and the sums."""
+    estimate = explain(10**7, 2000)
+    lines = str(estimate).splitlines()
+    assert len(estimate.stages) + 3 == len(lines)
+    assert [stage.name for stage in estimate.stages] == [line.split()[0] for line in lines[2:-1]]
+    assert estimate.hours(100) == pytest.approx(estimate.cpu_seconds / 360_000)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"documents": 0}, {"mean_bytes": 0}, {"bands": (0, 6)}, {"background": 2.0}, {"near_pairs": -1}],
+    ids=str,
+)
+def test_arguments_out_of_range(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        explain(**{"documents": 10, **arguments})
