@@ -54,7 +54,7 @@ def check_kept(engine: Engine, texts: list[str], folder: Path) -> dict[str, Any]
     return dict(result.summary)
 
 
-@pytest.mark.parametrize("count", [3_000, pytest.param(200_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3_000, pytest.param(300_000, marks=pytest.mark.slow)])
 def test_near_duplicates_of_one_text(engine: Engine, count: int, tmp_path: Path) -> None:
     """The work grows with the documents, and not with their pairs."""
     summary = check_kept(engine, near_texts(count), tmp_path)
