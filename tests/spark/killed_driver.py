@@ -1,4 +1,4 @@
-"""A job on Sail whose process, driver and workers at once, is killed again and again, for `test_kill.py`.
+"""A job on Sail whose process, driver and workers at once, is killed again and again, for `test_killed_jobs.py`.
 
 `python killed_driver.py FOLDER all|STAGE,STAGE…`: the job runs undisturbed with the checkpoint `FOLDER/whole`, and then
 with `FOLDER/run`, where each of the stages is killed at every moment of `MOMENTS`. The results are `FOLDER/whole.json`
