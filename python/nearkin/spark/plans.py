@@ -23,7 +23,15 @@ import numpy as np
 
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS, Hashing, Ranges, num_tasks, value_dtype
+from nearkin.dedup.distributed.documents import (
+    TASK_BYTES,
+    TASK_ROWS,
+    Hashing,
+    Ranges,
+    num_tasks,
+    to_integers,
+    value_dtype,
+)
 from nearkin.dedup.distributed.links import COUNTS, LONG, Blocks, Verification, num_blocks, num_long_blocks
 from nearkin.dedup.distributed.pairs import (
     MAX_BUCKET,
@@ -182,7 +190,7 @@ class Plans:
             rows = self._bucket_rows(searched.sample(min(1.0, _BUCKET_SAMPLE / MAX_BUCKET), seed=1))
             sizes = rows.groupBy("unit").agg(F.count("number").alias("n"))
             units = fetch(sizes.where(F.col("n") >= _BUCKET_SAMPLE // 2).select("unit"), "unit")
-            return pa.table({"unit": pa.array(units.column("unit").to_pylist(), pa.int64())})
+            return pa.table({"unit": to_integers(units.column("unit"))})
 
         large = self.checkpoint.table("large-buckets", "unit bigint", choose)
         return F.broadcast(large) if self.checkpoint.done["large-buckets"] else None
