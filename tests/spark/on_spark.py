@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
-from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
+from engines import MINHASH, SIMHASH, VOCABULARY, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.spark import dedup, fingerprint, signature
+from nearkin.dedup.distributed import links
+from nearkin.spark import decision, dedup, fingerprint, job, plans, results, signature
 
 
 def build_session(master: str, folder: str) -> Any:
@@ -82,6 +86,31 @@ def more(session: Any, folder: str) -> dict[str, Any]:
         counts[f"{recipe} {options}"] = result["removed"]
     names = [f"é{at % 7}{at}" for at in range(len(shapes))]
     counts["strings"] = engine.check_equal(DocumentSet.of(shapes, names), parts=2, keep="longest,last")["removed"]
+    return counts
+
+
+def skew(session: Any, folder: str) -> dict[str, Any]:
+    """Compare results if tasks have so few rows that buckets, texts, decisions and numbers of clusters are split."""
+    engine, rng = Engine(session), random.Random(5)
+    head = " ".join(rng.choices(VOCABULARY, k=90))
+    boilerplate = [f"{head} {' '.join(str(rng.randrange(10**6)) for _ in range(60))}" for _ in range(120)]
+    texts: list[str | None] = [*boilerplate, *star_texts(120, 3), *mixed_texts(60)]
+    small: list[tuple[Any, str, int]] = [
+        *((module, "TASK_BYTES", 1 << 13) for module in (plans, links)),
+        *((module, "LONG", 1_000) for module in (plans, links, job)),
+        (plans, "MAX_BUCKET", 64),
+        (plans, "_BUCKET_SAMPLE", 64),
+        (decision, "MAX_DRIVER_LINKS", 0),
+        (results, "MAX_DRIVER_CLUSTERS", 0),
+    ]
+    counts = {}
+    with ExitStack() as patches:
+        for module, name, value in small:
+            patches.enter_context(mock.patch.object(module, name, value))
+        for cluster in ("absorb", "components"):
+            options = {"cluster": cluster, "checkpoint": f"{folder}/{cluster}"}
+            counts[cluster] = engine.check_equal(DocumentSet.of(texts), parts=3, **options)["removed"]
+            counts[f"{cluster} buckets"] = Path(f"{folder}/{cluster}/large-buckets").exists()
     return counts
 
 
@@ -181,7 +210,7 @@ def long(session: Any, folder: str) -> dict[str, Any]:
     }
 
 
-TASKS = {task.__name__: task for task in (equal, more, columns, mistakes, workers, unshared, long)}
+TASKS = {task.__name__: task for task in (equal, more, skew, columns, mistakes, workers, unshared, long)}
 
 
 def main() -> None:

@@ -117,6 +117,15 @@ def test_classic_spark_gives_the_result_of_one_machine(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("java")
+def test_split_buckets_texts_and_decisions(tmp_path: Path) -> None:
+    """Spark has arrays in rows, broadcasts and rounds of joins where Sail may have others."""
+    actual = run_tasks("local[2]", "skew", tmp_path)["skew"]
+    assert {"absorb buckets": True, "components buckets": True}.items() <= actual.items()
+    assert min(actual["absorb"], actual["components"]) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("java")
 @pytest.mark.parametrize("master", ["local[2]", "connect"])
 def test_both_kinds_of_sessions(master: str, tmp_path: Path) -> None:
     """Options, shapes, reference documents, columns, errors."""
