@@ -71,10 +71,10 @@ def test_equal_texts(engine: Engine, count: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_boilerplate(engine: Engine, count: int, tmp_path: Path) -> None:
-    """Signatures are compared before any text is read."""
+    """Signatures are compared before any text is read: of a thousand pairs of a bucket one is verified at most."""
     summary = check_kept(engine, unlike_texts(count), tmp_path)
     assert count == summary["kept"]
-    assert summary["verified"] < count
+    assert summary["verified"] < count * count / 2_000
 
 
 @pytest.fixture
