@@ -39,6 +39,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -498,27 +499,34 @@ def report_search(run: dict[str, Any]) -> None:
 
 
 GROUPS = {
-    "hash": ("documents-columns", "documents", "older"),
-    "copies": ("copies",),
-    "pairs": ("large-buckets", "units", "pairs"),
-    "verify": ("links",),
-    "decide": ("first", "round", "removed"),
-    "clusters": ("members", "cluster"),
-    "kept": ("kept",),
+    "hash": r"documents|older",
+    "copies": r"copies",
+    "pairs": r"large-buckets|units|pairs",
+    "scan": r"links-\d+$",
+    "verify": r"links(-pass|$)",
+    "decide": r"first|round|removed",
+    "clusters": r"members|cluster",
+    "kept": r"kept",
 }
-"""Stages of `nearkin.spark.explain`, by the beginnings of the names of a job's stages."""
+"""Costs of `nearkin.spark.explain`, by the names of a job's stages. Later rounds verify next to nothing, but read all
+documents: `scan`."""
 
 
-def group_stages(row: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the CPU seconds of the groups of a run on Sail, and the units that they read."""
-    cpu = {
-        group: sum(stage["cpu"] for stage in row["stages"] if stage["stage"].startswith(names))
-        for group, names in GROUPS.items()
+def group_stages(row: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return the CPU seconds of each group of a run on Sail, and the units that it reads."""
+    stages = {
+        group: [each for each in row["stages"] if re.match(names, each["stage"])] for group, names in GROUPS.items()
     }
     rows = {stage["stage"]: stage.get("rows", 0) for stage in row["stages"]}
-    n, pairs, members = row["documents"], rows["units"], rows["clusters"]
-    counts = (n, n, n, pairs, members, members, n)
-    return cpu, dict(zip(GROUPS, counts, strict=True))
+    n, members = row["documents"], rows["clusters"]
+    units = dict.fromkeys(GROUPS, n) | {"verify": rows["units"], "decide": members, "clusters": members}
+    units["scan"] = n * len(stages["scan"])
+    return {group: (sum(each["cpu"] for each in stages[group]), units[group]) for group in GROUPS}
+
+
+def num_passes(row: dict[str, Any]) -> int:
+    """Return the number of passes of a run."""
+    return max(sum("-pass-" in each["stage"] for each in row["stages"]), 1)
 
 
 def fit_model(run: dict[str, Any]) -> dict[str, tuple[float, float]]:
@@ -526,35 +534,43 @@ def fit_model(run: dict[str, Any]) -> dict[str, tuple[float, float]]:
 
     The largest run is not used.
     """
-    rows = [group["sail"] for name, group in sorted(run["results"].items(), key=lambda item: int(item[0]))][:-1]
+    rows = [group["sail"] for _, group in sorted(run["results"].items(), key=lambda item: int(item[0]))][:-1]
     measured = [group_stages(row) for row in rows]
+    scanned = np.array([part["scan"] for part in measured])
+    scan = float(scanned[:, 0].sum() / scanned[:, 1].sum())
+    # The first round reads all documents in each pass.
+    first = np.array([scan * row["documents"] * num_passes(row) for row in rows])
     constants = {}
     for group in GROUPS:
-        cpu, units = (np.array([part[at][group] for part in measured]) for at in (0, 1))
+        cpu, units = np.array([part[group] for part in measured]).T
+        cpu = cpu - first if group == "verify" else cpu
+        # A job of few documents has one round.
+        cpu, units = cpu[units > 0], units[units > 0]
         scaled = np.stack([1 / cpu, units / cpu], axis=1)
         fixed, each = np.linalg.lstsq(scaled, np.ones(len(cpu)), rcond=None)[0]
-        if fixed < 0:
+        if fixed < 0 or group == "scan":
             fixed, each = 0.0, float((units / cpu).sum() / ((units / cpu) ** 2).sum())
-        constants[group] = (float(fixed), float(each))
+        constants[group] = (float(fixed), scan if group == "scan" else float(each))
     return constants
 
 
 def report_model(run: dict[str, Any]) -> None:
     """Print the constants of `nearkin.spark.explain`, and write its tables of docs/spark.md."""
-    from nearkin.spark.estimate import FITTED, explain
+    from nearkin.spark.estimate import explain
 
     for group, (fixed, each) in fit_model(run).items():
         print(f'    "{group}": StageCost({fixed:.2g}, {each:.3g}),')
     checks = []
     for name, results in sorted(run["results"].items(), key=lambda item: int(item[0])):
         row = results["sail"]
-        cpu, units = group_stages(row)
-        measured, estimate = sum(cpu.values()), explain(int(name))
-        by_pairs = sum(FITTED[group](units[group]) for group in GROUPS)
+        groups, passes = group_stages(row), num_passes(row)
+        measured, pairs = sum(cpu for cpu, _ in groups.values()), groups["verify"][1] / int(name)
+        estimate = explain(int(name), passes=passes)
+        by_pairs = explain(int(name), passes=passes, near_pairs=pairs, background=0).cpu_seconds
         checks.append(
             [
                 f"{int(name):,}",
-                f"{units['verify'] / int(name):.2f}",
+                f"{pairs:.2f}",
                 f"{estimate.pairs:.2f}",
                 f"{measured:.1f}",
                 f"{estimate.cpu_seconds:.1f}",

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
+from nearkin.spark.estimate import FITTED
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 COUNT = 800
@@ -86,6 +87,32 @@ def test_the_smallest_id_of_a_component_is_kept(bench: Any) -> None:
     """The order of buckets does not matter."""
     buckets = [[5, 3], [9, 8, 7], [3, 4], [7, 1], [2, 6]]
     assert {5, 4, 9, 8, 7, 6} == set(bench("dedup_peers").absorbed_ids(buckets))
+
+
+def test_links_are_those_of_clusters(bench: Any, tmp_path: Path) -> None:
+    """As many as requested, the earlier document left, about four for each document, written once."""
+    module, count = bench("spark_engines"), 20_000
+    documents = module.write_links(tmp_path, count, 1)
+    links = pq.read_table(tmp_path / "links")
+    left, right = (links[name].to_numpy() for name in ("left", "right"))
+    assert count == len(left)
+    assert (left < right).all()
+    assert 1 <= left.min() <= right.max() <= documents <= count / 3
+    assert documents == module.write_links(tmp_path, count, 1)
+    with pytest.raises(SystemExit, match="other links"):
+        module.write_links(tmp_path, count, 2)
+    module.decide_child("local", "components", tmp_path / "links", tmp_path)
+    removed = pq.read_table(tmp_path / "removals")
+    # A cluster is a component.
+    assert removed["number"].to_pylist() == sorted(set(right) | (set(left) - set(removed["by"].to_pylist())))
+
+
+def test_constants_of_the_model_are_those_of_its_run(bench: Any) -> None:
+    """`nearkin.spark.explain` has what the fit of its run prints."""
+    fitted = bench("spark_engines").fit_model(bench("common").latest("spark-model"))
+    assert fitted.keys() == FITTED.keys()
+    for group, (fixed, each) in fitted.items():
+        assert (FITTED[group].fixed, FITTED[group].each) == pytest.approx((fixed, each), rel=0.06, abs=1e-9)
 
 
 def has_ended(pid: int, seconds: float) -> bool:

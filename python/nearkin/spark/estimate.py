@@ -2,13 +2,13 @@
 
 **Model.** For n documents in b bands of r rows:
 
-- A document has 1.6 candidate pairs with near-duplicates, and (n/2) (1 - (1 - s^r)^b) with unrelated documents, whose
+- A document has 1.65 candidate pairs with near-duplicates, and (n/2) (1 - (1 - s^r)^b) with unrelated documents, whose
   values are equal with probability s: the *background similarity*. That is an upper bound, because a document is
   paired with eight of a bucket and compared with the others by signatures. With bands that are too short for n the
   second number rules everything, and grows with n.
 - CPU seconds of a stage grow in proportion to what it reads: bytes of texts and signatures, rows of bands, pairs. The
-  constants are least squares of the stages of jobs with 30,000 to 300,000 documents of 1 KB (`FITTED`); the whole is
-  checked on a million, on which no constant was fitted (`bench/spark_engines.py --model`).
+  constants are least squares of the stages of jobs with 30,000 to a million documents of 1 KB (`FITTED`); the whole is
+  checked on two million, on which no constant was fitted (`bench/spark_engines.py --model`).
 - Bytes are those that stages send, without compression: keys and numbers of 8 bytes, texts, signatures.
 
 Not in it: reading and writing an object store, the network, waiting for the slowest task, and the start of an engine.
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS
 from nearkin.errors import bad_parameter, check_count
+from nearkin.spark.plans import MAX_PASSES
 from nearkin.theory import banding_probability
 
 _MIN_VALUES = 128
@@ -122,17 +123,20 @@ class StageCost:
 
 
 FITTED = {
-    "hash": StageCost(0.11, 1.64e-05),
-    "copies": StageCost(0.027, 4.75e-07),
-    "pairs": StageCost(0.0, 1.3e-05),
-    "verify": StageCost(0.095, 9.24e-06),
-    "decide": StageCost(0.099, 2.22e-06),
-    "clusters": StageCost(0.13, 3.24e-06),
-    "kept": StageCost(0.0, 8.75e-06),
+    "hash": StageCost(0.45, 1.18e-05),
+    "copies": StageCost(0.032, 3.63e-07),
+    "pairs": StageCost(0.0, 1.4e-05),
+    "scan": StageCost(0.0, 2.52e-06),
+    "verify": StageCost(0.19, 5.1e-06),
+    "decide": StageCost(0.08, 2.21e-06),
+    "clusters": StageCost(0.12, 2.45e-06),
+    "kept": StageCost(0.024, 8.6e-06),
 }
-"""By least squares; the units are documents of 1 KB with 128 values, documents, documents in 18 bands, pairs, documents
-in clusters (twice), and documents of 1 KB."""
-NEAR_PAIRS, CLUSTERED = 1.6, 0.26
+"""By least squares; the units are documents of 1 KB with 128 values, documents, documents in 18 bands, documents of
+1 KB that a pass reads, pairs, documents in clusters (twice), and documents of 1 KB."""
+_ROUNDS = 2
+"""Rounds after the first one in which a job reads all documents."""
+NEAR_PAIRS, CLUSTERED = 1.65, 0.26
 """Candidate pairs of near-duplicates of a document, and documents in clusters, in the corpus of the benchmark."""
 
 
@@ -141,9 +145,10 @@ def explain(
     mean_bytes: int = 1000,
     *,
     bands: tuple[int, int] = BANDS,
-    background: float = 0.075,
+    background: float = 0.07,
     near_pairs: float = NEAR_PAIRS,
     clustered: float = CLUSTERED,
+    passes: int = 1,
 ) -> JobEstimate:
     """Estimate a job with MinHash, without running anything.
 
@@ -161,6 +166,8 @@ def explain(
     near_pairs, clustered : float
         Candidate pairs of near-duplicates for each document, and the share of documents in clusters; the defaults are
         those of the benchmark, in which one document of ten is removed.
+    passes : int, default 1
+        Passes of the verification, 1 to 8. Spark needs one. Sail has one for each 2 GB of texts, at most eight.
 
     Raises
     ------
@@ -178,6 +185,7 @@ def explain(
     n = check_count("documents", documents, 1, 10**12, "1 to 10**12")
     mean = check_count("mean_bytes", mean_bytes, 1, 1 << 31, "1 to 2**31")
     num_bands, num_rows = bands
+    check_count("passes", passes, 1, MAX_PASSES, f"1 to {MAX_PASSES}")
     for name, value in (("near_pairs", near_pairs), ("clustered", clustered)):
         if not value >= 0:
             raise bad_parameter(name, value, "0 or more")
@@ -201,9 +209,13 @@ def explain(
         StageEstimate(
             "pairs", n * num_bands, row * n * num_bands, cost["pairs"](n * num_bands / BANDS[0]), rows_memory
         ),
-        # All documents once, to which pairs are joined, and both of each pair; the later one once for its pairs.
+        # All documents in each pass and round, to which pairs are joined; both of each pair, the later one once.
         StageEstimate(
-            "verify", count, 24 * count + (n + count + min(n, count)) * text, cost["verify"](count), text_memory
+            "verify",
+            count,
+            24 * count + (n * (passes + _ROUNDS) + count + min(n, count)) * text,
+            cost["verify"](count) + cost["scan"](n * (passes + _ROUNDS) * mean / _FITTED_BYTES),
+            text_memory,
         ),
         StageEstimate("decide", members, 4 * row * members, cost["decide"](members), rows_memory),
         StageEstimate("clusters", members, 3 * 60 * members, cost["clusters"](members), rows_memory),

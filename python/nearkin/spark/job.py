@@ -283,6 +283,10 @@ class SparkJob:
     ) -> DataFrame:
         """Verify pairs that may still change the decision, until there are none."""
         point, plans = self.checkpoint, self.plans
+        if plans.by_bands and 4 * plans.counts["members"] <= plans.counts["searched"]:
+            # A round compares members only; it need not read all documents.
+            rows = partial(plans.member_documents, documents, members)
+            documents = searched = point.frame("member-documents", rows)
         max_pairs = 4 * MAX_FIRST
         for number in range(1, _MAX_ROUNDS):
             build = partial(plans.open_pairs, searched, members, removals, max_pairs)

@@ -65,6 +65,8 @@ LINKS = "left bigint, right bigint, similarity double, distance bigint, " + ", "
 )
 _SAMPLE = 1 << 14
 """Documents whose numbers or keys are sampled to split the others into equal shares."""
+MAX_PASSES = 8
+"""Passes cost as much as pairs do if there are eight of them."""
 PASS_BYTES = 2 << 30
 """Bytes that documents of pairs have in one pass of an engine that keeps them in memory."""
 _BUCKET_SAMPLE = 64
@@ -203,6 +205,11 @@ class Plans:
         heads = heads.mapInArrow(first.lists, "unit bigint, first array<bigint>")
         return own.join(self._broadcast(heads, count), "unit").mapInArrow(LargeBuckets(earlier).rows, UNITS)
 
+    def member_documents(self, documents: DataFrame, members: DataFrame) -> DataFrame:
+        """Return what the comparison of members needs of their documents."""
+        numbers = self._broadcast(members.select("number").distinct(), self.counts["members"])
+        return documents.select("number", "length", "values", "text").join(numbers, "number", "left_semi")
+
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
         F = self.F
@@ -305,12 +312,13 @@ class Plans:
         return rows.repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
 
     def num_passes(self, pairs: int) -> int:
-        """Return the number of passes in which pairs are verified, so that each sends at most about `PASS_BYTES`."""
+        """Return the number of passes in which pairs are verified: one for each `PASS_BYTES`, but each reads all."""
         counts = self.counts
         documents = counts["documents"] + counts["older"]
         texts = counts["characters"] if self.config.comparison is not None else 0
         sent = pairs + min(pairs, documents)
-        return max(-(-sent * (texts // max(documents, 1) + self.dtype.itemsize) // PASS_BYTES), 1)
+        passes = -(-sent * (texts // max(documents, 1) + self.dtype.itemsize) // PASS_BYTES)
+        return min(max(passes, 1), MAX_PASSES)
 
     def _mark_long(self, documents: DataFrame, pairs: DataFrame, count: int) -> tuple[DataFrame, Blocks]:
         """Add is_long, True for pairs with a long document, and return it with the blocks of all pairs."""
