@@ -642,7 +642,7 @@ def main() -> None:
         ("--limit", {"type": int, "default": 0, "help": "bytes of private memory of `local`"}),
         ("--peers", {"action": "store_true", "help": "run the peers on the smallest corpus"}),
         ("--search", {"type": int, "metavar": "N", "help": "measure the search in N fingerprints instead"}),
-        ("--links", {"type": int, "nargs": "+", "help": "decide so many synthetic links instead"}),
+        ("--links", {"type": int, "nargs": "+", "help": "decide this number of synthetic links instead"}),
         ("--clusters", {"nargs": "+", "choices": CLUSTERS, "default": list(CLUSTERS), "help": "rules, with --links"}),
         (
             "--model",

@@ -50,7 +50,7 @@ def numbered(graphs: list[Links], rng: random.Random, references: int) -> np.nda
 
 @pytest.fixture(params=[0, 40], ids=["all rounds", "rest on the driver"])
 def few_on_driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decide at most so many links on the driver."""
+    """Limit the links that the driver decides."""
     monkeypatch.setattr(decision, "MAX_DRIVER_LINKS", request.param)
 
 

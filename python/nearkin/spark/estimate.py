@@ -89,7 +89,7 @@ class JobEstimate:
         return sum(stage.shuffled_bytes for stage in self.stages)
 
     def hours(self, cores: int) -> float:
-        """Return hours on so many cores, if all are busy all the time."""
+        """Return the hours that these cores need if all are busy all the time."""
         check_count("cores", cores, 1, 1 << 24, "1 or more")
         return self.cpu_seconds / cores / 3600
 
@@ -118,7 +118,7 @@ class StageCost:
     each: float
 
     def __call__(self, units: float) -> float:
-        """Return the CPU seconds for so many units."""
+        """Return the CPU seconds for a number of units."""
         return self.fixed + self.each * units
 
 

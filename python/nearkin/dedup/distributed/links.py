@@ -2,7 +2,8 @@
 
 **Verification.** Pairs are in blocks by their later document, whose texts are sent once per block. A document that is
 earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates. Pairs
-with a long document have blocks of their own, as many as their characters need, and are spread over them one by one.
+with a long document have blocks of their own, whose number follows from their characters, and are spread over them one
+by one.
 
 **Decision.** Keep, then absorb is the lexicographically first independent set of the links, in the order of numbers: a
 document is kept unless an earlier kept one is linked to it; the first such document removes it. Documents without links
