@@ -108,7 +108,7 @@ def skew(session: Any, folder: str) -> dict[str, Any]:
         for module, name, value in small:
             patches.enter_context(mock.patch.object(module, name, value))
         for cluster in ("absorb", "components"):
-            options = {"cluster": cluster, "checkpoint": f"{folder}/{cluster}"}
+            options: dict[str, Any] = {"cluster": cluster, "checkpoint": f"{folder}/{cluster}"}
             counts[cluster] = engine.check_equal(DocumentSet.of(texts), parts=3, **options)["removed"]
             counts[f"{cluster} buckets"] = Path(f"{folder}/{cluster}/large-buckets").exists()
     return counts

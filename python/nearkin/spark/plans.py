@@ -27,6 +27,7 @@ from nearkin.dedup.distributed.documents import (
     TASK_BYTES,
     TASK_ROWS,
     Hashing,
+    Numbers,
     Ranges,
     num_tasks,
     to_integers,
@@ -162,22 +163,22 @@ class Plans:
         """Return the pairs of the first round, and the members of units that have more."""
         count = self.counts["searched"]
         if isinstance(self.source, MinHashCandidates):
-            rows, earlier = self._bucket_rows(searched), max_earlier(self.config)
+            earlier = max_earlier(self.config)
             large = self._large_buckets(searched) if earlier else None
-            own = rows if large is None else rows.join(large, "unit", "left_anti")
             tasks = num_tasks(count * self.source.banding.num_bands, TASK_ROWS)
-            pairs = own.repartition(tasks, "unit").mapInArrow(FirstPairs(earlier).rows, UNITS)
-            return pairs if large is None else pairs.union(self._pair_large(rows, large, earlier))
+            own = self._bucket_rows(searched, large).repartition(tasks, "unit")
+            pairs = own.mapInArrow(FirstPairs(earlier).rows, UNITS)
+            return pairs if large is None else pairs.union(self._pair_large(searched, large, earlier))
         # Reference documents are no queries; tables check that in their tasks.
         is_query = self.F.lit(True) if isinstance(self.units, Tables) else self.F.col("number") > 0
         flagged = searched.withColumn("is_query", is_query).withColumn("is_indexed", self.F.lit(True))
         rows = self._unit_rows(flagged).repartition(self._num_unit_tasks, "unit")
         return rows.mapInArrow(near_pairs(self.source, max_earlier(self.config)).rows, UNITS)
 
-    def _bucket_rows(self, searched: DataFrame) -> DataFrame:
-        return searched.mapInArrow(Bands(self.source, self.dtype).rows, _UNIT_ROWS)
+    def _bucket_rows(self, searched: DataFrame, large: Numbers | None = None, *, only_large: bool = False) -> DataFrame:
+        return searched.mapInArrow(Bands(self.source, self.dtype, large, only_large).rows, _UNIT_ROWS)
 
-    def _large_buckets(self, searched: DataFrame) -> DataFrame | None:
+    def _large_buckets(self, searched: DataFrame) -> Numbers | None:
         """Return the buckets with too many documents for one task, from a sample of the documents; None if none has.
 
         The result of a job does not depend on the sample.
@@ -194,21 +195,23 @@ class Plans:
             units = fetch(sizes.where(F.col("n") >= _BUCKET_SAMPLE // 2).select("unit"), "unit")
             return pa.table({"unit": to_integers(units.column("unit"))})
 
-        large = self.checkpoint.table("large-buckets", "unit bigint", choose)
-        return F.broadcast(large) if self.checkpoint.done["large-buckets"] else None
+        table = self.checkpoint.table("large-buckets", "unit bigint", choose)
+        return (
+            np.sort(to_integers(fetch(table, "unit").column("unit"))) if self.checkpoint.done["large-buckets"] else None
+        )
 
-    def _pair_large(self, rows: DataFrame, large: DataFrame, earlier: int) -> DataFrame:
+    def _pair_large(self, searched: DataFrame, large: Numbers, earlier: int) -> DataFrame:
         """Return the pairs of large buckets: their first documents are sent to every task instead of their rows."""
-        own, first = rows.join(large, "unit"), FirstMembers(earlier + 1)
-        count = self.checkpoint.done["large-buckets"]
-        heads = own.mapInArrow(first.rows, _UNIT_ROWS).repartition(num_tasks(count, TASK_ROWS >> 4), "unit")
+        own, first = self._bucket_rows(searched, large, only_large=True), FirstMembers(earlier + 1)
+        heads = own.mapInArrow(first.rows, _UNIT_ROWS).repartition(num_tasks(len(large), TASK_ROWS >> 4), "unit")
         heads = heads.mapInArrow(first.lists, "unit bigint, first array<bigint>")
-        return own.join(self._broadcast(heads, count), "unit").mapInArrow(LargeBuckets(earlier).rows, UNITS)
+        # Engines keep the left rows of a join in memory, and stream the others.
+        return self._broadcast(heads, len(large)).join(own, "unit").mapInArrow(LargeBuckets(earlier).rows, UNITS)
 
     def member_documents(self, documents: DataFrame, members: DataFrame) -> DataFrame:
         """Return what the comparison of members needs of their documents."""
         numbers = self._broadcast(members.select("number").distinct(), self.counts["members"])
-        return documents.select("number", "length", "values", "text").join(numbers, "number", "left_semi")
+        return numbers.join(documents.select("number", "length", "values", "text"), "number")
 
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
@@ -245,7 +248,8 @@ class Plans:
         count, copied = fetch_rows(sizes.agg(F.count("n"), F.sum(F.col("n") * F.col("pieces"))))[0].values()
         if not count:
             return rows, tasks
-        rows = rows.join(self._broadcast(sizes.select("unit", "pieces"), count), "unit", "left")
+        rows = self._broadcast(sizes.select("unit", "pieces"), count).join(rows, "unit", "right")
+        rows = rows.select("unit", "number", "values", "last", "by", "is_query", "pieces")
         return rows.mapInArrow(UnitCells().rows, _CELL_ROWS), tasks + 2 * copied // size
 
     def _with_values(self, rows: DataFrame, searched: DataFrame) -> DataFrame:
@@ -326,7 +330,7 @@ class Plans:
         long = documents.where(F.col("length") > LONG)
         for side in ("left", "right"):
             own = long.select(F.col("number").alias(side), F.col("length").alias(f"length_{side}"))
-            pairs = pairs.join(self._broadcast(own, self.counts["long"]), side, "left")
+            pairs = self._broadcast(own, self.counts["long"]).join(pairs, side, "right")
         length = F.coalesce("length_left", F.lit(0)) + F.coalesce("length_right", F.lit(0))
         pairs = pairs.select("left", "right", length.alias("length"))
         characters = fetch_rows(pairs.agg(F.sum("length").alias("n")))[0]["n"] or 0

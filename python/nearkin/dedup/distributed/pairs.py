@@ -115,18 +115,35 @@ def _more_row(unit: int, count: int) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True)
 class Bands:
-    """Signatures → rows of bands."""
+    """Signatures → rows of bands.
+
+    Attributes
+    ----------
+    source : MinHashCandidates
+    dtype : dtype
+        Type of one row of values.
+    large : (n,) int64, optional
+        Buckets that are too large for a task, ascending.
+    only_large : bool, default False
+        Yield the rows of these, instead of those of the others.
+    """
 
     source: MinHashCandidates
     dtype: np.dtype[Any]
+    large: Numbers | None = None
+    only_large: bool = False
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Convert number and values to unit (the hash of a band) and number, a row for each band."""
         for batch in batches:
             values = unpack_values(batch.column("values"), self.dtype)
             keys = self.source.band_keys(values)
+            units = keys.reshape(-1)
             numbers = np.repeat(to_integers(batch.column("number")), keys.shape[1])
-            yield from to_batches({"unit": keys.reshape(-1), "number": numbers})
+            if self.large is not None:
+                own = np.isin(units, self.large) == self.only_large
+                units, numbers = units[own], numbers[own]
+            yield from to_batches({"unit": units, "number": numbers})
 
 
 @dataclass(frozen=True)
