@@ -501,27 +501,25 @@ def report_search(run: dict[str, Any]) -> None:
 GROUPS = {
     "hash": r"documents|older",
     "copies": r"copies",
-    "pairs": r"large-buckets|units|pairs",
-    "scan": r"links-\d+$",
-    "verify": r"links(-pass|$)",
+    "pairs": r"large-buckets|units|pairs|member-documents",
+    "verify": r"links",
     "decide": r"first|round|removed",
     "clusters": r"members|cluster",
     "kept": r"kept",
 }
-"""Costs of `nearkin.spark.explain`, by the names of a job's stages. Later rounds verify next to nothing, but read all
-documents: `scan`."""
+"""Costs of `nearkin.spark.explain`, by the names of a job's stages."""
 
 
-def group_stages(row: dict[str, Any]) -> dict[str, tuple[float, float]]:
+def group_stages(row: dict[str, Any]) -> dict[str, tuple[float, int]]:
     """Return the CPU seconds of each group of a run on Sail, and the units that it reads."""
-    stages = {
-        group: [each for each in row["stages"] if re.match(names, each["stage"])] for group, names in GROUPS.items()
-    }
+    cpu = dict.fromkeys(GROUPS, 0.0)
+    for stage in row["stages"]:
+        [group] = [group for group, names in GROUPS.items() if re.match(names, stage["stage"])]
+        cpu[group] += stage["cpu"]
     rows = {stage["stage"]: stage.get("rows", 0) for stage in row["stages"]}
     n, members = row["documents"], rows["clusters"]
     units = dict.fromkeys(GROUPS, n) | {"verify": rows["units"], "decide": members, "clusters": members}
-    units["scan"] = n * len(stages["scan"])
-    return {group: (sum(each["cpu"] for each in stages[group]), units[group]) for group in GROUPS}
+    return {group: (cpu[group], units[group]) for group in GROUPS}
 
 
 def num_passes(row: dict[str, Any]) -> int:
@@ -536,21 +534,20 @@ def fit_model(run: dict[str, Any]) -> dict[str, tuple[float, float]]:
     """
     rows = [group["sail"] for _, group in sorted(run["results"].items(), key=lambda item: int(item[0]))][:-1]
     measured = [group_stages(row) for row in rows]
-    scanned = np.array([part["scan"] for part in measured])
-    scan = float(scanned[:, 0].sum() / scanned[:, 1].sum())
-    # The first round reads all documents in each pass.
-    first = np.array([scan * row["documents"] * num_passes(row) for row in rows])
     constants = {}
     for group in GROUPS:
         cpu, units = np.array([part[group] for part in measured]).T
-        cpu = cpu - first if group == "verify" else cpu
-        # A job of few documents has one round.
-        cpu, units = cpu[units > 0], units[units > 0]
-        scaled = np.stack([1 / cpu, units / cpu], axis=1)
+        # Each pass of a verification reads all documents.
+        others = (
+            np.array([row["documents"] * num_passes(row) for row in rows]) if group == "verify" else np.ones(len(rows))
+        )
+        scaled = np.stack([others / cpu, units / cpu], axis=1)
         fixed, each = np.linalg.lstsq(scaled, np.ones(len(cpu)), rcond=None)[0]
-        if fixed < 0 or group == "scan":
+        if fixed < 0:
             fixed, each = 0.0, float((units / cpu).sum() / ((units / cpu) ** 2).sum())
-        constants[group] = (float(fixed), scan if group == "scan" else float(each))
+        constants[group] = (float(fixed), float(each))
+    scan, each = constants["verify"]
+    constants |= {"verify": (0.0, each), "scan": (0.0, scan)}
     return constants
 
 

@@ -123,19 +123,17 @@ class StageCost:
 
 
 FITTED = {
-    "hash": StageCost(0.45, 1.18e-05),
-    "copies": StageCost(0.032, 3.63e-07),
-    "pairs": StageCost(0.0, 1.4e-05),
-    "scan": StageCost(0.0, 2.52e-06),
-    "verify": StageCost(0.19, 5.1e-06),
-    "decide": StageCost(0.08, 2.21e-06),
-    "clusters": StageCost(0.12, 2.45e-06),
-    "kept": StageCost(0.024, 8.6e-06),
+    "hash": StageCost(0.21, 1.25e-05),
+    "copies": StageCost(0.04, 4.07e-07),
+    "pairs": StageCost(0.0024, 1.47e-05),
+    "scan": StageCost(0, 6.63e-06),
+    "verify": StageCost(0, 3.58e-06),
+    "decide": StageCost(0.065, 1.82e-06),
+    "clusters": StageCost(0.13, 2.19e-06),
+    "kept": StageCost(0, 8.5e-06),
 }
 """By least squares; the units are documents of 1 KB with 128 values, documents, documents in 18 bands, documents of
 1 KB that a pass reads, pairs, documents in clusters (twice), and documents of 1 KB."""
-_ROUNDS = 2
-"""Rounds after the first one in which a job reads all documents."""
 NEAR_PAIRS, CLUSTERED = 1.65, 0.26
 """Candidate pairs of near-duplicates of a document, and documents in clusters, in the corpus of the benchmark."""
 
@@ -209,12 +207,12 @@ def explain(
         StageEstimate(
             "pairs", n * num_bands, row * n * num_bands, cost["pairs"](n * num_bands / BANDS[0]), rows_memory
         ),
-        # All documents in each pass and round, to which pairs are joined; both of each pair, the later one once.
+        # All documents in each pass, to which pairs are joined; both of each pair, the later one once.
         StageEstimate(
             "verify",
             count,
-            24 * count + (n * (passes + _ROUNDS) + count + min(n, count)) * text,
-            cost["verify"](count) + cost["scan"](n * (passes + _ROUNDS) * mean / _FITTED_BYTES),
+            24 * count + (n * passes + count + min(n, count)) * text,
+            cost["verify"](count) + cost["scan"](n * passes * mean / _FITTED_BYTES),
             text_memory,
         ),
         StageEstimate("decide", members, 4 * row * members, cost["decide"](members), rows_memory),
