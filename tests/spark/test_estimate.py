@@ -16,7 +16,7 @@ from nearkin.spark.estimate import BANDS
 from nearkin.theory import banding_probability
 
 RUNS = Path(__file__).resolve().parents[2] / "bench" / "runs"
-RUN = RUNS / "2026-11-27-spark-model-145558.json"
+RUN = RUNS / "2026-11-27-spark-model-150913.json"
 """The run that the constants are from; its largest job fitted none of them."""
 
 

@@ -123,14 +123,14 @@ class StageCost:
 
 
 FITTED = {
-    "hash": StageCost(0.21, 1.25e-05),
-    "copies": StageCost(0.04, 4.07e-07),
-    "pairs": StageCost(0.0024, 1.47e-05),
-    "scan": StageCost(0, 6.63e-06),
-    "verify": StageCost(0, 3.58e-06),
-    "decide": StageCost(0.065, 1.82e-06),
-    "clusters": StageCost(0.13, 2.19e-06),
-    "kept": StageCost(0, 8.5e-06),
+    "hash": StageCost(0.33, 1.06e-05),
+    "copies": StageCost(0.027, 3.97e-07),
+    "pairs": StageCost(0, 1.44e-05),
+    "scan": StageCost(0, 5.71e-06),
+    "verify": StageCost(0, 4.71e-06),
+    "decide": StageCost(0.06, 1.89e-06),
+    "clusters": StageCost(0.12, 2.49e-06),
+    "kept": StageCost(0, 8.3e-06),
 }
 """By least squares; the units are documents of 1 KB with 128 values, documents, documents in 18 bands, documents of
 1 KB that a pass reads, pairs, documents in clusters (twice), and documents of 1 KB."""

@@ -29,6 +29,7 @@ from nearkin.dedup.distributed.documents import (
     Hashing,
     Numbers,
     Ranges,
+    Selection,
     num_tasks,
     to_integers,
     value_dtype,
@@ -75,6 +76,8 @@ _BUCKET_SAMPLE = 64
 probability below 1e-20, by the Poisson distribution."""
 _UNIT_ROWS = "unit bigint, number bigint"
 _CELL_ROWS = "unit bigint, number bigint, values binary, last bigint, by bigint, is_query boolean"
+_MAX_SELECTED = 1 << 20
+"""Numbers of eight bytes that are sent to every task with its function."""
 _MAX_BROADCAST = 2_000_000
 """Rows of 16 bytes that are sent to every worker."""
 
@@ -210,8 +213,12 @@ class Plans:
 
     def member_documents(self, documents: DataFrame, members: DataFrame) -> DataFrame:
         """Return what the comparison of members needs of their documents."""
-        numbers = self._broadcast(members.select("number").distinct(), self.counts["members"])
-        return numbers.join(documents.select("number", "length", "values", "text"), "number")
+        rows, numbers = documents.select("number", "length", "values", "text"), members.select("number").distinct()
+        if self.counts["members"] > _MAX_SELECTED:
+            return self._broadcast(numbers, self.counts["members"]).join(rows, "number")
+        # Without a join documents are read and not sent.
+        selection = Selection(np.sort(to_integers(fetch(numbers, "number").column("number"))))
+        return rows.mapInArrow(selection.rows, "number bigint, length bigint, values binary, text string")
 
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""

@@ -189,6 +189,26 @@ def to_batches(columns: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         yield from table.slice(start, _MAX_ROWS).combine_chunks().to_batches()
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Rows of some documents.
+
+    Attributes
+    ----------
+    numbers : (n,) int64
+        Their numbers, ascending.
+    """
+
+    numbers: Numbers
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Filter batches with the column number."""
+        import pyarrow as pa
+
+        for batch in batches:
+            yield batch.filter(pa.array(np.isin(to_integers(batch.column("number")), self.numbers)))
+
+
 # Hashing
 
 
