@@ -1,6 +1,6 @@
 """Nearest neighbours of real vectors: recall against time, compared with graphs, quantized codes and brute force.
 
-    python bench/vectors.py --data ../shared/data [--part curves|million|queries|auto|leaders] [--quick] [--report]
+    python bench/vectors.py --data ../shared/data [--part PART] [--quick] [--report]
 
 - `curves` is what users get: recall against wall time, single queries from Python and batches, all peers in one run, as
   installed and with one thread. Each set and thread setting runs in a child process, which builds all indexes and then
@@ -13,6 +13,10 @@
 - `auto` compares what `LSHIndex(recall=)` chooses with each filter, tuned to the same recall with rows as queries: CPU
   time of one thread, the filters alternating. The rule was chosen on `sift` and `lsa`.
 - `leaders` is `curves` with one thread for the automatic choice and the best of other packages, of those installed.
+- `copies` removes near-copies of vectors with `nk.dedup`, and with SemDeDup's method: k-means of faiss, then all pairs
+  within each cluster. The vectors of 384 values come from 500 normal distributions over a subspace of 60 dimensions;
+  a fifth are copies with noise of up to 0.4 of their length. Recall is the share that is removed of those of 2,000 rows
+  that have an earlier row within the threshold, by brute force.
 - `queries` uses queries that are rows, near rows, new, and far from rows. Each index is set for recall 0.95 without
   them.
 
@@ -632,6 +636,55 @@ def auto_rows(lines: list[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
+def near_copies(count: int) -> Any:
+    """Draw unit vectors with near-copies; see the module."""
+    rng = np.random.default_rng(1)
+    normal = lambda *shape: rng.standard_normal(shape, np.float32)  # noqa: E731
+    subspace, topics = normal(60, 384), normal(500, 60)
+    X = (topics[rng.integers(0, 500, count)] + 0.7 * normal(count, 60)) @ subspace
+    X += 0.25 * math.sqrt(60) * normal(count, 384)
+    copies = count // 5
+    source = X[rng.integers(0, count - copies, copies)]
+    noise = 0.4 * rng.random((copies, 1), np.float32) * np.linalg.norm(source, axis=1, keepdims=True) / math.sqrt(384)
+    X[count - copies :] = source + noise * normal(copies, 384)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X
+
+
+def within_clusters(X: Any, threshold: float) -> Any:
+    """Return the rows that SemDeDup's method keeps: the first of near-copies within a cluster of k-means."""
+    import faiss
+
+    means = faiss.Kmeans(X.shape[1], max(1, len(X) // 1000), niter=10, seed=1, max_points_per_centroid=64)
+    means.train(X)
+    cluster = means.index.search(X, 1)[1][:, 0]
+    kept = np.ones(len(X), bool)
+    for rows in np.split(np.argsort(cluster, kind="stable"), np.cumsum(np.bincount(cluster))[:-1]):
+        close = np.tril(X[rows] @ X[rows].T >= threshold, -1)
+        kept[rows[close.any(axis=1)]] = False
+    return np.flatnonzero(kept)
+
+
+def measure_copies(rows: int, threshold: float = 0.95) -> list[dict[str, Any]]:
+    """Measure time, memory and recall of the removal of near-copies."""
+    lines = []
+    X = near_copies(rows)
+    sample = np.sort(np.random.default_rng(2).choice(rows, min(rows, 2000), replace=False))
+    true = [np.flatnonzero(X[: row + 1] @ X[row] >= threshold)[:-1] for row in sample]
+    for name, call in (
+        ("nearkin", lambda: np.array(nk.dedup(X, threshold=threshold).kept)),
+        ("SemDeDup, k-means of faiss", lambda: within_clusters(X, threshold)),
+    ):
+        cpu, wall, kept = common.timed(call)
+        copies = [(row, near) for row, near in zip(sample, true, strict=True) if len(near)]
+        removed = sum(row not in kept for row, _ in copies)
+        line = {"program": name, "rows": rows, "cpu_us": 1e6 * cpu / rows, "wall_us": 1e6 * wall / rows}
+        line |= {"kept": len(kept), "near_copies": len(copies), "removed_copies": removed}
+        print(line, flush=True)
+        lines.append(line)
+    return lines
+
+
 def save_part(part: str, results: Any) -> None:
     """Save a part with what the last run has of the others, and write the pages."""
     versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scann", "scikit-learn")
@@ -669,6 +722,16 @@ def report(run: dict[str, Any]) -> None:
     if "auto" in results:
         header = ["set", "recall", "k", "choice", "measured", "µs, one", "µs, batch", "codes", "partitions"]
         common.splice("benchmarks.md", "vectors-auto", common.table(header, auto_rows(results["auto"])))
+    if "copies" in results:
+        header = ["program", "rows", "CPU µs per vector", "wall µs, two threads", "recall"]
+        rows = [
+            [
+                line["program"], f"{line['rows']:,}", f"{line['cpu_us']:.1f}", f"{line['wall_us']:.1f}",
+                f"{line['removed_copies'] / line['near_copies']:.3f}",
+            ]
+            for line in results["copies"]
+        ]  # fmt: skip
+        common.splice("benchmarks.md", "vectors-copies", common.table(header, rows))
     if "queries" in results:
         cells: dict[tuple[str, str], list[str]] = {}
         for row in results["queries"]:
@@ -694,13 +757,17 @@ def main() -> None:
         __doc__,
         (
             "--part",
-            {"choices": ["curves", "million", "queries", "auto", "leaders"], "help": "default: curves and queries"},
+            {
+                "choices": ["curves", "million", "queries", "auto", "leaders", "copies"],
+                "help": "default: curves and queries",
+            },
         ),
         ("--quick", {"action": "store_true"}),
         ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "sets of the curves"}),
         ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
         ("--threads", {"choices": list(THREADS), "nargs": "+", "default": list(THREADS), "help": "of curves"}),
         ("--rows", {"type": int, "default": 1_000_000, "help": "rows of million"}),
+        ("--copies", {"type": int, "nargs": "+", "default": [100_000, 1_000_000], "help": "rows of copies"}),
         ("--rounds", {"type": int, "default": 5, "help": "rounds of curves"}),
         ("--queries", {"type": int, "default": 1000, "help": "maximum number of queries of curves"}),
         ("--child", {"help": "a set to measure in this process"}),
@@ -710,6 +777,11 @@ def main() -> None:
         return
     if options.child:
         run_child(options)
+        return
+    if options.part == "copies":
+        results = [line for rows in options.copies for line in measure_copies(rows)]
+        if not options.quick:
+            save_part("copies", results)
         return
     if options.part == "auto":
         nk.set_num_threads(1)

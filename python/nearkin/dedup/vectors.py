@@ -53,6 +53,9 @@ from nearkin.vectors.arrays import Rows, as_rows
 
 THRESHOLD, RECALL = 0.95, 0.99
 """Default threshold and recall."""
+_ROWS_PER_PARTITION = 512
+"""Most near-copies share a partition, so larger ones than for nearest neighbours save centroids: of 200,000 vectors of
+384 values, 512 rows take two thirds of the time of 169."""
 _OPTIONS = ("recall", "cluster", "links")
 """Options of `nearkin.dedup` that vectors have, besides threshold, keep, values and progress."""
 
@@ -98,10 +101,16 @@ def dedup_vectors(
         collapsed = collapse(documents, None, order)
         distinct = collapsed.rows[collapsed.distinct]
     with timer("search"):
-        partitioned = len(distinct) > MAX_FLAT_ROWS
+        n = len(distinct)
+        partitioned = n > MAX_FLAT_ROWS
         # Few rows are within a small distance, so that a bound with a tenth of the misses costs little.
         bound = 1 - (1 - recall) / 10 if partitioned else recall
-        index = LSHIndex(metric="cosine", recall=bound, filter="partitions" if partitioned else "codes")
+        index = LSHIndex(
+            metric="cosine",
+            recall=bound,
+            filter="partitions" if partitioned else "codes",
+            num_partitions=n // _ROWS_PER_PARTITION if partitioned else None,
+        )
         found = _Neighbours.search(index, recall, rows, distinct, threshold, cluster, links == "all", progress)
     with timer("result"):
         n = len(collapsed.rows)
