@@ -207,4 +207,4 @@ def test_files_that_a_person_rejected_stay(folder: Path, tmp_path: Path) -> None
     done = dedup(folder, "-o", tmp_path / "out", "--labels", labels)
     assert 0 == done.code
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["kept"] == 3
-    assert "1 pairs not merged, of 1 labelled different" in done.message
+    assert "1 pair not merged, of 1 labelled different" in done.message
