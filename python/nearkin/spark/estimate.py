@@ -8,7 +8,7 @@
   second number rules everything, and grows with n.
 - CPU seconds of a stage grow in proportion to what it reads: bytes of texts and signatures, rows of bands, pairs. The
   constants are least squares of the stages of jobs with 30,000 to a million documents of 1 KB (`FITTED`); the whole is
-  checked on two million, on which no constant was fitted (`bench/spark_engines.py --model`).
+  compared with two million, on which no constant was fitted (`bench/spark_engines.py --model`).
 - Bytes are those that stages send, without compression: keys and numbers of 8 bytes, texts, signatures.
 
 Not in it: reading and writing an object store, the network, waiting for the slowest task, and the start of an engine.
