@@ -410,6 +410,11 @@ def test_progress_changes_no_answer(case: Case, size: int, kind: Kind, monkeypat
             for call in (index.pairs, index.clusters):
                 assert call(case.limit).to_arrow() == call(case.limit, progress=report).to_arrow()
                 assert ("search", len(index), len(index)) == events[-1]
+        if isinstance(index, nk.HammingIndex):
+            for stage in ("pairs", "clusters"):
+                call = getattr(index, stage)
+                assert call(case.limit).to_arrow() == call(case.limit, progress=report).to_arrow()
+                assert [(stage, 0, len(index)), (stage, len(index), len(index))] == events[-2:]
     with pytest.raises(ParameterError, match="progress='yes'"):
         index.search(case.batch([0]), case.limit, progress="yes")
 

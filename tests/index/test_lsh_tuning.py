@@ -327,3 +327,35 @@ def test_copies_are_neighbours_at_no_distance() -> None:
     positions, far = true_neighbours(as_rows(X), np.array([2]), "l2", 3)
     assert [[0, 1, 3]] == positions.tolist()
     assert [[0.0, 0.0, 0.0]] == far.tolist()
+
+
+@pytest.mark.parametrize("filter_", ["buckets", "partitions"])
+def test_progress_of_tune_names_each_stage(filter_: str) -> None:
+    """Every stage ends at its total, trials last, and the settings are those of a call without progress."""
+    X = np.random.default_rng(3).standard_normal((400, 8)).astype(np.float32)
+    last: dict[str, tuple[int, int | None]] = {}
+
+    def report(stage: str, done: int, total: int | None) -> None:
+        last.pop(stage, None)
+        last[stage] = (done, total)
+
+    def new_index() -> nk.LSHIndex:
+        if filter_ == "buckets":
+            return nk.LSHIndex(PStable(width=4.0), num_probes=8, hashes_per_table=4)
+        return nk.LSHIndex(metric="cosine", filter="partitions")
+
+    assert new_index().tune(X, k=5) == new_index().tune(X, k=5, progress=report)
+    assert all(done == total for done, total in last.values())
+    assert ["neighbours", *(["choose"] if filter_ == "buckets" else []), "index", "measure"] == list(last)
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_progress_of_fit_names_each_stage(chosen: bool) -> None:
+    """Rows are counted, and measurements if partitions are chosen; the last event reports completion."""
+    X = np.random.default_rng(3).standard_normal((6000 if chosen else 50, 8)).astype(np.float32)
+    events: list[tuple[str, int, int | None]] = []
+    index = nk.LSHIndex(metric="cosine").fit(X, progress=lambda *event: events.append(event))
+    assert nk.LSHIndex(metric="cosine").fit(X).settings_ == index.settings_
+    assert [("index", 0, len(X)), ("index", len(X), len(X))] == events[:2]
+    assert events[-1][1] == events[-1][2]
+    assert ({"index", "neighbours", "measure"} if chosen else {"index"}) == {stage for stage, _, _ in events}

@@ -609,3 +609,13 @@ def test_labels_of_reference_documents_have_a_note() -> None:
         "documents not among the run's own (they may be older ones, as with --against), counted as found alone: "
         "1, first old"
     )
+
+
+def test_progress_counts_what_is_read_and_scored() -> None:
+    """A function is called for each argument and each step, and changes no score."""
+    events: list[tuple[str, int, int | None]] = []
+    found, truth = [("a", "b"), ("a", "c")], [("a", "b", True), ("a", "c", False)]
+    scores = nk.evaluate(found, truth, progress=lambda *event: events.append(event))
+    assert nk.evaluate(found, truth).to_dict() == scores.to_dict()
+    read = [("read", done, 2) for done in range(3)]
+    assert [*read, *[("score", done, 3) for done in range(4)]] == events

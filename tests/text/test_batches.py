@@ -157,7 +157,7 @@ def test_null_columns_are_missing_texts() -> None:
         ("text", r"one str is not a list of texts; write \[text\]"),
         (["a", 7], "text 1 is of type int; texts are str or None"),
         ([b"a"], "text 0 is of type bytes; texts are str or None"),
-        (7, "'int' object is not iterable"),
+        (7, "int is no list of texts; pass a list, a generator or a column of str or None"),
     ],
 )
 def test_what_holds_no_texts_is_a_type_error(wrong: Any, message: str) -> None:

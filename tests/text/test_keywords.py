@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -261,3 +262,20 @@ def test_newer_tables_and_absurd_parameters_are_refused(tmp_path: Path) -> None:
             nk.Idf.fit(CORPUS, "word:1", min_df=min_df)  # type: ignore[arg-type]
     with pytest.raises(errors.ParameterError, match="given"):
         nk.Idf.fit(CORPUS, "given|xxh3|simhash:64")
+
+
+@pytest.mark.parametrize("kind", ["list", "iterator", "column"])
+def test_progress_counts_texts_and_changes_no_table(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many texts are counted in slices; the last event reports completion, and a bad text keeps its number."""
+    monkeypatch.setattr("nearkin.text.batches._BATCH", 2)
+    monkeypatch.setattr("nearkin.text.idf._MAX_TEXTS", 2)
+    texts = ["red wine", None, "red cheese", "blue cheese", "wine"]
+    counted: Any = {"list": texts, "iterator": iter(texts), "column": pyarrow.array(texts)}[kind]
+    events: list[tuple[str, int, int | None]] = []
+    table = nk.Idf.fit(counted, "word:1", progress=lambda *event: events.append(event))
+    assert nk.Idf.fit(texts, "word:1").digest == table.digest
+    total = None if kind == "iterator" else 5
+    assert [*[("count", done, total) for done in (2, 4, 5)], ("count", 5, 5)] == events
+    bad: Any = [*texts, 3]
+    with pytest.raises(TypeError, match="text 5 is of type int"):
+        nk.Idf.fit(bad, "word:1", progress=lambda *event: None)

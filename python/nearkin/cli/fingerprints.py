@@ -250,7 +250,7 @@ def idf(
 
     reading = replace(reading, id_column="none")
     with progress_bars(quiet=as_json) as progress, reading.read(inputs, progress=progress) as corpus:
-        table = Idf.fit(corpus, parse_recipe(recipe), min_df=min_df)
+        table = Idf.fit(corpus, parse_recipe(recipe), min_df=min_df, progress=progress)
     table.save(out)
     record = {"documents": table.documents, "features": len(table), "digest": table.digest, "out": str(out)}
     line = f"{len(table)} features of {table.documents} documents in {out}; digest {table.digest}"

@@ -5,7 +5,7 @@ Texts are read batch by batch and released; `HashedDocuments.look_up` reads thos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias, cast
@@ -25,7 +25,7 @@ from nearkin.io import Column, Corpus
 from nearkin.io.arrow import is_arrow, read_column, to_cells
 from nearkin.io.values import INT, TEXT, PackedTexts, Scalar
 from nearkin.progress import Progress
-from nearkin.text.batches import Texts, iterate_batches
+from nearkin.text.batches import Texts, iterate_batches, slice_texts
 
 _MAX_TEXTS = 1 << 16
 """Texts hashed by one call, after which progress is reported; ids hashed at once."""
@@ -152,7 +152,7 @@ def hash_texts(
     if batches:
         candidate_source.calibrate(batches[0], sizes[0] if total is None else total)
     for batch in batches:
-        for chunk in _slice_texts(batch):
+        for chunk in slice_texts(batch, _MAX_TEXTS):
             try:
                 hasher.append(chunk)
             except Exception:
@@ -170,24 +170,6 @@ def hash_texts(
         report("hash", 0, 0)
     all_texts: Any = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]
     return hasher.finish(id_column, columns, texts_by_row(all_texts)[0])
-
-
-def _slice_texts(texts: TextBatch) -> Iterator[TextBatch]:
-    """Slice many texts without copying them, so that progress is reported after each slice."""
-    if not hasattr(texts, "__len__") or len(texts) <= _MAX_TEXTS:
-        yield texts
-        return
-    starts = range(0, len(texts), _MAX_TEXTS)
-    kind = str(getattr(texts, "type", getattr(texts, "dtype", "")))
-    # A slice of packed or dictionary-encoded texts would pass all strings each time.
-    shared = isinstance(texts, PackedTexts) or kind.lower().startswith(("dictionary", "categor", "enum"))
-    if isinstance(texts, (list, tuple)):
-        yield from (texts[start : start + _MAX_TEXTS] for start in starts)
-    elif is_arrow(texts) and hasattr(texts, "slice") and not shared:
-        column: Any = texts
-        yield from (column.slice(start, _MAX_TEXTS) for start in starts)
-    else:
-        yield texts
 
 
 def hash_corpus(

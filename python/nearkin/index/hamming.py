@@ -34,7 +34,7 @@ from nearkin.index.fingerprints import (
 )
 from nearkin.index.ids import Existing, IdArray, Ids, check_existing, new_ids
 from nearkin.index.memory import INDEX_SHARE, memory_budget
-from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
+from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, run_block, search_flat
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
@@ -499,13 +499,16 @@ class HammingIndex(Index[npt.ArrayLike, int]):
 
         return search_flat(nearest, rows, words_per_row(self.bits), progress)
 
-    def pairs(self, radius: int) -> Pairs:
+    def pairs(self, radius: int, *, progress: ShowProgress = None) -> Pairs:
         """Return all pairs within a radius (0 to bits, inclusive), each once.
 
         Parameters
         ----------
         radius : int
             0 to bits, inclusive.
+        progress : bool or function, optional
+            True shows a bar in a terminal or a notebook; a function is called with "pairs", the number of finished
+            fingerprints, and the total: once at the start and once at the end, because all are searched at once.
 
         Raises
         ------
@@ -517,7 +520,8 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         Building the result takes about 40 bytes per pair; n equal fingerprints make n (n - 1) / 2 pairs. `iter_pairs`
         needs less memory.
         """
-        return Pairs(*self._core.pairs(self._check_radius(radius)))
+        radius = self._check_radius(radius)
+        return run_block(lambda: Pairs(*self._core.pairs(radius)), "pairs", len(self), progress)
 
     def iter_pairs(self, radius: int, *, batch_size: int = 1_000_000) -> Iterator[Pairs]:
         """Iterate over the pairs of `pairs`, in the same order, `batch_size` at a time.
@@ -594,7 +598,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
             self.check_recipe(other.recipe)
         return Pairs(*self._core.join(other._core, radius))
 
-    def clusters(self, radius: int, *, linkage: Linkage = "centred") -> Clusters:
+    def clusters(self, radius: int, *, linkage: Linkage = "centred", progress: ShowProgress = None) -> Clusters:
         """Return clusters of fingerprints within a radius; fingerprints without a neighbour are left out.
 
         Parameters
@@ -605,6 +609,8 @@ class HammingIndex(Index[npt.ArrayLike, int]):
             "centred" visits the ids in order of addition. An id that is in no cluster starts one and absorbs all free
             ids within the radius, so every member is near the first one and no two first ones are near each other.
             "connected" follows chains of matches, whose ends may be at any distance.
+        progress : bool or function, optional
+            As for `pairs`; the stage is "clusters".
 
         Raises
         ------
@@ -625,7 +631,8 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         ([['a', 'b']], [['a', 'b', 'c']])
         """
         check_choice("linkage", linkage, "centred", "connected")
-        return Clusters(*self._core.clusters(self._check_radius(radius), linkage))
+        radius = self._check_radius(radius)
+        return run_block(lambda: Clusters(*self._core.clusters(radius, linkage)), "clusters", len(self), progress)
 
     def _write(self, file: str) -> None:
         self._core.save(file)

@@ -83,7 +83,7 @@ from nearkin.index.lsh_params import (
 from nearkin.index.lsh_tuning import FitSample, TuneTarget, measured_codes, measured_settings, tune
 from nearkin.index.results import Candidates, Clusters, Linkage, Pairs, SearchResult, search_in_batches, sorted_pairs
 from nearkin.io.saved import check_saved
-from nearkin.progress import ShowProgress, reporting, ticker
+from nearkin.progress import Progress, ShowProgress, reporting, ticker
 from nearkin.theory.intervals import wilson
 from nearkin.vectors.arrays import (
     DENSE_TYPES,
@@ -310,7 +310,7 @@ class LSHIndex(Index[Vectors, float]):
 
     # -- fitting and adding
 
-    def fit(self, X: Vectors, ids: Ids | None = None) -> Self:
+    def fit(self, X: Vectors, ids: Ids | None = None, *, progress: ShowProgress = None) -> Self:
         """Fit the hash functions and replace the contents of the index with these vectors.
 
         Everything that `tune` chose is chosen again, from the arguments and defaults; `ForgottenTuningWarning` names
@@ -323,6 +323,12 @@ class LSHIndex(Index[Vectors, float]):
             index; booleans and integers of 16 bits become `float32`.
         ids : iterable of int or str, optional
             One id for each row, of one kind; row numbers by default.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with the name of a stage, its count and
+            its total. "index" has the rows, and is reported at its start and its end. If partitions are chosen
+            automatically, "neighbours" has the rows that serve as queries, and "measure" the measurements of recall,
+            whose total is None until the last one. The index is built again, as another stage "index", if a scan of
+            codes turns out to be faster.
 
         Returns
         -------
@@ -343,26 +349,33 @@ class LSHIndex(Index[Vectors, float]):
         hashed = hash_input(rows, max_norm)
         # An iterator can be read once, but two indexes may be built.
         keys = None if ids is None else check_ids(ids)
-        fitted = self._build(params.family, resolve_settings(params, metric, max_norm, hashed), rows, hashed, keys)
-        if chooses_partitions(params, metric, len(rows)):
-            sample = FitSample.draw(fitted, rows, fitted._neighbour_ranks)
-            fitted.settings_ = measured_settings(fitted, sample)
-            if prefers_codes(fitted.settings_):
-                settings = estimate_settings(replace(params, guarantee=True), metric, len(rows))
-                fitted = self._build(params.family, settings, rows, hashed, keys)
-                fitted.settings_ = measured_codes(fitted, sample)
+        settings = resolve_settings(params, metric, max_norm, hashed)
+        with reporting(progress) as report:
+            fitted = self._build(params.family, settings, rows, hashed, keys, report)
+            if chooses_partitions(params, metric, len(rows)):
+                sample = FitSample.draw(fitted, rows, fitted._neighbour_ranks, report)
+                fitted.settings_ = measured_settings(fitted, sample)
+                if prefers_codes(fitted.settings_):
+                    settings = estimate_settings(replace(params, guarantee=True), metric, len(rows))
+                    fitted = self._build(params.family, settings, rows, hashed, keys, report)
+                    fitted.settings_ = measured_codes(fitted, sample)
+                sample.trials.finish()
         warn_of_forgotten_tuning(getattr(self, "settings_", None), fitted.settings_)
         self._adopt(fitted)
         return self
 
-    def _build(self, family: Family, settings: Settings, rows: Rows, hashed: HashInput, ids: Ids | None) -> LSHIndex:
+    def _build(
+        self, family: Family, settings: Settings, rows: Rows, hashed: HashInput, ids: Ids | None, report: Progress
+    ) -> LSHIndex:
         """Return a new index of the vectors with these settings."""
+        tick = ticker(report, "index", len(rows))
         index = type(self)(family)
         index.family_ = _fit_family(family, settings, hashed)
         index.settings_ = with_width(settings, index.family_)
         index.dimension_, index.vector_type_ = rows.d, rows.vector_type
         index._core = index._new_core(rows)
         index._insert(rows, hashed, ids)
+        tick(len(rows))
         return index
 
     def _adopt(self, fitted: LSHIndex) -> None:
@@ -381,6 +394,7 @@ class LSHIndex(Index[Vectors, float]):
         memory: int | None = None,
         max_tables: int = 256,
         seed: int = 0,
+        progress: ShowProgress = None,
     ) -> Settings:
         """Choose settings that reach a recall on this data, and fit the index with them.
 
@@ -407,6 +421,11 @@ class LSHIndex(Index[Vectors, float]):
             Maximum number of tables, 1 to 16,384.
         seed : int, default=0
             Seed of the sample.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with the name of a stage, its count and
+            its total. "neighbours" has the rows that are compared with the queries, "choose" the numbers of hashes
+            that are tried, "index" the rows of each index, at its start and its end, and "measure" the measurements
+            of recall, whose total is None until the last one.
 
         Returns
         -------
@@ -443,10 +462,13 @@ class LSHIndex(Index[Vectors, float]):
         # An iterator can be read once, but several indexes may be built.
         keys = None if ids is None else check_ids(ids)
 
-        def build(family: Family, settings: Settings, hashed: HashInput) -> LSHIndex:
-            return self._build(family, settings, rows, hashed, keys)
+        with reporting(progress) as report:
 
-        self._adopt(tune(self.params.for_dimension(rows.d), metric, rows, target, build))
+            def build(family: Family, settings: Settings, hashed: HashInput) -> LSHIndex:
+                return self._build(family, settings, rows, hashed, keys, report)
+
+            tuned = tune(self.params.for_dimension(rows.d), metric, rows, target, build, report)
+        self._adopt(tuned)
         return self.settings_
 
     def _new_core(self, rows: Rows) -> LshCore:

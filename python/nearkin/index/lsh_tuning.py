@@ -72,6 +72,7 @@ from nearkin.index.lsh_params import (
     table_settings,
 )
 from nearkin.index.results import SearchResult
+from nearkin.progress import Progress, ticker
 from nearkin.theory.amplification import collision_in_any_table, min_tables, smallest
 from nearkin.theory.intervals import wilson
 from nearkin.vectors.arrays import Floats, HashInput, Ints, Metric, Rows, Vectors, hash_input
@@ -168,6 +169,23 @@ class Candidate:
     nanoseconds: float
 
 
+@dataclass
+class TrialCount:
+    """The number of measurements of recall so far, reported as the stage "measure"; the total is known at the end."""
+
+    report: Progress
+    done: int = 0
+
+    def add(self) -> None:
+        """Count a measurement."""
+        self.done += 1
+        self.report("measure", self.done, None)
+
+    def finish(self) -> None:
+        """Report that no measurement follows."""
+        self.report("measure", self.done, self.done)
+
+
 @dataclass(frozen=True)
 class TuneSample:
     """Data of the choice: rows that serve as queries, their true neighbours, and random rows."""
@@ -186,6 +204,7 @@ class TuneSample:
     """Positions of all queries that the recall is measured with, including `queries`."""
     limits: Floats
     """Distance of the k-th true neighbour of each of `measured`."""
+    trials: TrialCount
 
     @cached_property
     def hashed(self) -> HashInput:
@@ -232,9 +251,10 @@ def tune(
     rows: Rows,
     target: TuneTarget,
     build: Build[Tuned],
+    report: Progress,
 ) -> Tuned:
     """Return the index that reaches the recall; `build` creates an index from a family, settings and hash input."""
-    sample = draw_sample(params, metric, rows, target)
+    sample = draw_sample(params, metric, rows, target, report)
     if params.rank == "estimate":
         return _tune_estimates(sample, target, build)
     candidates: list[Candidate] = []
@@ -242,7 +262,7 @@ def tune(
     if scannable and params.filter != "buckets" and not params.has_tables:
         candidates += _code_candidates(sample, target)
     if params.filter != "codes" and params.rank == "hamming" and params.num_candidates is None:
-        candidates += _table_candidates(sample, target)
+        candidates += _table_candidates(sample, target, report)
     if not candidates:
         limits = f"max_tables={target.max_tables}, memory={target.memory} and the given parameters"
         allowed = f"less: no choice within {limits} reaches it on a sample of the data"
@@ -264,12 +284,13 @@ def tune(
         index, best, measured = _reduce_tables(build, index, sample, target, best, measured)
         best, measured = _reduce_effort(index, sample, target, best, measured)
     expected = best.candidates, best.nanoseconds / 1000
-    report = TuneReport(target.recall, target.k, best.recall, *measured, *expected, len(candidates))
-    index.settings_ = replace(index.settings_, tuning=report)
+    tuning = TuneReport(target.recall, target.k, best.recall, *measured, *expected, len(candidates))
+    index.settings_ = replace(index.settings_, tuning=tuning)
+    sample.trials.finish()
     return index
 
 
-def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTarget) -> TuneSample:
+def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTarget, report: Progress) -> TuneSample:
     """Draw queries and random rows, and find the true neighbours of the queries."""
     n, k = len(rows), target.k
     if n < 2 * k + 2:
@@ -288,9 +309,9 @@ def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTar
     drawn = rng.choice(eligible, count, replace=False).astype(np.int64)
     random = np.sort(rng.choice(n, min(_NUM_RANDOM, n), replace=False)).astype(np.int64)
     queries, measured = np.sort(drawn[:_NUM_QUERIES]), np.sort(drawn)
-    nearest, distances = true_neighbours(rows, measured, metric, k)
-    own = np.searchsorted(measured, queries)
-    return TuneSample(params, metric, max_norm, rows, queries, nearest[own], random, measured, distances[:, -1])
+    nearest, distances = true_neighbours(rows, measured, metric, k, ticker(report, "neighbours", n))
+    nearest, limits = nearest[np.searchsorted(measured, queries)], distances[:, -1]
+    return TuneSample(params, metric, max_norm, rows, queries, nearest, random, measured, limits, TrialCount(report))
 
 
 def measure_recall(index: TunableIndex, sample: TuneSample, k: int) -> tuple[float, float]:
@@ -305,6 +326,7 @@ def measure_recall(index: TunableIndex, sample: TuneSample, k: int) -> tuple[flo
     own = -(queries.norms() ** 2) if sample.metric == "inner_product" else np.zeros(len(far))
     shares: Floats = np.minimum(np.maximum(good - (own <= limit), 0), k) / k
     mean = float(shares.mean())
+    sample.trials.add()
     return mean, mean - _STANDARD_ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
 
 
@@ -448,18 +470,20 @@ def _spherical_distances(differ: Floats, common: npt.NDArray[np.float32] | Ints)
         return np.where(differ == 0, 0.0, differ / common)
 
 
-def _table_candidates(sample: TuneSample, target: TuneTarget) -> list[Candidate]:
+def _table_candidates(sample: TuneSample, target: TuneTarget, report: Progress) -> list[Candidate]:
     """Return for each number of hashes and probes the tables that reach the recall within the limits."""
     params = sample.params
     can_probe = params.family.count_alternatives(sample.hashed.shape[1]) > 0
     probes = [params.num_probes] if params.num_probes else list(_PROBES if can_probe else _PROBES[:1])
     candidates = []
-    for family in _width_variants(sample):
-        for h in _hashes_per_table(sample, family):
-            for count, (near, random) in _hit_rates(sample, family, h, probes).items():
-                candidate = _table_candidate(sample, target, family, h, count, near, random)
-                if candidate is not None:
-                    candidates.append(candidate)
+    choices = [(family, h) for family in _width_variants(sample) for h in _hashes_per_table(sample, family)]
+    tick = ticker(report, "choose", len(choices))
+    for family, h in choices:
+        for count, (near, random) in _hit_rates(sample, family, h, probes).items():
+            candidate = _table_candidate(sample, target, family, h, count, near, random)
+            if candidate is not None:
+                candidates.append(candidate)
+        tick(1)
     return candidates
 
 
@@ -586,6 +610,7 @@ def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned])
     scanned = float(n * (probes / settings.num_partitions if settings.num_partitions else 1))
     report = TuneReport(target.recall, target.k, guarantee, *measured, scanned, None, len(measurements))
     index.settings_ = replace(settings, recall=guarantee, num_probes=probes, tuning=report)
+    sample.trials.finish()
     return index
 
 
@@ -601,9 +626,10 @@ class FitSample:
     ranks: Ints
     """`(n_queries, MAX_MEASURED_K)`: how many partitions are nearer to the query than that of the neighbour."""
     num_rows: int
+    trials: TrialCount
 
     @classmethod
-    def draw(cls, index: TunableIndex, rows: Rows, ranks_of: RanksOf) -> FitSample:
+    def draw(cls, index: TunableIndex, rows: Rows, ranks_of: RanksOf, report: Progress) -> FitSample:
         """Draw rows; the index has partitions and just these rows."""
         settings, n = index.settings_, len(rows)
         target = float(settings.recall or 0)
@@ -611,13 +637,16 @@ class FitSample:
         count = min(max(_FIT_QUERIES[0], count), _FIT_QUERIES[1], n // 2)
         drawn = np.sort(np.random.default_rng(index.family_.seed).choice(n, count, replace=False)).astype(np.int64)
         queries, k = rows.take(drawn), MAX_MEASURED_K
+        tick = ticker(report, "neighbours", count)
         truth = index.nearest(queries.matrix, k + 1, num_probes=settings.num_partitions, recall=_FIT_TRUTH)
         near, ranks = (part.reshape(count, k + 1) for part in ranks_of(queries, truth.ids))
         far = truth.distances.reshape(count, k + 1)[:, MEASURED_K].astype(np.float64)
         # Without the row itself; a row with more than k copies need not find itself.
         others = near != drawn[:, None]
         others[others.all(axis=1), k] = False
-        return cls(target, queries.matrix, far + 1e-5 * far + 1e-12, ranks[others].reshape(count, k), n)
+        tick(count)
+        ranks = ranks[others].reshape(count, k)
+        return cls(target, queries.matrix, far + 1e-5 * far + 1e-12, ranks, n, TrialCount(report))
 
     def min_probes(self, k: int, num_partitions: int) -> int:
         """Return the fewest partitions that have the target's share of the k neighbours, by their ranks alone."""
@@ -639,6 +668,7 @@ class FitSample:
         low, high = self._interval(shares, k)
         scanned = self.num_rows * (trial.num_probes / trial.num_partitions if trial.num_probes else 1.0)
         mean = float(shares.mean())
+        self.trials.add()
         report = TuneReport(self.target, k, float(trial.recall or 0), mean, low, scanned, None, 0, high)
         return replace(trial, tuning=report)
 
@@ -687,13 +717,15 @@ def measured_codes(index: TunableIndex, sample: FitSample) -> Settings:
     return best
 
 
-def true_neighbours(rows: Rows, queries: Ints, metric: Metric, k: int) -> tuple[Ints, Floats]:
+def true_neighbours(
+    rows: Rows, queries: Ints, metric: Metric, k: int, tick: Callable[[int], None] = lambda _: None
+) -> tuple[Ints, Floats]:
     """Return the k nearest other rows of some rows, and their distances, by brute force in blocks.
 
     The distances in a block are a matrix product (inner products, cosines, and ‖y‖² − 2 x·y, which has the same order
     as the Euclidean distance) or, for the Manhattan distance, sums of differences. The k smallest distances are summed
     again in `float64`, so that they do not depend on the blocks. Cost: n d steps per query; memory: 2^24 distances at a
-    time.
+    time. `tick` is called with the number of rows of each block.
 
     Returns
     -------
@@ -719,6 +751,7 @@ def true_neighbours(rows: Rows, queries: Ints, metric: Metric, k: int) -> tuple[
         order = np.lexsort((numbers, distances), axis=1)[:, :k]
         best_distances = np.take_along_axis(distances, order, axis=1)
         best_rows = np.take_along_axis(numbers, order, axis=1)
+        tick(len(block))
     exact = np.stack(
         [_exact_distances(rows.take(best), points.slice(i, i + 1), metric) for i, best in enumerate(best_rows)]
     )

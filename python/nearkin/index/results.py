@@ -30,6 +30,7 @@ Linkage = Literal["centred", "connected"]
 
 _Row = TypeVar("_Row")
 _Item = TypeVar("_Item")
+_T = TypeVar("_T")
 _Result = TypeVar("_Result", bound="BatchResult[Any]")
 
 _BATCH = 1 << 12
@@ -141,6 +142,15 @@ class BatchResult(_Measured, Tabular, Generic[_Row]):
 
     def _columns(self) -> dict[str, Column]:
         return {"query": self.queries, "id": self.ids, self._measure: self._values()}
+
+
+def run_block(run: Callable[[], _T], stage: str, count: int, progress: ShowProgress) -> _T:
+    """Run a call of the core as one stage: only its start and its end are reported, with `count` items in all."""
+    with reporting(progress) as report:
+        tick = ticker(report, stage, count)
+        result = run()
+        tick(count)
+    return result
 
 
 def search_in_batches(search: Callable[[int, int], _Result], count: int, progress: ShowProgress) -> _Result:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -46,6 +46,7 @@ from nearkin.dedup.result import DedupResult
 from nearkin.errors import InputError, ParameterError, bad_parameter
 from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts, html_table
+from nearkin.progress import ShowProgress, reporting, ticker
 from nearkin.quality.judgements import ClusterLabels, DedupRun, Labels, PairLabels, is_complete, read_judgements
 from nearkin.theory.intervals import WeightSums, wilson
 
@@ -400,7 +401,9 @@ def _count_pairs(sizes: NDArray[np.int64]) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def evaluate(predicted: Judgements, truth: Judgements, *, unlisted: Unlisted = "auto") -> Evaluation:
+def evaluate(
+    predicted: Judgements, truth: Judgements, *, unlisted: Unlisted = "auto", progress: ShowProgress = None
+) -> Evaluation:
     """Compare a deduplication with the truth.
 
     Parameters
@@ -412,6 +415,10 @@ def evaluate(predicted: Judgements, truth: Judgements, *, unlisted: Unlisted = "
     unlisted : {"auto", "false", "unjudged"}, default "auto"
         Pairs (for clusters: documents) that the truth does not list. "false": they do not match (a document is alone in
         its cluster). "unjudged": they do not count. "auto": "false" if all listed pairs match, otherwise "unjudged".
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with "read", the number of arguments that are
+        read, and 2; then with "score", the number of finished steps, and 3: ids are numbered, pairs are scored,
+        clusters are scored.
 
     Returns
     -------
@@ -439,7 +446,22 @@ def evaluate(predicted: Judgements, truth: Judgements, *, unlisted: Unlisted = "
     """
     if unlisted not in get_args(Unlisted):
         raise bad_parameter("unlisted", repr(unlisted), ", ".join(get_args(Unlisted)))
-    run, labels = _parse_judgements(predicted, "found"), _parse_judgements(truth, "truth")
+    with reporting(progress) as report:
+        tick = ticker(report, "read", 2)
+        run = _parse_judgements(predicted, "found")
+        tick(1)
+        labels = _parse_judgements(truth, "truth")
+        tick(1)
+        return _score(run, labels, unlisted, ticker(report, "score", 3))
+
+
+def _score(
+    run: PairLabels | ClusterLabels | DedupRun,
+    labels: PairLabels | ClusterLabels | DedupRun,
+    unlisted: Unlisted,
+    tick: Callable[[int], None],
+) -> Evaluation:
+    """Return the scores of a run; `tick` counts the three steps."""
     if isinstance(run, DedupRun):
         _check_ids(run, labels)
     complete = unlisted == "false"
@@ -452,7 +474,9 @@ def evaluate(predicted: Judgements, truth: Judgements, *, unlisted: Unlisted = "
         if complete and labels.sampled:
             raise bad_parameter("unlisted", repr(unlisted), "auto or unjudged, with labels of a sample of pairs")
         complete = complete or (unlisted == "auto" and is_complete(labels))
-    return _Evaluator(run, labels, complete=complete).evaluate()
+    evaluator = _Evaluator(run, labels, complete=complete)
+    tick(1)
+    return evaluator.evaluate(tick)
 
 
 def _check_ids(run: DedupRun, truth: PairLabels | ClusterLabels | DedupRun) -> None:
@@ -538,8 +562,8 @@ class _Evaluator:
             clusters[self.number[name]] = cluster
         return _renumber(clusters)
 
-    def evaluate(self) -> Evaluation:
-        """Return every measure that both sides allow."""
+    def evaluate(self, tick: Callable[[int], None]) -> Evaluation:
+        """Return every measure that both sides allow; `tick` counts pairs as one step, and clusters as another."""
         run, truth = self.run, self.truth
         counts: dict[str, Any] = {"documents": len(self.number), **self._count_documents()}
         notes: list[str] = []
@@ -560,6 +584,7 @@ class _Evaluator:
             counts["removed_for_older"] = run.older
             if self.listed is not None:
                 notes.append("a run links an exact copy with its original only; pairwise counts all pairs of a cluster")
+        tick(1)
         pairwise_scores = self._score_clusters(clusters)
         counts["unjudged_pairwise"] = _count_pairs(np.bincount(clusters)) - pairwise_scores.precision.total
         b_cubed = None if self.true is None else bcubed(*self._judged_clusters(clusters))
@@ -590,6 +615,7 @@ class _Evaluator:
         ):
             if count:
                 notes.append(f"{text}: {count:,}, first {', '.join(first)}")
+        tick(1)
         return Evaluation(pairs, pairwise_scores, links, b_cubed, counts, notes, strata)
 
     def _judged_clusters(self, clusters: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.io import PackedTexts
 from nearkin.io.arrow import is_arrow
 
 # Texts per batch of an iterator.
@@ -67,6 +68,23 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
         # In a pandas column of objects, missing values are NaN.
         return [[None if isinstance(text, float) else text for text in texts.tolist()]]
     return _lists(cast("Iterable[str | None]", texts))
+
+
+def slice_texts(texts: Any, size: int) -> Iterator[Any]:
+    """Slice a batch without copying its texts, `size` in each, so that progress is reported after each slice."""
+    if not hasattr(texts, "__len__") or len(texts) <= size:
+        yield texts
+        return
+    starts = range(0, len(texts), size)
+    kind = str(getattr(texts, "type", getattr(texts, "dtype", "")))
+    # A slice of packed or dictionary-encoded texts would pass all strings each time.
+    shared = isinstance(texts, PackedTexts) or kind.lower().startswith(("dictionary", "categor", "enum"))
+    if isinstance(texts, (list, tuple)):
+        yield from (texts[start : start + size] for start in starts)
+    elif is_arrow(texts) and hasattr(texts, "slice") and not shared:
+        yield from (texts.slice(start, size) for start in starts)
+    else:
+        yield texts
 
 
 def first_texts(texts: Any, count: int) -> Any:

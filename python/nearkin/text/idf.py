@@ -22,7 +22,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -34,13 +34,16 @@ from nearkin._core import IdfCore, IdfCounter, idf_values
 from nearkin.errors import InputError, bad_parameter, check_regular, damaged, mismatch, newer_format
 from nearkin.io import replace_file
 from nearkin.io.saved import check_saved
+from nearkin.progress import ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
 from nearkin.recipe.grammar import DEFAULTS, OMITTED_SLOTS
-from nearkin.text.batches import Texts, iterate_batches
+from nearkin.text.batches import Texts, iterate_batches, slice_texts
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus
 
+_MAX_TEXTS = 1 << 16
+"""Texts counted by one call, after which progress is reported."""
 VERSION = 1
 """Format version of fitted tables."""
 WEIGHTS_VERSION = 2
@@ -107,7 +110,14 @@ class Idf:
             self.unknown = float(idf_values(documents, np.zeros(1, np.uint32))[0])
 
     @classmethod
-    def fit(cls, texts: Texts | Corpus, recipe: Recipe | str | None = None, *, min_df: int = 1) -> Idf:
+    def fit(
+        cls,
+        texts: Texts | Corpus,
+        recipe: Recipe | str | None = None,
+        *,
+        min_df: int = 1,
+        progress: ShowProgress = None,
+    ) -> Idf:
         """Count the texts that contain each feature, in one pass.
 
         Parameters
@@ -118,6 +128,9 @@ class Idf:
             Defines features; its weight and the slots after it are ignored.
         min_df : int, default 1
             Minimum number of documents of a feature.
+        progress : bool or function, optional
+            True shows a bar in a terminal or a notebook; a function is called with "count", the number of texts so
+            far, and the total, None until the last text of an iterator or a corpus is counted.
 
         Raises
         ------
@@ -128,9 +141,23 @@ class Idf:
         if isinstance(min_df, bool) or not isinstance(min_df, int) or not 1 <= min_df < 1 << 32:
             raise bad_parameter("min_df", min_df, "1 to 4294967295")
         counter = IdfCounter(recipe.core)
-        for batch in _iterate_texts(texts):
-            counter.add(batch)
-        documents, features, frequencies = counter.finish(min_df)
+        with reporting(progress) as report:
+            done, total = 0, len(texts) if isinstance(texts, Sized) else None
+            for batch in _iterate_texts(texts):
+                # Slices are for reports alone: a bad text is named by its number in the batch.
+                for part in [batch] if report is ignore_progress else slice_texts(batch, _MAX_TEXTS):
+                    try:
+                        counter.add(part)
+                    except Exception:
+                        if part is not batch:
+                            counter.add(batch)
+                        raise
+                    done += len(part) if isinstance(part, Sized) else 0
+                    report("count", done, total)
+            documents, features, frequencies = counter.finish(min_df)
+            # A stream of Arrow has no length.
+            done = max(done, documents)
+            report("count", done, done)
         return cls(documents, features, frequencies, min_df=min_df, rules=_get_rules(recipe))
 
     @classmethod
