@@ -45,7 +45,7 @@ from nearkin.dedup.documents import Cells, HashedDocuments
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import keep_order, missing_warnings, removes_clusters, values_by_column
 from nearkin.dedup.result import IdList, ResultTable
-from nearkin.dedup.summary import RunSummary, StageTimer, peak_memory_bytes, summarize_family
+from nearkin.dedup.summary import RunDetails, StageTimer, peak_memory_bytes, summarize_family
 from nearkin.dedup.texts import hash_inputs
 from nearkin.errors import bad_parameter, check_count, check_options, warn_caller
 from nearkin.index.ids import Ids
@@ -266,25 +266,37 @@ class BoilerplateSummary(TypedDict):
     left_out: bool
 
 
-class PassagesSummary(RunSummary, total=False):
+class PassageDetails(RunDetails, total=False):
+    """What the summaries of some searches for passages have: repeats are compared without a family."""
+
+    threshold: float
+    verify: str
+    min_length: int
+    within: bool
+    boilerplate: BoilerplateSummary
+
+
+class PassagesSummary(PassageDetails):
     """Counts and parameters of a search for passages, as in the file summary.json.
 
     Characters are those that are not white space.
     """
 
+    version: str
     unit: str
-    min_length: int
-    within: bool
+    keep: str
     remove: Removal
     share: float | None
+    documents: int
     documents_with_passages: int
     characters: int
     characters_found: int
     passages: int
+    kept: int
+    removed: int
     cut: int
     copies: int
     units: list[UnitSummary]
-    boilerplate: BoilerplateSummary
 
 
 class PassageTable(ResultTable):
@@ -566,11 +578,11 @@ class _PassageSearch:
         """Return counts and parameters, in the order of the file summary.json; times and memory follow."""
         config, options = self.config, self.options
         family, warnings = summarize_family(config.candidate_source.summary(), config.verify)
-        summary: PassagesSummary = {"version": __version__, "unit": ",".join(unit.name for unit in options.units)}
+        comparison: PassageDetails = {}
         if self._repeats:
             warnings = []
         else:
-            summary |= {
+            comparison = {
                 "recipe": str(config.recipe),
                 "recipe_digest": config.recipe.digest,
                 "min_length": options.min_length,
@@ -580,7 +592,10 @@ class _PassageSearch:
                 "within": options.within,
             }
         skipped = sum(unit["skipped"] for unit in summaries)
-        summary |= {
+        summary: PassagesSummary = {
+            "version": __version__,
+            "unit": ",".join(unit.name for unit in options.units),
+            **comparison,
             "keep": config.keep,
             "remove": options.remove,
             "share": (options.share or DOCUMENT_SHARE) if options.remove == "documents" else None,

@@ -37,6 +37,8 @@ from nearkin.dedup.result import (
 )
 from nearkin.dedup.summary import (
     REASONS,
+    DedupDetails,
+    DedupOptions,
     Reason,
     StageTimer,
     Summary,
@@ -274,7 +276,7 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     return Representatives(collapsed.rows, by[collapsed.original], similarity[collapsed.original], copy_of)
 
 
-def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tuple[Summary, list[Reason], list[str]]:
+def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tuple[DedupOptions, list[Reason], list[str]]:
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
     # Without a comparison of features, equal features are not detected.
     compared = config.comparison is not None
@@ -285,16 +287,21 @@ def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tupl
     family, warnings = summarize_family(source.summary(), config.verify)
     # The number of values may follow from the documents.
     recipe = source.recipe if isinstance(source, MinHashCandidates) else config.recipe
-    summary: Summary = {
+    kind: DedupDetails = {} if config.kind is None else {"kind": config.kind, "kind_set": dict(config.kind_set)}
+    rules: DedupDetails = {}
+    if config.differ:
+        rules["differ"] = list(config.differ)
+    if config.lossless:
+        rules["lossless"] = True
+    summary: DedupOptions = {
         "version": __version__,
-        **({} if config.kind is None else {"kind": config.kind, "kind_set": dict(config.kind_set)}),
+        **kind,
         "recipe": str(recipe),
         "recipe_digest": recipe.digest,
         "threshold": config.threshold,
         **family,
         "verify": config.verify,
-        **({"differ": list(config.differ)} if config.differ else {}),
-        **({"lossless": True} if config.lossless else {}),
+        **rules,
         "empty": config.empty,
         "cluster": config.cluster,
         "keep": config.keep,

@@ -102,15 +102,9 @@ class ThresholdEstimate(TypedDict):
     high: int
 
 
-class RunSummary(TypedDict, total=False):
-    """Counts and parameters that the summaries of all runs share; most of those of a family are optional."""
+class FamilySummary(TypedDict, total=False):
+    """Parameters of a family of candidates; each family has some of them."""
 
-    version: str
-    kind: str
-    kind_set: dict[str, Any]
-    recipe: str
-    recipe_digest: str
-    threshold: float
     radius: int
     num_perm: int
     num_bands: int
@@ -119,19 +113,61 @@ class RunSummary(TypedDict, total=False):
     least_equal_values: int
     expected_recall: float | None
     expected_precision: float
-    verify: str
-    keep: str
+    bits: int
+    sketch_size: int
+    also: str
+    text_threshold: float
+
+
+class RunDetails(FamilySummary, total=False):
+    """What the summaries of some runs have, of any kind of run."""
+
+    kind: str
+    kind_set: dict[str, Any]
+    recipe: str
+    recipe_digest: str
     order: str
-    documents: int
-    kept: int
-    removed: int
     skipped: int
     warnings: list[str]
     timings: dict[str, Timing]
     peak_memory_bytes: int | None
 
 
-class Summary(RunSummary, total=False):
+class DedupDetails(RunDetails, total=False):
+    """What the summaries of some deduplications have; `Summary` describes it."""
+
+    vectors: dict[str, Any]
+    differ: list[str]
+    empty: str
+    older_documents: int
+    candidates: int
+    verified: int
+    match_rate: float | None
+    pairs_that_differ: int
+    lossless: bool
+    kept_for_text: int
+    labels: dict[str, int]
+    near_misses: dict[str, int]
+    contained: ContainedEstimate
+    thresholds: list[ThresholdEstimate]
+    sources: list[SourceRemovals]
+    unreadable: int
+    resumed: dict[str, int]
+    groups: GroupCounts
+    shrink_to: ShrinkChoice
+
+
+class DedupOptions(DedupDetails):
+    """The options of a deduplication that every summary has."""
+
+    version: str
+    threshold: float
+    verify: str
+    cluster: str
+    keep: str
+
+
+class Summary(DedupOptions):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
     `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`
@@ -154,37 +190,16 @@ class Summary(RunSummary, total=False):
     groups of documents all counts are of groups, and `groups` has those of documents.
     """
 
-    vectors: dict[str, Any]
-    bits: int
-    sketch_size: int
-    differ: list[str]
-    empty: str
-    cluster: str
+    documents: int
     without_features: int
+    kept: int
+    removed: int
     removed_by_reason: dict[RemovalReason, int]
     clusters: int
     largest_cluster: int
-    older_documents: int
-    candidates: int
-    verified: int
-    match_rate: float | None
-    pairs_that_differ: int
-    lossless: bool
-    kept_for_text: int
-    labels: dict[str, int]
-    near_misses: dict[str, int]
-    contained: ContainedEstimate
-    thresholds: list[ThresholdEstimate]
-    sources: list[SourceRemovals]
-    unreadable: int
-    also: str
-    text_threshold: float
-    resumed: dict[str, int]
-    groups: GroupCounts
-    shrink_to: ShrinkChoice
 
 
-def summarize_family(family: Summary, verify: str) -> tuple[Summary, list[str]]:
+def summarize_family(family: FamilySummary, verify: str) -> tuple[FamilySummary, list[str]]:
     """Return the summary of a family for a verification, and warnings.
 
     If candidates are verified by another measure than the one that the family's law is about, the expected recall is

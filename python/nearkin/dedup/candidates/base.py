@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache, absorb_listed
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import FamilySummary
 
 if TYPE_CHECKING:
     from nearkin.dedup.spill import SpillPolicy
@@ -225,7 +225,7 @@ class CandidateSource(Protocol):
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return the similarities of rows by the family itself; NaN if it defines none."""
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the parameters of the family for the summary of a run."""
 
 

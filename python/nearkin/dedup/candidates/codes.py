@@ -26,7 +26,7 @@ from nearkin.dedup.candidates.base import (
     Values,
 )
 from nearkin.dedup.candidates.simhash import HammingBatch, HammingSearch, flatten
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import InputError, ParameterError, bad_parameter, check_count
 from nearkin.index.fingerprints import MAX_BITS, check_bits, parse_hex_codes, words_per_row
 
@@ -139,7 +139,7 @@ class CodeCandidates:
         """Return the share of equal bits of rows."""
         return 1 - self.distances(left, right) / self.bits
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the width and the radius."""
         return {"bits": self.bits, "radius": self.radius}
 

@@ -32,7 +32,7 @@ from nearkin.dedup.candidates.base import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
 from nearkin.theory.containment import CONTAINMENT_RECALL, containment_min_shared, containment_size
@@ -98,7 +98,7 @@ class ContainmentCandidates:
         """Return for documents with these numbers of features how many hashes of their sketch a candidate must have."""
         return containment_min_shared(self.threshold, counts, self.size, self.recall)
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the size of a sketch and the requested recall, which documents of any size reach."""
         return {"sketch_size": self.size, "expected_recall": self.recall}
 

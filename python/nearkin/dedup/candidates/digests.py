@@ -32,7 +32,7 @@ from nearkin.dedup.candidates.base import (
     Values,
     list_offsets,
 )
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import FamilySummary
 from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
 from nearkin.digests.tlsh import TlshRecipe, distance_many
@@ -118,7 +118,7 @@ class DigestCandidates:
         scores = self.similarities(left, right).tolist()
         return [f"ssdeep {score:.0f}" if score >= self.threshold else "" for score in scores]
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return nothing: the run reports the threshold."""
         return {}
 
@@ -168,7 +168,7 @@ class TlshCandidates(DigestCandidates):
         """Return the evidence of each row, `tlsh 23` with the distance, or the empty text beyond the radius."""
         return [f"tlsh {value}" if value <= self.radius else "" for value in self.distances(left, right).tolist()]
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the radius."""
         return {"radius": self.radius}
 
@@ -292,7 +292,7 @@ class FeatureCandidates:
         similarities = (self.similarities(left, right) / 100).tolist()
         return [f"text {j:.2f}".replace("0.", ".") if j >= self.text_threshold else "" for j in similarities]
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the threshold of features."""
         return {"also": "text", "text_threshold": self.text_threshold}
 
@@ -408,9 +408,9 @@ class FileCandidates:
         words = [kind.evidence(*each) for kind, each in zip(self.kinds, sides, strict=True)]
         return [", ".join(filter(None, row)) for row in zip(*words, strict=True)]
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the thresholds of the kinds."""
-        summary: Summary = {}
+        summary: FamilySummary = {}
         for kind in self.kinds:
             summary |= kind.summary()
         return summary

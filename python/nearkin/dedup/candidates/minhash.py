@@ -42,7 +42,7 @@ from nearkin.dedup.candidates.base import (
     Values,
 )
 from nearkin.dedup.spill import SpillPolicy, release
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import check_minhash
 from nearkin.recipe import Recipe
@@ -292,9 +292,9 @@ class MinHashCandidates:
         """Return what an index takes of rows, one after another: keys or signatures."""
         return np.ascontiguousarray(values[:, : self.banding.num_bands] if self.keys else values).reshape(-1)
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the bands, and their expected recall and precision."""
-        summary: Summary = {
+        summary: FamilySummary = {
             "num_perm": self.recipe.num_perm,
             "num_bands": self.banding.num_bands,
             "num_rows": self.banding.num_rows,

@@ -31,7 +31,7 @@ from nearkin.dedup.candidates.base import (
     TextBatch,
     Values,
 )
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import bad_parameter
 from nearkin.index.hamming import HammingIndex
 from nearkin.recipe import Recipe
@@ -130,7 +130,7 @@ class SimHashCandidates:
             return None
         return _recall_of(self.threshold, self.recipe.bits, self.radius)
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the radius and its expected recall."""
         return {"radius": self.radius, "expected_recall": self.recall}
 
@@ -245,7 +245,7 @@ class SizedCandidates:
         """Return NaN, as the family does."""
         return self._source.similarities(left["print"], right["print"])
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return the summary of the family."""
         return self._source.summary()
 

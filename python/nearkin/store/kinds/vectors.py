@@ -41,7 +41,7 @@ from nearkin.dedup.candidates import (
 )
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import no_texts
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import (
     CorruptStoreError,
     FormatVersionError,
@@ -462,7 +462,7 @@ class VectorSource:
             return np.full(len(left), np.nan)
         return self.measure(left, right, np.arange(len(left)), np.arange(len(left)))
 
-    def summary(self) -> Summary:
+    def summary(self) -> FamilySummary:
         """Return an empty summary: `search_settings` has all."""
         return {}
 
