@@ -10,7 +10,9 @@ import pytest
 
 import nearkin as nk
 from nearkin.dedup import summary as summary_module
+from nearkin.dedup.codes import dedup_codes
 from nearkin.dedup.config import Verify
+from nearkin.dedup.passages import PassagesSummary
 from nearkin.dedup.summary import StageTimer, removals_by_source
 from nearkin.io import Column
 
@@ -148,3 +150,19 @@ def test_a_run_that_verifies_nothing_has_no_precision() -> None:
     assert (None, 0, 0) == (summary["match_rate"], summary["clusters"], summary["largest_cluster"])
     assert "sources" not in summary
     assert "warnings" not in summary
+
+
+def test_every_summary_has_the_required_keys() -> None:
+    """Texts, files' digests, codes, vectors and passages: what a type checker allows without a test is there."""
+    texts = ["the same text twice", "the same text twice", ""]
+    results = [
+        nk.dedup(texts),
+        nk.dedup(texts, empty="drop", keep="none"),
+        nk.dedup(texts, measure="containment", threshold=0.9),
+        dedup_codes(["00" * 8, "00" * 8, "ff" * 8], radius=1),
+        nk.dedup(np.eye(3, dtype=np.float32), threshold=0.9),
+    ]
+    for result in results:
+        assert set() == summary_module.Summary.__required_keys__ - result.summary.keys()
+    for passages in (nk.passages(texts, unit="line"), nk.repeats(texts, min_length=4)):
+        assert set() == PassagesSummary.__required_keys__ - passages.summary.keys()
