@@ -405,6 +405,8 @@ def test_a_label_different_prevents_a_merge() -> None:
     assert ([0, 1], {2: 0}) == (joined.kept, removed(joined))
     assert (1, 0) == tuple(joined.summary["labels"][name] for name in ("joined", "not_joined"))
     assert joined.clusters["similarity"][1] < 0.5
+    assert ["kept", "label"] == joined.clusters["reason"]
+    assert (1, 0) == tuple(joined.summary["removed_by_reason"][reason] for reason in ("label", "near"))
     apart = nk.dedup(texts, labels=[(0, 1, True), (1, 2, True), (0, 2, False)])
     assert [0, 2] == apart.kept
     assert (1, 1) == tuple(apart.summary["labels"][name] for name in ("joined", "not_joined"))

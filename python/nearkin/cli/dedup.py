@@ -601,6 +601,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     else:
         near = f": {summary['verify']} similarity of at least {summary['threshold']}"
     yield f"{reasons['near'] + reasons['near-old']:,}", f"of them near-duplicates{near}"
+    if labelled := reasons.get("label", 0) + reasons.get("label-old", 0):
+        yield f"{labelled:,}", "of them less similar, but labelled same"
     if heads := reasons.get("representative", 0):
         yield f"{heads:,}", "of them would have been kept, one of each cluster: --keep none"
     if older := sum(count for reason, count in reasons.items() if reason.endswith("-old")):

@@ -269,7 +269,14 @@ def _add_evidence(
 
     clusters, pairs = result.clusters, result.pairs
     evidence = source.evidence(values(clusters["id"]), values(clusters["representative"]))
-    equal = {"kept": "", "representative": "", "exact": "bytes", "exact-old": "bytes"}
+    equal = {
+        "kept": "",
+        "representative": "",
+        "exact": "bytes",
+        "exact-old": "bytes",
+        "label": "label",
+        "label-old": "label",
+    }
     evidence = [equal.get(reason, text) for reason, text in zip(clusters["reason"], evidence, strict=True)]
     clusters.with_column("evidence", evidence)
     if "left" in pairs.columns:

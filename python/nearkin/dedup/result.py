@@ -33,6 +33,8 @@ _ROWS = 1 << 12
 """Rows of a table that become Python objects at once."""
 _PAIRS = 1 << 11
 """Pairs whose values are copied at once to compute their distances."""
+_LABEL = REASONS.index("label")
+"""The last reason of a match; as many follow for reference documents."""
 _REMOVED_REPRESENTATIVE = REASONS.index("representative")
 
 
@@ -371,12 +373,15 @@ class Representatives:
         Similarity to it.
     copy_of : (n,) int64
         Position, likewise, of the first document with the same content.
+    labelled : (n,) bool, optional
+        True for a document that is not similar to its representative, and was merged with it for a label.
     """
 
     rows: NDArray[np.int64]
     by: Ordinals
     similarity: NDArray[np.float64]
     copy_of: Ordinals
+    labelled: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -411,7 +416,9 @@ class TableBuilder:
         representative = chosen.by[members]
         exact = representative == chosen.copy_of[members]
         near = np.where(chosen.similarity[members] == 1.0, 2, 3) if by_features else np.full(len(members), 3)
-        reason = np.where(exact, 1, near) + np.where(representative >= len(chosen), 3, 0)
+        if chosen.labelled is not None:
+            near = np.where(chosen.labelled[members], _LABEL, near)
+        reason = np.where(exact, 1, near) + np.where(representative >= len(chosen), _LABEL, 0)
         reason[representative == members] = _REMOVED_REPRESENTATIVE if keeps_none else 0
         distance = self._distances(members, representative)
         # Signatures without features differ from each other, but a document has distance 0 to itself and its copies.

@@ -272,15 +272,19 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     absorbed = assignment.by >= 0
     by[clustering.searched[absorbed]] = clustering.positions(assignment.by[absorbed], n)
     similarity[clustering.searched[absorbed]] = assignment.similarity[absorbed]
+    labelled = np.zeros(n, bool)
+    labelled[clustering.searched] = assignment.labelled
     # Copies share the fate of their original.
-    return Representatives(collapsed.rows, by[collapsed.original], similarity[collapsed.original], copy_of)
+    fates = by[collapsed.original], similarity[collapsed.original], copy_of, labelled[collapsed.original]
+    return Representatives(collapsed.rows, *fates)
 
 
 def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tuple[DedupOptions, list[Reason], list[str]]:
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
-    # Without a comparison of features, equal features are not detected.
+    # Without a comparison of features, equal features are not detected; a run with labels adds their reasons.
     compared = config.comparison is not None
-    reasons = [reason for reason in REASONS[1:] if compared or not reason.startswith("same-letters")]
+    left_out = ("label",) if compared else ("label", "same-letters")
+    reasons = [reason for reason in REASONS[1:] if not reason.startswith(left_out)]
     if not removes_clusters(config.order):
         reasons.remove("representative")
     source = config.candidate_source
@@ -324,7 +328,8 @@ def _summarize(
     assignment, labels = clustering.assignment, clustering.labels
     matched = int((assignment.by >= 0).sum())
     without_features = int((new.counts == 0).sum())
-    options, reasons, warnings = summarize_config(config)
+    options, counted, warnings = summarize_config(config)
+    reasons = [name for name in REASONS if name in counted or (labels is not None and name.startswith("label"))]
     summary: Summary = {
         **options,
         "documents": len(new),

@@ -29,10 +29,21 @@ from nearkin.io import Column
 _T = TypeVar("_T")
 _END = object()
 
-Reason = Literal["kept", "exact", "same-letters", "near", "exact-old", "same-letters-old", "near-old", "representative"]
+Reason = Literal[
+    "kept",
+    "exact",
+    "same-letters",
+    "near",
+    "label",
+    "exact-old",
+    "same-letters-old",
+    "near-old",
+    "label-old",
+    "representative",
+]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Why a row is in the clusters table: it is the kept document; it has the same content; the same features but another
-content; similar features. `-old` marks a match with a reference document. `representative` is the document that the
+content; similar features; a label alone, below the threshold. `-old` marks a match with a reference document. `representative` is the document that the
 others of its cluster match, and that `keep="none"` removes with them."""
 RemovalReason = Literal[Reason, "empty"]
 """Why a document is removed: "empty", which no cluster has, counts documents without features with `empty="drop"`."""

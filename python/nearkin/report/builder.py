@@ -61,9 +61,11 @@ _REASONS = {
     "exact": "exact copies",
     "same-letters": "different only in case, spacing or punctuation",
     "near": "near-duplicates",
+    "label": "less similar, but labelled same",
     "exact-old": "exact copies of the reference corpus",
     "same-letters-old": "different from the reference corpus only in case, spacing or punctuation",
     "near-old": "near-duplicates of the reference corpus",
+    "label-old": "labelled same as a document of the reference corpus, but less similar",
 }
 _MAGIC = (
     (b"\x7fELF", "ELF program"),
@@ -177,6 +179,7 @@ class _Builder:
             "exact": "exact",
             "same-letters": "different only in case, spacing or punctuation",
             "near": "near",
+            "label": "labelled same",
             "empty": "without text",
         }
         counts = summary["removed_by_reason"]
