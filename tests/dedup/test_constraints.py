@@ -396,6 +396,12 @@ def test_pairs_labelled_same_are_merged(data: st.DataObject, texts: list[str | N
     assert expected == groups(result, list(range(len(texts))))
     assert {min(group) for group in expected} == set(result.kept)
     assert 0 == result.summary["labels"]["not_joined"]
+    # Chains alone have other rows below the threshold.
+    rows = zip(result.clusters["reason"], result.clusters["similarity"], strict=True)
+    below = [(reason == "label", similarity < 0.5) for reason, similarity in rows]
+    assert all(is_below for is_label, is_below in below if is_label)
+    assert rule == "components" or all(is_label for is_label, is_below in below if is_below)
+    assert sum(is_label for is_label, _ in below) == result.summary["removed_by_reason"]["label"]
 
 
 def test_a_label_different_prevents_a_merge() -> None:
@@ -407,6 +413,8 @@ def test_a_label_different_prevents_a_merge() -> None:
     assert joined.clusters["similarity"][1] < 0.5
     assert ["kept", "label"] == joined.clusters["reason"]
     assert (1, 0) == tuple(joined.summary["removed_by_reason"][reason] for reason in ("label", "near"))
+    copies = nk.dedup([*texts, texts[2], texts[0]], labels=[(0, 2, True)])
+    assert ["kept", "label", "label", "exact"] == copies.clusters["reason"]
     apart = nk.dedup(texts, labels=[(0, 1, True), (1, 2, True), (0, 2, False)])
     assert [0, 2] == apart.kept
     assert (1, 1) == tuple(apart.summary["labels"][name] for name in ("joined", "not_joined"))
@@ -417,6 +425,7 @@ def test_a_label_same_removes_a_document_for_a_reference_document() -> None:
     old, new = ["one two three four", "five six seven eight"], ["nine ten eleven twelve", "red wine and cheese"]
     result = nk.dedup(new, ["c", "d"], against=old, against_ids=["a", "b"], labels=[("a", "c", True), ("b", "c", True)])
     assert (["d"], {"c": "a"}) == (result.kept, removed(result))
+    assert ["label-old"] == result.clusters["reason"]
     assert (1, 1) == tuple(result.summary["labels"][name] for name in ("joined", "not_joined"))
     with pytest.warns(RuntimeWarning, match="1 pairs that are labelled same have an id of both corpora"):
         assert [0, 1] == nk.dedup(new, against=old, labels=[(0, 1, True)]).kept

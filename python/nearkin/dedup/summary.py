@@ -43,8 +43,9 @@ Reason = Literal[
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Why a row is in the clusters table: it is the kept document; it has the same content; the same features but another
-content; similar features; a label alone, below the threshold. `-old` marks a match with a reference document. `representative` is the document that the
-others of its cluster match, and that `keep="none"` removes with them."""
+content; similar features; or it is less similar, and a label alone merged it. `-old` marks a match with a reference
+document. `representative` is the document that the others of its cluster match, and that `keep="none"` removes with
+them."""
 RemovalReason = Literal[Reason, "empty"]
 """Why a document is removed: "empty", which no cluster has, counts documents without features with `empty="drop"`."""
 
