@@ -619,3 +619,11 @@ def test_progress_counts_what_is_read_and_scored() -> None:
     assert nk.evaluate(found, truth).to_dict() == scores.to_dict()
     read = [("read", done, 2) for done in range(3)]
     assert [*read, *[("score", done, 3) for done in range(4)]] == events
+
+
+def test_a_deduplication_of_vectors_is_scored() -> None:
+    """Its summary counts no reference documents."""
+    rows = np.repeat(np.eye(3, dtype=np.float32), 2, axis=0)
+    scores = nk.evaluate(nk.dedup(rows, threshold=0.9), {0: "a", 1: "a", 2: "b", 3: "c"})
+    assert scores.pairs is not None
+    assert (1, 1) == (scores.pairs.true_positives, scores.pairs.false_positives)

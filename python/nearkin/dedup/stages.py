@@ -38,7 +38,7 @@ from nearkin.dedup.result import (
 from nearkin.dedup.summary import (
     REASONS,
     DedupDetails,
-    DedupOptions,
+    OptionSummary,
     Reason,
     StageTimer,
     Summary,
@@ -279,7 +279,7 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     return Representatives(collapsed.rows, *fates)
 
 
-def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tuple[DedupOptions, list[Reason], list[str]]:
+def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tuple[OptionSummary, list[Reason], list[str]]:
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
     # Without a comparison of features, equal features are not detected; a run with labels adds their reasons.
     compared = config.comparison is not None
@@ -297,7 +297,7 @@ def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tupl
         rules["differ"] = list(config.differ)
     if config.lossless:
         rules["lossless"] = True
-    summary: DedupOptions = {
+    summary: OptionSummary = {
         "version": __version__,
         **kind,
         "recipe": str(recipe),

@@ -169,7 +169,7 @@ class DedupDetails(RunDetails, total=False):
     shrink_to: ShrinkChoice
 
 
-class DedupOptions(DedupDetails):
+class OptionSummary(DedupDetails):
     """The options of a deduplication that every summary has."""
 
     version: str
@@ -179,7 +179,7 @@ class DedupOptions(DedupDetails):
     keep: str
 
 
-class Summary(DedupOptions):
+class Summary(OptionSummary):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
     `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`

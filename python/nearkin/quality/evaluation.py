@@ -504,7 +504,8 @@ def _parse_judgements(value: object, name: str) -> PairLabels | ClusterLabels | 
     if isinstance(value, (str, os.PathLike)) and os.fspath(value):
         return read_judgements(value)
     if isinstance(value, DedupResult):
-        older = value.summary["older_documents"]
+        # Vectors have no reference documents.
+        older = value.summary.get("older_documents", 0)
         return DedupRun.from_tables(value.clusters.columns, value.pairs.columns, value.kept, older_documents=older)
     if isinstance(value, Mapping):
         return ClusterLabels(value.keys(), value.values())
