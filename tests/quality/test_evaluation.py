@@ -625,4 +625,5 @@ def test_a_deduplication_of_vectors_is_scored() -> None:
     """Its summary counts no reference documents."""
     rows = np.repeat(np.eye(3, dtype=np.float32), 2, axis=0)
     scores = nk.evaluate(nk.dedup(rows, threshold=0.9), {0: "a", 1: "a", 2: "b", 3: "c"})
+    assert scores.pairwise is not None
     assert (1, 1) == (scores.pairwise.true_positives, scores.pairwise.false_positives)

@@ -279,7 +279,9 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     return Representatives(collapsed.rows, *fates)
 
 
-def summarize_config(config: AnyDedupConfig, *, on_engine: bool = False) -> tuple[OptionSummary, list[Reason], list[str]]:
+def summarize_config(
+    config: AnyDedupConfig, *, on_engine: bool = False
+) -> tuple[OptionSummary, list[Reason], list[str]]:
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
     # Without a comparison of features, equal features are not detected; a run with labels adds their reasons.
     compared = config.comparison is not None

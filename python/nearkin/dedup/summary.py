@@ -138,7 +138,6 @@ class RunDetails(FamilySummary, total=False):
     kind_set: dict[str, Any]
     recipe: str
     recipe_digest: str
-    order: str
     skipped: int
     warnings: list[str]
     timings: dict[str, Timing]
@@ -151,6 +150,7 @@ class DedupDetails(RunDetails, total=False):
     vectors: dict[str, Any]
     differ: list[str]
     empty: str
+    order: str
     older_documents: int
     candidates: int
     verified: int
