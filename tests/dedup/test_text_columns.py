@@ -115,8 +115,8 @@ def test_records_whose_further_texts_are_no_strings_are_malformed(tmp_path: Path
     lines = ['{"q": "one", "a": "x"}', '{"q": "two", "a": 5}', '{"q": 3, "a": "y"}', '{"q": "four"}', "{}"]
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
     with open_corpus(tmp_path / "in.jsonl", text_column=["q", "a"], max_malformed=9) as corpus:
-        assert ["one\nx", "four"] == [text for batch in corpus.batches() for text in batch.texts]
-        assert (3, 2) == (corpus.malformed.count, corpus.malformed.first[0].line)
+        assert ["one\nx", "four", ""] == [text for batch in corpus.batches() for text in batch.texts]
+        assert (2, 2) == (corpus.malformed.count, corpus.malformed.first[0].line)
         assert "column 'a' is 5; a text is a string" in str(corpus.malformed.first[0])
         assert ["four"] == list(corpus.texts([1]))
 

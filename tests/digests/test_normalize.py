@@ -181,6 +181,6 @@ def test_bytes_alone_are_normalised(steps: Any) -> None:
     """A str is refused with advice; all byte types become bytes."""
     with pytest.raises(ParameterError) as refused:
         nk.ssdeep.normalize("a", steps)  # type: ignore[arg-type]  # the point
-    assert "data=a str is not allowed; use bytes; text.encode() makes them of a text" == str(refused.value)
+    assert "data='a' is not allowed; use bytes; text.encode() makes them of a text" == str(refused.value)
     for data in (b"a", bytearray(b"a"), memoryview(b"a")):
         assert b"a" == nk.ssdeep.normalize(data, steps)

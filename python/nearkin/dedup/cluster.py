@@ -127,8 +127,9 @@ class Assignment:
         Number of rejected pairs that would have been a removed document and its representative, or in one component.
     joined, not_joined : int
         Numbers of pairs labelled same whose clusters were merged, and of those that had to stay apart.
-    labelled : (n,) bool
-        True for documents that a label alone merged with their document: their similarity is below the threshold.
+    labelled : (n,) bool or None
+        True for documents that a label alone merged with their document: their similarity is below the threshold. None
+        if there are no such documents.
     """
 
     by: Ordinals
@@ -142,10 +143,7 @@ class Assignment:
     kept_apart: int = 0
     joined: int = 0
     not_joined: int = 0
-    labelled: NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.labelled = np.zeros(len(self.by), bool)
+    labelled: NDArray[np.bool_] | None = None
 
     @classmethod
     def all_kept(cls, count: int) -> Assignment:
@@ -343,6 +341,7 @@ class Clusterer:
         similarity = self._similarities(merged[changed], changed)
         result.similarity[changed - self._first] = similarity
         # NaN, without verification, is no evidence either.
+        result.labelled = np.zeros(len(result.by), bool)
         result.labelled[changed - self._first] = ~(similarity >= self.threshold)
         result.joined = int((merged[apart[:, 0]] == merged[apart[:, 1]]).sum())
         result.not_joined = len(apart) - result.joined

@@ -152,7 +152,7 @@ def hash_texts(
     if batches:
         candidate_source.calibrate(batches[0], sizes[0] if total is None else total)
     for batch in batches:
-        for chunk in slice_texts(batch, _MAX_TEXTS):
+        for chunk in [batch] if few else slice_texts(batch, _MAX_TEXTS):
             try:
                 hasher.append(chunk)
             except Exception:

@@ -273,7 +273,8 @@ def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal
     by[clustering.searched[absorbed]] = clustering.positions(assignment.by[absorbed], n)
     similarity[clustering.searched[absorbed]] = assignment.similarity[absorbed]
     labelled = np.zeros(n, bool)
-    labelled[clustering.searched] = assignment.labelled
+    if assignment.labelled is not None:
+        labelled[clustering.searched] = assignment.labelled
     # Copies share the fate of their original.
     fates = by[collapsed.original], similarity[collapsed.original], copy_of, labelled[collapsed.original]
     return Representatives(collapsed.rows, *fates)
