@@ -338,7 +338,9 @@ PEERS = {
     "datatrove": Peer("datatrove", ".venv-spark-rivals"),
     "faiss-cpu": Peer("faiss"),
     "fastsketchlsh": Peer("FastSketchLSH"),
+    "ngt": Peer("ngtpy"),
     "pydeep2": Peer("pydeep"),
+    "scalable-vs": Peer("svs"),
     "simhash-pybind": Peer("simhash", ".venv-pybind"),
     "text-dedup": Peer("text_dedup", ".venv-text-dedup"),
 }

@@ -13,6 +13,8 @@
 - `auto` compares what `LSHIndex(recall=)` chooses with each filter, tuned to the same recall with rows as queries: CPU
   time of one thread, the filters alternating. The rule was chosen on `sift` and `lsa`.
 - `leaders` is `curves` with one thread for the automatic choice and the best of other packages, of those installed.
+  The set `passages` has paragraphs of newsgroups and of the Old Testament as text embeddings of 384 dimensions, by
+  latent semantic analysis (scikit-learn).
 - `copies` removes near-copies of vectors with `nk.dedup`, and with SemDeDup's method: k-means of faiss, then all pairs
   within each cluster. The vectors of 384 values come from 500 normal distributions over a subspace of 60 dimensions;
   a fifth are copies with noise of up to 0.4 of their length. Recall is the share that is removed of those of 2,000 rows
@@ -34,9 +36,11 @@ if "--child" not in sys.argv:  # A child has the threads that its parent set.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
+import gzip
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,6 +70,8 @@ SLOW = 0.02
 
 def load_set(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any, str]:
     """Return rows, queries, the true distances of the hundred nearest, and the dtype of the stored rows."""
+    if name == "passages":
+        return *passages(data, quick), "float32"
     if name not in SETS:
         return *picture_descriptors(int(name), quick), "uint8"
     z = np.load(data / f"{SETS[name]}.npz")
@@ -75,6 +81,32 @@ def load_set(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any, str]:
         X, Q = X[:4000], Q[:50]
         return X, Q, nearest_distances(X, Q, max(KS)), own
     return X, Q, true.astype(np.float64), own
+
+
+def passages(data: Path, quick: bool) -> tuple[Any, Any, Any]:
+    """Return 100,000 rows and queries, paragraphs by latent semantic analysis in 384 dimensions, and true distances.
+
+    A thousand paragraphs, drawn at random, are queries. The arrays are kept in the folder for temporary files.
+    """
+    file = Path(tempfile.gettempdir(), "nearkin-passages.npz")
+    if not file.exists():
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        texts = []
+        for name in ("en_20news", "en_bible_ot"):
+            with gzip.open(data / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+                texts += [part for line in lines for part in json.loads(line)["text"].split("\n\n") if len(part) > 80]
+        texts = sorted(set(texts))
+        weights = TfidfVectorizer(min_df=5, sublinear_tf=True, stop_words="english").fit_transform(texts)
+        vectors = TruncatedSVD(384, random_state=1).fit_transform(weights).astype(np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = np.unique(vectors[norms[:, 0] > 0.1] / norms[norms[:, 0] > 0.1], axis=0)
+        vectors = vectors[np.random.default_rng(1).permutation(len(vectors))[:101_000]]
+        np.savez(file, base=vectors[1000:], queries=vectors[:1000])
+    z = np.load(file)
+    X, Q = (z["base"][:4000], z["queries"][:50]) if quick else (z["base"], z["queries"])
+    return X, Q, nearest_distances(X, Q, max(KS))
 
 
 def nearest_distances(X: Any, Q: Any, k: int) -> Any:
@@ -406,6 +438,54 @@ def scanns(X: Any) -> Maker:
     yield "ScaNN", build
 
 
+def svs_graphs(X: Any) -> Maker:
+    import svs
+
+    def of(data: Any) -> Callable[[], Index]:
+        def build() -> Index:
+            params = svs.VamanaBuildParameters(graph_max_degree=32, window_size=100)
+            threads = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else os.cpu_count()
+            index = svs.Vamana.build(params, data(), svs.DistanceType.L2, num_threads=threads)
+
+            def ask(ef: int, Q: Any, k: int) -> Any:
+                index.search_window_size = max(ef, k)
+                return index.search(Q, k)[0].astype(np.int64)
+
+            with tempfile.TemporaryDirectory() as folder:
+                index.save(*(str(Path(folder, part)) for part in ("config", "graph", "data")))
+                size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+            return Index(EF, ask, size)
+
+        return build
+
+    yield "SVS Vamana 32", of(lambda: X)
+
+
+def ngts(X: Any) -> Maker:
+    import ngtpy
+
+    def build() -> Index:
+        folder = tempfile.mkdtemp()
+        path = str(Path(folder, "index"))
+        ngtpy.create(path, X.shape[1], distance_type="L2")
+        index = ngtpy.Index(path)
+        index.batch_insert(X, num_threads=1 if os.environ.get("OMP_NUM_THREADS") == "1" else os.cpu_count())
+        index.save()
+        size = sum(each.stat().st_size for each in Path(path).iterdir())
+        shutil.rmtree(folder)
+
+        def ask(epsilon: float, Q: Any, k: int) -> Any:
+            rows = np.full((len(Q), k), -1, np.int64)
+            for number, query in enumerate(Q):
+                found = [row for row, _ in index.search(query, size=k, epsilon=epsilon)]
+                rows[number, : len(found)] = found
+            return rows
+
+        return Index([step / 50 for step in range(-5, 16)], ask, size)
+
+    yield "NGT ANNG", build
+
+
 def scans(X: Any) -> Maker:
     """Yield codes of faiss that are scanned with re-ranking by the exact distance, and brute force."""
     import faiss
@@ -556,6 +636,8 @@ def all_indexes(X: Any, own: str) -> Maker:
         ("hnswlib", hnswlibs),
         ("usearch", usearches),
         ("scann", scanns),
+        ("scalable-vs", svs_graphs),
+        ("ngt", ngts),
         ("faiss-cpu", scans),
     )
     for name, maker in makers:
@@ -565,7 +647,7 @@ def all_indexes(X: Any, own: str) -> Maker:
             print(f"{name} is not installed: left out", flush=True, file=sys.stderr)
 
 
-LEADERS = ("nearkin auto", "faiss HNSW 16", "hnswlib", "USearch", "ScaNN", "faiss IVF")
+LEADERS = ("nearkin auto", "faiss HNSW 16", "hnswlib", "USearch", "ScaNN", "SVS", "NGT", "faiss IVF")
 TARGET = 0.95
 
 
@@ -687,7 +769,9 @@ def measure_copies(rows: int, threshold: float = 0.95) -> list[dict[str, Any]]:
 
 def save_part(part: str, results: Any) -> None:
     """Save a part with what the last run has of the others, and write the pages."""
-    versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scann", "scikit-learn")
+    versions = common.versions(
+        "numpy", "faiss-cpu", "hnswlib", "usearch", "scann", "scalable-vs", "ngt", "scikit-learn"
+    )
     merged = common.merge_last("vectors", "results", {part: results})
     print(common.save("vectors", {"results": merged}, versions=versions))
     report(common.latest("vectors"))
@@ -763,7 +847,10 @@ def main() -> None:
             },
         ),
         ("--quick", {"action": "store_true"}),
-        ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "sets of the curves"}),
+        (
+            "--sets",
+            {"choices": [*SETS, "passages"], "nargs": "+", "default": list(SETS), "help": "sets of curves and leaders"},
+        ),
         ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
         ("--threads", {"choices": list(THREADS), "nargs": "+", "default": list(THREADS), "help": "of curves"}),
         ("--rows", {"type": int, "default": 1_000_000, "help": "rows of million"}),
