@@ -121,7 +121,7 @@ _EFFORT_ROWS = 1000
 _TRUTH = 0.9999
 """Recall of the search of all partitions."""
 _EFFORTS = ((8, 0.1), (8, 0.2), (8, 0.4), (16, 0.8), (32, 1.6))
-"""Probes and reach that are measured first; then the probes double, with a reach that loses nothing."""
+"""Probes and reach that are measured first; then the probes double, with the largest reach."""
 _FULL_REACH = 2.0
 """A row within a distance of a query has its nearest centroid at most twice that farther than the query has its own."""
 _FILE_SETTINGS = (
@@ -593,8 +593,8 @@ class LSHIndex(Index[Vectors, float]):
             As for `nearest`.
         reach : float, optional
             With partitions: of the `num_probes` nearest, search only those whose centroid is at most this share of the
-            radius farther from the query than the nearest one. 2 loses nothing; near-copies in many dimensions need
-            0.1 to 0.4 and visit one or two partitions.
+            radius farther from the query than the nearest one. 2 loses only rows that are not in the partition of their
+            nearest centroid; near-copies in many dimensions need 0.1 to 0.4 and visit one or two partitions.
 
         Returns
         -------
