@@ -486,8 +486,8 @@ _OPTIONAL = re.compile(r"\[\[(.*?)\]\](?!\])")
 _FIELDS = re.compile(r"~~(.*?)~~")
 
 
-def write_line(template: str, r: random.Random) -> str:
-    """Return a line of a template."""
+def write_line(template: str, r: random.Random, values: dict[str, Rule] = VALUES) -> str:
+    """Return a line of a template, with the values of its variables by rule."""
     text = _OPTIONAL.sub(lambda part: part[1] if r.random() < 0.5 else "", template)
 
     def shuffle(part: re.Match[str]) -> str:
@@ -496,7 +496,7 @@ def write_line(template: str, r: random.Random) -> str:
         return " ".join(fields)
 
     text = _FIELDS.sub(shuffle, text)
-    return _VARIABLE.sub(lambda name: VALUES[name[1]](r), text)
+    return _VARIABLE.sub(lambda name: values[name[1]](r), text)
 
 
 def write_template(template: str) -> str:

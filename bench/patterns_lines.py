@@ -13,6 +13,8 @@ system, and the output names the part of each:
   that is not among the eight.
 - *sealed*, with `--sealed`: five generated sources that were measured after each design of rules, errors unread.
 - *programs*, with `--sealed`: logs of three real programs (`program_logs.py`), errors unread.
+- *blind*, with `--sealed`: logs of eleven real programs and four generated sources (`blind_logs.py`), collected
+  and written after the rules by someone who had not read the miner.
 
 The measures are those of LogPAI's benchmark, LogHub-2.0. A group is correct if its lines are exactly those of an
 event. *GA* is the share of lines in correct groups, *FGA* the F1 of correct groups, *PA* the share of lines with the
@@ -46,6 +48,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import blind_logs
 import common
 import log_sources
 import nearkin as nk
@@ -96,6 +99,7 @@ def split_sets(data: Path, loghub: Path | None, *, sealed: bool) -> dict[str, Se
     if sealed:
         parts["sealed"] = generate(log_sources.SEALED)
         parts["programs"] = programs
+        parts["blind"] = blind_logs.read()
     for part in parts.values():
         for name, records in part.items():
             random.Random(f"order {name}").shuffle(records)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import collections
 import gzip
 import json
+import os
 import random
 import re
 import subprocess
@@ -314,7 +315,9 @@ def run(source: str) -> list[tuple[str, str, bool, str]]:
         if not output.exists():
             raise SystemExit(done.stderr[-3000:])
         text = output.read_text(encoding="utf-8")
-    for prefix in sorted({str(work), sys.prefix, folder, str(Path.home()), sys.base_prefix}, key=len, reverse=True):
+    libraries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    prefixes = {str(work), sys.prefix, folder, str(Path.home()), sys.base_prefix, *libraries}
+    for prefix in sorted(prefixes, key=len, reverse=True):
         text = text.replace(prefix, "/srv") if len(prefix) > 4 else text
     return [tuple(row) for row in json.loads(text)]
 
@@ -322,7 +325,10 @@ def run(source: str) -> list[tuple[str, str, bool, str]]:
 def records(name: str, rows: list[tuple[str, str, bool, str]]) -> list[dict[str, Any]]:
     """Return the records whose template is known, at most 400 of an event, in a random order."""
     # A place that passes arguments without conversions has formatted the text before.
-    rows = [(place, form, has_args and _FORMAT.search(form) is not None, text) for place, form, has_args, text in rows]
+    rows = [
+        (place, form, has_args and _FORMAT.search(form.replace("%%", "")) is not None, text)
+        for place, form, has_args, text in rows
+    ]
     texts: dict[str, set[str]] = collections.defaultdict(set)
     for place, form, has_args, _ in rows:
         if not has_args:
@@ -333,7 +339,7 @@ def records(name: str, rows: list[tuple[str, str, bool, str]]) -> list[dict[str,
     counts: collections.Counter[str] = collections.Counter()
     result = []
     for _, form, has_args, message in known:
-        template = _FORMAT.sub("<*>", form).replace("%%", "%") if has_args else form
+        template = "%".join(_FORMAT.sub("<*>", part) for part in form.split("%%")) if has_args else form
         if not re.search("[a-zA-Z]", template.replace("<*>", "")):
             continue
         counts[template] += 1
@@ -342,14 +348,22 @@ def records(name: str, rows: list[tuple[str, str, bool, str]]) -> list[dict[str,
     return result
 
 
-def read() -> dict[str, list[dict[str, Any]]]:
+def read(path: Path = PATH) -> dict[str, list[dict[str, Any]]]:
     """Return the saved records of each program."""
     results: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
-    with gzip.open(PATH, "rt", encoding="utf-8") as lines:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             record = json.loads(line)
             results[record["system"]].append(record)
     return dict(results)
+
+
+def write(path: Path, systems: dict[str, list[dict[str, Any]]]) -> None:
+    """Save the records of each program."""
+    with gzip.GzipFile(path, "wb", mtime=0) as file:
+        for rows in systems.values():
+            for record in rows:
+                file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
 
 
 def main() -> None:
@@ -360,10 +374,7 @@ def main() -> None:
             results[name] = records(name, run(source))
             events = collections.Counter(record["event"] for record in results[name])
             print(f"{name:10} {len(results[name]):6} lines, {len(events):4} events")
-    with gzip.GzipFile(PATH, "wb", mtime=0) as file:
-        for name in PROGRAMS:
-            for record in results.get(name, []):
-                file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+    write(PATH, {name: results[name] for name in PROGRAMS if name in results})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,53 @@
+"""The blind logs of the benchmark: their records, and that each line is an instance of its template."""
+
+from __future__ import annotations
+
+import collections
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+REAL = ["mail", "bans", "calendar", "shell", "objects", "training", "jobs", "chat", "manual", "plant", "ensemble"]
+GENERATED = ["directory", "switch", "leases", "game"]
+
+
+@pytest.fixture
+def blind_logs(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return `bench/blind_logs.py`."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    return importlib.import_module("blind_logs")
+
+
+def test_every_line_is_an_instance_of_its_template(blind_logs: Any) -> None:
+    """A variable is any text, also none."""
+    for records in blind_logs.read().values():
+        for record in records:
+            expression = ".*".join(re.escape(part) for part in record["template"].split("<*>"))
+            assert re.fullmatch(expression, record["text"], re.DOTALL), record
+            assert re.search("[a-zA-Z]", record["template"].replace("<*>", "")), record
+
+
+def test_every_source_has_events_that_recur(blind_logs: Any) -> None:
+    """A source has at least 15 events; a program has at most 400 lines of an event."""
+    systems = blind_logs.read()
+    assert [*REAL, *GENERATED] == list(systems)
+    for name, records in systems.items():
+        assert {"kind", "system", "event", "template", "text"} == set().union(*records)
+        assert {(name, "program" if name in REAL else "generated")} == {(row["system"], row["kind"]) for row in records}
+        events = collections.Counter(record["event"] for record in records)
+        assert (len(events) >= 15, len(records) >= 1000) == (True, True)
+        assert name in GENERATED or max(events.values()) <= 400
+
+
+def test_generated_lines_do_not_change(blind_logs: Any) -> None:
+    """The saved lines of a generated source are those that its templates give."""
+    saved = blind_logs.read()
+    for name in GENERATED:
+        assert saved[name] == [{"kind": "generated", **row} for row in blind_logs.generate(name)]
+        assert {
+            blind_logs.log_sources.write_template(line) for line in blind_logs.GENERATED[name].strip().split("\n")
+        } == {row["template"] for row in saved[name]}
