@@ -384,7 +384,7 @@ def versions(*packages: str) -> dict[str, str]:
         peer = PEERS.get(name)
         if peer and peer.environment:
             if peer.installed:
-                command = [peer.python, "-c", program, name]
+                command = [str(peer.python), "-c", program, name]
                 result[name] = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         else:
             with suppress(importlib.metadata.PackageNotFoundError):
