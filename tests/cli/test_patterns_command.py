@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -457,3 +460,177 @@ def test_annotated_requests_and_payloads_equal_their_matches(tmp_path: Path, acc
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [n + 1 for n in range(9)] == [row["number"] for row in rows[:9]]
     assert ({rows[0]["item"]}, "3'") == ({row["leader"] for row in rows[:9]}, rows[3]["fields"]["head"])
+
+
+def annotated(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of an annotated file, maps as dictionaries."""
+    if path.suffix == ".jsonl":
+        return rows_of(path)
+    return [{**row, "fields": row["fields"] and dict(row["fields"])} for row in pq.read_table(path).to_pylist()]
+
+
+ALERTS = [
+    {"id": 7, "severity": None, "text": "disk 9 is full", "host": {"name": "a", "ports": [1]}},
+    {"id": 8, "severity": 3, "text": "never seen before", "host": {"name": "b", "up": True}},
+    {"id": 9, "severity": 2.5, "text": "disk 12 is full", "late": "x\ud83d"},
+]
+
+
+@pytest.mark.parametrize("block", [80, 1 << 24])
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_annotated_records_keep_their_other_columns(
+    tmp_path: Path, app_log: Path, suffix: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All values of a record are kept, also those that the first block of the file does not have."""
+    monkeypatch.setattr("nearkin.io.records.BLOCK", block)
+    state, out = tmp_path / "state", tmp_path / f"annotated.{suffix}"
+    call("patterns", "lines", app_log, "--state", state, "--quiet")
+    alerts = ALERTS if suffix == "jsonl" else [*ALERTS[:2], {**ALERTS[2], "late": "x"}]
+    path = written(tmp_path / "alerts.jsonl", [json.dumps(row) for row in alerts])
+    assert 0 == call("patterns", "lines", path, "--match", state, "--annotate", out, "--quiet").code
+    rows = annotated(out)
+    assert ["7", "8", "9"] == [row["item"] for row in rows]
+    assert [row["text"] for row in alerts] == [row["text"] for row in rows]
+    assert [1, None, 2] == [row["number"] for row in rows]
+    own = ["item", "text", "pattern_id", "pattern", "fields", "leader", "number"]
+    assert own == list(rows[0])[:7]
+    if suffix == "jsonl":
+        assert [{key: value for key, value in row.items() if key != "text"} for row in alerts] == [
+            {key: value for key, value in row.items() if key not in own} for row in rows
+        ]
+        return
+    assert [*own, "id", "severity", "host", "late"] == list(rows[0])
+    assert [7, 8, 9] == [row["id"] for row in rows]
+    assert [None, 3.0, 2.5] == [row["severity"] for row in rows]
+    assert [
+        {"name": "a", "ports": [1], "up": None},
+        {"name": "b", "ports": None, "up": True},
+        None,
+    ] == [row["host"] for row in rows]
+    assert [None, None, "x"] == [row["late"] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["alerts.csv", "alerts.parquet", "alerts.tsv.gz"])
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_annotated_tables_keep_their_other_columns(tmp_path: Path, app_log: Path, name: str, suffix: str) -> None:
+    """Columns of CSV are strings; those of Parquet have their types, and times are ISO 8601 in JSON."""
+    state, out, path = tmp_path / "state", tmp_path / f"annotated.{suffix}", tmp_path / name
+    call("patterns", "lines", app_log, "--state", state, "--quiet")
+    lines = ["disk 9 is full", "disk, 12", "disk 12 is full"]
+    time = datetime(2026, 5, 17, 10, 5, tzinfo=timezone.utc)
+    table = pa.table(
+        {
+            "at": pa.array([time, None, time], pa.timestamp("ms", "UTC")),
+            "payload": lines,
+            "number": pa.array([5, 6, 7], pa.int16()),
+            "share": [0.5, float("nan"), 1.0],
+            "number_input": pa.array([b"a", b"\xff", None], pa.binary()),
+            "tags": [["a"], [], None],
+        }
+    )
+    if name == "alerts.parquet":
+        pq.write_table(table, path)
+    else:
+        sign = "," if "csv" in name else "\t"
+        rows = [
+            sign.join(["at", "payload", "number"]),
+            *(f'{n}{sign}"{line}"{sign}{n}' for n, line in enumerate(lines)),
+        ]
+        data = "".join(f"{row}\r\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    options = ("--text-column", "payload", "--match", state, "--annotate", out, "--quiet")
+    assert 0 == call("patterns", "lines", path, *options).code
+    found = annotated(out)
+    assert lines == [row["text"] for row in found]
+    assert [1, None, 2] == [row["number"] for row in found]
+    if name != "alerts.parquet":
+        assert [("0", "0"), ("1", "1"), ("2", "2")] == [(row["at"], row["number_input"]) for row in found]
+    elif suffix == "jsonl":
+        assert ["2026-05-17T10:05:00+00:00", None] == [row["at"] for row in found[:2]]
+        assert [(0.5, ["a"]), (None, []), (1.0, None)] == [(row["share"], row["tags"]) for row in found]
+        assert [(5, "a"), (6, "\\xff"), (7, None)] == [
+            (row["number_input"], row["number_input_input"]) for row in found
+        ]
+    else:
+        kept = pq.read_table(out).select(["at", "number_input", "share", "number_input_input", "tags"])
+        assert table.drop_columns(["payload", "share"]).equals(
+            kept.drop_columns(["share"]).rename_columns(["at", "number", "number_input", "tags"])
+        )
+
+
+def test_annotated_requests_keep_their_other_columns(tmp_path: Path, access_log: Path) -> None:
+    """JSON records keep all other fields; a log has the client and the time of each request."""
+    table = tmp_path / "patterns.jsonl"
+    call("patterns", "urls", access_log, "--out", table, "--quiet")
+    for suffix in ("jsonl", "parquet"):
+        out = tmp_path / f"annotated.{suffix}"
+        call("patterns", "urls", access_log, "--match", table, "--annotate", out, "--quiet")
+        rows = annotated(out)
+        assert ["10.0.0.0", "10.0.0.1"] == [row["client"] for row in rows[:2]]
+        times = [row["time"] if suffix == "jsonl" else row["time"].isoformat() for row in rows[:2]]
+        assert ["2026-05-17T10:05:03+00:00", "2026-05-18T10:05:03+00:00"] == times
+        records = [{"url": url, "status": 200 + n, "pattern": "mine"} for n, url in enumerate(URLS)]
+        path = written(tmp_path / "requests.jsonl", [json.dumps(row) for row in records])
+        call("patterns", "urls", path, "--match", table, "--annotate", out, "--quiet")
+        rows = annotated(out)
+        assert [(row["url"], row["status"], "mine") for row in records] == [
+            (row["text"], row["status"], row["pattern_input"]) for row in rows
+        ]
+
+
+@pytest.mark.parametrize("name", ["trace.jsonl", "trace.parquet"])
+def test_annotated_records_of_several_lines_have_the_columns_of_the_first(tmp_path: Path, name: str) -> None:
+    rows = [{"text": text, "at": n} for n, text in enumerate(["ERROR 5", " at x", "ERROR 7", " at y", " at z", "up 6"])]
+    path, state, out = tmp_path / name, tmp_path / "state", tmp_path / "annotated.jsonl"
+    if name == "trace.parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=4)
+    else:
+        written(path, [json.dumps(row) for row in rows])
+    options = ("--multiline", "indent", "--quiet")
+    call("patterns", "lines", path, "--state", state, *options)
+    assert 0 == call("patterns", "lines", path, "--match", state, "--annotate", out, *options).code
+    assert [("ERROR 5\n at x", 0), ("ERROR 7\n at y\n at z", 2), ("up 6", 5)] == [
+        (row["text"], row["at"]) for row in rows_of(out)
+    ]
+
+
+@pytest.mark.parametrize("block", [60, 1 << 24])
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"text": "a", "level": 3}, {"text": "b", "level": "high"}], "a column of Parquet has one type"),
+        ([{"text": "a", "level": 3}, {"text": "b", "level": [3]}], "a column of Parquet has one type"),
+        ([{"text": "a", "level": {}}, {"text": "b"}], "a column of Parquet has one type"),
+        ([{"text": "a", "level": "\ud83d"}, {"text": "b"}], "column 'level'"),
+        ([{"text": "a", "level": 1 << 70}, {"text": "b"}], "column 'level'"),
+    ],
+)
+def test_columns_of_several_types_are_said(
+    tmp_path: Path,
+    app_log: Path,
+    rows: list[dict[str, Any]],
+    message: str,
+    block: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parquet has one type for a column, JSON Lines any; a file that cannot be written is left out."""
+    monkeypatch.setattr("nearkin.io.records.BLOCK", block)
+    state = tmp_path / "state"
+    call("patterns", "lines", app_log, "--state", state, "--quiet")
+    path = written(tmp_path / "alerts.jsonl", [json.dumps(row) for row in rows])
+    done = call("patterns", "lines", path, "--match", state, "--annotate", tmp_path / "a.parquet", "--quiet")
+    assert 1 == done.code
+    assert message in done.err
+    assert "write JSON Lines" in done.err
+    assert ["alerts.jsonl", "app.log", "state"] == sorted(each.name for each in tmp_path.iterdir())
+    assert 0 == call("patterns", "lines", path, "--match", state, "--annotate", tmp_path / "a.jsonl", "--quiet").code
+    assert [row.get("level") for row in rows] == [row.get("level") for row in rows_of(tmp_path / "a.jsonl")]
+
+
+def test_two_columns_of_one_name_are_said(tmp_path: Path, app_log: Path) -> None:
+    call("patterns", "lines", app_log, "--state", tmp_path / "state", "--quiet")
+    path = written(tmp_path / "alerts.csv", ["at,text,at", "1,disk 9 is full,2"])
+    done = call("patterns", "lines", path, "--match", tmp_path / "state", "--annotate", tmp_path / "a.jsonl")
+    assert 1 == done.code
+    assert "more than one column 'at'; rename one" in done.err
+    assert not (tmp_path / "a.jsonl").exists()

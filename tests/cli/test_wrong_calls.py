@@ -229,6 +229,7 @@ WRONG = [
     (2, "patterns lines app.log --annotate x.jsonl", "use --match FILE with it"),
     (2, "patterns lines app.log --match x --annotate x.txt", "use a name that ends in .jsonl or .parquet"),
     (2, "patterns lines app.log --match x --new --annotate x.jsonl", "use it without --annotate, which prints nothing"),
+    (2, "patterns payloads app.log --match x --queue --annotate x.jsonl", "it without --queue, which prints"),
     (2, "patterns lines app.log --out x.txt", "use a name that ends in .jsonl or .parquet"),
     (1, "recipe idf corpus.jsonl -o nowhere/x", "nowhere does not exist; create it, or choose another"),
     (1, "recipe idf corpus.jsonl -o empty", "empty: is a folder; give the path of a file"),

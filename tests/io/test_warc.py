@@ -491,3 +491,16 @@ def test_the_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install '.*\["):
         open_corpus(crawl(tmp_path / "crawl.warc"))
+
+
+def test_other_columns_are_those_of_each_record(tmp_path: Path) -> None:
+    """All columns except the text; records are read again."""
+    path = crawl(tmp_path / "crawl.warc.gz")
+    with open_corpus(path, extra_columns=["url", "status"]) as corpus:
+        for batch in corpus.batches():
+            rows = corpus.other_columns(batch)
+            assert isinstance(rows, list)
+            assert batch.ids.to_list() == [row["record_id"] for row in rows]
+            for name in ("url", "status"):
+                assert batch.columns[name].to_list() == [row[name] for row in rows]
+            assert all(list(warc.COLUMNS) == list(row) for row in rows)

@@ -30,6 +30,8 @@ from nearkin.progress import megabyte_ticker
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from nearkin.io import Corpus
+    from nearkin.io.base import OtherColumns
     from nearkin.io.values import Batch
     from nearkin.patterns.base import Patterns
     from nearkin.patterns.payloads import PayloadGroups
@@ -63,12 +65,15 @@ class Items:
         Times, sources and other arguments of `partial_fit`, by name.
     match_details : mapping
         Arguments of `match_many`.
+    others : list of dict, pyarrow.RecordBatch or None
+        All other columns of the items, for --annotate.
     """
 
     values: Any
     names: list[Any]
     details: Mapping[str, Any]
     match_details: Mapping[str, Any] = field(default_factory=dict)
+    others: OtherColumns | None = None
 
     def texts(self) -> list[str]:
         """Return the items as texts."""
@@ -105,8 +110,8 @@ class PatternOptions:
     )
     annotate: Path | None = option(
         None,
-        help="With --match: write each item with its pattern, the values of its variables, and the first item of its "
-        "pattern to this file, JSON Lines or Parquet by its name.",
+        help="With --match: write each item with its pattern, the values of its variables, the first item of its "
+        "pattern, and its other columns to this file, JSON Lines or Parquet by its name.",
         group=WRITING,
     )
     since: Path | None = option(
@@ -195,7 +200,8 @@ def urls(
     if options.export is not None and options.export not in _EXPORTS:
         raise bad_parameter("export", repr(options.export), ", ".join(_EXPORTS))
     fields = Fields(url_column, method_column, options.time_column, client_column)
-    reader = RequestReader(_list_logs(inputs), format=format, fields=fields)  # type: ignore[arg-type]  # The reader checks it.
+    keep = options.annotate is not None
+    reader = RequestReader(_list_logs(inputs), format=format, fields=fields, keep_columns=keep)  # type: ignore[arg-type]  # The reader checks it.
     limit = parse_max_malformed(malformed.get("max_malformed"))
     if sample is not None:
         check_count("sample", sample, 1, MAX_EXAMPLES, f"1 to {MAX_EXAMPLES}")
@@ -240,7 +246,7 @@ def lines(
 
     @contextmanager
     def open_lines(progress: Progress) -> Iterator[Iterator[Items]]:
-        with _texts(reading, inputs, progress, time=options.time_column, source=None) as batches:
+        with _texts(reading, inputs, progress, options, source=None) as batches:
             yield batches if is_start is None else _records(batches, is_start)
 
     run(LogTemplates, open_lines, options)
@@ -278,12 +284,12 @@ def payloads(
     from nearkin.patterns import PayloadGroups
 
     def open_payloads(progress: Progress) -> AbstractContextManager[Iterator[Items]]:
-        return _texts(reading, inputs, progress, time=options.time_column, source=source_column)
+        return _texts(reading, inputs, progress, options, source=source_column)
 
     if not queue:
         run(PayloadGroups, open_payloads, options)
         return
-    refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column")}
+    refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column", "annotate")}
     for name, value in {**refused, "new": "given" if options.new else None, "source_column": source_column}.items():
         if value is not None:
             raise bad_parameter(name, value, "it without --queue, which prints and learns nothing")
@@ -423,7 +429,7 @@ def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> N
 
 
 def _annotate(model: Patterns, open_items: OpenItems, path: Path, *, quiet: bool) -> None:
-    """Write each item with its pattern, fields, the first item of the pattern, and its number within the pattern."""
+    """Write each item with its pattern, fields, leader (the first item of the pattern), number, and other columns."""
     from nearkin.io import replace_file
     from nearkin.patterns.tables import RowWriter
     from nearkin.patterns.urls import UrlPatterns
@@ -449,7 +455,7 @@ def _annotate(model: Patterns, open_items: OpenItems, path: Path, *, quiet: bool
                     row |= {"pattern": match.pattern, "fields": match.variables}
                     row |= {"leader": str(leaders.setdefault(match.id, name)), "number": counts[id]}
                 rows.append(row)
-            writer.write(rows)
+            writer.write(rows, batch.others)
     if not quiet:
         total, patterns = _count(counts.total(), model.name), _count(len(model), "patterns")
         warn(f"{total}, {counts[None]:,} that none of {patterns} explains")
@@ -549,13 +555,15 @@ def _count(number: int, name: str) -> str:
 
 @contextmanager
 def _texts(
-    reading: CorpusOptions, inputs: Sequence[str], progress: Progress, *, time: str | None, source: str | None
+    reading: CorpusOptions, inputs: Sequence[str], progress: Progress, options: PatternOptions, *, source: str | None
 ) -> Iterator[Iterator[Items]]:
-    """Open the texts of a corpus, with columns of time and source."""
+    """Open the texts of a corpus, with columns of time and source, or with all others to annotate them."""
+    time, keep = options.time_column, options.annotate is not None
     columns = list(dict.fromkeys(name for name in (time, source) if name is not None))
     try:
         with reading.read(inputs, extra_columns=columns, progress=progress) as corpus:
-            yield (_text_items(batch, time, source) for batch in corpus.batches())
+            corpus.all_columns = keep
+            yield (_text_items(corpus, batch, time, source, keep=keep) for batch in corpus.batches())
     except ParameterError as error:
         if error.context.get("name") != "extra_columns":
             raise
@@ -578,43 +586,59 @@ def _parse_multiline(multiline: str) -> Callable[[str], bool]:
 
 
 def _records(batches: Iterator[Items], is_start: Callable[[str], bool]) -> Iterator[Items]:
-    """Join the lines of each record. It has the number and the time of its first line, and at most 1,000 lines."""
-    lines: list[str] = []
-    name: Any = None
-    details: dict[str, Any] = {}
+    """Join the lines of each record, at most 1,000; it has the number, time and other columns of its first line."""
+    record: _Record | None = None
     for batch in batches:
-        joined = Items([], [], {key: [] for key in batch.details})
+        closed: list[_Record] = []
         columns = {key: to_values(column) if is_arrow(column) else column for key, column in batch.details.items()}
         for row, text in enumerate(batch.texts()):
-            if lines and (len(lines) == _MAX_RECORD or is_start(text)):
-                _close_record(joined, lines, name, details)
-            if not lines:
-                name, details = batch.names[row], {key: column[row] for key, column in columns.items()}
-            lines.append(text)
-        if joined.names:
-            yield joined
-    if lines:
-        joined = Items([], [], {key: [] for key in details})
-        _close_record(joined, lines, name, details)
-        yield joined
+            if record is not None and (len(record.lines) == _MAX_RECORD or is_start(text)):
+                closed.append(record)
+                record = None
+            if record is None:
+                details = {key: column[row] for key, column in columns.items()}
+                others = None if batch.others is None else batch.others[row : row + 1]
+                record = _Record([], batch.names[row], details, others)
+            record.lines.append(text)
+        if closed:
+            yield _join_records(closed)
+    if record is not None:
+        yield _join_records([record])
 
 
-def _close_record(items: Items, lines: list[str], name: Any, details: Mapping[str, Any]) -> None:
-    """Append a record to items, and clear its lines."""
-    items.values.append("\n".join(lines))
-    items.names.append(name)
-    for key, value in details.items():
-        items.details[key].append(value)
-    lines.clear()
+@dataclass
+class _Record:
+    """A record of several lines, and what its first line has."""
+
+    lines: list[str]
+    name: Any
+    details: Mapping[str, Any]
+    others: OtherColumns | None
 
 
-def _text_items(batch: Batch, time: str | None, source: str | None) -> Items:
+def _join_records(records: Sequence[_Record]) -> Items:
+    """Return records as items."""
+    details = {key: [record.details[key] for record in records] for key in records[0].details}
+    parts = [record.others for record in records if record.others is not None]
+    others: OtherColumns | None = None
+    if parts and isinstance(parts[0], list):
+        others = [row for part in parts for row in part]
+    elif parts:
+        import pyarrow as pa
+
+        others = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+    return Items(
+        ["\n".join(record.lines) for record in records], [record.name for record in records], details, others=others
+    )
+
+
+def _text_items(corpus: Corpus, batch: Batch, time: str | None, source: str | None, *, keep: bool) -> Items:
     details: dict[str, Any] = {}
     if time is not None:
         details["times"] = batch.columns[time]
     if source is not None:
         details["sources"] = [None if value is None else str(value) for value in batch.columns[source]]
-    return Items(batch.texts, batch.ids.to_list(), details)
+    return Items(batch.texts, batch.ids.to_list(), details, others=corpus.other_columns(batch) if keep else None)
 
 
 def _list_logs(inputs: Sequence[str]) -> list[str]:
@@ -639,7 +663,8 @@ def _requests(
         for batch in reader:
             methods = {"methods": batch.methods}
             details = {**methods, "times": batch.times, "clients": batch.clients}
-            yield Items(batch.urls, list(range(first, first + len(batch.urls))), details, methods)
+            names = list(range(first, first + len(batch.urls)))
+            yield Items(batch.urls, names, details, methods, batch.others)
             first += len(batch.urls)
         for name, column in (("method_column", method), ("time_column", time), ("client_column", client)):
             if first and column is not None and column not in reader.seen:

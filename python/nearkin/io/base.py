@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import IO, Any, Literal, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ from nearkin.io.remote import name_in
 from nearkin.io.tempspool import Spool
 from nearkin.io.values import MAX_MALFORMED, Batch, Column, MalformedRecords, PackedTexts
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OtherColumns: TypeAlias = Union[list[dict[str, Any]], "pa.RecordBatch"]
+"""Columns of a batch: a dictionary for each row, or columns of Arrow."""
 # Bytes of input per block: large enough to make the cost of calls negligible, small enough for the L3 cache.
 BLOCK = 16 << 20
 # Longest record, in bytes. It bounds memory against a stream that decompresses to one endless line.
@@ -139,6 +144,8 @@ class Corpus(ABC):
         What `open_corpus` found about columns of ids, if it looked for one.
     bytes_as_hex : bool
         Read a text column of bytes (Parquet) as hexadecimal digits, two per byte; set before the first batch.
+    all_columns : bool
+        Read all columns of Parquet, for `other_columns`; set before the first batch.
     left_out : dict of str to int
         Number of inputs that are not documents, by description: WARC records such as requests and images, and files
         of excluded folders.
@@ -156,6 +163,7 @@ class Corpus(ABC):
         self.inputs: list[Path] = []
         self.id_note = ""
         self.bytes_as_hex = False
+        self.all_columns = False
         self.malformed = MalformedRecords(
             strict=options.strict, limit=options.max_malformed, spool=Spool(options.spool_dir)
         )
@@ -271,6 +279,30 @@ class Corpus(ABC):
 
     def _columns_without(self, name: str) -> list[str] | None:
         """Return the columns of the first record if no record has this column, not even with the value null."""
+        return None
+
+    def other_columns(self, batch: Batch) -> OtherColumns | None:
+        """Return all columns of the last batch except that of the text; None if the format has no columns.
+
+        Memory is that of a batch: records are read again, and nothing is kept.
+
+        Parameters
+        ----------
+        batch : Batch
+            The batch that `batches` returned last. For Parquet, `all_columns` must be set.
+
+        Returns
+        -------
+        list of dict, pyarrow.RecordBatch or None
+            JSON records with the values of Python's `json`, fields of CSV as strings, columns of Parquet with their
+            types. Records of JSON have the columns that are their own. If `text_column` is a path or there are several,
+            the column that contains the text is included.
+
+        Raises
+        ------
+        InputError
+            Python's `json` rejects a record: it is nested too deeply, or a number has more than 4,300 digits.
+        """
         return None
 
     def texts(self, rows: Iterable[int] | NDArray[Any]) -> PackedTexts:
@@ -488,6 +520,13 @@ class Corpus(ABC):
     @abstractmethod
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         """Write the rows of a mask over all rows that belong to these sources."""
+
+
+def check_distinct(names: Sequence[str], place: str) -> None:
+    """Raise InputError if a file has two columns of one name, since all columns are written under their names."""
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise file_error(place, f"more than one column {name!r}; rename one, since all columns are kept")
 
 
 def _kept_name_for(name: str) -> str:

@@ -35,7 +35,7 @@ from nearkin.io.arrow import (
     types_at,
     value_type,
 )
-from nearkin.io.base import BLOCK, BatchSpans, Corpus
+from nearkin.io.base import BLOCK, BatchSpans, Corpus, OtherColumns, check_distinct
 from nearkin.io.decompress import CHANGED, Reader, Sink, check_stamp, read_at
 from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
 from nearkin.io.tempspool import Spool
@@ -60,6 +60,7 @@ class ParquetCorpus(Corpus):
         self._stamps: list[FileStamp | None] = []
         self._schema: pa.Schema | None = None
         self._copies: dict[int, Spool] = {}
+        self._last: pa.RecordBatch | None = None
 
     @contextmanager
     def _open(self, number: int) -> Iterator[tuple[pq.ParquetFile, FileStamp | None]]:
@@ -96,8 +97,10 @@ class ParquetCorpus(Corpus):
                 self._stamps.append(stamp)
                 good_rows = [np.zeros(0, bool)]
                 row, bytes_before, size = 0, self.bytes_read, 0 if stamp is None else stamp.size
-                for table in self._read_tables(file):
+                for table, record_batch in self._read_tables(file):
                     good, batch = self._to_batch(source, row, table)
+                    if self.all_columns:
+                        self._last = record_batch if good.all() else filter_rows(record_batch, good)
                     good_rows.append(good)
                     row += table.num_rows
                     self.bytes_read = bytes_before + size * row // max(file.metadata.num_rows, 1)
@@ -125,8 +128,19 @@ class ParquetCorpus(Corpus):
                 for batch in file.iter_batches(columns=requested):
                     yield {name: to_column(column_at(batch, name)) for name in requested}
 
-    def _read_tables(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
-        """Iterate over record batches of the requested columns."""
+    def other_columns(self, batch: Batch) -> OtherColumns | None:
+        """Return the columns of the last batch, without that of the text."""
+        last = self._last
+        if last is None:
+            return None
+        check_distinct(last.schema.names, self._sources[0].name)
+        names = [name for name in last.schema.names if name != self.text_column]
+        return pa.RecordBatch.from_arrays(
+            [last[name] for name in names], schema=pa.schema([last.schema.field(name) for name in names])
+        )
+
+    def _read_tables(self, file: pq.ParquetFile) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Iterate over record batches of the requested columns, and of all columns that were read."""
         names = [self.text_column, *self.joined_columns, *self.columns]
         metadata = file.metadata
         size = 0
@@ -134,10 +148,15 @@ class ParquetCorpus(Corpus):
             group = metadata.row_group(i)
             # Row groups list the leaves of nested columns, so positions differ from those in the schema.
             leaves = [group.column(leaf) for leaf in range(group.num_columns)]
-            size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema in self._text_columns)
-        for batch in file.iter_batches(batch_size=_batch_rows(metadata, size), columns=names):
+            counted = {leaf.path_in_schema for leaf in leaves} if self.all_columns else self._text_columns
+            size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema in counted)
+        rows = _batch_rows(metadata, size)
+        for batch in file.iter_batches(batch_size=rows, columns=None if self.all_columns else names):
             columns = [column_at(batch, name) for name in names]
-            yield from _split(pa.RecordBatch.from_arrays(columns, names=names), self._text_columns)
+            first = 0
+            for part in _split(pa.RecordBatch.from_arrays(columns, names=names), self._text_columns):
+                yield part, batch.slice(first, part.num_rows)
+                first += part.num_rows
 
     @property
     def _text_columns(self) -> list[str]:

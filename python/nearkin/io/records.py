@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_lines
 from nearkin.errors import InputError
 from nearkin.io.arrow import find_keys, join_texts, to_texts
-from nearkin.io.base import BLOCK, MAX_RECORD, BatchSpans, Corpus
+from nearkin.io.base import BLOCK, MAX_RECORD, BatchSpans, Corpus, OtherColumns, check_distinct
 from nearkin.io.decompress import CHANGED, MAGIC, PROGRAMS, Reader, check_stamp, read_at
 from nearkin.io.encoding import BOM, ENCODING_REMEDY, UTF16
 from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
@@ -188,6 +188,18 @@ class RecordCorpus(Corpus):
             yield file.fileno()
             check_stamp(source, stamp, os.fstat(file.fileno()))
 
+    def _read_records(self, spans: BatchSpans) -> NDArray[np.uint8]:
+        """Read the records of a batch again, concatenated."""
+        with self._open_rows(spans.source) as descriptor:
+            starts = spans.starts.astype(np.int64) + spans.base
+            return read_at(descriptor, starts, spans.lengths, self._sources[spans.source].name)
+
+    def _split_records(self, spans: BatchSpans) -> Iterator[bytes]:
+        """Read the records of a batch again, one by one."""
+        block = self._read_records(spans).tobytes()
+        for start, stop in pairwise([0, *np.cumsum(spans.lengths, dtype=np.int64).tolist()]):
+            yield block[start:stop]
+
     def _look_up(self, number: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32]) -> PackedTexts:
         name = self._sources[number].name
         with self._open_rows(number) as descriptor:
@@ -332,14 +344,23 @@ class JsonlCorpus(RecordCorpus):
                 records = read_jsonl(block, *columns, text_optional=True, end=end)
         return self._join_texts(records, block) if self.joined_columns else records
 
+    def other_columns(self, batch: Batch) -> OtherColumns:
+        """Return the values of all records of the last batch, without their texts."""
+        spans, records = self._spans[-1], []
+        for row, line in enumerate(self._split_records(spans), batch.first_row):
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                place = f"{self._sources[spans.source].name}, record {row}"
+                raise file_error(place, f"Python's json cannot read it ({error})") from error
+            record.pop(self.text_column, None)
+            records.append(record)
+        return records
+
     def _columns_without(self, name: str) -> list[str] | None:
         columns: list[str] = []
         for spans in self._spans:
-            with self._open_rows(spans.source) as descriptor:
-                starts = spans.starts.astype(np.int64) + spans.base
-                block = read_at(descriptor, starts, spans.lengths, self._sources[spans.source].name).tobytes()
-            for start, stop in pairwise([0, *np.cumsum(spans.lengths).tolist()]):
-                record = json.loads(block[start:stop])
+            for record in map(json.loads, self._split_records(spans)):
                 if find_keys(record, name) is not None:
                     return None
                 columns = columns or list(record)
@@ -398,6 +419,20 @@ class CsvCorpus(RecordCorpus):
         text, *fields = [self._names.index(name) for name in names]
         records = read_csv(block, self._delimiter, len(self._names), text, fields, end=end, lengths=lengths)
         return self._join_texts(records, block) if self.joined_columns else records
+
+    def other_columns(self, batch: Batch) -> OtherColumns | None:
+        """Return the fields of the records of the last batch as strings, without their texts."""
+        check_distinct(self._names, self._header_file)
+        spans = self._spans[-1]
+        text = self._names.index(self.text_column)
+        others = [number for number in range(len(self._names)) if number != text]
+        if not others:
+            return None
+        block = self._read_records(spans)
+        records = read_csv(block, self._delimiter, len(self._names), text, others, end=True, lengths=spans.lengths)
+        columns = [Column(*arrays).to_list() for arrays in records.columns]
+        names = [self._names[number] for number in others]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def has_text_column(self) -> bool:
         """Return True if the header of the first file has the text column."""

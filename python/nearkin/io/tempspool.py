@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ class Spool:
             self._file.close()
             self._file = None
         self.size = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[IO[bytes]]:
+        """Open the content from its start; it must not be written meanwhile."""
+        self.descriptor()
+        self._file.seek(0)  # type: ignore[union-attr]
+        yield self._file  # type: ignore[misc]
+        self._file.seek(self.size)  # type: ignore[union-attr]
 
     def chunks(self) -> Iterator[bytes]:
         """Iterate over the content in chunks of one megabyte."""

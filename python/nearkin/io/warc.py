@@ -35,12 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter, require_extra
-from nearkin.io.base import MAX_RECORD, BatchSpans
+from nearkin.io.base import MAX_RECORD, BatchSpans, OtherColumns
 from nearkin.io.decompress import compressing, read_at
 from nearkin.io.html import check_parser, visible_text
 from nearkin.io.inputs import Compression, InputFile, file_error
 from nearkin.io.records import ParsedRecords, RecordCorpus
-from nearkin.io.values import Column, PackedTexts, Scalar
+from nearkin.io.values import Batch, Column, PackedTexts, Scalar
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
@@ -384,6 +384,11 @@ class WarcCorpus(RecordCorpus):
         arrays = [(column.kinds, column.values, column.offsets, column.data) for column in columns]
         counts = (len(malformed), consumed, lines)
         return ParsedRecords(texts.offsets, texts.data, texts.nulls, starts, lengths, arrays, malformed, *counts)
+
+    def other_columns(self, batch: Batch) -> OtherColumns:
+        """Return the columns of `COLUMNS` of the last batch."""
+        documents = map(self._read_record, self._split_records(self._spans[-1]))
+        return [{name: each.value(name) for name in COLUMNS} for each in documents if isinstance(each, Document)]
 
     def _columns_without(self, name: str) -> list[str] | None:
         return list(COLUMNS)

@@ -28,17 +28,18 @@ import numpy.typing as npt
 
 from nearkin._core import read_requests
 from nearkin.errors import InputError, bad_parameter
+from nearkin.io.arrow import to_values
 from nearkin.io.decompress import MAGIC, decompressed
 from nearkin.io.encoding import ByteStream
 from nearkin.io.inputs import Compression
 from nearkin.patterns.inputs import NO_TIME, parse_time, to_binary
 
 if TYPE_CHECKING:
-    pass
+    from nearkin.io.base import OtherColumns
 
 RequestFormat: TypeAlias = Literal["log", "jsonl", "txt"]
-_Row: TypeAlias = "tuple[str, str | None, int, str | None]"
-"""URL, method, time and client of a request."""
+_Row: TypeAlias = "tuple[str, str | None, int, str | None, dict[str, Any]]"
+"""URL, method, time and client of a request, and its record."""
 _BLOCK = 1 << 22
 _MAX_MALFORMED = 10
 """Maximum length of `first_malformed`."""
@@ -57,12 +58,15 @@ class Requests:
         None if request lines have them.
     times : (n,) datetime64[us] or None
     clients : pyarrow array of binary values or list, or None
+    others : list of dict, pyarrow.RecordBatch or None
+        With `keep_columns`: JSON records without the URL; `client` and `time` of a log; None for lines of URLs.
     """
 
     urls: Any
     methods: list[str | None] | None
     times: npt.NDArray[np.datetime64] | None
     clients: Any
+    others: OtherColumns | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ class RequestReader:
         None recognizes each file by its name and first bytes.
     fields : Fields, optional
         Fields of JSON records.
+    keep_columns : bool, default False
+        Return all other columns of the requests, too.
 
     Attributes
     ----------
@@ -126,6 +132,7 @@ class RequestReader:
         *,
         format: RequestFormat | None = None,
         fields: Fields | None = None,
+        keep_columns: bool = False,
     ) -> None:
         if format is not None and format not in get_args(RequestFormat):
             raise bad_parameter("format", repr(format), "one of " + ", ".join(get_args(RequestFormat)))
@@ -135,6 +142,7 @@ class RequestReader:
         self.paths = [os.fspath(path) for path in paths]
         self._format = format
         self._fields = fields or Fields()
+        self._keep_columns = keep_columns
         self.malformed: dict[str, int] = {}
         self.first_malformed: list[tuple[str, int, str]] = []
         self.seen: set[str] = set()
@@ -193,8 +201,11 @@ class RequestReader:
             self.malformed[reason] = self.malformed.get(reason, 0) + count
         if not len(ends):
             return None, num_bytes, num_lines
-        details = (times.view("datetime64[us]"), to_binary(client_ends, clients)) if log else (None, None)
-        return Requests(to_binary(ends, urls), None, *details), num_bytes, num_lines
+        if not log:
+            return Requests(to_binary(ends, urls), None, None, None), num_bytes, num_lines
+        known, senders = times.view("datetime64[us]"), to_binary(client_ends, clients)
+        others = _log_columns(known, senders) if self._keep_columns else None
+        return Requests(to_binary(ends, urls), None, known, senders, others), num_bytes, num_lines
 
     def _parse_json(self, path: str, line: int, block: bytes, *, end: bool) -> tuple[Requests | None, int, int]:
         """Return the requests of a block of JSON lines, and the numbers of parsed bytes and lines."""
@@ -202,7 +213,13 @@ class RequestReader:
         lines = block[:num_bytes].split(b"\n")[: None if end else -1]
         parsed = (self._parse_record(path, number, text) for number, text in enumerate(lines, line) if text.strip())
         rows = [row for row in parsed if row is not None]
-        return _build_batch(rows) if rows else None, num_bytes, len(lines)
+        return _build_batch(rows, self._others(rows)) if rows else None, num_bytes, len(lines)
+
+    def _others(self, rows: Sequence[_Row]) -> list[dict[str, Any]] | None:
+        """Return records without their URLs."""
+        if not self._keep_columns:
+            return None
+        return [{key: value for key, value in row[4].items() if key != self._fields.url} for row in rows]
 
     def _parse_record(self, path: str, line: int, text: bytes) -> _Row | None:
         try:
@@ -221,19 +238,32 @@ class RequestReader:
             return None
         named = {fields.method: method, fields.time: time, fields.client: client}
         self.seen.update(name for name, value in named.items() if name is not None and value is not None)
-        return url, None if method is None else str(method), ticks, None if client is None else str(client)
+        return url, None if method is None else str(method), ticks, None if client is None else str(client), record
 
 
-def _build_batch(rows: Sequence[_Row]) -> Requests:
+def _log_columns(times: npt.NDArray[np.datetime64], clients: Any) -> Any:
+    """Return the client and the time of each line of a log as columns."""
     import pyarrow as pa
 
-    urls, methods, times, clients = zip(*rows, strict=True)
+    names = [client.decode("utf-8", "backslashreplace") for client in to_values(clients)]
+    columns = {
+        "client": pa.array(names, pa.string()),
+        "time": pa.array(times, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _build_batch(rows: Sequence[_Row], others: list[dict[str, Any]] | None) -> Requests:
+    import pyarrow as pa
+
+    urls, methods, times, clients, _ = zip(*rows, strict=True)
     encoded = [url.encode("utf-8", "surrogatepass") for url in urls]
     return Requests(
         pa.array(encoded, pa.large_binary()),
         list(methods) if any(method is not None for method in methods) else None,
         np.array(times, np.int64).view("datetime64[us]") if any(time != NO_TIME for time in times) else None,
         list(clients) if any(client is not None for client in clients) else None,
+        others,
     )
 
 

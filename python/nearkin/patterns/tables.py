@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import io
 import json
 import math
 import os
@@ -25,10 +26,13 @@ from nearkin._core import kind_names
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import replace_file
 from nearkin.io.arrow import to_values
+from nearkin.io.tempspool import Spool
 from nearkin.patterns.inputs import NO_TIME
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from nearkin.io.base import OtherColumns
 
 KINDS = dict(kind_names())
 """Names of the types of variables, by their numbers in templates."""
@@ -36,6 +40,8 @@ _WILDCARD = re.compile(rb"\xff([\x00-\xfe])")
 _TYPED = re.compile("\\{(?:" + "|".join(KINDS.values()) + ")\\}")
 _JSON = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
+_SUFFIX = "_input"
+"""Suffix of columns of the input whose names are taken."""
 MAX_EXAMPLES = 3
 """Maximum number of examples of a pattern, as in the core."""
 MAX_SAMPLES = 5
@@ -403,47 +409,145 @@ def write_rows(path: str | os.PathLike[str], table: pa.Table) -> None:
 class RowWriter:
     """A writer of rows to a file, JSON Lines or Parquet by its name; close it, or use it as a context manager.
 
+    Rows may have other columns, which follow those of the schema. Their types are known at the end, so Parquet is
+    written from a temporary file of Arrow batches. Memory is that of a batch.
+
     Parameters
     ----------
     file : binary file
     path : path
-        Name of the file; see `check_suffix`.
+        Name of the file; see `check_suffix`. The temporary file is in the folder of this path.
     schema : pyarrow.Schema
-        Columns of the rows. A map is a dict in the rows, and an object in JSON; missing columns are null.
+        Columns of the rows. A map is a dict in the rows, and an object in JSON; missing columns are null. Another
+        column gets the suffix `_input` if its name is one of these, with or without such suffixes.
     """
 
     def __init__(self, file: IO[bytes], path: str | os.PathLike[str], schema: pa.Schema) -> None:
-        self._file, self._schema, self._parquet = file, schema, None
-        if Path(path).suffix.lower() in _PARQUET:
-            import pyarrow.parquet as pq
+        self._file, self._path, self._schema = file, path, schema
+        self._written = schema
+        self._spool = Spool(Path(path).parent) if Path(path).suffix.lower() in _PARQUET else None
+        self._num_batches = 0
 
-            self._parquet = pq.ParquetWriter(file, schema)
+    def write(self, rows: Sequence[Mapping[str, Any]], others: OtherColumns | None = None) -> None:
+        """Write rows, with other columns: a dictionary for each row, or a batch of Arrow.
 
-    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write rows."""
-        if self._parquet is None:
-            for row in rows:
-                full = {name: row.get(name) for name in self._schema.names}
-                self._file.write(json.dumps(full, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+        Raises
+        ------
+        InputError
+            Parquet cannot hold the other columns: their values have several types.
+        """
+        if self._spool is not None:
+            self._spool_batch(rows, others)
             return
+        if others is None or isinstance(others, list):
+            more: Iterable[Mapping[str, Any]] = others or ({} for _ in rows)
+        else:
+            more = map(_plain, to_values(others))
+        for row, other in zip(rows, more, strict=True):
+            full = {name: row.get(name) for name in self._schema.names}
+            full |= {self._free_name(name): value for name, value in other.items()}
+            self._file.write(json.dumps(full, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+
+    def _free_name(self, name: str) -> str:
+        """Return the name of another column; distinct columns have distinct names."""
+        base = name
+        while base.endswith(_SUFFIX):
+            base = base.removesuffix(_SUFFIX)
+        return name + _SUFFIX if base in self._schema.names else name
+
+    def _spool_batch(self, rows: Sequence[Mapping[str, Any]], others: OtherColumns | None) -> None:
         import pyarrow as pa
 
-        def cell(value: Any) -> Any:
-            return list(value.items()) if isinstance(value, dict) else value
+        columns = [_to_array(field, [row.get(field.name) for row in rows]) for field in self._schema]
+        fields = list(self._schema)
+        if isinstance(others, list):
+            for name in dict.fromkeys(name for other in others for name in other):
+                column = self._infer(name, [other.get(name) for other in others])
+                columns.append(column)
+                fields.append(pa.field(self._free_name(name), column.type))
+        elif others is not None:
+            columns += others.columns
+            fields += [field.with_name(self._free_name(field.name)) for field in others.schema]
+        batch = pa.record_batch(columns, schema=pa.schema(fields))
+        try:
+            self._written = pa.unify_schemas([self._written, batch.schema], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise self._mixed(str(error)) from error
+        with io.BytesIO() as buffer:
+            with pa.ipc.new_stream(buffer, batch.schema) as stream:
+                stream.write_batch(batch)
+            self._spool.write(buffer.getbuffer())  # type: ignore[union-attr]
+        self._num_batches += 1
 
-        columns = [pa.array([cell(row.get(field.name)) for row in rows], field.type) for field in self._schema]
-        self._parquet.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+    def _infer(self, name: str, values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
+        """Return values of JSON as a column."""
+        import pyarrow as pa
+
+        try:
+            return pa.array(values, kind)
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise self._mixed(f"column {name!r}: {error}") from error
+
+    def _mixed(self, error: str) -> InputError:
+        reason = f"a column of Parquet has one type ({' '.join(error.split())}); write JSON Lines"
+        return InputError(f"{self._path}: {reason}", place=os.fspath(self._path), reason=reason)
 
     def close(self) -> None:
         """Write the end of the file."""
-        if self._parquet is not None:
-            self._parquet.close()
+        if self._spool is None:
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            with self._spool.reading() as spooled, pq.ParquetWriter(self._file, self._written) as writer:
+                for _ in range(self._num_batches):
+                    for batch in pa.ipc.open_stream(spooled):
+                        columns = [self._column_of(batch, field) for field in self._written]
+                        writer.write_table(pa.Table.from_arrays(columns, schema=self._written))
+        except pa.ArrowNotImplementedError as error:
+            raise self._mixed(str(error)) from error
+        finally:
+            self._spool.close()
+
+    def _column_of(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+        """Return a column of a batch in its final type; nulls if the batch does not have it."""
+        import pyarrow as pa
+
+        if field.name not in batch.schema.names:
+            return pa.nulls(batch.num_rows, field.type)
+        column = batch.column(field.name)
+        return column if column.type == field.type else self._infer(field.name, to_values(column), field.type)
 
     def __enter__(self) -> RowWriter:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        elif self._spool is not None:
+            self._spool.close()
+
+
+def _to_array(field: pa.Field, values: list[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([list(value.items()) if isinstance(value, dict) else value for value in values], field.type)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Arrow for JSON: times in ISO 8601, decimals as text, bytes as UTF-8, NaN and infinity null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value if value is None or isinstance(value, (str, int)) else str(value)
 
 
 def read_rows(path: str | os.PathLike[str]) -> pa.Table:
