@@ -39,8 +39,11 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     for (position, named) in sites.patterns.iter().enumerate() {
         assert!(named.templates.iter().all(|&template| sites.find(&table.templates()[template].text) == Some(position)));
     }
-    let patterns = rows::rows(&sites, &table).expect("memory");
+    let (patterns, missing) = rows::rows(&sites, &table).expect("memory");
     assert_eq!(sites.patterns.iter().map(|named| named.count).sum::<u64>(), patterns.count());
+    for (named, missing) in sites.patterns.iter().zip(&missing) {
+        assert!(missing.iter().all(|missing| missing.requests <= named.count));
+    }
     assert_eq!(lines.len(), rows::matches(&sites, &[batch], lines.len()).numbers.len());
     for kind in [Lines::Log, Lines::Plain] {
         assert_eq!(input.len(), logs::read(input, true, kind).expect("memory").consumed);

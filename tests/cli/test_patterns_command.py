@@ -469,7 +469,7 @@ def annotated(path: Path) -> list[dict[str, Any]]:
     return [{**row, "fields": row["fields"] and dict(row["fields"])} for row in pq.read_table(path).to_pylist()]
 
 
-ALERTS = [
+ALERTS: list[dict[str, Any]] = [
     {"id": 7, "severity": None, "text": "disk 9 is full", "host": {"name": "a", "ports": [1]}},
     {"id": 8, "severity": 3, "text": "never seen before", "host": {"name": "b", "up": True}},
     {"id": 9, "severity": 2.5, "text": "disk 12 is full", "late": "x\ud83d"},

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -94,6 +97,31 @@ def test_a_parameter_that_others_always_have_is_missed() -> None:
     assert [] == missed(repeated, "/list?size=1")
 
 
+def test_a_parameter_of_the_newest_days_is_missed() -> None:
+    """After 500 requests on days without one that lacks it, unless few earlier ones lacked it, or times are unknown."""
+
+    def missed(urls: list[str], times: list[int | None]) -> bool:
+        verdict = UrlPatterns().fit(urls, times=times).judge("/list?page=3")
+        return ["size: it is missing or empty"] == [str(value).partition(" (")[0] for value in verdict.unusual]
+
+    def days(numbers: list[int]) -> list[int | None]:
+        return [86_400 * number for number in numbers]
+
+    old = [f"/list?page={n % 40}" for n in range(200)]
+    new = [f"/list?page={n % 40}&size={n % 50}" for n in range(500)]
+    assert missed(old + new, days([n // 100 for n in range(700)]))
+    assert missed(old + new * 9, days([-3] * 200 + [7] * 4500))
+    assert not missed(old + new[:490], days([n // 100 for n in range(690)]))
+    assert not missed(old + new, days([n % 2 for n in range(700)]))
+    # Another request of the first of these days, or of no day, lacks it.
+    assert not missed([*old, *new, "/list?page=1"], days([*(n // 100 for n in range(700)), 2]))
+    assert not missed([*old, *new, "/list?page=1"], [*days([n // 100 for n in range(700)]), None])
+    # At the earlier share of 1 of 200, 500 requests would have 2.5 that lack it.
+    rare = [f"/list?page={n % 40}{'&size=3' if n % 200 else ''}" for n in range(1000)]
+    assert not missed(rare + new, days([0] * 1000 + [1] * 500))
+    assert missed(rare + new * 6, days([0] * 1000 + [1] * 3000))
+
+
 def test_a_value_outside_a_small_set_is_unusual() -> None:
     """With thousands of requests and none that is rare; with a rare value, new ones are usual."""
     urls = [f"/list?sort={('up', 'down')[n % 2]}&page={n % 9}" for n in range(6000)]
@@ -145,15 +173,47 @@ def test_profiles_describe_values(site: UrlPatterns) -> None:
 @given(st.randoms(use_true_random=False), st.integers(0, 600), st.booleans())
 def test_profiles_do_not_depend_on_order(r: random.Random, cut: int, compact: bool) -> None:
     """Batches in any order, merged, give the profiles of one fit; compaction to fewer templates keeps them."""
-    urls = traffic()
-    whole = UrlPatterns().fit(urls)
-    r.shuffle(urls)
+    pairs = [(url, None if n % 7 == 0 else 86_400 * (n % 5)) for n, url in enumerate(traffic())]
+    whole = UrlPatterns().fit([url for url, _ in pairs], times=[time for _, time in pairs])
+    r.shuffle(pairs)
+    urls, times = [url for url, _ in pairs], [time for _, time in pairs]
     options = {"max_templates": 400} if compact else {}
-    left, right = UrlPatterns(**options).fit(urls[:cut]), UrlPatterns(**options).fit(urls[cut:])  # type: ignore[arg-type]
+    left = UrlPatterns(**options).fit(urls[:cut], times=times[:cut])  # type: ignore[arg-type]
+    right = UrlPatterns(**options).fit(urls[cut:], times=times[cut:])  # type: ignore[arg-type]
     merged = right.merge(left)
+    assert whole.profiles(whole.patterns[0].id)[0].days
     assert [whole.profiles(pattern.id) for pattern in whole.patterns] == [
         merged.profiles(pattern.id) for pattern in merged.patterns
     ]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "tag=3", "tag=", "tag", "tag=4&tag=5"]), st.integers(-2, 3)),
+        max_size=40,
+    ),
+    st.integers(3, 400),
+)
+def test_missing_values_have_days(more: list[tuple[str, int]], max_templates: int) -> None:
+    """Requests without a value are counted exactly on each day, also if the parameter is repeated or empty."""
+    requests = [(f"page={n}&tag={n}", n % 2) for n in range(30)] + [(f"page=7&{query}", day) for query, day in more]
+    patterns = UrlPatterns(max_templates=max_templates)
+    for part in (requests[20:], requests[:20]):
+        patterns.partial_fit([f"/list?{query}" for query, _ in part], times=[86_400 * day for _, day in part])
+    (pattern,) = patterns.patterns
+    page, tag = patterns.profiles(pattern.id)
+    lacking = [day for query, day in requests if not re.search("tag=[^&]", query)]
+    days = sorted({day for _, day in requests})
+    total = Counter(day for _, day in requests)
+    counts = [(date(1970, 1, 1) + timedelta(days=day), total[day], lacking.count(day)) for day in days]
+    assert counts == [(each.day, each.requests, each.missing) for each in tag.days]
+    assert [(day, requests, 0) for day, requests, _ in counts] == [
+        (each.day, each.requests, each.missing) for each in page.days
+    ]
+    assert (0.0, len(lacking) / len(requests)) == (page.missing, tag.missing)
+    untimed = UrlPatterns().fit([f"/list?{query}" for query, _ in requests])
+    assert [(), ()] == [profile.days for profile in untimed.profiles(pattern.id)]
 
 
 def test_profiles_are_saved(tmp_path: Path, site: UrlPatterns) -> None:

@@ -186,22 +186,6 @@ impl Template {
         }
     }
 
-    fn add_day(&mut self, day: i32, count: u64) -> Result<()> {
-        // Fast path: times mostly ascend.
-        if let Some(last) = self.days.last_mut().filter(|last| last.0 == day) {
-            last.1 += count;
-            return Ok(());
-        }
-        match self.days.binary_search_by_key(&day, |day| day.0) {
-            Ok(position) => self.days[position].1 += count,
-            Err(position) => {
-                alloc::try_reserve(&mut self.days, 1)?;
-                self.days.insert(position, (day, count));
-            }
-        }
-        Ok(())
-    }
-
     fn add_times(&mut self, first: i64, last: i64) {
         if first != NO_TIME {
             self.first = if self.first == NO_TIME { first } else { self.first.min(first) };
@@ -216,7 +200,7 @@ impl Template {
     pub fn absorb(&mut self, other: &Self, max_values: usize) -> Result<()> {
         self.count += other.count;
         self.add_times(other.first, other.last);
-        other.days.iter().try_for_each(|&(day, count)| self.add_day(day, count))?;
+        other.days.iter().try_for_each(|&(day, count)| add_day(&mut self.days, day, count))?;
         self.examples.merge(&other.examples, EXAMPLES)?;
         self.sources.merge(&other.sources, max_values)?;
         self.grow_profiles(other.profiles.len())?;
@@ -244,6 +228,27 @@ impl Template {
             + wildcards
             + self.profiles.iter().map(|profile| size_of::<Profile>() + profile.memory()).sum::<usize>()
     }
+}
+
+/// Add a count to a day; the days ascend.
+///
+/// # Errors
+/// Memory allocation fails.
+#[inline]
+pub(crate) fn add_day(days: &mut Vec<(i32, u64)>, day: i32, count: u64) -> Result<()> {
+    // Fast path: times mostly ascend.
+    if let Some(last) = days.last_mut().filter(|last| last.0 == day) {
+        last.1 += count;
+        return Ok(());
+    }
+    match days.binary_search_by_key(&day, |day| day.0) {
+        Ok(position) => days[position].1 += count,
+        Err(position) => {
+            alloc::try_reserve(days, 1)?;
+            days.insert(position, (day, count));
+        }
+    }
+    Ok(())
 }
 
 /// A hasher for keys that are hashes already.
@@ -360,7 +365,7 @@ impl TemplateTable {
         entry.examples.add_long(item.0, item.1, EXAMPLES, MAX_EXAMPLE_BYTES)?;
         if seen.time != NO_TIME {
             entry.add_times(seen.time, seen.time);
-            entry.add_day(day_of(seen.time), seen.weight)?;
+            add_day(&mut entry.days, day_of(seen.time), seen.weight)?;
         }
         if let Some((hash, name)) = seen.source {
             entry.sources.add(hash, name, max_values)?;

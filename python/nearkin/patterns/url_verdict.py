@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal, TypeAlias
 
 _CLASSES = {
@@ -26,6 +27,25 @@ Verdict: TypeAlias = Literal["known", "unusual", "new"]
 
 
 @dataclass(frozen=True)
+class DayCounts:
+    """Requests of a pattern on one day.
+
+    Attributes
+    ----------
+    day : date
+        In UTC.
+    requests : int
+        Number of requests of the pattern.
+    missing : int
+        Number of them without a value of the variable.
+    """
+
+    day: date
+    requests: int
+    missing: int
+
+
+@dataclass(frozen=True)
 class ValueProfile:
     """What is usual for a variable of a pattern.
 
@@ -39,6 +59,8 @@ class ValueProfile:
         Number of values that look like attacks.
     missing : float
         Share of the requests without a value, 0 to 1.
+    days : tuple of DayCounts
+        Requests, and requests without a value, on each day that has requests; empty if no times were given.
     lengths : tuple of int
         Least and largest length in bytes. Above 16, lengths are grouped in four bins for each octave, and these are the
         limits of the bins.
@@ -55,6 +77,7 @@ class ValueProfile:
     count: int
     odd: int
     missing: float
+    days: tuple[DayCounts, ...]
     lengths: tuple[int, int]
     characters: str
     numbers: tuple[int, int] | None
@@ -142,4 +165,4 @@ class UrlVerdict:
     unusual: tuple[UnusualValue, ...] = ()
 
 
-__all__ = ["UnusualValue", "UrlVerdict", "ValueLimits", "ValueProfile", "Verdict"]
+__all__ = ["DayCounts", "UnusualValue", "UrlVerdict", "ValueLimits", "ValueProfile", "Verdict"]

@@ -25,7 +25,7 @@ from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Un
 from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Methods, Strings, read_batches, to_bytes
 from nearkin.patterns.tables import build_table, template_text
 from nearkin.patterns.url_pattern import UrlParameter, UrlPattern
-from nearkin.patterns.url_verdict import UnusualValue, UrlVerdict, ValueProfile
+from nearkin.patterns.url_verdict import DayCounts, UnusualValue, UrlVerdict, ValueProfile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -350,19 +350,21 @@ class UrlPatterns(Patterns):
     def _profiles(self, pattern: UrlPattern) -> list[ValueProfile]:
         """Return the profiles of a fitted pattern."""
         built: _BuiltUrls = self._patterns()
+        profiles, requests = built.sites.profiles(built.positions[pattern.id])
         return [
             ValueProfile(
                 name=name,
                 count=count,
                 odd=odd,
-                missing=max(0.0, 1 - (count + odd) / pattern.count),
+                missing=missing / pattern.count,
+                days=_count_days(requests, dict(days)),
                 lengths=lengths,
                 characters=characters,
                 numbers=numbers,
                 values=tuple(sorted(value.decode("utf-8", "backslashreplace") for value in values)),
             )
-            for name, (count, odd, lengths, characters, numbers, values) in zip(
-                pattern.names, built.sites.profiles(built.positions[pattern.id]), strict=True
+            for name, (count, odd, lengths, characters, numbers, values, missing, days) in zip(
+                pattern.names, profiles, strict=True
             )
         ]
 
@@ -549,6 +551,15 @@ class UrlPatterns(Patterns):
         if pattern is None:
             raise bad_parameter("pattern_id", repr(pattern_id), "the id of a pattern of table()")
         return pattern
+
+
+def _count_days(requests: list[tuple[int, int]], missing: dict[int, int]) -> tuple[DayCounts, ...]:
+    """Return the requests of each day and those without a value; days are numbered from 1970."""
+    import pyarrow as pa
+
+    days = to_values(pa.array([day for day, _ in requests], pa.date32()), "times")
+    counts = zip(days, requests, strict=True)
+    return tuple(DayCounts(day, count, missing.get(number, 0)) for day, (number, count) in counts)
 
 
 def _to_method(method: str | None) -> bytes | None:

@@ -12,7 +12,9 @@
 //! and numbers far beyond the largest. A length below 1.5 times the largest, and a number below 4 times, are usual.
 //!
 //! A parameter without a value is unusual if at most RARE of the requests lack it, with the same estimate, or if none of
-//! 500 requests lacked it.
+//! 500 requests lacked it. The same holds for the n requests since the newest day with one that lacked it, if the share m
+//! of the earlier requests that lacked it makes that no chance: (1 − m)^n < e^(−mn) ≤ e^−14. So a parameter that a release
+//! introduced is soon missed.
 //!
 //! Values that look like attacks ([`super::scan::is_odd`]) are unusual unless they are frequent in their variable.
 
@@ -20,7 +22,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::parameters::Parameter;
 use super::request::{self, Request};
-use super::rows::{self, Source};
+use super::rows::{self, Missing, Source};
 use super::sites::Sites;
 use super::tokens;
 use super::tree::Pattern;
@@ -38,6 +40,9 @@ const SIGN: f64 = 20.0;
 const PUNCTUATION: f64 = 2.0;
 /// Factor for a parameter that no request lacked.
 const NEVER: f64 = 4.0;
+/// Number of requests without a parameter that the newest days would have at the share of the earlier ones, so that none
+/// is no chance: e^-14 is less than 10^-6.
+const EXPECTED: u128 = 14;
 /// Share of values that look like attacks from which on they are usual.
 const USUAL_ODD: f64 = 0.01;
 
@@ -90,6 +95,10 @@ pub struct Verdict {
 #[derive(Debug, Default)]
 pub struct Judge {
     profiles: Vec<Vec<Profile>>,
+    /// Requests that lack a value.
+    missing: Vec<Vec<Missing>>,
+    /// Requests of each pattern by day.
+    days: Vec<Vec<(i32, u64)>>,
     /// Methods of the patterns, by decreasing number of requests.
     methods: Vec<Vec<u8>>,
 }
@@ -181,51 +190,54 @@ fn judge_value(profile: &Profile, kind: Kind, value: &[u8]) -> Option<(Reason, f
     found
 }
 
-/// Return the rarity of requests without a value of a variable; None if they are usual.
-fn judge_missing(profile: &Profile, requests: u64) -> Option<f64> {
-    let missing = requests.saturating_sub(profile.get(profiles::TOTAL) + profile.get(profiles::ODD));
-    let rarity = (missing + 1) as f64 / (requests + 1) as f64;
-    (rarity <= RARE * if missing == 0 { NEVER } else { 1.0 }).then_some(rarity)
-}
-
-/// Return true if a variable is the value of a parameter that a request may have several times, so that the number of
-/// values does not tell how many requests lack it.
-fn is_repeated(pattern: &Pattern, variable: usize) -> bool {
-    let mut next: usize = pattern.path.iter().map(|slot| tokens::wildcards(slot).count()).sum();
-    for parameter in &pattern.parameters {
-        next += tokens::wildcards(&parameter.key).count();
-        if parameter.literal.is_none() && parameter.kind.is_some() {
-            if next == variable {
-                return parameter.repeated;
-            }
-            next += 1;
-        }
-    }
-    false
+/// Return the rarity of requests without a value of a variable; None if they are usual. `requests` are those of the
+/// pattern, `days` their numbers on each day.
+fn judge_missing(missing: &Missing, requests: u64, days: &[(i32, u64)]) -> Option<f64> {
+    let rarity = |missing: u64, requests: u64| {
+        let rarity = (missing + 1) as f64 / (requests + 1) as f64;
+        (rarity <= RARE * if missing == 0 { NEVER } else { 1.0 }).then_some(rarity)
+    };
+    rarity(missing.requests, requests).or_else(|| {
+        let last = missing.days.last()?.0;
+        let since: u64 = days.iter().rev().take_while(|day| day.0 > last).map(|day| day.1).sum();
+        let before = requests.saturating_sub(since);
+        let dated: u64 = missing.days.iter().map(|day| day.1).sum();
+        let changed = u128::from(missing.requests) * u128::from(since) >= EXPECTED * u128::from(before);
+        rarity(0, since).filter(|_| dated == missing.requests && changed)
+    })
 }
 
 impl Judge {
-    /// Collect the profiles of the patterns from their rows (`rows::rows`).
-    pub fn new(sites: &Sites, rows: &TemplateTable) -> Self {
-        let profile = |named: &super::sites::SitePattern| {
+    /// Collect the profiles of the patterns from their rows (`rows::rows`), and keep the requests that lack values.
+    pub fn new(sites: &Sites, rows: &TemplateTable, missing: Vec<Vec<Missing>>) -> Self {
+        let row = |named: &super::sites::SitePattern| {
             let text = named.pattern.bytes(&named.host, true);
-            rows.get(&text, crate::templates::hash(&text)).map_or_else(Vec::new, |(_, row)| row.profiles.clone())
+            rows.get(&text, crate::templates::hash(&text))
+                .map_or_else(Default::default, |(_, row)| (row.profiles.clone(), row.days.clone()))
         };
+        let (profiles, days) = sites.patterns.iter().map(row).unzip();
         let mut counts: BTreeMap<&[u8], u64> = BTreeMap::new();
         for named in sites.patterns.iter().filter(|named| !named.pattern.method.is_empty()) {
             *counts.entry(&named.pattern.method).or_default() += named.count;
         }
         let mut methods: Vec<(u64, &[u8])> = counts.into_iter().map(|(method, count)| (count, method)).collect();
         methods.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-        Self {
-            profiles: sites.patterns.iter().map(profile).collect(),
-            methods: methods.into_iter().map(|(_, method)| method.to_vec()).collect(),
-        }
+        Self { profiles, missing, days, methods: methods.into_iter().map(|(_, method)| method.to_vec()).collect() }
     }
 
     /// Return the profiles of the variables of a pattern.
     pub fn profiles(&self, pattern: usize) -> &[Profile] {
         &self.profiles[pattern]
+    }
+
+    /// Return the requests of a pattern on each day, ascending by day.
+    pub fn days(&self, pattern: usize) -> &[(i32, u64)] {
+        &self.days[pattern]
+    }
+
+    /// Return the requests that lack each variable of a pattern.
+    pub fn missing(&self, pattern: usize) -> &[Missing] {
+        &self.missing[pattern]
     }
 
     /// Return the pattern of a request. If `any_method` is true and the request has no method, it is tried with each
@@ -276,8 +288,8 @@ impl Judge {
         for (variable, (sources, kind)) in sources.iter().zip(kinds).enumerate() {
             let Some(profile) = self.profiles[number].get(variable) else { continue };
             if sources.is_empty()
-                && !is_repeated(pattern, variable)
-                && let Some(rarity) = judge_missing(profile, sites.patterns[number].count)
+                && let Some(missing) = self.missing[number].get(variable)
+                && let Some(rarity) = judge_missing(missing, sites.patterns[number].count, &self.days[number])
             {
                 unusual.push(Unusual { variable: Some(variable), key: Vec::new(), reason: Reason::Missing, rarity });
             }

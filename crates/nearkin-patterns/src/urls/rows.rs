@@ -3,6 +3,9 @@
 //! A slot that equals a part has the part's wildcards as its variables. A slot with one wildcard takes the word, the
 //! wildcard or the mix of both at its position. The rows of a table of patterns are templates: the bytes of the
 //! pattern with the summed statistics of the templates it matches.
+//!
+//! Keys are structure, so all requests of a template have a value of a variable, or none has. The requests that lack it
+//! are therefore counted exactly, in all and per day, from the counts and days of the templates.
 
 use std::collections::HashMap;
 
@@ -13,7 +16,7 @@ use super::tree::Pattern;
 use crate::batch::Batch;
 use crate::kinds::Kind;
 use crate::profiles::Profile;
-use crate::templates::{Element, Template, TemplateTable, WILDCARD, elements};
+use crate::templates::{self, Element, Template, TemplateTable, WILDCARD, elements};
 use crate::values::{self, Values};
 use nearkin_core::Result;
 
@@ -176,23 +179,41 @@ fn add_source(sample: &mut Values, source: &Source, template: &Template, max_val
     }
 }
 
-/// Return the patterns as templates, each with the summed statistics of the templates it matches.
+/// The requests of a pattern that lack the value of a variable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Their number.
+    pub requests: u64,
+    /// Their number on each day, ascending by day; requests without a time have no day.
+    pub days: Vec<(i32, u64)>,
+}
+
+/// Return the patterns as templates, each with the summed statistics of the templates it matches; and for each pattern
+/// the requests that lack each of its variables.
 ///
 /// # Errors
 /// Memory allocation fails.
-pub fn rows(sites: &Sites, table: &TemplateTable) -> Result<TemplateTable> {
+pub fn rows(sites: &Sites, table: &TemplateTable) -> Result<(TemplateTable, Vec<Vec<Missing>>)> {
     let mut rows = TemplateTable::new(table.max_values(), 1 << 31)?;
+    let mut missing = Vec::new();
     for named in &sites.patterns {
+        let text = named.pattern.bytes(&named.host, true);
+        let mut of_pattern: Vec<Missing> = Vec::new();
         for &position in &named.templates {
-            rows.add_template(&row(named, &table.templates()[position], table.max_values())?)?;
+            let template = &table.templates()[position];
+            let sources = sources(&named.pattern, &request::split(&template.text).1);
+            rows.add_template(&filled_template(template, text.clone(), &sources, table.max_values())?)?;
+            of_pattern.resize_with(sources.len(), Missing::default);
+            for (missing, _) in of_pattern.iter_mut().zip(&sources).filter(|(_, sources)| sources.is_empty()) {
+                missing.requests += template.count;
+                for &(day, count) in &template.days {
+                    templates::add_day(&mut missing.days, day, count)?;
+                }
+            }
         }
+        missing.push(of_pattern);
     }
-    Ok(rows)
-}
-
-fn row(named: &SitePattern, template: &Template, max_values: usize) -> Result<Template> {
-    let (_, request) = request::split(&template.text);
-    filled_template(template, named.pattern.bytes(&named.host, true), &sources(&named.pattern, &request), max_values)
+    Ok((rows, missing))
 }
 
 /// Replace the templates that match patterns: words of slots and values become wildcards. Keys and dispatching values

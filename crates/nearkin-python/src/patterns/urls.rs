@@ -139,8 +139,8 @@ type Evidence = (Vec<u8>, Vec<u8>, f64, usize, u64, usize);
 /// An unusual value: row of the item, number of the variable or -1, key of an unknown parameter, reason, rarity.
 type Unusual = (usize, i64, Vec<u8>, String, f64);
 /// The profile of a variable: values, values that look like attacks, least and largest length, characters, least and
-/// largest number, all values if they are few.
-type ValueProfile = (u64, u64, (u64, u64), String, Option<(i64, i64)>, Vec<Vec<u8>>);
+/// largest number, all values if they are few, requests without a value, and these by day.
+type ValueProfile = (u64, u64, (u64, u64), String, Option<(i64, i64)>, Vec<Vec<u8>>, u64, Vec<(i32, u64)>);
 
 /// Patterns of the URLs of a table.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -196,9 +196,9 @@ impl UrlSites {
         let rules = parse_rules(&pins, splits, clients, keep);
         reading(py, &table.get().table, |table| {
             let sites = Sites::new(table, &rules, least)?;
-            let rows = rows::rows(&sites, table)?;
+            let (rows, missing) = rows::rows(&sites, table)?;
             let left = unmatched(&sites, table)?;
-            let judge = Judge::new(&sites, &rows);
+            let judge = Judge::new(&sites, &rows, missing);
             Ok(Self { sites, rows, left, judge })
         })
     }
@@ -248,11 +248,12 @@ impl UrlSites {
         result.collect()
     }
 
-    /// Return the profiles of the variables of a pattern, by the number of the pattern.
-    fn profiles(&self, pattern: usize) -> Vec<ValueProfile> {
+    /// Return the profiles of the variables of a pattern, by the number of the pattern, and its requests on each day.
+    fn profiles(&self, pattern: usize) -> (Vec<ValueProfile>, Vec<(i32, u64)>) {
         let named = &self.sites.patterns[pattern];
         let text = named.pattern.bytes(&named.host, true);
         let row = self.rows.get(&text, templates::hash(&text)).map(|(_, row)| row);
+        let missing = self.judge.missing(pattern);
         let profile = |(number, profile): (usize, &Profile)| {
             let members = profile.range(profiles::MEMBER, u64::MAX).count();
             let sample = row.and_then(|row| row.wildcards.get(number));
@@ -260,9 +261,12 @@ impl UrlSites {
             let values = values.map_or_else(Vec::new, |values| values.iter().map(|(_, text)| text.to_vec()).collect());
             let (total, odd) = (profile.get(profiles::TOTAL), profile.get(profiles::ODD));
             let characters = judge::usual_characters(profile);
-            (total, odd, judge::usual_lengths(profile), characters, judge::usual_numbers(profile), values)
+            let (lengths, numbers) = (judge::usual_lengths(profile), judge::usual_numbers(profile));
+            let missing = missing.get(number).cloned().unwrap_or_default();
+            (total, odd, lengths, characters, numbers, values, missing.requests, missing.days)
         };
-        self.judge.profiles(pattern).iter().enumerate().map(profile).collect()
+        let profiles = self.judge.profiles(pattern).iter().enumerate().map(profile).collect();
+        (profiles, self.judge.days(pattern).to_vec())
     }
 
     /// Return the number of the pattern of one item, and the values of its variables; None without a pattern.
