@@ -18,8 +18,8 @@ groups, and their F1 (FGA): a group is right if its ordinary requests are exactl
 
 **Verdicts.** Half of the requests of a site are fitted, the ordinary ones of the other half judged; then attacks
 replace values of its parameters. Rows name their split. Rules were chosen on sites with seeds below 40, on the values
-of HttpParamsDataset and on the access log. Sites with other seeds and the rewritten attacks of `patterns_payloads.py`
-chose nothing.
+of HttpParamsDataset, on the access log and on titles of Wikipedia. Sites with other seeds and the rewritten attacks of
+`patterns_payloads.py` chose nothing.
 
 Run `python bench/patterns_urls.py`; results go to `bench/runs/`.
 """
@@ -586,13 +586,15 @@ def verdicts(data: Path) -> list[dict[str, Any]]:
         attacks.setdefault(f"rewritten {label.partition(':')[0]}", []).append(payload)
     rows: list[dict[str, Any]] = []
 
-    def measure(source: str, fitted: list[str], judged: list[str], split: str) -> None:
+    def measure(source: str, fitted: list[str], judged: list[str], split: str, *, parameters: bool = True) -> None:
         r = random.Random(source)
         patterns = UrlPatterns().fit(fitted)
         found = Counter(patterns.judge_many(judged)["verdict"].to_pylist())
         shares = {name: round(found[name] / len(judged), 5) for name in ("known", "unusual", "new")}
         rows.append({"split": split, "source": source, "requests": len(judged), **shares})
         print(rows[-1], flush=True)
+        if not parameters:
+            return
         targets = [url for url in judged if "=" in url]
         urls = [drop_value(r, url) for url in r.choices(targets, k=1000)]
         lost = Counter(reason["reason"] for each in patterns.judge_many(urls)["unusual"].to_pylist() for reason in each)
@@ -619,13 +621,26 @@ def verdicts(data: Path) -> list[dict[str, Any]]:
     with gzip.open(data / "url_apache_access.log.gz", "rt", errors="replace") as lines:
         found = [match[1] for line in lines if (match := re.search(r'"([A-Z]+ \S+) HTTP/', line))]
     measure("access log, second half", found[: len(found) // 2], found[len(found) // 2 :], "choosing")
+    # One variable in a path, and no parameter that an attack could replace.
+    with gzip.open(data / "url_wikipedia_10k.txt.gz", "rt", encoding="utf-8") as lines:
+        titles = [line.rstrip("\n") for line in lines]
+    random.Random(5).shuffle(titles)
+    measure("titles of Wikipedia", titles[::2], titles[1::2], "choosing", parameters=False)
     return rows
 
 
+PARTS: dict[str, Callable[[Path], Any]] = {
+    "speed": lambda data: speed(),
+    "growth": lambda data: growth(),
+    "verdicts": verdicts,
+    "accuracy": lambda data: accuracy(),
+}
+
+
 def main() -> None:
-    options = common.arguments(__doc__)
-    results = {"speed": speed(), "growth": growth(), "verdicts": verdicts(options.data), "accuracy": accuracy()}
-    print(results["speed"])
+    options = common.arguments(__doc__, ("--part", {"choices": list(PARTS), "nargs": "+"}))
+    results = {name: PARTS[name](options.data) for name in options.part or PARTS}
+    print(results.get("speed", ""))
     common.save("patterns-urls", results, versions=common.versions("drain3"))
 
 
