@@ -162,6 +162,26 @@ def test_hostile_lines_never_crash_and_never_merge() -> None:
         assert match is None or match.pattern != "/users/{int}?page={int}"
 
 
+HOSTS = ["", "h.example", "wiki", "wiki:80", "wiki:443", "user@wiki", "@wiki:80", "10.0.0.1", "[::1]", "1", "a..b"]
+HOSTS += ["caf\u00e9.example", "example.xn--p1ai", "*.h.example", "{int}", "HOST", "%41", "h.example."]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "ftp"])
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_text_of_a_pattern_has_that_pattern(scheme: str, host: str) -> None:
+    """Also if its host is a single name that other paths start with; a table of the patterns matches as they do."""
+    urls = [f"{scheme}://{host}/a/{n}?b={n}" for n in range(9)] + [f"/{host.lower()}/a/{n}?b={n}" for n in range(9)]
+    patterns = UrlPatterns().fit(urls)
+    assert len(patterns) > 1 or not host
+    for pattern in patterns.patterns:
+        match = patterns.match(pattern.text)
+        assert match is not None
+        assert (pattern.id, pattern.text) == (match.id, match.pattern)
+    table = UrlPatterns.from_table(patterns.table())
+    assert patterns.match_many(urls).equals(table.match_many(urls))
+    assert {pattern.id for pattern in patterns.patterns} == {pattern.id for pattern in table.patterns}
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=20))
 def test_any_bytes_are_counted(lines: list[bytes]) -> None:

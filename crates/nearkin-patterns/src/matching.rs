@@ -2,8 +2,9 @@
 //!
 //! Merged templates form a trie over their units. Each node has one branch per unit, one for a wildcard with a type,
 //! and one for a wildcard that accepts any word. Literal branches are tried first, so the template with the earliest
-//! literals wins. A line template with longer runs than any merged template is walked a second time with one word for
-//! each run. Results are cached by line template ([`Plan`]), so a line costs its scan, one lookup and its values.
+//! literals wins. A line that is the text of a template has that template, although others may match its words. A line
+//! template with longer runs than any merged template is walked a second time with one word for each run. Results are
+//! cached by line template ([`Plan`]), so a line costs its scan, one lookup and its values.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -74,6 +75,9 @@ pub struct Matcher {
     branches: HashMap<(u32, u32), u32>,
     /// The row of the template that ends at a node, plus 1; 0 for none.
     ends: Vec<u32>,
+    /// Rows of the templates with a wildcard that accepts words or fields. The first path of a walk ends at any other
+    /// template if the line is its text.
+    open: HashMap<Box<[u8]>, u32>,
 }
 
 impl Matcher {
@@ -84,10 +88,10 @@ impl Matcher {
     pub fn new(templates: &TemplateTable) -> Result<Self> {
         let mut all = Units::default();
         let any = all.position(&units::ANY);
-        let mut tree = Self { units: all, any, branches: HashMap::new(), ends: vec![0] };
+        let mut tree = Self { units: all, any, branches: HashMap::new(), ends: vec![0], open: HashMap::new() };
         for position in templates.sorted()? {
             let text = &templates.templates()[position as usize].text;
-            let mut node = 0;
+            let (mut node, mut is_open) = (0, false);
             for range in units::split_units(text) {
                 let unit = match units::wildcard_kind(&text[range.clone()]) {
                     Some(Kind::Optional) => OPTIONAL,
@@ -95,6 +99,7 @@ impl Matcher {
                     Some(kind) if units::is_open(kind) => OPEN,
                     _ => tree.units.position(&text[range]),
                 };
+                is_open |= unit >= OPTIONAL;
                 let new = tree.ends.len() as u32;
                 node = *tree.branches.entry((node, unit)).or_insert(new);
                 if node == new {
@@ -103,6 +108,9 @@ impl Matcher {
             }
             if tree.ends[node as usize] == 0 {
                 tree.ends[node as usize] = position + 1;
+            }
+            if is_open {
+                tree.open.insert(text.clone(), position);
             }
         }
         Ok(tree)
@@ -173,6 +181,9 @@ impl Matcher {
 
     /// Return the plan for the lines of a template; None if nothing matches.
     pub fn plan(&self, template: &[u8]) -> Option<Plan> {
+        if let Some(&row) = self.open.get(template) {
+            return Some(Plan { row, variables: variables(template, &(0..template.len()), template.len(), false) });
+        }
         let spans = units::split_units(template);
         let unit = |span: &Range<usize>| self.units.find(&template[span.clone()]);
         let units: Vec<(Option<u32>, Class)> = spans.iter().map(unit).collect();
@@ -409,6 +420,33 @@ mod tests {
             assert_eq!((template, values), (result.as_str(), variables.iter().map(String::as_str).collect()));
         }
         assert_eq!(None, matched(&templates, "close 1 bytes sent (2 MB)"));
+    }
+
+    #[test]
+    fn the_text_of_a_template_has_that_template() {
+        let mut templates = TemplateTable::new(4, 100).expect("valid");
+        let wildcards = [[Kind::Text, Kind::Word], [Kind::Word, Kind::Word], [Kind::Word, Kind::Name]];
+        for (position, kinds) in wildcards.into_iter().enumerate() {
+            let mut text = Vec::new();
+            templates::push_wildcard(&mut text, kinds[0]);
+            text.push(b' ');
+            if position == 0 {
+                text.extend(b"up")
+            } else {
+                templates::push_wildcard(&mut text, kinds[1])
+            }
+            let count = templates::wildcard_kinds(&text).expect("a template").len();
+            let wildcards = vec![crate::values::Values::default(); count].into_boxed_slice();
+            let template = templates::Template { text: text.into(), wildcards, ..templates::Template::empty() };
+            templates.add_template(&template).expect("memory");
+        }
+        for line in ["{text} up", "{word} {word}", "{word} {name}"] {
+            let (template, variables) = matched(&templates, line).expect(line);
+            assert_eq!(line, template);
+            assert!(variables.iter().all(|value| line.contains(value.as_str())) && !variables.is_empty());
+        }
+        // Of other lines, a word is explored before a text.
+        assert_eq!("{word} {word}", matched(&templates, "ann up").expect("a word").0);
     }
 
     #[test]

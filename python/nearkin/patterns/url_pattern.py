@@ -73,7 +73,11 @@ class UrlPattern:
     ----------
     template : bytes
         The pattern as a template.
-    method, host : str
+    method : str
+        Empty if unknown.
+    scheme : str
+        `http://` or `https://` if the host would be read as a segment without it; otherwise empty.
+    host : str
         Empty if unknown.
     path : tuple of bytes
         Segments, with wildcards as in templates.
@@ -85,6 +89,7 @@ class UrlPattern:
 
     template: bytes
     method: str
+    scheme: str
     host: str
     path: tuple[bytes, ...]
     parameters: tuple[UrlParameter, ...]
@@ -95,15 +100,15 @@ class UrlPattern:
         """The path, with types in braces."""
         return "/" + "/".join(template_text(part) for part in self.path)
 
-    def _format(self, parameters: list[UrlParameter]) -> str:
+    def _format(self, parameters: list[UrlParameter], scheme: str = "") -> str:
         query = "&".join(parameter.text for parameter in parameters)
         method = f"{self.method} " if self.method else ""
-        return f"{method}{self.host}{self.path_text}" + (f"?{query}" if query else "")
+        return f"{method}{scheme}{self.host}{self.path_text}" + (f"?{query}" if query else "")
 
     @cached_property
     def text(self) -> str:
         """The pattern as a URL."""
-        return self._format(list(self.parameters))
+        return self._format(list(self.parameters), self.scheme)
 
     @property
     def literals(self) -> dict[str, str]:

@@ -157,7 +157,8 @@ class UrlPatterns(Patterns):
 
     def _build(self) -> _BuiltUrls:
         sites = UrlSites(self._table, *self._rules(self._table))
-        patterns = [_build_pattern(*row) for row in sites.patterns()]
+        schemes: dict[bytes, str] = {}
+        patterns = [_build_pattern(*row, schemes) for row in sites.patterns()]
         by_template = {pattern.template: pattern for pattern in patterns}
         by_id = {pattern.id: pattern for pattern in patterns}
         positions = {pattern.id: position for position, pattern in enumerate(patterns)}
@@ -599,13 +600,24 @@ def _build_pattern(
     path: list[bytes],
     parameters: list[tuple[bytes, bytes | None, str | None, bool, bool]],
     count: int,
+    schemes: dict[bytes, str],
 ) -> UrlPattern:
-    """Return a pattern of the compiled module."""
+    """Return a pattern of the compiled module; `schemes` has those of the hosts so far."""
+    if host not in schemes:
+        schemes[host] = _scheme_of(host)
     parts = [
         UrlParameter(template_text(key), None if literal is None else literal.decode("ascii"), kind, optional, repeated)
         for key, literal, kind, optional, repeated in parameters
     ]
-    return UrlPattern(template, method.decode("ascii"), host.decode("ascii"), tuple(path), tuple(parts), count)
+    names = method.decode("ascii"), schemes[host], host.decode("ascii")
+    return UrlPattern(template, *names, tuple(path), tuple(parts), count)
+
+
+def _scheme_of(host: bytes) -> str:
+    """Return the scheme with which a host is read as a host in front of a path; empty if it needs none."""
+    ports = ("http://", "https://")  # One of them keeps a port that is the default of the other.
+    read = (scheme for scheme in ("", *ports) if canonical_url(scheme.encode() + host + b"/", None)[0] == host + b"/")
+    return next(read, "") if host else ""
 
 
 def _to_lists(
