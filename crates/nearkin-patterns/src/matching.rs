@@ -431,9 +431,9 @@ mod tests {
             templates::push_wildcard(&mut text, kinds[0]);
             text.push(b' ');
             if position == 0 {
-                text.extend(b"up")
+                text.extend(b"up");
             } else {
-                templates::push_wildcard(&mut text, kinds[1])
+                templates::push_wildcard(&mut text, kinds[1]);
             }
             let count = templates::wildcard_kinds(&text).expect("a template").len();
             let wildcards = vec![crate::values::Values::default(); count].into_boxed_slice();

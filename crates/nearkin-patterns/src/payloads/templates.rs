@@ -204,9 +204,10 @@ fn is_tautology(tokens: &[Token]) -> bool {
             || keywords().clauses.contains(&symbol)
             || u8::try_from(symbol).is_ok_and(|byte| b"()-#+/;,\\\0".contains(&byte))
     };
-    let joined = tokens.iter().any(|token| is_conjunction(token.symbol) || token.symbol == sign(b'('));
-    let compared = (0..tokens.len()).any(|position| tautology(&tokens[position..]) > 0);
-    joined && compared && tokens.iter().all(|token| only(token.symbol))
+    // Most payloads have a word, so the comparisons are looked for last.
+    tokens.iter().all(|token| only(token.symbol))
+        && tokens.iter().any(|token| is_conjunction(token.symbol) || token.symbol == sign(b'('))
+        && (0..tokens.len()).any(|position| tautology(&tokens[position..]) > 0)
 }
 
 /// Return true if the tokens are several values and symbols of plain text, without content.

@@ -144,6 +144,11 @@ impl Tokens {
         let all = &self.all;
         let n = all.len();
         let last = all[n - 1].symbol;
+        // Fast path: a repeat ends in the same symbol a period earlier, or a period and a separator.
+        let recent = &all[n.saturating_sub(PERIOD + 2)..n - 1];
+        if recent.iter().filter(|token| token.symbol == last).count() == 0 {
+            return false;
+        }
         let equal = |start_a: usize, start_b: usize, length: usize| {
             all[start_a..start_a + length]
                 .iter()
