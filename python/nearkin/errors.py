@@ -246,6 +246,10 @@ class ForgottenTuningWarning(UserWarning):
     """Warning of a fit that replaces the parameters that `tune` chose."""
 
 
+class UnmeasuredRecallWarning(UserWarning):
+    """Warning of a search within a radius in partitions that `fit` chose: its recall is not guaranteed."""
+
+
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return a text that is safe in any terminal: lone surrogates, control and formatting characters are escaped.
 

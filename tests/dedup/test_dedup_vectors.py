@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+from nearkin.dedup.vectors import BandPlan
 from nearkin.errors import InputError, ParameterError
+from nearkin.report import Run, report_page
 
 
 def rows_with_copies(seed: int, n: int, d: int = 24, noise: float = 0.05) -> Any:
@@ -50,18 +54,85 @@ def test_the_kept_rows_are_those_of_all_cosines(threshold: float, dtype: str) ->
     assert int(result.weights.sum()) == len(X)
 
 
-def test_partitions_find_the_pairs_and_the_summary_states_their_recall() -> None:
-    """Of 600 near-copies at a measured recall of .99 at least 582 are removed; 18 misses are 5 deviations."""
+def test_bands_find_the_pairs_and_the_summary_states_their_recall() -> None:
+    """Of 600 near-copies, found with probability .99 at least, 582 are removed; 18 misses are 5 deviations."""
     X = rows_with_copies(2, 6000)
     result = nk.dedup(X)
     about = result.summary["vectors"]
-    assert "partitions" == about["filter"]
-    assert about["reach"] < 1
-    assert about["recall_lower_bound"] <= about["measured_recall"] <= about["recall_upper_bound"]
-    assert about["measured_pairs"] > 50
+    assert "bands" == about["filter"]
+    assert 0.99 <= result.summary["expected_recall"] < 1
+    assert about["verified_pairs"] >= 590
     assert set(brute_force(X, 0.95)) <= set(result.kept)
     assert 582 <= result.summary["removed"] <= 605
     assert {"exact": 5, "near": result.summary["removed"] - 5} == result.summary["removed_by_reason"]
+
+
+@pytest.mark.parametrize(("threshold", "dtype"), [(0.9, "float32"), (0.95, "float64"), (0.99, "float16")])
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_links_of_bands_are_those_of_all_cosines(threshold: float, dtype: str, keep: str) -> None:
+    """Of the pairs from the threshold on at least .99 are found, and none below; half are near the threshold."""
+    X = rows_with_copies(5, 5000, d=16, noise=math.sqrt(1 / threshold**2 - 1)).astype(dtype)
+    result = nk.dedup(X, threshold=threshold, keep=keep, links="all", recall=0.99)
+    assert "bands" == result.summary["vectors"]["filter"]
+    expected = set(map(tuple, np.argwhere(np.triu(cosines(X.astype(np.float32)) >= threshold, 1)).tolist()))
+    found = {(min(row["left"], row["right"]), max(row["left"], row["right"])) for row in result.pairs.with_copies()}
+    # A cosine at the threshold may be rounded to either side.
+    assert len(found - expected) <= 2
+    misses = 0.01 * len(expected)
+    assert len(expected - found) <= misses + 5 * math.sqrt(misses) + 2
+
+
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+def test_large_clusters_take_few_comparisons(cluster: Any) -> None:
+    """10,000 near-copies of three vectors, whose pairs are 1.7 10^7, are absorbed after a few comparisons of each."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((3, 32))[rng.integers(0, 3, 10_000)] + 0.02 * rng.standard_normal((10_000, 32))
+    result = nk.dedup(X[: 4200 if cluster == "components" else None], threshold=0.9, cluster=cluster)
+    assert 3 == len(result.kept)
+    assert "bands" == result.summary["vectors"]["filter"]
+    if cluster == "absorb":
+        assert result.summary["vectors"]["verified_pairs"] < 50 * 10_000
+    truth = cosines(np.concatenate([X[result.kept], X[:5000]]))[:3, 3:]
+    for row in itertools.islice(result.clusters.rows(), 2000):
+        if row["id"] < 5000:
+            expected = truth[result.kept.index(row["representative"]), row["id"]]
+            assert row["similarity"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_low_thresholds_are_searched_in_partitions() -> None:
+    X = rows_with_copies(7, 5000, d=64, noise=0.5)
+    result = nk.dedup(X, threshold=0.3, recall=0.9)
+    about = result.summary["vectors"]
+    assert "partitions" == about["filter"]
+    assert about["recall_lower_bound"] <= about["measured_recall"] <= about["recall_upper_bound"]
+    assert about["measured_recall"] == result.summary["expected_recall"]
+
+
+@given(st.floats(0.3, 1.0), st.floats(0.5, 0.9999), st.integers(2, 10**9), st.lists(st.integers(0, 10**6), min_size=33))
+def test_a_plan_of_bands_reaches_the_recall(threshold: float, recall: float, n: int, counts: list[int]) -> None:
+    """The recall is that of the formula, the quantile that of the binomial distribution."""
+    collisions = np.array(sorted(counts[:33], reverse=True), np.uint64)
+    plan = BandPlan.choose(threshold, recall, n / 2, collisions, 10**6)
+    if not plan.bands:
+        assert math.inf == plan.cost
+        return
+    equal = 1 - max(math.acos(threshold) / math.pi, 1e-4)
+    above = sum(math.comb(512, k) * (1 - equal) ** k * equal ** (512 - k) for k in range(plan.max_differing + 1, 513))
+    assert above <= (1 - recall) / 10 * (1 + 1e-9)
+    found = 1 - (1 - equal**plan.bits) ** plan.bands - above
+    assert plan.recall == pytest.approx(found, abs=1e-9)
+    assert recall - 1e-12 <= found
+    assert plan.bits * plan.bands <= 1 << 14
+
+
+def test_more_similar_rows_of_a_sample_need_longer_bands() -> None:
+    """Rows of one direction collide more often, so that a band has more bits."""
+    n, pairs = 10**6, 10**6
+    at = lambda equal: np.array([16 * pairs * equal**bits for bits in range(33)]).astype(np.uint64)  # noqa: E731
+    spread, narrow = (BandPlan.choose(0.95, 0.99, n / 2, at(equal), pairs) for equal in (0.5, 0.7))
+    assert spread.bits < narrow.bits
+    assert spread.cost < narrow.cost
+    assert BandPlan.choose(0.99, 0.99, n / 2, at(0.5), pairs).cost < spread.cost
 
 
 def test_reach_and_probes_grow_until_the_pairs_are_found() -> None:
@@ -149,3 +220,15 @@ def test_rows_without_a_cosine_are_named() -> None:
         nk.dedup(X)
     with pytest.raises(InputError, match="occurs in rows"):
         nk.dedup(X[:2], ids=["a", "a"])
+
+
+def test_the_report_has_cosines_and_the_texts_or_ids_of_vectors() -> None:
+    X = rows_with_copies(8, 200)
+    X[150] = 0
+    result = nk.dedup(X, threshold=0.9)
+    page = report_page(Run.from_texts(result, [f"text {row}" for row in range(200)]))
+    for words in ("the cosine of their vectors is at least 0.9", "1 vector of zeros", "is found with probability 99"):
+        assert words in page
+    assert "<!doctype html>" == report_page(Run.from_texts(result, [None] * 200))[:15]
+    with pytest.raises(ParameterError, match="one per row"):
+        Run.from_texts(result, ["text"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.errors import InputError, NotFittedError, ParameterError
+from nearkin.errors import InputError, NotFittedError, ParameterError, UnmeasuredRecallWarning
 from nearkin.families import CrossPolytope, Hyperplane
 
 METRICS = ("l2", "cosine", "inner_product")
@@ -389,3 +391,27 @@ def test_calls_that_have_no_answer_say_which_has() -> None:
     assert 50 == len(built)
     more = built.nearest(X, k=3, recall=0.999)
     assert more.distances.sum() <= built.nearest(X, k=3, recall=0.5).distances.sum()
+
+
+def test_a_radius_in_partitions_that_fit_chose_warns_once() -> None:
+    """Whoever chose partitions, their number, or the effort of the call knows what they miss."""
+    rng = np.random.default_rng(0)
+    X = (4 * rng.standard_normal((40, 16)))[rng.integers(0, 40, 5000)] + rng.standard_normal((5000, 16))
+    built = nk.LSHIndex(recall=0.9).fit(X)
+    assert "partitions" == built.settings_.filter
+    calls: list[Callable[..., Any]] = [partial(built.search, X[:2]), built.pairs, built.clusters]
+    for call, name in zip(calls, (r"search\(radius\)", "pairs", "clusters"), strict=True):
+        built.fit(X)
+        built.nearest(X[:2])
+        call(0.5, num_probes=3)
+        call(0.5, reach=0.3)
+        words = rf"^{name} visits \d+ of 39 partitions.*measured recall 0\.9\d+ .*guarantee=True, recall=0\.9\)"
+        with pytest.warns(UnmeasuredRecallWarning, match=words) as record:
+            call(0.5)
+        assert [__file__] == [each.filename for each in record]
+        # Another warning would be an error.
+        call(0.5)
+        built.search(X[:2], 0.5)
+    for options in ({"filter": "partitions"}, {"guarantee": True}):
+        nk.LSHIndex(recall=0.9, **options).fit(X).search(X[:2], 0.5)
+    nk.LSHIndex().fit(X[:4000]).pairs(0.5)

@@ -123,6 +123,7 @@ def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monk
     ("inputs", "format", "reason"),
     [
         ("a.xyz", None, "unknown file extension; rename it, or give format=, one of jsonl"),
+        ("x.npy", None, "is an array; in Python, nearkin.dedup(numpy.load(file)) deduplicates vectors"),
         ("none.jsonl", None, "no such file or folder"),
         ("*.none", None, "no file matches"),
         ("folder", "parquet", "the folder has no parquet files"),
@@ -137,7 +138,7 @@ def test_inputs_that_can_not_be_told(
 ) -> None:
     """The message contains the input and how to fix it."""
     monkeypatch.chdir(tmp_path)
-    for name in ("folder/a.jsonl", "mixed/a.jsonl", "mixed/b.txt", "a.xyz"):
+    for name in ("folder/a.jsonl", "mixed/a.jsonl", "mixed/b.txt", "a.xyz", "x.npy"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("{}")
     Path("empty").mkdir()

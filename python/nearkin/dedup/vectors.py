@@ -1,12 +1,15 @@
-"""Deduplication of vectors: pairs above a cosine, by `LSHIndex`, clustered as texts are (semantic deduplication).
+"""Deduplication of vectors: pairs above a cosine, clustered as texts are (semantic deduplication).
 
 1. *Collapse*: rows with equal bytes become one. Vectors of zeros have no direction and are never copies.
-2. *Search*: an index of the distinct rows in keep order finds the rows within the distance 1 − threshold of each row.
-   Up to 4,096 rows, all codes are scanned, and each of the two queries of a pair finds it with at least the requested
-   probability. More rows are partitioned; then reach and probes are chosen by measurement (`LSHIndex.pair_effort`).
+2. *Search* among the distinct rows in keep order, for rows within the distance 1 − threshold of each other. Up to 4,096
+   rows, an index scans all codes, and each of the two queries of a pair finds it with at least the requested
+   probability. More rows are joined by bands of sign bits (`BandPlan`), which find each pair with at least that
+   probability. If a sample of the rows shows that bands would cost more than partitions, as at low thresholds, an index
+   with partitions is searched; then reach and probes are chosen by measurement (`LSHIndex.pair_effort`).
 3. *Cluster*: keep-then-absorb or connected components. Cosines are exact, in the type of the vectors.
 
-Cost: one query per row, and 24 bytes per pair; the index stores a copy of the vectors.
+Cost: of bands, see `BandPlan`, and 4 bytes per row and band; of an index, one query per row and a copy of the vectors.
+24 bytes per pair that is verified.
 
 Source: A. Abbas, K. Tirumala, D. Simig, S. Ganguli, A. Morcos, "SemDeDup: Data-efficient learning at web-scale through
 semantic deduplication" (2023), which compares all pairs within each k-means cluster.
@@ -14,14 +17,23 @@ semantic deduplication" (2023), which compares all pairs within each k-means clu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import __version__, byte_hashes
+from nearkin._core import (
+    __version__,
+    band_collisions,
+    byte_hashes,
+    centred,
+    components,
+    cosine_distances,
+    near_pairs,
+)
 from nearkin.dedup.candidates import Ordinals
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids
 from nearkin.dedup.keep import (
@@ -48,7 +60,7 @@ from nearkin.index.ids import Ids
 from nearkin.index.lsh import LSHIndex
 from nearkin.index.lsh_params import MAX_FLAT_ROWS
 from nearkin.index.results import Linkage
-from nearkin.progress import ShowProgress
+from nearkin.progress import ShowProgress, reporting, ticker
 from nearkin.vectors.arrays import Rows, as_rows
 
 THRESHOLD, RECALL = 0.95, 0.99
@@ -56,6 +68,20 @@ THRESHOLD, RECALL = 0.95, 0.99
 _ROWS_PER_PARTITION = 512
 """Most near-copies share a partition, so larger ones than for nearest neighbours save centroids: of 200,000 vectors of
 384 values, 512 rows take two thirds of the time of 169."""
+SKETCH_BITS = 512
+"""Bits of a row that are compared before the vectors."""
+_MIN_BITS, _MAX_BITS = 6, 1 << 14
+"""Smallest number of bits of a band, and largest number of bits of all bands."""
+_SAMPLE, _SAMPLED_BANDS = 2048, 16
+"""Rows whose pairs estimate how many pairs are equal in a band, and bands of each."""
+_SAMPLE_COST = 5e4
+"""Nanoseconds per row of the sample up to which it is joined: 0.1 s."""
+_BIT_COST, _KEY_COST, _CANDIDATE_COST = 0.7, 12.0, 8.0
+"""Nanoseconds per bit of a row, per sorted key, and per candidate."""
+_PAIR_COST, _COORDINATE_COST = 100.0, 0.5
+"""Nanoseconds to verify a pair, and more of them per coordinate."""
+_PARTITION_COST = 1000.0
+"""Nanoseconds per vector of a search in partitions, for one dimension; it grows with the root of the dimension."""
 _OPTIONS = ("recall", "cluster", "links")
 """Options of `nearkin.dedup` that vectors have, besides threshold, keep, values and progress."""
 
@@ -101,17 +127,7 @@ def dedup_vectors(
         collapsed = collapse(documents, None, order)
         distinct = collapsed.rows[collapsed.distinct]
     with timer("search"):
-        n = len(distinct)
-        partitioned = n > MAX_FLAT_ROWS
-        # Few rows are within a small distance, so that a bound with a tenth of the misses costs little.
-        bound = 1 - (1 - recall) / 10 if partitioned else recall
-        index = LSHIndex(
-            metric="cosine",
-            recall=bound,
-            filter="partitions" if partitioned else "codes",
-            num_partitions=n // _ROWS_PER_PARTITION if partitioned else None,
-        )
-        found = _Neighbours.search(index, recall, rows, distinct, threshold, cluster, links == "all", progress)
+        found = _Neighbours.search(recall, rows, distinct, threshold, cluster, links == "all", progress)
     with timer("result"):
         n = len(collapsed.rows)
         by, similarity = np.arange(n), np.ones(n)
@@ -133,7 +149,7 @@ def dedup_vectors(
             "version": __version__,
             "threshold": threshold,
             "verify": "cosine",
-            "expected_recall": found.recall[0],
+            "expected_recall": found.recall,
             "cluster": cluster,
             "keep": keep,
             "documents": len(kept),
@@ -177,6 +193,97 @@ def _as_documents(rows: Rows, ids: Ids | None, values: Mapping[str, Cells | str]
 
 
 @dataclass(frozen=True)
+class BandPlan:
+    """Bands of sign bits that find a pair at the threshold with the requested probability (`index::lsh::join`).
+
+    A bit of two vectors of cosine t is equal with probability p = 1 − arccos(t)/π, the b bits of a band with p^b. So L
+    bands miss a pair with probability (1 − p^b)^L. A pair whose sketches of 512 bits differ in more than c bits is not
+    verified; c is a quantile of the binomial distribution, for a tenth of the allowed misses.
+    """
+
+    bits: int
+    """b, bits of a band."""
+    bands: int
+    """L."""
+    max_differing: int
+    """c."""
+    recall: float
+    """Probability of finding a pair of cosine t, at least; pairs of larger cosines are found more often."""
+    cost: float
+    """Estimated nanoseconds per vector."""
+
+    @classmethod
+    def choose(
+        cls, threshold: float, recall: float, others: float, collisions: NDArray[np.uint64], pairs: int
+    ) -> BandPlan:
+        """Return the bands of the smallest estimated cost; that of no bands, which is infinite, if none are allowed.
+
+        Parameters
+        ----------
+        threshold, recall : float
+        others : float
+            Number of rows that a row would be compared with if it collided with each.
+        collisions : (33,) uint64
+            For 0 to 32 bits, how many pairs of a sample are equal in that many bits of a band, summed over 16 bands.
+        pairs : int
+            Number of pairs of the sample.
+        """
+        # Rounding changes bits of vectors of one direction, so that the angle is never 0.
+        unequal = max(math.acos(threshold) / math.pi, 1e-4)
+        max_differing, lost = _sketch_quantile(unequal, (1 - recall) / 10)
+        plans = []
+        for bits in range(_MIN_BITS, 33):
+            found = (1 - unequal) ** bits
+            bands = max(1, math.ceil(math.log(1 - recall - lost) / math.log1p(-found)))
+            if bits * bands <= _MAX_BITS:
+                candidates = others * float(collisions[bits]) / (_SAMPLED_BANDS * max(pairs, 1))
+                cost = bands * (bits * _BIT_COST + _KEY_COST + candidates * _CANDIDATE_COST)
+                plans.append(cls(bits, bands, max_differing, 1 - (1 - found) ** bands - lost, cost))
+        none = cls(0, 0, 0, 0.0, math.inf)
+        return min(plans, key=lambda plan: plan.cost, default=none)
+
+    @classmethod
+    def of_rows(
+        cls, threshold: float, recall: float, vectors: NDArray[Any], dim: int, rows: NDArray[np.uint32]
+    ) -> BandPlan:
+        """Return the bands of the smallest cost for rows, estimated from a sample of them.
+
+        Rows that another row of the sample absorbs are left out: the join compares them with kept rows only.
+        """
+        n, sample = len(rows), np.sort(np.random.default_rng(0).choice(rows, min(len(rows), _SAMPLE), replace=False))
+        pairs, kept = math.comb(len(sample), 2), np.arange(len(sample))
+        collisions = band_collisions(vectors, dim, sample)
+        plan = cls.choose(threshold, recall, len(sample) / 2, collisions, pairs)
+        if plan.cost > _SAMPLE_COST:
+            return cls.choose(threshold, recall, n / 2, collisions, pairs)
+        bands = plan.bits, plan.bands, plan.max_differing
+        left, right, _, verified = near_pairs(vectors, dim, sample, 1 - threshold, *bands, False)
+        sample = sample[centred(len(sample), left, right) == kept]
+        share = len(sample) / len(kept)
+        others = n * share * (1 - share / 2)
+        plan = cls.choose(threshold, recall, others, band_collisions(vectors, dim, sample), math.comb(len(sample), 2))
+        # Partitions verify the pairs that are near, too.
+        in_vain = others * (verified - len(left)) / pairs
+        return replace(plan, cost=plan.cost + in_vain * (_PAIR_COST + _COORDINATE_COST * dim))
+
+
+def _sketch_quantile(unequal: float, misses: float) -> tuple[int, float]:
+    """Return the number of differing bits of a sketch that is exceeded with at most this probability, and that one."""
+    n, log = SKETCH_BITS, math.log
+    terms = [
+        math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * log(unequal) + (n - k) * log1p)
+        for log1p in (math.log1p(-unequal),)
+        for k in range(n + 1)
+    ]
+    above = 0.0
+    for k in range(n, -1, -1):
+        if above + terms[k] > misses:
+            return k, above
+        above += terms[k]
+    return 0, above
+
+
+@dataclass(frozen=True)
 class _Neighbours:
     """Clusters of the distinct rows, by ordinal in keep order."""
 
@@ -186,16 +293,15 @@ class _Neighbours:
     """Cosine to it."""
     pairs: tuple[Ordinals, Ordinals, NDArray[np.float64]]
     """With all links: left, right and cosine; otherwise empty."""
-    recall: tuple[float, float, float]
-    """Recall of one query, with the bounds of its interval; the guarantee three times for codes."""
+    recall: float
+    """Of bands and codes, the probability of finding a pair at the threshold, at least; of partitions, as measured."""
     facts: dict[str, Any]
     """What the summary says about the search."""
 
     @classmethod
     def search(
         cls,
-        index: LSHIndex,
-        requested: float,
+        recall: float,
         rows: Rows,
         distinct: NDArray[np.int64],
         threshold: float,
@@ -205,22 +311,86 @@ class _Neighbours:
     ) -> _Neighbours:
         """Search and cluster the distinct rows, which are given in keep order."""
         n = len(distinct)
-        by, similarity = np.arange(n), np.ones(n)
         none = np.zeros(0, np.int64)
         if n < 2:
-            return cls(by, similarity, (none, none, np.zeros(0)), (1.0, 1.0, 1.0), {})
+            return cls(np.arange(n), np.ones(n), (none, none, np.zeros(0)), 1.0, {})
+        if n > MAX_FLAT_ROWS:
+            joined = distinct.astype(np.uint32)
+            plan = BandPlan.of_rows(threshold, recall, rows.dense().reshape(-1), rows.d, joined)
+            if plan.cost <= _PARTITION_COST * math.sqrt(rows.d):
+                return cls._join(plan, recall, rows, joined, 1 - threshold, cluster, all_links, progress)
+        return cls._search_index(recall, rows, distinct, 1 - threshold, cluster, all_links, progress)
+
+    @classmethod
+    def _join(
+        cls,
+        plan: BandPlan,
+        recall: float,
+        rows: Rows,
+        joined: NDArray[np.uint32],
+        radius: float,
+        cluster: str,
+        all_links: bool,
+        progress: ShowProgress,
+    ) -> _Neighbours:
+        """Find the pairs by bands of sign bits."""
+        vectors, n = rows.dense().reshape(-1), len(joined)
+        with reporting(progress) as report:
+            tick = ticker(report, "search", n)
+            everything = all_links or cluster == "components"
+            left, right, distances, verified = near_pairs(
+                vectors, rows.d, joined, radius, plan.bits, plan.bands, plan.max_differing, everything
+            )
+            tick(n)
+        group = centred if cluster == "absorb" else components
+        by = group(n, left, right)
+        similarity = np.ones(n)
+        members = np.flatnonzero(by != np.arange(n)).astype(np.uint32)
+        if cluster == "absorb":
+            direct = by[right] == left
+            similarity[right[direct]] = 1 - distances[direct]
+        else:
+            similarity[members] = 1 - cosine_distances(vectors, rows.d, joined, by[members], members)
+        facts = {"filter": "bands", "recall": recall, "band_bits": plan.bits, "num_bands": plan.bands}
+        facts |= {"max_differing_bits": plan.max_differing, "verified_pairs": verified}
+        pairs = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        if all_links:
+            pairs = left.astype(np.int64), right.astype(np.int64), np.minimum(1 - distances, 1.0)
+        return cls(by.astype(np.int64), np.minimum(similarity, 1.0), pairs, plan.recall, facts)
+
+    @classmethod
+    def _search_index(
+        cls,
+        requested: float,
+        rows: Rows,
+        distinct: NDArray[np.int64],
+        radius: float,
+        cluster: str,
+        all_links: bool,
+        progress: ShowProgress,
+    ) -> _Neighbours:
+        """Find the pairs by an index: all codes of few rows, or partitions."""
+        n = len(distinct)
+        by, similarity = np.arange(n), np.ones(n)
+        partitioned = n > MAX_FLAT_ROWS
+        # Few rows are within a small distance, so that a bound with a tenth of the misses costs little.
+        bound = 1 - (1 - requested) / 10 if partitioned else requested
+        index = LSHIndex(
+            metric="cosine",
+            recall=bound,
+            filter="partitions" if partitioned else "codes",
+            num_partitions=n // _ROWS_PER_PARTITION if partitioned else None,
+        )
         in_order = n == len(rows) and np.array_equal(distinct, by)
-        points, radius = (rows if in_order else rows.take(distinct)).matrix, 1 - threshold
-        index.fit(points)
+        index.fit((rows if in_order else rows.take(distinct)).matrix)
         settings = index.settings_
-        guarantee = float(settings.recall or 0)
-        recall = (guarantee, guarantee, guarantee)
+        recall = float(settings.recall or 0)
         options: dict[str, Any] = {"progress": progress}
         facts: dict[str, Any] = {"filter": settings.filter, "recall": requested}
-        if settings.filter == "partitions":
+        if partitioned:
             effort = index.pair_effort(radius, requested)
             options |= {"num_probes": effort.num_probes, "reach": effort.reach}
-            recall = effort.recall, effort.recall_lower_bound, effort.recall_upper_bound
+            recall = effort.recall
             facts |= {"num_partitions": settings.num_partitions, "num_probes": effort.num_probes, "reach": effort.reach}
             facts |= {"measured_pairs": effort.num_pairs, "measured_recall": effort.recall}
             facts |= {"recall_lower_bound": effort.recall_lower_bound, "recall_upper_bound": effort.recall_upper_bound}
@@ -230,7 +400,7 @@ class _Neighbours:
         members = clusters.ids.astype(np.int64)
         by[members] = np.repeat(members[clusters.offsets[:-1]], sizes)
         similarity[members] = np.minimum(1 - clusters.distances.astype(np.float64), 1.0)
-        pairs = (none, none, np.zeros(0))
+        pairs = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
         if all_links:
             result = index.pairs(radius, **options)
             cosines = np.minimum(1 - result.distances.astype(np.float64), 1.0)

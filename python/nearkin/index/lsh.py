@@ -78,6 +78,7 @@ from nearkin.index.lsh_params import (
     resolve_max_norm,
     resolve_settings,
     warn_of_forgotten_tuning,
+    warn_of_radius,
     with_width,
 )
 from nearkin.index.lsh_tuning import FitSample, TuneTarget, measured_codes, measured_settings, tune
@@ -256,6 +257,8 @@ class LSHIndex(Index[Vectors, float]):
     dimension_: int
     vector_type_: VectorType
     _core: LshCore | None
+    _warned_of_radius = False
+    """True after the warning of a search within a radius, until the next fit."""
 
     def __init__(
         self,
@@ -382,7 +385,7 @@ class LSHIndex(Index[Vectors, float]):
         """Take over the state of another fitted index; the parameters stay."""
         names = ("settings_", "family_", "dimension_", "vector_type_", "_core")
         # One update, so that an interrupt comes before or after it.
-        vars(self).update({name: getattr(fitted, name) for name in names})
+        vars(self).update({name: getattr(fitted, name) for name in names}, _warned_of_radius=False)
 
     def tune(
         self,
@@ -607,10 +610,16 @@ class LSHIndex(Index[Vectors, float]):
             Before `fit`.
         ParameterError, InputError, MismatchError
             Bad parameters; invalid vectors; another dimension.
+
+        Warns
+        -----
+        UnmeasuredRecallWarning
+            Once per fit, also by `pairs` and `clusters`: `fit` chose partitions, and the call sets no effort.
         """
         self._fitted_core()
         limit = _check_radius(radius)
         params = self._search_params(num_probes, num_candidates, recall, reach=reach)
+        self._warn_of_radius("search(radius)", num_probes, reach)
         return self._query(Q, params, None, limit, progress)
 
     def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
@@ -824,7 +833,7 @@ class LSHIndex(Index[Vectors, float]):
         >>> list(zip(pairs.left, pairs.right, pairs.distances.round(2).tolist()))
         [('a', 'b', 0.1), ('c', 'd', 0.2)]
         """
-        rows, left, right, distances = self._edges(radius, num_probes, num_candidates, reach, progress)
+        rows, left, right, distances = self._edges("pairs", radius, num_probes, num_candidates, reach, progress)
         ids_left, ids_right, order = sorted_pairs(self._fitted_core().ids_of(rows), left, right)
         return Pairs(ids_left, ids_right, self._as_result_distances(distances[order]))
 
@@ -870,7 +879,7 @@ class LSHIndex(Index[Vectors, float]):
         ([['a', 'b']], [['a', 'b', 'c']])
         """
         check_choice("linkage", linkage, "centred", "connected")
-        rows, left, right, _ = self._edges(radius, num_probes, num_candidates, reach, progress)
+        rows, left, right, _ = self._edges("clusters", radius, num_probes, num_candidates, reach, progress)
         core = self._fitted_core()
         if linkage == "centred":
             first = _absorb(len(rows), left, right)
@@ -972,8 +981,14 @@ class LSHIndex(Index[Vectors, float]):
             yield rows, Rows.from_flat(vectors, self.dimension_)
             rows, vectors = core.stored(int(rows[-1]) + 1, max_rows)
 
+    def _warn_of_radius(self, call: str, num_probes: int | None, reach: float | None) -> None:
+        """Warn once per fit of a call without an effort of its own in partitions that `fit` chose."""
+        if num_probes is None and reach is None and not self._warned_of_radius:
+            self._warned_of_radius = warn_of_radius(call, self.settings_)
+
     def _edges(
         self,
+        call: str,
         radius: float,
         num_probes: int | None,
         num_candidates: int | None,
@@ -987,6 +1002,7 @@ class LSHIndex(Index[Vectors, float]):
             raise bad_parameter("metric", '"inner_product"', allowed)
         limit = _check_radius(radius)
         params = self._search_params(num_probes, num_candidates, None, reach=reach)
+        self._warn_of_radius(call, num_probes, reach)
         rows = core.live_rows()
         keys, distances = [np.zeros(0, np.int64)], [np.zeros(0)]
         with reporting(progress) as report:

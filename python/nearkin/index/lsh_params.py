@@ -18,6 +18,7 @@ import numpy as np
 from nearkin.errors import (
     ForgottenTuningWarning,
     LongVectorsWarning,
+    UnmeasuredRecallWarning,
     bad_parameter,
     check_choice,
     check_count,
@@ -367,6 +368,26 @@ def warn_of_forgotten_tuning(before: Settings | None, after: Settings) -> None:
             "or pass these settings to LSHIndex and the width to its family",
             ForgottenTuningWarning,
         )
+
+
+def warn_of_radius(call: str, settings: Settings) -> bool:
+    """Warn of a search within a radius in partitions that `fit` chose; return True if it was necessary."""
+    if settings.filter != "partitions" or not {"filter", "num_partitions", "num_probes"} <= set(settings.chosen):
+        return False
+    tuning = settings.tuning
+    recall = _CODE_RECALL if tuning is None else tuning.recall
+    measured = ""
+    if tuning is not None:
+        measured = f" The measured recall {tuning.measured_recall:.3f} is that of the {tuning.k} nearest."
+    warn_caller(
+        f"{call} visits {settings.num_probes} of {settings.num_partitions} partitions, which fit chose over codes, "
+        f"and does not find rows of the other partitions: no recall is guaranteed within a radius.{measured} "
+        f"LSHIndex(guarantee=True, recall={short(recall, 4)}) scans all codes, which guarantees the recall of any "
+        "radius; num_probes= or reach= sets the partitions of a call (pair_effort measures them for pairs and "
+        'clusters), and filter="partitions" accepts them',
+        UnmeasuredRecallWarning,
+    )
+    return True
 
 
 def resolve_settings(params: IndexParams, metric: Metric, max_norm: float | None, hashed: HashInput) -> Settings:

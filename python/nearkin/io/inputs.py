@@ -271,6 +271,9 @@ def _find_format(name: str, path: str, format: Format | None) -> Format:
     """Return the format of a file by its path, unless a format is given."""
     if (format := format or format_of(path)) is None:
         allowed = ", ".join(get_args(Format))
+        if path.endswith((".npy", ".npz")):
+            reason = "is an array; in Python, nearkin.dedup(numpy.load(file)) deduplicates vectors, and "
+            raise file_error(name, f"{reason}nearkin.report.Run.from_texts(result, texts) makes their report")
         raise file_error(name, f"unknown file extension; rename it, or give format=, one of {allowed}")
     return format
 

@@ -48,6 +48,7 @@ _MAX_MEMBER_TEXTS = 3
 """Maximum number of documents of a cluster with texts, besides the kept one."""
 _MAX_SOURCES = 50
 _MEASURES = {
+    "cosine": "cosine",
     "jaccard": "Jaccard similarity",
     "containment": "containment",
     "indel": "indel similarity",
@@ -382,7 +383,7 @@ class _Builder:
 
     def _compare_features(self, documents: Mapping[str, _ShownDocument]) -> dict[int, dict[str, Any]]:
         """Return common features, and those of one document, for the first pairs to judge."""
-        if self.run.on_files or self.run.on_codes:
+        if self.run.on_files or self.run.on_codes or self.run.on_vectors:
             return {}
         recipe = Recipe.of(self.summary["recipe"])
 
@@ -445,7 +446,7 @@ class _Builder:
 
     def _key(self) -> str:
         """Return the key of this run in the browser's storage, which depends on its result only."""
-        settings = [self.summary[name] for name in ("recipe", "threshold", "documents", "kept")]
+        settings = [self.summary.get(name) for name in ("recipe", "threshold", "documents", "kept")]
         digest = hashlib.sha256(to_json([settings, self.run.clusters["id"], self.run.clusters["representative"]]))
         return digest.hexdigest()[:16]
 
@@ -481,6 +482,8 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
             yield f"Files whose ssdeep digests have a score of at least {threshold:g} of 100 are near-duplicates."
         if "radius" in summary:
             yield f"Files whose TLSH digests are at most {summary['radius']} apart are near-duplicates."
+    elif verify == "cosine":
+        yield f"Documents are near-duplicates if the cosine of their vectors is at least {threshold:g}."
     elif verify == "hamming":
         yield (
             f"Documents whose codes differ in at most {summary['radius']} of {summary['bits']} bits are "
@@ -500,7 +503,9 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
     if summary.get("lossless"):
         number = count_of(summary["kept_for_text"], "near-duplicate")
         yield f"{number} of a kept document stayed because it is shorter, or lacks some of their text (--lossless)."
-    if (count := summary.get("without_features")) and verify == "hamming":
+    if (count := summary.get("without_features")) and verify == "cosine":
+        yield f"{count_of(count, 'vector')} of zeros were kept: they have no direction."
+    elif count and verify == "hamming":
         yield f"{count_of(count, 'document')} without a code were kept: they are copies of nothing."
     elif count and verify != "score":
         fate = "removed (--empty drop)" if summary["empty"] == "drop" else "kept: they are copies of nothing"
@@ -517,8 +522,9 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
             "to judge, because the texts of the reference corpus are not read again."
         )
     if (recall := summary.get("expected_recall")) is not None:
+        role = "found" if verify == "cosine" else "a candidate"
         yield (
-            f"With these parameters a pair with a similarity of {threshold:g} is a candidate with probability "
+            f"With these parameters a pair with a similarity of {threshold:g} is {role} with probability "
             f"{recall:.1%}, and a more similar pair with a higher probability."
         )
     if summary.get("thresholds"):
@@ -532,6 +538,8 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
     else:
         yield "Each removed document is a near-duplicate of the kept one: there are no chains."
     yield f"Kept document of a cluster: {summary['keep']} (--keep)."
+    if verify == "cosine":
+        return
     recipe = "" if verify in ("score", "hamming") else f": {_describe_recipe(Recipe.of(summary['recipe']))}"
     yield f"Recipe {summary['recipe']}{recipe}."
 

@@ -88,6 +88,11 @@ class Run:
         return str(self.summary["verify"]) == "hamming"
 
     @property
+    def on_vectors(self) -> bool:
+        """True if the documents were compared by the cosine of their vectors."""
+        return str(self.summary["verify"]) == "cosine"
+
+    @property
     def scale(self) -> float:
         """The maximum similarity: 100 for scores, otherwise 1."""
         return 100.0 if self.on_files else 1.0
@@ -109,14 +114,15 @@ class Run:
 
     @classmethod
     def from_texts(cls, result: DedupResult, texts: Sequence[str | None], name: str = "run") -> Run:
-        """Return a run of `nearkin.dedup` on texts in memory.
+        """Return a run of `nearkin.dedup` on texts in memory, or on vectors.
 
         Parameters
         ----------
         result : DedupResult
             With `near_misses="auto"` the report can also estimate recall.
         texts : sequence of str or None
-            The deduplicated texts, in their order.
+            The deduplicated texts, in their order; for vectors, what each of them stands for. The page shows ids alone
+            for None.
         name : str
             Title of the report.
 
@@ -268,7 +274,9 @@ def _read_columns(path: Path, *names: str) -> Columns:
 
 
 def _convert(table: ResultTable) -> Columns:
-    return _convert_columns({name: list(cells) for name, cells in table.columns.items()})
+    columns = _convert_columns({name: list(cells) for name, cells in table.columns.items()})
+    # Clusters of vectors have similarities only.
+    return {"distance": [None] * len(table), **columns}
 
 
 def _convert_optional(table: ResultTable | None) -> Columns | None:

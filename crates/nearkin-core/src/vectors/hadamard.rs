@@ -139,23 +139,37 @@ impl Hadamard {
     /// If the number of values is not D.
     #[inline]
     pub fn rotate<T: Number>(&self, instructions: Instructions, values: &mut [T]) {
+        let size = self.size as f64;
+        self.apply(instructions, &self.signs, 1.0 / (size * size.sqrt()), values);
+    }
+
+    /// Rotate values that another rotation has spread over all coordinates: the first round alone, `H S₁ / √D`.
+    ///
+    /// # Panics
+    /// If the number of values is not D.
+    #[inline]
+    pub fn rotate_again<T: Number>(&self, instructions: Instructions, values: &mut [T]) {
+        self.apply(instructions, &self.signs[..self.size], 1.0 / (self.size as f64).sqrt(), values);
+    }
+
+    #[inline(always)]
+    fn apply<T: Number>(&self, instructions: Instructions, signs: &[f32], factor: f64, values: &mut [T]) {
         assert_eq!(self.size, values.len(), "as many values as the rotation has");
         let turned = match instructions {
-            Instructions::Avx512(proof) => T::rotated_512(proof, &self.signs, values),
+            Instructions::Avx512(proof) => T::rotated_512(proof, signs, values),
             _ => false,
         };
         instructions.run(
             #[inline(always)]
             || {
-                let rounds = if turned { &[][..] } else { &self.signs[..] };
+                let rounds = if turned { &[][..] } else { signs };
                 for signs in rounds.chunks_exact(self.size) {
                     for (value, &sign) in values.iter_mut().zip(signs) {
                         *value = *value * T::of(f64::from(sign));
                     }
                     transform(values);
                 }
-                let size = self.size as f64;
-                let factor = T::of(1.0 / (size * size.sqrt()));
+                let factor = T::of(factor);
                 for value in values.iter_mut() {
                     *value = *value * factor;
                 }
@@ -330,13 +344,21 @@ mod tests {
             let mut first: Option<Vec<f64>> = None;
             for instructions in Instructions::available() {
                 let (mut p, mut q) = (x.clone(), y.clone());
-                rotation.rotate(instructions, &mut p);
-                rotation.rotate(instructions, &mut q);
-                assert!((dot(&x, &y) - dot(&p, &q)).abs() < 1e-9 * dim as f64);
-                assert!((dot(&x, &x) - dot(&p, &p)).abs() < 1e-9 * dim as f64);
+                for again in [false, true] {
+                    for values in [&mut p, &mut q] {
+                        if again {
+                            rotation.rotate_again(instructions, values);
+                        } else {
+                            rotation.rotate(instructions, values);
+                        }
+                    }
+                    assert!((dot(&x, &y) - dot(&p, &q)).abs() < 1e-9 * dim as f64);
+                    assert!((dot(&x, &x) - dot(&p, &p)).abs() < 1e-9 * dim as f64);
+                }
                 let narrow: Vec<f32> = x.iter().map(|&x| x as f32).collect();
                 let mut rotated = narrow.clone();
                 rotation.rotate(instructions, &mut rotated);
+                rotation.rotate_again(instructions, &mut rotated);
                 for (wide, narrow) in p.iter().zip(&rotated) {
                     assert!((wide - f64::from(*narrow)).abs() < 1e-4);
                 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use nearkin_core::Error;
+use nearkin_core::index::lsh::join::{self, JoinParams, JoinRows, NearPairs};
 use nearkin_core::index::lsh::{
     Alternatives, HashKind, Hashes, Hits, Index, Metric, OwnedVectors, Queries, Query, RotationSeed, SearchParams,
     TableLayout, VectorStore, Vectors,
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{FoundIds, IdView, Ids, Key, Lists, Locked, lists, parse_existing};
-use crate::convert::{Array, Slice};
+use crate::convert::{Array, Slice, check_places};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached;
 
@@ -443,6 +444,67 @@ fn deviations_of_recall(recall: f64) -> f64 {
     normal_quantile(recall.clamp(0.5, 1.0 - f64::EPSILON))
 }
 
+impl VectorArray<'_> {
+    /// View the vectors for a join of `rows`.
+    fn join_rows<'a>(&'a self, dim: usize, rows: &'a [u32]) -> PyResult<JoinRows<'a>> {
+        let values = match self {
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+            Self::U8(values) => values.len(),
+            Self::I8(values) => values.len(),
+            Self::F16(values) => values.len(),
+            Self::Sparse(..) => {
+                let allowed = "dense vectors";
+                return Err(to_python(Error::parameter("vectors", "sparse vectors", allowed)));
+            }
+        };
+        check_places("rows", rows, values / dim.max(1))?;
+        Ok(JoinRows { vectors: self.view(), dim, rows })
+    }
+}
+
+/// Return for 0 to 32 bits how many pairs of rows are equal in that many bits of a band, summed over 16 bands.
+#[pyfunction]
+fn band_collisions(py: Python<'_>, vectors: VectorArray<'_>, dim: usize, rows: Slice<u32>) -> PyResult<Array<u64>> {
+    let rows = vectors.join_rows(dim, &rows)?;
+    detached(py, || join::band_collisions(&rows)).map(Array)
+}
+
+/// Return ordinals `left < right` of near pairs and their distances, and the number of verified pairs.
+#[pyfunction]
+fn near_pairs(
+    py: Python<'_>,
+    vectors: VectorArray<'_>,
+    dim: usize,
+    rows: Slice<u32>,
+    radius: f64,
+    band_bits: usize,
+    bands: usize,
+    max_differing: u32,
+    all: bool,
+) -> PyResult<(Array<u32>, Array<u32>, Array<f64>, usize)> {
+    let rows = vectors.join_rows(dim, &rows)?;
+    let params = JoinParams { band_bits, bands, max_differing, radius, all };
+    let NearPairs { left, right, distances, verified } = detached(py, || join::near_pairs(&rows, &params))?;
+    Ok((Array(left), Array(right), Array(distances), verified))
+}
+
+/// Return 1 - cosine of each pair of ordinals.
+#[pyfunction]
+fn cosine_distances(
+    py: Python<'_>,
+    vectors: VectorArray<'_>,
+    dim: usize,
+    rows: Slice<u32>,
+    left: Slice<u32>,
+    right: Slice<u32>,
+) -> PyResult<Array<f64>> {
+    let rows = vectors.join_rows(dim, &rows)?;
+    check_places("left", &left, rows.rows.len())?;
+    check_places("right", &right, rows.rows.len())?;
+    detached(py, || join::cosine_distances(&rows, &left, &right)).map(Array)
+}
+
 register! {
-    [LshCore] deviations_of_recall
+    [LshCore] deviations_of_recall, band_collisions, near_pairs, cosine_distances
 }

@@ -20,6 +20,7 @@
 pub mod buckets;
 mod codes;
 mod file;
+pub mod join;
 mod kernels;
 pub mod keys;
 pub mod probe;

@@ -419,7 +419,8 @@ impl Vectors<'_> {
         }
     }
 
-    fn kind(&self) -> &'static str {
+    /// Return "float32", "float64", "sparse", "uint8", "int8" or "float16".
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::F32(_) => "float32",
             Self::F64(_) => "float64",
