@@ -3,8 +3,8 @@
 1. *Collapse*: rows with equal bytes become one. Vectors of zeros have no direction and are never copies.
 2. *Search* among the distinct rows in keep order, for rows within the distance 1 − threshold of each other. Up to 4,096
    rows, an index scans all codes, and each of the two queries of a pair finds it with at least the requested
-   probability. More rows are joined by bands of sign bits (`BandPlan`), which find each pair with at least that
-   probability. If a sample of the rows shows that bands would cost more than partitions, as at low thresholds, an index
+   probability. More rows are joined by bands of sign bits (`BandPlan`), which miss a pair at the threshold with a tenth
+   of the probability that the recall allows, and nearer ones less often. If a sample of the rows shows that bands would cost more than partitions, as at low thresholds, an index
    with partitions is searched; then reach and probes are chosen by measurement (`LSHIndex.pair_effort`).
 3. *Cluster*: keep-then-absorb or connected components. Cosines are exact, in the type of the vectors.
 
@@ -316,7 +316,9 @@ class _Neighbours:
             return cls(np.arange(n), np.ones(n), (none, none, np.zeros(0)), 1.0, {})
         if n > MAX_FLAT_ROWS:
             joined = distinct.astype(np.uint32)
-            plan = BandPlan.of_rows(threshold, recall, rows.dense().reshape(-1), rows.d, joined)
+            # Pairs at the threshold are found least often, and a tenth of the misses takes half as many bands more.
+            at_threshold = 1 - (1 - recall) / 10
+            plan = BandPlan.of_rows(threshold, at_threshold, rows.dense().reshape(-1), rows.d, joined)
             if plan.cost <= _PARTITION_COST * math.sqrt(rows.d):
                 return cls._join(plan, recall, rows, joined, 1 - threshold, cluster, all_links, progress)
         return cls._search_index(recall, rows, distinct, 1 - threshold, cluster, all_links, progress)

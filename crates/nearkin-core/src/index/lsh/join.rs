@@ -791,6 +791,21 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_threads_does_not_matter() {
+        let values = clustered(8, 3000, 12, 40, 0.3);
+        let order: Vec<u32> = (0..3000).collect();
+        let rows = JoinRows { vectors: Vectors::F64(&values), dim: 12, rows: &order };
+        let params = JoinParams { band_bits: 9, bands: 30, max_differing: 100, radius: 0.1, all: false };
+        let joined = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            pool.install(|| near_pairs(&rows, &params)).expect("pairs")
+        };
+        let expected = joined(1);
+        assert!(expected.left.len() > 1000);
+        assert_eq!(expected, joined(3));
+    }
+
+    #[test]
     fn a_cancelled_join_ends() {
         let values = clustered(4, 300, 5, 3, 0.2);
         let order: Vec<u32> = (0..300).collect();
