@@ -4,8 +4,9 @@
 2. *Search* among the distinct rows in keep order, for rows within the distance 1 − threshold of each other. Up to 4,096
    rows, an index scans all codes, and each of the two queries of a pair finds it with at least the requested
    probability. More rows are joined by bands of sign bits (`BandPlan`), which miss a pair at the threshold with a tenth
-   of the probability that the recall allows, and nearer ones less often. If a sample of the rows shows that bands would cost more than partitions, as at low thresholds, an index
-   with partitions is searched; then reach and probes are chosen by measurement (`LSHIndex.pair_effort`).
+   of the probability that the recall allows, and nearer ones less often. If a sample of the rows shows that bands would
+   cost more than partitions, as at low thresholds, an index with partitions is searched; then reach and probes are
+   chosen by measurement (`LSHIndex.pair_effort`).
 3. *Cluster*: keep-then-absorb or connected components. Cosines are exact, in the type of the vectors.
 
 Cost: of bands, see `BandPlan`, and 4 bytes per row and band; of an index, one query per row and a copy of the vectors.
@@ -77,11 +78,12 @@ _SAMPLE, _SAMPLED_BANDS = 2048, 16
 _SAMPLE_COST = 5e4
 """Nanoseconds per row of the sample up to which it is joined: 0.1 s."""
 _BIT_COST, _KEY_COST, _CANDIDATE_COST = 0.7, 12.0, 8.0
-"""Nanoseconds per bit of a row, per sorted key, and per candidate."""
+"""Nanoseconds per bit of a row, per sorted key, and per candidate, of one thread with AVX-512."""
 _PAIR_COST, _COORDINATE_COST = 100.0, 0.5
 """Nanoseconds to verify a pair, and more of them per coordinate."""
 _PARTITION_COST = 1000.0
-"""Nanoseconds per vector of a search in partitions, for one dimension; it grows with the root of the dimension."""
+"""Nanoseconds per vector of a search in partitions, times the root of the dimension. With these costs the faster search
+is chosen on MNIST, LSA and SIFT at .9, .95 and .99: bands, except for SIFT at .9."""
 _OPTIONS = ("recall", "cluster", "links")
 """Options of `nearkin.dedup` that vectors have, besides threshold, keep, values and progress."""
 
