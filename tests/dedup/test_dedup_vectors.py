@@ -60,7 +60,7 @@ def test_bands_find_the_pairs_and_the_summary_states_their_recall() -> None:
     result = nk.dedup(X)
     about = result.summary["vectors"]
     assert "bands" == about["filter"]
-    assert 0.999 <= result.summary["expected_recall"] < 1
+    assert 0.999 <= (result.summary["expected_recall"] or 0) < 1
     assert about["verified_pairs"] >= 590
     assert set(brute_force(X, 0.95)) <= set(result.kept)
     assert 582 <= result.summary["removed"] <= 605
@@ -128,7 +128,10 @@ def test_a_plan_of_bands_reaches_the_recall(threshold: float, recall: float, n: 
 def test_more_similar_rows_of_a_sample_need_longer_bands() -> None:
     """Rows of one direction collide more often, so that a band has more bits."""
     n, pairs = 10**6, 10**6
-    at = lambda equal: np.array([16 * pairs * equal**bits for bits in range(33)]).astype(np.uint64)  # noqa: E731
+
+    def at(equal: float) -> Any:
+        return np.array([16 * pairs * equal**bits for bits in range(33)]).astype(np.uint64)
+
     spread, narrow = (BandPlan.choose(0.95, 0.99, n / 2, at(equal), pairs) for equal in (0.5, 0.7))
     assert spread.bits < narrow.bits
     assert spread.cost < narrow.cost
