@@ -1,4 +1,4 @@
-"""Generated logs whose templates are known: 15 sources in the manner of common programs.
+"""Generated logs whose templates are known: 17 sources in the manner of common programs.
 
 Each source is a list of templates. `{kind}` is a variable, drawn by a rule of `VALUES`; `[[...]]` is an optional
 part, present in half of the lines; `~~...~~` are fields that are separated by blanks and printed in any order. The
@@ -476,7 +476,68 @@ floating point instr. enabled.....{small}
 rpm limits: low {dash} high {dash}
 """
 
-CHOOSING = {"nginx": NGINX, "sshd": SSHD, "systemd": SYSTEMD, "cargo": CARGO, "service": SERVICE}
+VPN = r"""
+{ip}:{port} TLS: initial packet from {ipport}[[, sid={hex8}]]
+{ip}:{port} VERIFY OK: depth={small}[[, serial={big}]], CN={user}
+{ip}:{port} peer info: version={version}
+{ip}:{port} peer info: platform=linux
+[{user}] Peer connection initiated with {ipport}[[ for user {user}]]
+{user}/{ip}:{port} MULTI: learn {ip} -> {user}[[ port {port}]]
+{user}/{ip}:{port} MULTI: bad source address from client {ip}, packet dropped
+{user}/{ip}:{port} connection reset, restarting
+{user}/{ip}:{port} inactivity timeout, restarting
+tunnel to {host} established[[ after {ms}]]
+tunnel to {host} closed[[ after {ms}]]
+tunnel to {host} refused by policy
+session {hex8} authenticated by password[[ for user {user}]]
+session {hex8} authenticated by certificate[[ for user {user}]]
+session {hex8} expired
+session {hex8} renegotiated with cipher {name}[[ after {ms}]]
+route {ip} via {ip} added[[ port {port}]]
+route {ip} via {ip} removed[[ port {port}]]
+route {ip} unreachable
+address pool exhausted, {int} leases in use
+address pool exhausted, client {ip} waits
+write to {ip} failed: no buffer space
+write to {ip} failed: message too long
+reading configuration {path}
+reading configuration {path} failed at line {int}
+"""
+
+RESOLVER = r"""
+query {noun} from {ip}[[ port {port}]]
+refused query from {ip}[[ port {port}]]
+reply {host} is {ip}[[ ttl={int}]]
+reply {host} truncated[[ ttl={int}]]
+cached {host} is {ip}[[ ttl={int}]]
+forwarded {host} to {ip}
+lease {mac} {ip}[[ host {node}]]
+lease released {mac} {ip}[[ host {node}]]
+lease declined {mac} {ip}
+zone {noun} transferred from {ip} in {secs}[[, {int} records]]
+zone {noun} loaded in {secs}[[, {int} records]]
+zone {noun} expired
+zone {noun} is not loaded due to errors
+server {ip} is slow[[, {int} queries wait]]
+server {ip} is lame[[, {int} queries wait]]
+server {ip} answers again
+key {int} of zone {noun} rolled over
+key {int} of zone {noun} retired, next check at {clock}
+limit of {int} queries per second reached by {ip}
+limit of {int} concurrent transfers reached
+reloading after signal {small}
+reloading finished
+"""
+
+CHOOSING = {
+    "nginx": NGINX,
+    "sshd": SSHD,
+    "systemd": SYSTEMD,
+    "cargo": CARGO,
+    "service": SERVICE,
+    "vpn": VPN,
+    "resolver": RESOLVER,
+}
 SHOWING = {"postgres": POSTGRES, "pytest": PYTEST, "kernel": KERNEL, "proxy": PROXY, "device": DEVICE}
 SEALED = {"postfix": POSTFIX, "cluster": CLUSTER, "balancer": BALANCER, "broker": BROKER, "hardware": HARDWARE}
 ALL = {**CHOOSING, **SHOWING, **SEALED}

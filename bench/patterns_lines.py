@@ -7,7 +7,7 @@ Quality: logs whose templates are known, each parsed alone with default settings
 system, and the output names the part of each:
 
 - *choosing*: the eight LogHub sets that the tests share (2,000 lines each; the labels of LogHub's first version)
-  five generated sources, and three of the programs. Rules and constants were chosen on them, so their figures show
+  seven generated sources, and fourteen of the programs. Rules and constants were chosen on them, so their figures show
   nothing.
 - *showing*: five generated sources, and with `--loghub FOLDER` each `SYSTEM_2k.log_structured.csv` in that folder
   that is not among the eight.

@@ -12,12 +12,15 @@ use std::ops::Range;
 
 use crate::kinds::Kind;
 use crate::templates::{self, Element, Identity, TemplateTable};
-use crate::units::{self, Class, Units};
+use crate::units::{self, Class, Field, Place, Units};
 use nearkin_core::Result;
 
 /// Maximum number of branches per walk, in addition to two per unit. Hostile templates reach this limit and match
 /// nothing.
 const STEPS: usize = 10_000;
+
+/// Maximum number of units that text takes if no template matches a line otherwise.
+const RUN: usize = 2048;
 
 /// The branch of a wildcard that accepts any word.
 const OPEN: u32 = u32::MAX;
@@ -124,7 +127,9 @@ impl Matcher {
         text: impl Fn(usize) -> &'t [u8] + Copy,
         any_run: bool,
     ) -> Option<(u32, Vec<Taken>)> {
-        let fields = units::find_fields(units.len(), |at| units[at].1, text);
+        let mut fields = units::find_fields(units.len(), |at| units[at].1, text);
+        let structures = units::find_structures(units.len(), |at| units[at].1, text).into_iter();
+        fields.extend(structures.map(|units| Field { units, place: Place::Word }));
         // A node, the number of branches and of units up to it, and what the last branch took.
         let mut waiting: Vec<(u32, usize, Taken)> = vec![(0, 0, (0..0, false))];
         let mut taken: Vec<Taken> = Vec::with_capacity(units.len());
@@ -155,12 +160,16 @@ impl Matcher {
             if end > at {
                 go(OPTIONAL, end, true);
             }
+            if self.branches.contains_key(&(node, OPTIONAL)) {
+                let ends = units::clause_ends(units.len(), at, |at| units[at].1, text);
+                ends.into_iter().for_each(|end| go(OPTIONAL, end, true));
+            }
             if class == Class::Optional {
                 go(OPTIONAL, at + 1, true);
                 continue;
             }
             if any_run && self.branches.contains_key(&(node, FREE)) {
-                (at + 2..=units.len().min(at + units::FIELD)).rev().for_each(|end| go(FREE, end, true));
+                (at + 2..=units.len().min(at + RUN)).rev().for_each(|end| go(FREE, end, true));
             }
             for field in fields.iter().filter(|field| field.units.start == at) {
                 go(FREE, field.units.end, true);
@@ -355,8 +364,20 @@ mod tests {
         let names = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal"];
         let mut lines: Vec<String> = names.iter().map(|name| format!("user {name} took 5 ms")).collect();
         lines.extend(
-            ["user of 5 ms", "delete blk_1 now", "delete blk_2 blk_3 blk_4 now", "from eth0-1 () up", "from (x2-9) up"]
-                .map(str::to_owned),
+            [
+                "user of 5 ms",
+                "got {'a': 1} off",
+                "got ['b', (1, 'c')] off",
+                "to 7 up",
+                "to 7 up port 5",
+                "at 7 up",
+                "at 7 up port 9",
+                "delete blk_1 now",
+                "delete blk_2 blk_3 blk_4 now",
+                "from eth0-1 () up",
+                "from (x2-9) up",
+            ]
+            .map(str::to_owned),
         );
         lines
     }
@@ -405,6 +426,11 @@ mod tests {
             "said \"c d e\" x",
             "said \"f\" x",
             "said \"g h\" x",
+            "sent {'a': 1} off",
+            "up at 7",
+            "up at 7 port 22",
+            "down at 7",
+            "down at 7 port 22",
         ];
         let templates = table(&lines.map(str::to_owned));
         for (line, template, values) in [
@@ -413,6 +439,10 @@ mod tests {
             ("close 1 bytes (no idea) sent", "close {int} bytes{optional} sent", vec!["1", " (no idea)"]),
             ("run b=x-9 a=8", "run a={int} b=x-{int}", vec!["8", "9"]),
             ("to OTHER(7) now", "to {text} now", vec!["OTHER(7)"]),
+            ("sent {'k': [1, 'x (y']} off", "sent {text} off", vec!["{'k': [1, 'x (y']}"]),
+            ("up at 7 port 22", "up at {int}{optional}", vec!["7", " port 22"]),
+            ("up at 7 for user ann", "up at {int}{optional}", vec!["7", " for user ann"]),
+            ("down at 7", "down at {int}{optional}", vec!["7", ""]),
             ("said \"one two three four\" x", "said \"{text}\" x", vec!["one two three four"]),
             ("close {int} bytes{optional} sent", "close {int} bytes{optional} sent", vec!["{int}", "{optional}"]),
         ] {
@@ -420,6 +450,7 @@ mod tests {
             assert_eq!((template, values), (result.as_str(), variables.iter().map(String::as_str).collect()));
         }
         assert_eq!(None, matched(&templates, "close 1 bytes sent (2 MB)"));
+        assert_eq!(None, matched(&templates, "up at 7 'port' 22"));
     }
 
     #[test]
@@ -468,7 +499,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn template_and_values_reproduce_the_line(picks in prop::collection::vec(0_usize..13, 1..13)) {
+        fn template_and_values_reproduce_the_line(picks in prop::collection::vec(0_usize..19, 1..19)) {
             let lines: Vec<String> = picks.iter().map(|&pick| lines()[pick].clone()).collect();
             let templates = table(&lines);
             for line in &lines {

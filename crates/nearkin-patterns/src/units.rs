@@ -3,7 +3,9 @@
 //! - a *unit* is a word with the wildcards in it, a bracket or quote, a leader (`.....`), or separators;
 //! - a *field* is one value of several units: a call `LOCAL(0)`, a list `a,b`, the contents of brackets or quotes, or the
 //!   rest of a sentence behind a colon;
+//! - a *structure* is one value as a programming language prints it: `{'a': 1}`, `['a', 'b']`, `Point(x=1, y=2)`;
 //! - a *part* is a blank and the brackets after it, which other lines may lack;
+//! - a *clause* is a blank and the words after it, with a variable, which other lines may lack: ` port 22`;
 //! - *pairs* are `key=value`, in any order;
 //! - a *run* is a word with wildcards several times: `blk_{int} blk_{int}`.
 //!
@@ -20,6 +22,9 @@ use crate::templates::{self, Element, WILDCARD};
 const SENTENCE: usize = 3;
 /// Maximum number of units of a field.
 pub(crate) const FIELD: usize = 64;
+/// Maximum number of units of a clause that other lines may lack.
+const CLAUSE: usize = 8;
+
 /// The class of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -137,6 +142,8 @@ pub(crate) fn is_open(kind: Kind) -> bool {
     kind.covers(Kind::Word) || matches!(kind, Kind::Token | Kind::Host)
 }
 
+/// Bytes before a quote that opens.
+const OPENING: &[u8] = b" \t=:,([{<*";
 /// Brackets and quotes: units of their own.
 const BRACKETS: &[u8] = b"()[]{}<>\"'`";
 
@@ -302,7 +309,7 @@ pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u
         b"<" => b">",
         b"\"" | b"'" | b"`" => {
             let before = at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
-            if !b" \t=:,([{".contains(&before) {
+            if !OPENING.contains(&before) {
                 return None;
             }
             open
@@ -322,6 +329,165 @@ pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u
         }
     }
     None
+}
+
+/// Return the end of the brackets and quotes that open at each unit, 0 for other units. Brackets in quotes do not count.
+fn find_ends<'a>(count: usize, text: &impl Fn(usize) -> &'a [u8]) -> Vec<usize> {
+    const QUOTES: [&[u8]; 3] = [b"\"", b"'", b"`"];
+    let kind = |at: usize| QUOTES.iter().position(|&quote| quote == text(at));
+    let before = |at: usize| at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
+    let after = |at: usize| if at < count { text(at).first().copied().unwrap_or(b' ') } else { b' ' };
+    // The unit after the next quote that may close, for each kind of quote.
+    let mut next = vec![[0; 3]; count + 1];
+    for at in (0..count).rev() {
+        next[at] = next[at + 1];
+        if let Some(kind) = kind(at).filter(|_| b" \t\n,;:.)]}>".contains(&after(at + 1))) {
+            next[at][kind] = at + 1;
+        }
+    }
+    let opens = |at: usize| OPENING.contains(&before(at)) || (at > 0 && is_prefix(text(at - 1)));
+    let (mut ends, mut open, mut at) = (vec![0; count], Vec::new(), 0);
+    while at < count {
+        if let Some(kind) = kind(at) {
+            let end = next[at + 1][kind];
+            if end > 0 && opens(at) {
+                ends[at] = end;
+                at = end;
+                continue;
+            }
+        }
+        let start: &[u8] = match text(at) {
+            b"(" | b"[" | b"{" => {
+                open.push(at);
+                b""
+            }
+            b"<" => {
+                if at + 1 < count && classify_unit(text(at + 1)) != Class::Between {
+                    open.push(at);
+                }
+                b""
+            }
+            b")" => b"(",
+            b"]" => b"[",
+            b"}" => b"{",
+            b">" => b"<",
+            _ => b"",
+        };
+        // A `<` that does not close is a sign.
+        while start != b"" && start != b"<" && open.last().is_some_and(|&last| text(last) == b"<") {
+            open.pop();
+        }
+        if let Some(last) = open.pop_if(|last| text(*last) == start) {
+            ends[last] = at + 1;
+        }
+        at += 1;
+    }
+    ends
+}
+
+/// Return true for the letter before the quotes of bytes and other special strings: `b'GET'`.
+pub(crate) fn is_prefix(text: &[u8]) -> bool {
+    matches!(text, b"b" | b"u" | b"r")
+}
+
+/// Return the structured values of a template, as programming languages print them: dictionaries, lists, tuples, bytes,
+/// objects and calls, and three or more words with commas between them from a colon to the end. A missing value or a call
+/// without arguments may stand for one. Cost: linear.
+pub(crate) fn find_structures<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Range<usize>> {
+    let ends = find_ends(count, &text);
+    let end_at = |at: usize| ends.get(at).copied().filter(|&end| end > 0);
+    let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+    let is = |at: usize, mark: &[u8]| at < count && text(at) == mark;
+    let quotes = |at: usize| end_at(at).filter(|_| matches!(text(at), b"\"" | b"'"));
+    // Next to a letter or a sign, a wildcard would be part of a word.
+    let starts = |at: usize| at == 0 || text(at - 1).last().is_some_and(|byte| b" \t=:,([{<".contains(byte));
+    let is_free = |end: usize| {
+        let between = |byte: &u8| is_between(*byte) || b".!?".contains(byte);
+        end == count || (class(end) == Class::Between && text(end).first().is_some_and(between))
+    };
+    // An element of a list that cannot be the first word of a sentence.
+    let element_end = |at: usize| {
+        if let Some(end) = end_at(at) {
+            return Some(end);
+        }
+        if at >= count || class(at) == Class::Between {
+            return None;
+        }
+        let call = end_at(at + 1).filter(|_| is(at + 1, b"(") || is_prefix(text(at)));
+        call.or_else(|| matches!(class(at), Class::Wildcard | Class::Mixed | Class::Value).then_some(at + 1))
+    };
+    let ends_element = |at: usize| at < count && matches!(text(at).first(), Some(b',' | b']' | b'}' | b')'));
+    let structure = |at: usize| -> Option<usize> {
+        if !starts(at) {
+            return None;
+        }
+        let first = || element_end(at + 1).filter(|&end| ends_element(end));
+        match text(at) {
+            b"{" => end_at(at),
+            b"[" => end_at(at).filter(|_| class(at + 1) == Class::Empty || first().is_some()),
+            b"(" => end_at(at).filter(|_| first().is_some_and(|end| text(end).first() == Some(&b','))),
+            b"<" => end_at(at).filter(|&end| end > at + 4 && is_word(at + 1)),
+            prefix if is_prefix(prefix) => quotes(at + 1),
+            word if is_word(at) && is_missing(word) => Some(at + 1),
+            _ if is_word(at) && is(at + 1, b", ") && at > 0 && text(at - 1).ends_with(b": ") => {
+                let mut end = at + 1;
+                while is(end, b", ") && is_word(end + 1) {
+                    end += 2;
+                }
+                (end == count && end > at + 4).then_some(end)
+            }
+            _ if is_word(at) && is(at + 1, b"(") => {
+                let inside = at + 2;
+                let named = is_word(inside) && is(inside + 1, b"=");
+                let is_call = named || class(inside.min(count - 1)) == Class::Empty || element_end(inside).is_some();
+                end_at(at + 1).filter(|_| is_call)
+            }
+            _ if is_word(at) && is(at + 1, b"{") => end_at(at + 1),
+            _ => None,
+        }
+    };
+    let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
+    while at < count {
+        match structure(at).filter(|&end| is_free(end)) {
+            Some(end) => {
+                result.push(at..end);
+                at = end;
+            }
+            None => at += 1,
+        }
+    }
+    result
+}
+
+/// Return the ends of the clauses that start at a unit: a blank and a plain word, or a comma and a blank, and more words,
+/// at least one of them plain, without brackets and quotes, such as ` port 22` and `, 5 records`.
+pub(crate) fn clause_ends<'a>(
+    count: usize,
+    at: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<usize> {
+    let (mut result, mut plain) = (Vec::new(), false);
+    let starts = |at: usize| text(at) == b", " || (text(at) == b" " && class(at + 1) == Class::Plain);
+    if at == 0 || at + 1 >= count || !starts(at) {
+        return result;
+    }
+    for last in at + 1..count.min(at + CLAUSE) {
+        let between = class(last) == Class::Between;
+        if class(last) == Class::Optional || (between && text(last).iter().any(|byte| BRACKETS.contains(byte))) {
+            break;
+        }
+        plain |= class(last) == Class::Plain;
+        let free = last + 1 == count || text(last + 1).first().is_some_and(|byte| b" ,;".contains(byte));
+        if plain && free && !between {
+            result.push(last + 1);
+        }
+    }
+    result
 }
 
 /// Return the end of a blank and the brackets after it that start at a unit: a part that may be missing.
