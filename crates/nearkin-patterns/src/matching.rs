@@ -162,7 +162,9 @@ impl Matcher {
             }
             if self.branches.contains_key(&(node, OPTIONAL)) {
                 let ends = units::clause_ends(units.len(), at, |at| units[at].1, text);
-                ends.into_iter().for_each(|end| go(OPTIONAL, end, true));
+                for end in ends {
+                    go(OPTIONAL, end, true);
+                }
             }
             if class == Class::Optional {
                 go(OPTIONAL, at + 1, true);

@@ -644,6 +644,7 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
+    /// Return true for quotation marks.
     fn is_quote(&self, unit: u32) -> bool {
         matches!(&*self.units.all[unit as usize].text, b"'" | b"\"" | b"`")
     }
@@ -767,7 +768,9 @@ impl<'a> TemplateMerger<'a> {
             }
             ranges.pop();
             let mut is_value = vec![false; shape.units.len()];
-            ranges.iter().for_each(|range| is_value[range.clone()].fill(true));
+            for range in &ranges {
+                is_value[range.clone()].fill(true);
+            }
             if !self.keeps_words(shape, |at| is_value[at] || is_level(text(at))) {
                 continue;
             }
