@@ -9,7 +9,8 @@ Parquet files of the kept documents; everything is measured, imports included:
 
 - `local`: `nearkin dedup` with the default recipe of engines; `--limit` refuses it more private memory (`prlimit
   --data`: heap, anonymous mappings, thread stacks);
-- `sail`: `nearkin.spark.dedup` on Sail, in the same process;
+- `sail`: `nearkin.spark.dedup` on Sail, whose server, with its workers, is a process of its own: the peaks of memory of
+  driver and server are measured separately;
 - `spark`: the same on Spark `local[2]`. Wall time starts when the session is up; CPU seconds include the session.
 
 All three must keep the same documents. For Spark, which logs its shuffles, the bytes written before verification are
@@ -21,12 +22,13 @@ reported per document.
 **Links.** `--links 20000000` measures the decision alone instead, on synthetic links: `local` is the decision of one
 machine, the engines decide in rounds of joins, and all must remove the same documents for the same representatives.
 
-**Model.** `--model` runs Sail alone, with CPU seconds and memory of each stage, prints the constants of
-`nearkin.spark.explain`, fitted on all but the largest corpus, and writes its tables.
+**Model.** `--model` runs Sail alone, with CPU seconds and memory of each stage, without true pairs. It prints the
+constants of `nearkin.spark.explain`, fitted on corpora of up to a million documents, which larger ones check, and
+writes its tables.
 
 **Corpus.** N documents of about 1 KB of `bench/dedup.py` in `documents/part-0.parquet` to `part-7.parquet` (`id` int64,
-`text` string), `truth.npz` with the true pairs of 10,000 documents by character 4-grams and word 5-grams, and
-`corpus.json`, written last. Accuracy is that of `bench/dedup.py`.
+`text` string), `corpus.json`, written after them, and `truth.npz` with the true pairs of 10,000 documents by character
+4-grams and word 5-grams. Accuracy is that of `bench/dedup.py`.
 
 **Search.** `--search FINGERPRINTS` measures `nearkin.spark.search` instead: random fingerprints of 64 bits in eight
 Parquet files, 100,000 and 1,000,000 queries, half of them within 3 bits of a fingerprint, radius 3. `local` is one
@@ -40,6 +42,7 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -65,21 +68,21 @@ QUERIES = (100_000, 1_000_000)
 PEERS = ("datatrove", "text-dedup", "daft")
 
 
-def write_corpus(folder: Path, documents: int, seed: int, data: Path) -> None:
-    """Write a corpus unless the folder has it."""
+def write_corpus(folder: Path, documents: int, seed: int, data: Path, *, truth: bool = True) -> None:
+    """Write a corpus unless the folder has it, and optionally its true pairs unless it has them."""
     about = folder / "corpus.json"
     target = {"documents": documents, "seed": seed}
-    if about.exists():
-        if target == json.loads(about.read_text()):
-            return
+    if about.exists() and target != json.loads(about.read_text()):
         raise SystemExit(f"{folder} has another corpus, {about.read_text()}; name another folder, or remove it")
     corpus = dedup.Corpus(data, "en", "1000", seed)
-    (folder / "documents").mkdir(parents=True)
-    write_documents(corpus, documents, folder / "documents")
-    sample = dedup.sampled(documents, SAMPLE, seed)
-    truth = {name: dedup.true_pairs(corpus, documents, sample, name) for name in FEATURES}
-    np.savez(folder / "truth.npz", sample=sample, **truth)
-    about.write_text(json.dumps(target) + "\n")
+    if not about.exists():
+        (folder / "documents").mkdir(parents=True)
+        write_documents(corpus, documents, folder / "documents")
+        about.write_text(json.dumps(target) + "\n")
+    if truth and not (folder / "truth.npz").exists():
+        sample = dedup.sampled(documents, SAMPLE, seed)
+        pairs = {name: dedup.true_pairs(corpus, documents, sample, name) for name in FEATURES}
+        np.savez(folder / "truth.npz", sample=sample, **pairs)
 
 
 def write_documents(corpus: dedup.Corpus, documents: int, folder: Path) -> None:
@@ -122,12 +125,14 @@ def run_peer(name: str, corpus: Path, workers: int) -> dict[str, Any]:
 
 
 def accuracy(corpus: Path, ids: NDArray[np.int64]) -> dict[str, Any]:
-    """Return recall and precision from the ids of the kept documents."""
+    """Return recall and precision from the ids of the kept documents, if the true pairs are known."""
     count = json.loads((corpus / "corpus.json").read_text())["documents"]
     kept = np.zeros(count, bool)
     kept[ids] = True
     if kept.sum() != len(ids):
         raise RuntimeError("a document was written twice")
+    if not (corpus / "truth.npz").exists():
+        return {"documents": count, "kept": len(ids)}
     truth = np.load(corpus / "truth.npz")
     scores = {name: dedup.accuracy(kept, truth["sample"], truth[name]) for name in FEATURES}
     return {"documents": count, "kept": len(ids), "recall": scores["char:4"]["recall"], "accuracy": scores}
@@ -135,7 +140,15 @@ def accuracy(corpus: Path, ids: NDArray[np.int64]) -> dict[str, Any]:
 
 CORES = 2
 ENGINES = ("local", "sail", "spark")
-_servers: list[Any] = []
+SERVER = """import sys
+from pysail.spark import SparkConnectServer
+server = SparkConnectServer("127.0.0.1", 0)
+server.start(background=True)
+print("sc://{}:{}".format(*server.listening_address), flush=True)
+sys.stdin.read()
+server.stop()
+"""
+_servers: list[subprocess.Popen[str]] = []
 
 
 def recipe() -> str:
@@ -150,14 +163,10 @@ def start_session(engine: str, work: Path) -> Any:
 
     os.environ.setdefault("RUST_LOG", "error")
     if engine == "sail":
-        from pysail.spark import SparkConnectServer
-
-        server = SparkConnectServer("127.0.0.1", 0)
-        server.start(background=True)
-        # It ends with its last reference.
+        command = [sys.executable, "-c", SERVER]
+        server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         _servers.append(server)
-        host, port = server.listening_address
-        session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+        session = SparkSession.builder.remote(str(server.stdout and server.stdout.readline().strip())).create()
     else:
         (work / "log").mkdir()
         settings = {
@@ -180,9 +189,17 @@ def start_session(engine: str, work: Path) -> Any:
     return session
 
 
+def stop_session(session: Any) -> None:
+    """Stop a session, and the server that was started for it."""
+    session.stop()
+    for server in _servers:
+        server.communicate()
+
+
 def child(engine: str, corpus: Path, folder: Path) -> None:
     """Run once, from files to files; seconds and stages go to `folder/result.json`."""
     from nearkin.spark import dedup as dedup_frame
+    from nearkin.spark.engine import WRITE_OPTIONS
 
     work = folder / "work"
     session = start_session(engine, work)
@@ -192,9 +209,10 @@ def child(engine: str, corpus: Path, folder: Path) -> None:
     def report(stage: str, *_: object) -> None:
         begun.setdefault(stage, time.time())
         end_stage(stages)
-        stages.append({"stage": stage, "cpu": common.cpu_seconds()})
+        stages.append({"stage": stage, "cpu": cpu_seconds()})
         # The kernel starts a new peak.
-        Path("/proc/self/clear_refs").write_text("5")
+        for process in processes():
+            Path("/proc", process, "clear_refs").write_text("5")
 
     start = time.time()
     result = dedup_frame(
@@ -203,22 +221,37 @@ def child(engine: str, corpus: Path, folder: Path) -> None:
         progress=report,
     )
     report("kept")
-    result.kept.write.option("max_row_group_size", 1 << 13).parquet(str(folder / "out" / "kept"))
+    # As the command line writes.
+    result.kept.write.options(**WRITE_OPTIONS).parquet(str(folder / "out" / "kept"))
     end_stage(stages)
     outcome = {"seconds": time.time() - start, "begun": begun, "summary": dict(result.summary), "stages": stages}
     for each in stages:
         if (written := work / "checkpoint" / each["stage"]).exists():
             each["rows"] = sum(pq.read_metadata(path).num_rows for path in written.glob("*.parquet"))
             each["bytes"] = common.folder_size(written)
-    session.stop()
+    stop_session(session)
     (folder / "result.json").write_text(json.dumps(outcome))
 
 
+def processes() -> list[str]:
+    """Return the names in /proc of the driver and of the server of Sail."""
+    return ["self", *(str(server.pid) for server in _servers)]
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of the driver and of the server of Sail."""
+    fields = [Path("/proc", name, "stat").read_text().rpartition(")")[2].split() for name in processes()]
+    return sum(int(field) for each in fields for field in each[11:15]) / common.TICKS
+
+
 def end_stage(stages: list[dict[str, Any]]) -> None:
-    """Record the CPU seconds and the peak of memory of the stage that ends, on engines in this process."""
+    """Record the CPU seconds of the stage that ends, and the peaks of memory of the driver and the server of Sail."""
     if stages:
-        peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-        stages[-1] |= {"cpu": common.cpu_seconds() - stages[-1]["cpu"], "peak_mb": int(peak.split()[1]) * 1024 / 1e6}
+        stages[-1]["cpu"] = cpu_seconds() - stages[-1]["cpu"]
+        for key, name in zip(("driver_mb", "server_mb"), processes(), strict=False):
+            lines = Path("/proc", name, "status").read_text().splitlines()
+            peak = next(line for line in lines if line.startswith("VmHWM"))
+            stages[-1][key] = int(peak.split()[1]) * 1024 / 1e6
 
 
 def run_engine(engine: str, corpus: Path, limit: int) -> dict[str, Any]:
@@ -334,7 +367,7 @@ def decide_child(engine: str, cluster: str, links: Path, folder: Path) -> None:
         # Links that each round leaves.
         rounds = [rows for name, rows in checkpoint.done.items() if name.startswith("d-links-")]
         outcome = {"seconds": seconds, "rounds": rounds}
-        session.stop()
+        stop_session(session)
         (folder / "checkpoint" / "d-removals").rename(removals)
     (folder / "result.json").write_text(json.dumps(outcome))
 
@@ -453,7 +486,7 @@ def search_child(engine: str, folder: Path, work: Path, size: int) -> None:
         start = time.time()
         frames = (session.read.parquet(str(path)) for path in (folder / "fingerprints", queries))
         search(*frames, 3).write.parquet(str(out))
-        session.stop()
+        stop_session(session)
     (work / "result.json").write_text(json.dumps({"seconds": time.time() - start}))
 
 
@@ -501,7 +534,8 @@ def report_search(run: dict[str, Any]) -> None:
 GROUPS = {
     "hash": r"documents|older",
     "copies": r"copies",
-    "pairs": r"large-buckets|units|pairs|member-documents",
+    "pairs": r"large-buckets|units|candidates|pairs",
+    "scan": r"member-documents",
     "verify": r"links",
     "decide": r"first|round|removed",
     "clusters": r"members|cluster",
@@ -518,42 +552,47 @@ def group_stages(row: dict[str, Any]) -> dict[str, tuple[float, int]]:
         cpu[group] += stage["cpu"]
     rows = {stage["stage"]: stage.get("rows", 0) for stage in row["stages"]}
     n, members = row["documents"], rows["clusters"]
-    units = dict.fromkeys(GROUPS, n) | {"verify": rows["units"], "decide": members, "clusters": members}
+    units = dict.fromkeys(GROUPS, n) | {"verify": row["candidates"], "decide": members, "clusters": members}
     return {group: (cpu[group], units[group]) for group in GROUPS}
 
 
 def num_passes(row: dict[str, Any]) -> int:
     """Return the number of passes of a run."""
-    return max(sum("-pass-" in each["stage"] for each in row["stages"]), 1)
+    return max(sum(each["stage"].startswith("links-pass-") for each in row["stages"]), 1)
+
+
+MAX_FITTED = 1_000_000
+"""Documents of the largest run that constants are fitted on."""
 
 
 def fit_model(run: dict[str, Any]) -> dict[str, tuple[float, float]]:
     """Return the fixed CPU seconds of each group, and those of a unit, by least squares of relative errors.
 
-    The largest run is not used.
+    Runs of more than a million documents are not used.
     """
-    rows = [group["sail"] for _, group in sorted(run["results"].items(), key=lambda item: int(item[0]))][:-1]
+    rows = [group["sail"] for _, group in sorted(run["results"].items(), key=lambda item: int(item[0]))]
+    rows = [row for row in rows if row["documents"] <= MAX_FITTED]
     measured = [group_stages(row) for row in rows]
-    constants = {}
+    constants: dict[str, tuple[float, float]] = {}
     for group in GROUPS:
-        cpu, units = np.array([part[group] for part in measured]).T
-        # Each pass of a verification reads all documents.
-        others = (
-            np.array([row["documents"] * num_passes(row) for row in rows]) if group == "verify" else np.ones(len(rows))
-        )
-        scaled = np.stack([others / cpu, units / cpu], axis=1)
-        fixed, each = np.linalg.lstsq(scaled, np.ones(len(cpu)), rcond=None)[0]
-        if fixed < 0:
-            fixed, each = 0.0, float((units / cpu).sum() / ((units / cpu) ** 2).sum())
+        cpu, units = np.array([part[group] for part in measured if part[group][0]]).T
+        if group == "verify":
+            # Each pass of a verification reads all documents, as the stage of members does, whose cost is known.
+            scan = constants["scan"][1] * np.array([row["documents"] * num_passes(row) for row in rows])
+            scaled = np.stack([np.zeros(len(cpu)), units / cpu], axis=1)
+            wanted = 1 - scan / cpu
+        else:
+            scaled, wanted = np.stack([1 / cpu, units / cpu], axis=1), np.ones(len(cpu))
+        fixed, each = np.linalg.lstsq(scaled, wanted, rcond=None)[0]
+        if fixed < 0 or group == "scan":
+            fixed, each = 0.0, (scaled[:, 1] * wanted).sum() / (scaled[:, 1] ** 2).sum()
         constants[group] = (float(fixed), float(each))
-    scan, each = constants["verify"]
-    constants |= {"verify": (0.0, each), "scan": (0.0, scan)}
     return constants
 
 
 def report_model(run: dict[str, Any]) -> None:
     """Print the constants of `nearkin.spark.explain`, and write its tables of docs/spark.md."""
-    from nearkin.spark.estimate import explain
+    from nearkin.spark.estimate import FITTED_BYTES, explain
 
     for group, (fixed, each) in fit_model(run).items():
         print(f'    "{group}": StageCost({fixed:.2g}, {each:.3g}),')
@@ -562,20 +601,19 @@ def report_model(run: dict[str, Any]) -> None:
         row = results["sail"]
         groups, passes = group_stages(row), num_passes(row)
         measured, pairs = sum(cpu for cpu, _ in groups.values()), groups["verify"][1] / int(name)
-        estimate = explain(int(name), passes=passes)
-        by_pairs = explain(int(name), passes=passes, near_pairs=pairs, background=0).cpu_seconds
+        estimate = explain(int(name), FITTED_BYTES, passes=passes)
         checks.append(
             [
                 f"{int(name):,}",
-                f"{pairs:.2f}",
-                f"{estimate.pairs:.2f}",
+                "yes" if int(name) <= MAX_FITTED else "no",
+                f"{row['peak_mb']:,.0f}",
+                f"{pairs:.3f}",
                 f"{measured:.1f}",
                 f"{estimate.cpu_seconds:.1f}",
                 f"{estimate.cpu_seconds / measured - 1:+.0%}",
-                f"{by_pairs / measured - 1:+.0%}",
             ]
         )
-    header = ["documents", "pairs each", "estimated", "CPU s of stages", "estimated", "error", "with its pairs"]
+    header = ["documents", "fitted", "peak MB", "pairs each", "CPU s of stages", "estimated", "error"]
     common.splice("spark.md", "model", f"{common.source(run)}\n\n{common.table(header, checks)}")
     large = []
     for n, bands in EXTRAPOLATED:
@@ -584,13 +622,13 @@ def report_model(run: dict[str, Any]) -> None:
             [
                 f"10^{round(np.log10(n))}",
                 f"{bands[0]} x {bands[1]}",
-                f"{estimate.pairs:,.1f}",
+                f"{estimate.unrelated:,.1f}",
                 common.ratio(estimate.shuffled_bytes / 1e12),
                 f"{estimate.cpu_seconds / 3600:,.0f}",
                 common.ratio(estimate.hours(100)),
             ]
         )
-    header = ["documents", "bands", "pairs each", "TB shuffled", "core-hours", "hours on 100 cores"]
+    header = ["documents", "bands", "unrelated pairs each", "TB shuffled", "core-hours", "hours on 100 cores"]
     common.splice("spark.md", "extrapolated", common.table(header, large))
 
 
@@ -616,7 +654,7 @@ def measure(options: argparse.Namespace) -> None:
     versions = common.versions("pysail", "pyspark")
     for count in sorted(options.documents):
         corpus = (options.folder / str(count)).absolute()
-        write_corpus(corpus, count, 1, options.data)
+        write_corpus(corpus, count, 1, options.data, truth=not options.model)
         run = results.setdefault(str(count), {})
         for engine in ["sail"] if options.model else options.engines:
             run[engine] = run_engine(engine, corpus, options.limit)

@@ -42,6 +42,12 @@ def read_pairs(batches: Iterable[pa.RecordBatch]) -> set[tuple[int, int]]:
     }
 
 
+def pack_rows(units: Any, numbers: Any, bits: Any = None) -> Iterator[pa.RecordBatch]:
+    """Yield parcels of one part, with a row for each document."""
+    words = np.zeros((len(units), 0), np.uint64) if bits is None else bits
+    return pairs.pack_parcels(units, np.arange(len(units)), numbers, words, 1)
+
+
 def make_fingerprints(count: int, bits: int, seed: int) -> np.ndarray[Any, Any]:
     """Return fingerprints; some are near others."""
     rng = random.Random(seed)
@@ -171,14 +177,76 @@ def test_buckets_pair_documents_with_the_first_ones(most: int, seed: int) -> Non
     unit, number = (
         np.array(column, np.int64) for column in zip(*sorted(rows, key=lambda _: rng.random()), strict=True)
     )
-    batch = pa.RecordBatch.from_arrays([pa.array(unit), pa.array(number)], ["unit", "number"])
     expected = set()
     for name in range(6):
         members = sorted(n for u, n in rows if u == name)
         for at, later in enumerate(members):
             earlier = members[:at] if later >= 0 else []
             expected |= {(n, later) for n in (earlier[:most] if most else earlier)}
-    assert expected == read_pairs(pairs.FirstPairs(most).rows(iter([batch])))
+    parcels = pack_rows(unit, number)
+    assert expected == read_pairs(pairs.FirstPairs(most).rows(parcels))
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3),
+            st.integers(-(2**62) - 2**61, 2**62 + 2**61) | st.integers(0, 1000),
+            st.integers(0, 2**64 - 1),
+        ),
+        min_size=1,
+        max_size=60,
+    ),
+    parts=st.sampled_from([1, 2, 7, 1 << 16]),
+    cut=st.integers(0, 60),
+    words=st.integers(0, 2),
+)
+def test_parcels_keep_numbers_bits_and_buckets(
+    rows: list[tuple[int, int, int]], parts: int, cut: int, words: int
+) -> None:
+    """Whatever the order and the range of numbers; equal units stay equal, and a part has those of a range."""
+    rows = sorted(rows, key=lambda row: row[1])
+    batches = []
+    for chunk in (rows[:cut], rows[cut:]):
+        units, numbers = (np.array([row[at] for row in chunk], np.int64) for at in (0, 1))
+        bits = np.array([[row[2]] * words for row in chunk], np.uint64).reshape(len(chunk), words)
+        batches += list(pairs.pack_parcels(units, np.arange(len(units)), numbers, bits, parts))
+    units, numbers, bits = pairs.unpack_parcels(pa.Table.from_batches(batches))
+    actual = list(zip(units.tolist(), numbers.tolist(), bits.tolist(), strict=True))
+
+    def unit_of(unit: int) -> int:
+        unit %= 1 << 64
+        return ((unit >> 40) * parts >> 24) << 32 | unit % (1 << 32)
+
+    assert sorted((unit_of(unit), number, [bit] * words) for unit, number, bit in rows) == sorted(actual)
+    assert {part << 32 for batch in batches for part in batch["part"].to_pylist()} == {
+        unit >> 32 << 32 for unit, *_ in actual
+    }
+
+
+@given(most=st.integers(1, 4), compared=st.integers(1, 9), seed=st.integers(0, 999))
+def test_buckets_pair_documents_with_the_first_ones_of_equal_bits(most: int, compared: int, seed: int) -> None:
+    """Those among the first `compared`; a document that has more, or was not compared with all, is a member."""
+    rng = random.Random(seed)
+    bucket = sorted(rng.sample(range(-5, 60), 14))
+    kinds = [rng.randrange(3) for _ in bucket]
+    bits = np.array([[15 << 4 * kind, 0] for kind in kinds], np.uint64)
+    compared = max(compared, most)
+    expected, last = set(), {}
+    for at, later in enumerate(bucket):
+        likely = [to for to in range(min(at, compared)) if kinds[to] == kinds[at]] if later >= 0 else []
+        expected |= {(bucket[to], later) for to in likely[:most]}
+        more = later >= 0 and at > compared
+        last[later] = bucket[compared - 1] if more else pairs.NONE
+        if len(likely) > most:
+            last[later] = bucket[likely[most - 1]]
+    parcels = pack_rows(np.full(len(bucket), 7), np.array(bucket), bits)
+    with mock.patch.object(pairs, "MAX_COMPARED", compared):
+        rows = read_rows(pairs.FirstPairs(most, 128, 126).rows(parcels))
+    found = list(zip(*(rows[name] for name in ("kind", "left", "right", "last")), strict=True))
+    assert expected == {(left, right) for kind, left, right, _ in found if kind == pairs.PAIR}
+    members = {right: place for kind, _, right, place in found if kind == pairs.MEMBER}
+    assert (last if any(place != pairs.NONE for place in last.values()) else {}) == members
 
 
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 30)), max_size=80))

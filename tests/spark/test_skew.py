@@ -16,9 +16,15 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.dedup.distributed import links, pairs
-from nearkin.dedup.distributed.documents import to_batches
 from nearkin.dedup.distributed.links import Verification
-from nearkin.dedup.distributed.pairs import FirstMembers, FirstPairs, LargeBuckets, OpenPairs, UnitCells
+from nearkin.dedup.distributed.pairs import (
+    FirstMembers,
+    FirstPairs,
+    LargeBuckets,
+    OpenPairs,
+    UnitCells,
+    pack_parcels,
+)
 from nearkin.spark import dedup, job, plans
 
 
@@ -83,8 +89,8 @@ def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "MAX_BUCKET", 32)
     monkeypatch.setattr(plans, "_MAX_SELECTED", 0)
     monkeypatch.setattr(plans, "_BUCKET_SAMPLE", 32)
-    # 32 signatures, or about thirty texts.
-    monkeypatch.setattr(plans, "TASK_BYTES", 1 << 14)
+    # The keys of 25 documents, or about thirty texts.
+    monkeypatch.setattr(plans, "TASK_BYTES", 1 << 12)
     monkeypatch.setattr(links, "TASK_BYTES", 1 << 15)
     monkeypatch.setattr(links, "LONG", 1_000)
     monkeypatch.setattr(plans, "LONG", 1_000)
@@ -125,7 +131,6 @@ def test_buckets_and_texts_that_are_split(
 def test_large_buckets_have_the_pairs_of_others(rows: list[tuple[int, int]], earlier: int) -> None:
     """Pairs and members are those of a task that has whole buckets, whatever the batches are."""
     units, numbers = np.array(rows, np.int64).T
-    batches = list(to_batches({"unit": units, "number": numbers}))
 
     def split(results: Any) -> list[list[tuple[Any, ...]]]:
         """Return pairs, which several buckets may have, and members, in order."""
@@ -138,7 +143,9 @@ def test_large_buckets_have_the_pairs_of_others(rows: list[tuple[int, int]], ear
     joined = pa.table({"unit": units, "number": numbers}).join(heads.select(["unit"]), "unit").combine_chunks()
     by_unit = dict(zip(heads["unit"].to_pylist(), heads["first"].to_pylist(), strict=True))
     column = pa.array([by_unit[unit] for unit in joined["unit"].to_pylist()], pa.list_(pa.int64()))
-    expected_pairs, expected = split(FirstPairs(earlier).rows(iter(batches)))
+    no_bits = np.zeros((len(units), 0), np.uint64)
+    parcels = pack_parcels(units, np.arange(len(units)), numbers, no_bits, 1)
+    expected_pairs, expected = split(FirstPairs(earlier).rows(parcels))
     rows_of = joined.append_column("first", column).to_batches()
     actual_pairs, members = split(LargeBuckets(earlier).rows(iter(rows_of)))
     assert expected_pairs == actual_pairs
@@ -199,13 +206,14 @@ def test_long_documents_have_tasks_of_their_own(
 
 
 def test_pairs_are_verified_in_passes(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Sail keeps texts of pairs in memory, so that many pairs take several passes, and have one result."""
+    """Sail keeps rows of bands and texts of pairs in memory, so that many take several passes, and have one result."""
     monkeypatch.setattr(plans, "PASS_BYTES", 50_000)
     folder = tmp_path / "run"
     texts = [*chain_texts(40), *mixed_texts(200)]
     summary = engine.check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:50]), checkpoint=str(folder))
     passes = sorted(path.name for path in folder.glob("links-pass-*"))
     assert len(passes) > 3
+    assert len([*folder.glob("units-pass-*")]) == 3
     assert summary["removed"] > 50
 
 

@@ -2,13 +2,12 @@
 
 **Model.** For n documents in b bands of r rows:
 
-- A document has 1.65 candidate pairs with near-duplicates, and (n/2) (1 - (1 - s^r)^b) with unrelated documents, whose
-  values are equal with probability s: the *background similarity*. That is an upper bound, because a document is
-  paired with eight of a bucket and compared with the others by signatures. With bands that are too short for n the
-  second number rules everything, and grows with n.
+- A document has 0.18 pairs with near-duplicates, whose texts are compared, and (n/2) (1 - (1 - s^r)^b) with unrelated
+  documents, whose values are equal with probability s: the *background similarity*. Of these only 16 bytes are
+  compared, in their bucket. With bands that are too short for n the second number rules everything, and grows with n.
 - CPU seconds of a stage grow in proportion to what it reads: bytes of texts and signatures, rows of bands, pairs. The
-  constants are least squares of the stages of jobs with 30,000 to a million documents of 1 KB (`FITTED`); the whole is
-  compared with two million, on which no constant was fitted (`bench/spark_engines.py --model`).
+  constants are least squares of the stages of jobs with 30,000 to a million documents of 1 KB (`FITTED`); larger jobs
+  check the whole (`bench/spark_engines.py --model`).
 - Bytes are those that stages send, without compression: keys and numbers of 8 bytes, texts, signatures.
 
 Not in it: reading and writing an object store, the network, waiting for the slowest task, and the start of an engine.
@@ -16,16 +15,27 @@ Not in it: reading and writing an object store, the network, waiting for the slo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS
-from nearkin.errors import bad_parameter, check_count
-from nearkin.spark.plans import MAX_PASSES
+from nearkin.dedup.distributed.pairs import PAIR_SECONDS
+from nearkin.errors import InputError, bad_parameter, check_count
+from nearkin.spark.columns import check_text
+from nearkin.spark.engine import DataFrame, fetch_rows, functions, quote, union
+from nearkin.spark.plans import MAX_PASSES, count_passes
 from nearkin.theory import banding_probability
+
+if TYPE_CHECKING:
+    from nearkin.dedup.config import DedupConfig
 
 _MIN_VALUES = 128
 """Values of a signature of the default recipe; more bands take more."""
-_FITTED_BYTES = 1000
+_BITS = 16
+"""Bytes of the one-bit values of a document."""
+_PARCEL_ROW = 4 + 1 + _BITS
+"""Bytes of a row of a band: a unit, the difference of a number, bits."""
+FITTED_BYTES = 1089
 """Bytes of a text in the jobs that constants were fitted on."""
 BANDS = (18, 6)
 """Bands and rows of the default recipe of engines."""
@@ -65,9 +75,9 @@ class JobEstimate:
     bands : (int, int)
         Bands, and rows of each.
     pairs : float
-        Candidate pairs of a document.
+        Pairs of a document whose texts are compared.
     unrelated : float
-        Those of them with unrelated documents.
+        Further pairs in its buckets, with unrelated documents, of which 16 bytes are compared.
     stages : tuple of StageEstimate
     """
 
@@ -93,11 +103,15 @@ class JobEstimate:
         check_count("cores", cores, 1, 1 << 24, "1 or more")
         return self.cpu_seconds / cores / 3600
 
+    def summary(self) -> dict[str, Any]:
+        """Return all figures, those of stages under `stages`, and their sums."""
+        return {**asdict(self), "cpu_seconds": self.cpu_seconds, "shuffled_bytes": self.shuffled_bytes}
+
     def __str__(self) -> str:
         num_bands, num_rows = self.bands
         lines = [
-            f"{self.documents:,} documents of {self.mean_bytes:,} bytes, {num_bands} bands of {num_rows} rows: "
-            f"{self.pairs:,.1f} candidate pairs each, {self.unrelated:,.1f} of them with unrelated documents",
+            f"{self.documents:,} documents of {self.mean_bytes:,} bytes, {num_bands} bands of {num_rows} rows: each "
+            f"has {self.pairs:,.2f} pairs to verify, and {self.unrelated:,.1f} with unrelated documents",
             f"{'stage':10}{'rows':>20}{'shuffled GB':>14}{'core-hours':>12}{'MB of a task':>14}",
         ]
         total = StageEstimate("all", 0, self.shuffled_bytes, self.cpu_seconds, 0)
@@ -123,19 +137,19 @@ class StageCost:
 
 
 FITTED = {
-    "hash": StageCost(0.33, 1.06e-05),
-    "copies": StageCost(0.027, 3.97e-07),
-    "pairs": StageCost(0, 1.44e-05),
-    "scan": StageCost(0, 5.71e-06),
-    "verify": StageCost(0, 4.71e-06),
-    "decide": StageCost(0.06, 1.89e-06),
-    "clusters": StageCost(0.12, 2.49e-06),
-    "kept": StageCost(0, 8.3e-06),
+    "hash": StageCost(0.59, 1.55e-05),
+    "copies": StageCost(0.039, 7.7e-07),
+    "pairs": StageCost(0.036, 8.86e-06),
+    "scan": StageCost(0, 3.28e-06),
+    "verify": StageCost(0, 3.95e-05),
+    "decide": StageCost(0.1, 2.04e-06),
+    "clusters": StageCost(0.19, 3.52e-06),
+    "kept": StageCost(0, 1.04e-05),
 }
-"""By least squares; the units are documents of 1 KB with 128 values, documents, documents in 18 bands, documents of
-1 KB that a pass reads, pairs, documents in clusters (twice), and documents of 1 KB."""
-NEAR_PAIRS, CLUSTERED = 1.65, 0.26
-"""Candidate pairs of near-duplicates of a document, and documents in clusters, in the corpus of the benchmark."""
+"""By least squares; the units are documents of `FITTED_BYTES` with 128 values, documents, documents in 18 bands,
+documents of `FITTED_BYTES` that a pass reads, pairs, documents in clusters (twice), documents of `FITTED_BYTES`."""
+NEAR_PAIRS, CLUSTERED = 0.18, 0.26
+"""Pairs of near-duplicates of a document, and documents in clusters, in the corpus of the benchmark."""
 
 
 def explain(
@@ -188,10 +202,9 @@ def explain(
         if not value >= 0:
             raise bad_parameter(name, value, "0 or more")
     unrelated = n / 2 * banding_probability(background, num_bands, num_rows)
-    pairs = near_pairs + unrelated
     signature = 4 * max(_MIN_VALUES, num_bands * num_rows)
-    row, text = 16, mean + signature + 40
-    count, members = round(n * pairs), round(n * clustered)
+    row, text = 16, mean + 8 * num_bands + _BITS + 24
+    count, members = round(n * near_pairs), round(n * clustered)
     cost = FITTED
     # A task needs its rows, their order, and results: about four times its rows.
     rows_memory, text_memory = 4 * 16 * TASK_ROWS, 4 * TASK_BYTES
@@ -200,23 +213,62 @@ def explain(
             "hash",
             n,
             0,
-            cost["hash"](n * (mean + signature) / (_FITTED_BYTES + 4 * _MIN_VALUES)),
+            cost["hash"](n * (mean + signature) / (FITTED_BYTES + 4 * _MIN_VALUES)),
             10_000 * (mean + signature) * 2,
         ),
         StageEstimate("copies", n, 32 * n, cost["copies"](n), rows_memory),
         StageEstimate(
-            "pairs", n * num_bands, row * n * num_bands, cost["pairs"](n * num_bands / BANDS[0]), rows_memory
+            "pairs",
+            n * num_bands,
+            _PARCEL_ROW * n * num_bands,
+            cost["pairs"](n * num_bands / BANDS[0]) + n * unrelated * PAIR_SECONDS,
+            rows_memory,
         ),
-        # All documents in each pass, to which pairs are joined; both of each pair, the later one once.
+        # All documents in each pass, to which pairs are joined, and once for the rounds; both of each pair, the later
+        # one once.
         StageEstimate(
             "verify",
             count,
             24 * count + (n * passes + count + min(n, count)) * text,
-            cost["verify"](count) + cost["scan"](n * passes * mean / _FITTED_BYTES),
+            cost["verify"](count) + cost["scan"](n * (passes + 1) * mean / FITTED_BYTES),
             text_memory,
         ),
         StageEstimate("decide", members, 4 * row * members, cost["decide"](members), rows_memory),
         StageEstimate("clusters", members, 3 * 60 * members, cost["clusters"](members), rows_memory),
-        StageEstimate("kept", n, row * n, cost["kept"](n * mean / _FITTED_BYTES), 10_000 * mean * 2),
+        StageEstimate("kept", n, row * n, cost["kept"](n * mean / FITTED_BYTES), 10_000 * mean * 2),
     )
-    return JobEstimate(n, mean, (num_bands, num_rows), pairs, unrelated, stages)
+    return JobEstimate(n, mean, (num_bands, num_rows), near_pairs, unrelated, stages)
+
+
+def explain_job(frames: list[DataFrame], text: str, config: DedupConfig, *, in_memory: bool) -> JobEstimate:
+    """Estimate a job with MinHash for the number and the mean size of the documents of DataFrames.
+
+    Parameters
+    ----------
+    frames : list of DataFrame
+        The documents, and the reference documents if there are some.
+    text : str
+        The column of the texts.
+    config : DedupConfig
+    in_memory : bool
+        The engine keeps what stages exchange in memory, so that pairs are verified in passes.
+
+    Raises
+    ------
+    ParameterError
+        There is no such column of strings.
+    InputError
+        There are no documents.
+    """
+    F = functions()
+    for frame in frames:
+        check_text(frame, text)
+    sizes = union([frame.select(F.octet_length(F.col(quote(text))).alias("size")) for frame in frames])
+    [row] = fetch_rows(sizes.agg(F.count(F.lit(1)).alias("documents"), F.sum("size").alias("bytes")))
+    if not row["documents"]:
+        raise InputError("the input has no documents to estimate a job for", place="input", reason="no documents")
+    documents, mean = row["documents"], max(round((row["bytes"] or 0) / row["documents"]), 1)
+    banding = config.candidate_source.banding  # type: ignore[attr-defined]  # MinHash has bands.
+    pairs = round(NEAR_PAIRS * documents)
+    passes = count_passes(pairs, documents, mean + 8 * banding.num_bands + _BITS) if in_memory else 1
+    return explain(documents, mean, bands=(banding.num_bands, banding.num_rows), passes=passes)

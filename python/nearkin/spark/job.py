@@ -100,8 +100,11 @@ class SparkJob:
         if not plans.by_bands:
             searched = point.frame("searched", lambda: plans.searched(documents, copies))
             plans.choose_units(searched)
-        units = point.frame("units", lambda: plans.first_pairs(searched))
-        pairs = plans.select_pairs(units).distinct()
+        passes = 1 if is_spark(self.session) else plans.num_unit_passes
+        parts = [partial(plans.first_pairs, searched, passes, at) for at in range(passes)]
+        units = union([point.frame(_pass_name("units", passes, at), part) for at, part in enumerate(parts)])
+        # Near-duplicates share several bands.
+        pairs = point.frame("candidates", lambda: plans.select_pairs(units).distinct())
         links = [self._verify(documents, pairs, "links")]
         members = plans.select_members(units)
         plans.counts["members"] = members.count()
@@ -269,7 +272,7 @@ class SparkJob:
             own = pairs if passes == 1 else pairs.where(F.pmod(F.col("right"), F.lit(passes)) == at)
             return self.plans.links(documents, own, -(-count // passes), all_match=all_match)
 
-        names = [name] if passes == 1 else [f"{name}-pass-{at}" for at in range(passes)]
+        names = [_pass_name(name, passes, at) for at in range(passes)]
         return union([self.checkpoint.frame(each, partial(build, at)) for at, each in enumerate(names)])
 
     def _run_rounds(
@@ -324,6 +327,11 @@ class SparkJob:
                 "the documents under checkpoint= changed while the job ran; give this run a folder of its own"
             )
         return removed
+
+
+def _pass_name(name: str, passes: int, at: int) -> str:
+    """Return the name of the stage of a pass."""
+    return name if passes == 1 else f"{name}-pass-{at}"
 
 
 def _select_links(links: list[DataFrame]) -> DataFrame:

@@ -41,6 +41,8 @@ from nearkin.dedup.distributed.pairs import (
     MORE,
     NONE,
     PAIR,
+    PARCELS,
+    ROW_BYTES,
     Bands,
     FirstMembers,
     FirstPairs,
@@ -52,6 +54,7 @@ from nearkin.dedup.distributed.pairs import (
     choose_tables,
     max_earlier,
     near_pairs,
+    num_parts,
     num_slices,
     num_unit_tasks,
 )
@@ -82,6 +85,12 @@ _MAX_BROADCAST = 2_000_000
 """Rows of 16 bytes that are sent to every worker."""
 
 
+def count_passes(pairs: int, documents: int, document_bytes: int) -> int:
+    """Return the number of passes in which an engine that keeps documents of pairs in memory verifies pairs."""
+    sent = pairs + min(pairs, documents)
+    return min(max(-(-sent * document_bytes // PASS_BYTES), 1), MAX_PASSES)
+
+
 @dataclass
 class Plans:
     """The stages of one job.
@@ -101,7 +110,9 @@ class Plans:
 
     def __post_init__(self) -> None:
         self.F = functions()
-        self.source: Any = self.config.candidate_source
+        source: Any = self.config.candidate_source
+        # Keys and bits of a document have a third of the bytes of its signature.
+        self.source = source.by_keys() if isinstance(source, MinHashCandidates) else source
         self.dtype = value_dtype(self.source)
 
     # Documents
@@ -149,9 +160,9 @@ class Plans:
     def searched(self, documents: DataFrame, copies: DataFrame) -> DataFrame:
         """Return number and values of the documents to search: those with features that are no copies."""
         rows = documents.where(self.F.col("features") > 0).select("number", "values")
-        return rows.join(self._broadcast(copies.select("number"), self.counts["copies"]), "number", "left_anti")
+        return rows.join(self.broadcast(copies.select("number"), self.counts["copies"]), "number", "left_anti")
 
-    def _broadcast(self, rows: DataFrame, count: int) -> DataFrame:
+    def broadcast(self, rows: DataFrame, count: int) -> DataFrame:
         """Send rows to every worker if there are few."""
         return self.F.broadcast(rows) if count <= _MAX_BROADCAST else rows
 
@@ -162,24 +173,34 @@ class Plans:
         """True if units are buckets of bands, False if they are tables or slices of fingerprints."""
         return isinstance(self.source, MinHashCandidates)
 
-    def first_pairs(self, searched: DataFrame) -> DataFrame:
-        """Return the pairs of the first round, and the members of units that have more."""
+    @property
+    def num_unit_passes(self) -> int:
+        """The number of passes over the bands of an engine that keeps their rows in memory."""
+        if not isinstance(self.source, MinHashCandidates):
+            return 1
+        rows = self.counts["searched"] * self.source.banding.num_bands
+        return min(max(-(-rows * ROW_BYTES // PASS_BYTES), 1), num_parts(rows))
+
+    def first_pairs(self, searched: DataFrame, passes: int = 1, at: int = 0) -> DataFrame:
+        """Return the pairs of a pass of the first round, and the members of units that have more."""
         count = self.counts["searched"]
         if isinstance(self.source, MinHashCandidates):
             earlier = max_earlier(self.config)
             large = self._large_buckets(searched) if earlier else None
-            tasks = num_tasks(count * self.source.banding.num_bands, TASK_ROWS)
-            own = self._bucket_rows(searched, large).repartition(tasks, "unit")
-            pairs = own.mapInArrow(FirstPairs(earlier).rows, UNITS)
-            return pairs if large is None else pairs.union(self._pair_large(searched, large, earlier))
+            parts = num_parts(count * self.source.banding.num_bands)
+            bands = Bands(self.source, self.dtype, large, parts=parts, passes=passes, at=at)
+            own = searched.mapInArrow(bands.parcels, PARCELS).repartition(-(-parts // passes), "part")
+            pairs = own.mapInArrow(FirstPairs.of(self.source, earlier).rows, UNITS)
+            return pairs if large is None or at else pairs.union(self._pair_large(searched, large, earlier))
         # Reference documents are no queries; tables check that in their tasks.
         is_query = self.F.lit(True) if isinstance(self.units, Tables) else self.F.col("number") > 0
         flagged = searched.withColumn("is_query", is_query).withColumn("is_indexed", self.F.lit(True))
         rows = self._unit_rows(flagged).repartition(self._num_unit_tasks, "unit")
         return rows.mapInArrow(near_pairs(self.source, max_earlier(self.config)).rows, UNITS)
 
-    def _bucket_rows(self, searched: DataFrame, large: Numbers | None = None, *, only_large: bool = False) -> DataFrame:
-        return searched.mapInArrow(Bands(self.source, self.dtype, large, only_large).rows, _UNIT_ROWS)
+    def _bucket_rows(self, searched: DataFrame, large: Numbers | None = None) -> DataFrame:
+        """Return unit and number of the documents in large buckets, or in all if there are none."""
+        return searched.mapInArrow(Bands(self.source, self.dtype, large, only_large=True).rows, _UNIT_ROWS)
 
     def _large_buckets(self, searched: DataFrame) -> Numbers | None:
         """Return the buckets with too many documents for one task, from a sample of the documents; None if none has.
@@ -205,17 +226,17 @@ class Plans:
 
     def _pair_large(self, searched: DataFrame, large: Numbers, earlier: int) -> DataFrame:
         """Return the pairs of large buckets: their first documents are sent to every task instead of their rows."""
-        own, first = self._bucket_rows(searched, large, only_large=True), FirstMembers(earlier + 1)
+        own, first = self._bucket_rows(searched, large), FirstMembers(earlier + 1)
         heads = own.mapInArrow(first.rows, _UNIT_ROWS).repartition(num_tasks(len(large), TASK_ROWS >> 4), "unit")
         heads = heads.mapInArrow(first.lists, "unit bigint, first array<bigint>")
         # Engines keep the left rows of a join in memory, and stream the others.
-        return self._broadcast(heads, len(large)).join(own, "unit").mapInArrow(LargeBuckets(earlier).rows, UNITS)
+        return self.broadcast(heads, len(large)).join(own, "unit").mapInArrow(LargeBuckets(earlier).rows, UNITS)
 
     def member_documents(self, documents: DataFrame, members: DataFrame) -> DataFrame:
         """Return what the comparison of members needs of their documents."""
         rows, numbers = documents.select("number", "length", "values", "text"), members.select("number").distinct()
         if self.counts["members"] > _MAX_SELECTED:
-            return self._broadcast(numbers, self.counts["members"]).join(rows, "number")
+            return self.broadcast(numbers, self.counts["members"]).join(rows, "number")
         # Without a join documents are read and not sent.
         selection = Selection(np.sort(to_integers(fetch(numbers, "number").column("number"))))
         return rows.mapInArrow(selection.rows, "number bigint, length bigint, values binary, text string")
@@ -255,7 +276,7 @@ class Plans:
         count, copied = fetch_rows(sizes.agg(F.count("n"), F.sum(F.col("n") * F.col("pieces"))))[0].values()
         if not count:
             return rows, tasks
-        rows = self._broadcast(sizes.select("unit", "pieces"), count).join(rows, "unit", "right")
+        rows = self.broadcast(sizes.select("unit", "pieces"), count).join(rows, "unit", "right")
         rows = rows.select("unit", "number", "values", "last", "by", "is_query", "pieces")
         return rows.mapInArrow(UnitCells().rows, _CELL_ROWS), tasks + 2 * copied // size
 
@@ -314,7 +335,7 @@ class Plans:
             return F.lit(None).cast(kind).alias(name)
 
         # Broadcast the pairs, so that the documents are streamed.
-        block_documents = self._broadcast(ends, 2 * count).join(compared, "number")
+        block_documents = self.broadcast(ends, 2 * count).join(compared, "number")
         columns = F.col("number").alias("left"), null("right", "bigint"), "length", "values", "text"
         rows = block_documents.select("block", *columns)
         nulls = null("length", "bigint"), null("values", "binary"), null("text", "string")
@@ -327,9 +348,7 @@ class Plans:
         counts = self.counts
         documents = counts["documents"] + counts["older"]
         texts = counts["characters"] if self.config.comparison is not None else 0
-        sent = pairs + min(pairs, documents)
-        passes = -(-sent * (texts // max(documents, 1) + self.dtype.itemsize) // PASS_BYTES)
-        return min(max(passes, 1), MAX_PASSES)
+        return count_passes(pairs, documents, texts // max(documents, 1) + self.dtype.itemsize)
 
     def _mark_long(self, documents: DataFrame, pairs: DataFrame, count: int) -> tuple[DataFrame, Blocks]:
         """Add is_long, True for pairs with a long document, and return it with the blocks of all pairs."""
@@ -337,7 +356,7 @@ class Plans:
         long = documents.where(F.col("length") > LONG)
         for side in ("left", "right"):
             own = long.select(F.col("number").alias(side), F.col("length").alias(f"length_{side}"))
-            pairs = self._broadcast(own, self.counts["long"]).join(pairs, side, "right")
+            pairs = self.broadcast(own, self.counts["long"]).join(pairs, side, "right")
         length = F.coalesce("length_left", F.lit(0)) + F.coalesce("length_right", F.lit(0))
         pairs = pairs.select("left", "right", length.alias("length"))
         characters = fetch_rows(pairs.agg(F.sum("length").alias("n")))[0]["n"] or 0

@@ -67,7 +67,9 @@ def collect_result(job: SparkJob) -> SparkResult:
     removed = clusters.where("reason <> 'kept'")
     removed_id = unused_name("removed_id", job.df.columns)
     removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
-    kept = job.df.join(removed_ids, job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id), "left_anti")
+    count = job.checkpoint.done["clusters"] + job.plans.counts["without_features"]
+    is_removed = job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id)
+    kept = job.df.join(job.plans.broadcast(removed_ids, count), is_removed, "left_anti")
     pairs = removed.select("id", "representative", "distance", "similarity")
     if job.config.links == "all":
         pairs = job.checkpoint.frame("pairs", lambda: _build_links(job))

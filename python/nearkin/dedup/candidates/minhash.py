@@ -20,6 +20,7 @@ buckets of at least two documents (`crates/nearkin-core/src/index/buckets.rs`).
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -184,6 +185,14 @@ class MinHashCandidates:
         if banding.num_rows > self.banding.num_rows:
             self._set_banding(self.recipe, banding)
 
+    def by_keys(self) -> MinHashCandidates:
+        """Return the same candidates, with documents represented by keys unless signatures verify."""
+        if self.keys or self.by_share:
+            return self
+        source = copy(self)
+        source.keys, source._num_values, source._rows = True, self.banding.num_bands, 1
+        return source
+
     @property
     def share(self) -> float:
         """Smallest share of equal values, or keys, of a candidate."""
@@ -203,13 +212,14 @@ class MinHashCandidates:
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Return signatures `(n, num_perm)`, or keys and words of bits `(n, num_bands + num_words)`; feature counts."""
         values, counts = self.recipe.core.signatures(texts)
-        return self._pack(values), counts
+        return self.pack(values), counts
 
     def hash_sets(self, offsets: NDArray[np.int64], hashes: NDArray[np.uint64]) -> tuple[Values, NDArray[np.uint64]]:
         """Return the same for sets of features, each the XXH3-64 of one with seed 0."""
-        return self._pack(self.recipe.core.signatures_hashed(offsets, hashes)), np.diff(offsets).astype(np.uint64)
+        return self.pack(self.recipe.core.signatures_hashed(offsets, hashes)), np.diff(offsets).astype(np.uint64)
 
-    def _pack(self, values: Values) -> Values:
+    def pack(self, values: Values) -> Values:
+        """Return what represents documents with these signatures: the signatures, or keys and words of bits."""
         signatures = values.reshape(-1, self.recipe.num_perm)
         return band_keys(signatures, self.banding, self.num_bits) if self.keys else signatures
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
-from nearkin.dedup.candidates import CandidateSource, TextCandidateSource, Values
+from nearkin.dedup.candidates import CandidateSource, MinHashCandidates, TextCandidateSource, Values
 from nearkin.dedup.keep import KeepKey
 from nearkin.errors import InputError
 from nearkin.io.arrow import check_arrow, to_values
@@ -85,17 +85,20 @@ def pack_values(values: Values) -> pa.Array:
 
 def unpack_values(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Values:
     """Convert binary to rows of values."""
-    import pyarrow as pa
-
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    parts = [_binary_bytes(chunk) for chunk in chunks]
-    data = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.uint8), *parts])
+    data = binary_bytes(column)
     base, shape = dtype.subdtype if dtype.subdtype is not None else (dtype, ())
     return data.view(base).reshape(-1, *shape)
 
 
-def _binary_bytes(chunk: pa.Array) -> NDArray[np.uint8]:
-    """Return the concatenated bytes of a binary array without nulls; aligned, because a slice may begin anywhere."""
+def binary_bytes(column: pa.Array | pa.ChunkedArray) -> NDArray[np.uint8]:
+    """Return the concatenated bytes of binary values without nulls; aligned, because a slice may begin anywhere."""
+    import pyarrow as pa
+
+    parts = [_chunk_bytes(chunk) for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.uint8), *parts])
+
+
+def _chunk_bytes(chunk: pa.Array) -> NDArray[np.uint8]:
     if not len(chunk):
         return np.zeros(0, np.uint8)
     large = str(chunk.type).startswith("large")
@@ -137,7 +140,7 @@ def unpack_hashes(
         Cells of another recipe or of other texts, or of another form.
     """
     width = _HASHES_HEAD + dtype.itemsize
-    data = _binary_bytes(column) if not column.null_count else np.zeros(0, np.uint8)
+    data = binary_bytes(column) if not column.null_count else np.zeros(0, np.uint8)
     cells = data.reshape(-1, width) if len(data) == width * len(column) else np.zeros((0, width), np.uint8)
     if len(cells) != len(column) or (cells[:, :8] != _recipe_mark(recipe)).any():
         place, reason = f"column {name!r}", f"hashes that nearkin.spark.hashes did not compute by {recipe}"
@@ -289,9 +292,20 @@ class Hashing:
 
         texts: Any = text_column(pa.chunked_array([batch.column("text")]), self.names[0])
         if "hashes" in batch.schema.names:
-            recipe = self.source.recipe  # type: ignore[attr-defined]  # All sources of texts have one.
-            return unpack_hashes(recipe, texts, batch.column("hashes"), value_dtype(self.source), self.hashes)
+            return self._unpack_hashes(texts, batch.column("hashes"))
         return *self.source.hash(texts), *content_hashes(texts)
+
+    def _unpack_hashes(
+        self, texts: Any, column: pa.Array
+    ) -> tuple[Values, NDArray[Any], NDArray[np.uint64], NDArray[np.uint64]]:
+        source = self.source
+        if not isinstance(source, MinHashCandidates):
+            recipe = source.recipe  # type: ignore[attr-defined]  # All sources of texts have one.
+            return unpack_hashes(recipe, texts, column, value_dtype(source), self.hashes)
+        # A column of hashes has signatures, whatever represents documents here.
+        dtype = np.dtype((f"u{source.recipe.value_bits // 8}", (source.recipe.num_perm,)))
+        signatures, features, contents, lengths = unpack_hashes(source.recipe, texts, column, dtype, self.hashes)
+        return source.pack(signatures), features, contents, lengths
 
     def _check_ids(self, ids: pa.Array) -> None:
         if ids.null_count:

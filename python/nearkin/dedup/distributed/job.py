@@ -55,6 +55,7 @@ from nearkin.dedup.distributed.pairs import (
     choose_tables,
     max_earlier,
     near_pairs,
+    num_parts,
     num_slices,
     num_unit_tasks,
 )
@@ -516,10 +517,10 @@ class TableJob:
         """Return the pairs of the first round, and the members of units that have more."""
         first = max_earlier(self.config)
         if units is None:
-            count = num_tasks(self.counts["searched"] * self.source.banding.num_bands, TASK_ROWS)
-            rows = partial(split_rows, Bands(self.source, self.dtype).rows)
-            parts = [self.tasks.run(rows, table, "unit", count, returns=count) for table in searched]
-            return self._pair(parts, FirstPairs(first).rows)
+            count = num_parts(self.counts["searched"] * self.source.banding.num_bands)
+            rows = partial(split_rows, Bands(self.source, self.dtype, parts=count).parcels)
+            parts = [self.tasks.run(rows, table, "part", count, returns=count) for table in searched]
+            return self._pair(parts, FirstPairs.of(self.source, first).rows)
         count = num_unit_tasks(units, self.counts["searched"])
         parts = [self.tasks.run(split_units, table, units, count, returns=count) for table in searched]
         return self._pair(parts, near_pairs(self.source, first).rows)

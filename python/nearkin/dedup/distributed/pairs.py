@@ -38,13 +38,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import byte_hashes
+from nearkin._core import byte_hashes, hamming_distances
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates, Values
 from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.candidates.simhash import flatten
 from nearkin.dedup.distributed.documents import (
     TASK_ROWS,
     Numbers,
+    binary_bytes,
     gather,
     num_tasks,
     pack_values,
@@ -53,6 +54,7 @@ from nearkin.dedup.distributed.documents import (
     to_batches,
     to_integers,
     unpack_values,
+    value_dtype,
 )
 from nearkin.index.fingerprints import hamming
 from nearkin.index.hamming import HammingIndex
@@ -67,6 +69,8 @@ MAX_FIRST = 8
 PAIR, MEMBER, MORE = 0, 1, 2
 NONE = (1 << 63) - 1
 """`last` of a document that was paired with all before it."""
+MAX_COMPARED = 256
+"""Earlier documents of a unit whose bits are compared with those of each document in the first round: 3 µs."""
 MAX_BUCKET = 1 << 18
 """Documents of a bucket that one task pairs."""
 MAX_PIECE = 1 << 14
@@ -126,24 +130,146 @@ class Bands:
         Buckets that are too large for a task, ascending.
     only_large : bool, default False
         Yield the rows of these, instead of those of the others.
+    parts : int, default 1
+        Number of parts of the buckets, up to 2^16, for `parcels`.
+    passes : int, default 1
+        Number of passes, of which each has some of the parts.
+    at : int, default 0
+        The pass.
     """
 
     source: MinHashCandidates
     dtype: np.dtype[Any]
     large: Numbers | None = None
     only_large: bool = False
+    parts: int = 1
+    passes: int = 1
+    at: int = 0
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Convert number and values to unit (the hash of a band) and number, a row for each band."""
         for batch in batches:
-            values = unpack_values(batch.column("values"), self.dtype)
-            keys = self.source.band_keys(values)
-            units = keys.reshape(-1)
-            numbers = np.repeat(to_integers(batch.column("number")), keys.shape[1])
-            if self.large is not None:
-                own = np.isin(units, self.large) == self.only_large
-                units, numbers = units[own], numbers[own]
-            yield from to_batches({"unit": units, "number": numbers})
+            units, documents, numbers, _ = self._buckets(batch)
+            yield from to_batches({"unit": units, "number": numbers[documents]})
+
+    def parcels(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert number and values to parcels, of which each has the rows of a batch in one part of the buckets."""
+        for batch in batches:
+            units, documents, numbers, values = self._buckets(batch)
+            bits = self.source.bits(values) if self.source.filtered else np.zeros((len(values), 0), np.uint64)
+            if self.passes > 1:
+                own = bucket_parts(units, self.parts) % self.passes == self.at
+                units, documents = units[own], documents[own]
+            yield from pack_parcels(units, documents, numbers, bits, self.parts)
+
+    def _buckets(self, batch: pa.RecordBatch) -> tuple[Numbers, Numbers, Numbers, Values]:
+        """Return unit and document of each row of a bucket, and numbers and values of the documents of a batch."""
+        numbers, values = to_integers(batch.column("number")), unpack_values(batch.column("values"), self.dtype)
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers)
+            numbers, values = numbers[order], values[order]
+        keys = self.source.band_keys(values)
+        units, documents = keys.reshape(-1), np.repeat(np.arange(len(keys)), keys.shape[1])
+        if self.large is not None:
+            own = np.isin(units, self.large) == self.only_large
+            units, documents = units[own], documents[own]
+        return units, documents, numbers, values
+
+
+# Parcels
+
+PARCELS = "part bigint, first bigint, units binary, numbers binary, bits binary"
+"""The columns of parcels: a part of the buckets; the number of the first row; and for each row 4 bytes of its unit, the
+difference of its number from the one before, in as many bytes as the largest needs, and its one-bit values."""
+_UNIT_BITS = 32
+_MAX_PARTS = 1 << 16
+
+
+def num_parts(rows: int) -> int:
+    """Return the number of parts of buckets; half a task each, because engines send several to a task by chance."""
+    return min(num_tasks(rows, TASK_ROWS >> 1), _MAX_PARTS)
+
+
+ROW_BYTES = 22
+"""Bytes of a row of a parcel with 128 bits, if numbers differ by less than 2^16."""
+
+
+def bucket_parts(units: Numbers, parts: int) -> NDArray[np.uint16]:
+    """Return the parts of buckets: ranges of the first 24 bits of their units."""
+    high = units.view(np.uint64) >> np.uint64(40)
+    return np.asarray(high * np.uint64(parts) >> np.uint64(24), np.uint16)
+
+
+def pack_parcels(
+    units: Numbers, documents: Numbers, numbers: Numbers, bits: NDArray[np.uint64], parts: int
+) -> Iterator[pa.RecordBatch]:
+    """Pack rows of buckets by their parts.
+
+    A part and the last 32 bits replace a unit. Two units of a part have the same 32 with probability 2^-32; their
+    documents then meet in one bucket, and the verification, which compares bands, drops their pairs.
+
+    Parameters
+    ----------
+    units, documents : (m,) int64
+        Unit and document of each row, by document.
+    numbers : (n,) int64
+        Numbers of the documents; they need few bytes if they ascend.
+    bits : (n, words) uint64
+        One-bit values of the documents.
+    parts : int
+        Number of parts, up to 2^16.
+    """
+    import pyarrow as pa
+
+    if not len(units):
+        return
+    part = bucket_parts(units, parts)
+    order = np.argsort(part, kind="stable")
+    part, documents = part[order], documents[order]
+    numbers = numbers[documents]
+    starts = np.flatnonzero(np.concatenate([[True], part[1:] != part[:-1]]))
+    steps = np.diff(numbers, prepend=numbers[:1])
+    steps[starts] = 0
+    for step_type in (np.uint8, np.uint16, np.uint32, np.int64):
+        if steps.min() >= np.iinfo(step_type).min and steps.max() <= np.iinfo(step_type).max:
+            break
+    ends = np.append(starts, len(units))
+    columns = (units[order].astype(np.uint32), steps.astype(step_type), bits[documents])
+    packed = dict(zip(("units", "numbers", "bits"), (_pack_ranges(rows, ends) for rows in columns), strict=True))
+    yield pa.RecordBatch.from_pydict({"part": part[starts].astype(np.int64), "first": numbers[starts], **packed})
+
+
+def _pack_ranges(rows: NDArray[Any], ends: Numbers) -> pa.Array:
+    """Return the bytes of each range of rows."""
+    import pyarrow as pa
+
+    width = rows.nbytes // len(rows)
+    buffers = [None, pa.py_buffer((ends * width).astype(np.int32)), pa.py_buffer(rows)]
+    return pa.Array.from_buffers(pa.binary(), len(ends) - 1, buffers)
+
+
+def unpack_parcels(table: pa.Table) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
+    """Return units, numbers and bits of the rows of parcels."""
+    import pyarrow.compute as pc
+
+    counts = to_integers(pc.binary_length(table.column("units"))) // (_UNIT_BITS // 8)
+    widths = to_integers(pc.binary_length(table.column("numbers"))) // counts
+    parts = []
+    for width in np.unique(widths).tolist():
+        own = widths == width
+        parcels, count = (table, counts) if own.all() else (table.filter(own), counts[own])
+        n = int(count.sum())
+        unit = binary_bytes(parcels.column("units")).view(np.uint32).astype(np.int64)
+        unit |= np.repeat(to_integers(parcels.column("part")) << _UNIT_BITS, count)
+        steps = binary_bytes(parcels.column("numbers")).view(np.int64 if width == 8 else f"u{width}")
+        number = np.cumsum(steps, dtype=np.int64)
+        starts = np.cumsum(count) - count
+        number += np.repeat(to_integers(parcels.column("first")) - number[starts], count)
+        parts.append((unit, number, binary_bytes(parcels.column("bits")).view(np.uint64).reshape(n, -1)))
+    unit, number, bits = (
+        column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    return unit, number, bits
 
 
 @dataclass(frozen=True)
@@ -154,30 +280,64 @@ class FirstPairs:
     ----------
     max_earlier : int
         Earlier documents that each one is paired with; 0 for all.
+    num_bits, min_equal : int
+        Number of one-bit values of a row, and how many of them a pair has in common; 0 for rows without them.
     """
 
     max_earlier: int = MAX_FIRST
+    num_bits: int = 0
+    min_equal: int = 0
+
+    @classmethod
+    def of(cls, source: MinHashCandidates, max_earlier: int) -> FirstPairs:
+        """Build the stage for parcels of a source."""
+        return cls(max_earlier, source.num_bits, source.min_equal_bits)
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Convert unit and number to pairs, and to members of buckets with more pairs."""
+        """Convert parcels of complete parts to pairs, and to members of buckets with more pairs.
+
+        A document is paired with the first earlier ones of its bucket that have enough bits in common.
+        """
         table = gather(batches)
         if table is None:
             return
-        units, numbers = to_integers(table.column("unit")), to_integers(table.column("number"))
-        del table
-        with task_slots:
-            units, numbers = _shared_rows(units, numbers)
+        parts = to_integers(table.column("part"))
+        # One part after another, because engines send several to a task by chance.
+        for part in np.unique(parts):
+            with task_slots:
+                found = list(self._pair_rows(*_shared_rows(*unpack_parcels(table.filter(parts == part)))))
+            yield from found
+
+    def _pair_rows(self, units: Numbers, numbers: Numbers, bits: NDArray[np.uint64]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows for documents in the order of units and numbers."""
         start, own, count = earlier_ranges(units, numbers)
-        paired = np.minimum(count, self.max_earlier) if self.max_earlier else count
-        for earlier, later in range_pairs(start, own, paired):
+        limit = max(self.max_earlier, MAX_COMPARED) if self.num_bits else self.max_earlier
+        compared = np.minimum(count, limit) if self.max_earlier else count
+        last = np.where(compared < count, np.minimum(start + compared - 1, own), -1)
+        for earlier, later in range_pairs(start, own, compared):
+            if self.num_bits:
+                likely = self._are_likely(bits, earlier, later)
+                earlier, later = earlier[likely], later[likely]
+            if self.max_earlier and len(later):
+                # The pairs of a document are in one chunk, so its first ones are too.
+                first = np.flatnonzero(np.concatenate([[True], later[1:] != later[:-1]]))
+                rank = np.arange(len(later)) - np.repeat(first, np.diff(np.append(first, len(later))))
+                # `last` is the last one with which a document was paired, if it has more.
+                at = np.flatnonzero(rank == self.max_earlier) - 1
+                last[later[at]] = earlier[at]
+                earlier, later = earlier[rank < self.max_earlier], later[rank < self.max_earlier]
             yield from to_batches(pair_rows(PAIR, numbers[earlier], numbers[later], 0, 0))
-        more = paired < count
+        more = last >= 0
         if more.any():
             # List all members of such a bucket, because later documents are compared with them.
             hot = np.isin(units, np.unique(units[more]))
-            last = np.where(more, numbers[np.minimum(start + paired - 1, own)], NONE)
+            numbers_of = np.where(more, numbers[last], NONE)
             zeros = np.zeros(int(hot.sum()), np.int64)
-            yield from to_batches(pair_rows(MEMBER, zeros, numbers[hot], units[hot], last[hot]))
+            yield from to_batches(pair_rows(MEMBER, zeros, numbers[hot], units[hot], numbers_of[hot]))
+
+    def _are_likely(self, bits: NDArray[np.uint64], earlier: Numbers, later: Numbers) -> NDArray[np.bool_]:
+        sides = bits[earlier].reshape(-1), bits[later].reshape(-1)
+        return hamming_distances(*sides, bits.shape[1]) <= self.num_bits - self.min_equal
 
 
 @dataclass(frozen=True)
@@ -263,17 +423,15 @@ class UnitCells:
                 yield from to_batches({**{name: rows.column(name) for name in rows.schema.names}, "unit": unit})
 
 
-def _shared_rows(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
+def _shared_rows(
+    units: Numbers, numbers: Numbers, bits: NDArray[np.uint64]
+) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
     """Return the rows of units with at least two members, by unit and number."""
-    ordered = np.sort(units)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(repeated):
-        return units[:0], numbers[:0]
-    at = np.minimum(np.searchsorted(repeated, units), len(repeated) - 1)
-    shared = np.flatnonzero(repeated[at] == units)
-    units, numbers = units[shared], numbers[shared]
-    order = np.lexsort((numbers, units))
-    return units[order], numbers[order]
+    order = np.argsort(units)
+    equal = units[order[1:]] == units[order[:-1]]
+    shared = order[np.append(equal, False) | np.append(False, equal)]
+    shared = shared[np.lexsort((numbers[shared], units[shared]))]
+    return units[shared], numbers[shared], bits[shared]
 
 
 def earlier_ranges(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
@@ -522,25 +680,19 @@ class WithinRadius:
 
 @dataclass(frozen=True)
 class EqualValues:
-    """Signatures that agree in at least `min_equal` values."""
+    """Signatures, or keys of bands, that agree in at least `min_equal` values."""
 
-    value_type: str
-    num_perm: int
+    dtype: np.dtype[Any]
     min_equal: int
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Values of 32 or 64 bits."""
-        return np.dtype((self.value_type, (self.num_perm,)))
 
     def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
         """Count equal values, one column after another; drop pairs that can't reach the minimum any more."""
         query, row = (side.reshape(-1) for side in np.indices((len(queries), len(indexed))))
         equal = np.zeros(len(query), np.int16)
         columns = [np.ascontiguousarray(side.T) for side in (queries, indexed)]
-        for at in range(self.num_perm):
+        for at in range(len(columns[0])):
             if at % 16 == 0 and at:
-                possible = np.flatnonzero(equal + (self.num_perm - at) >= self.min_equal)
+                possible = np.flatnonzero(equal + (len(columns[0]) - at) >= self.min_equal)
                 query, row, equal = query[possible], row[possible], equal[possible]
             equal += columns[0][at][query] == columns[1][at][row]
         near = equal >= self.min_equal
@@ -559,8 +711,8 @@ class EqualBits:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Values of 32 or 64 bits."""
-        return np.dtype((f"u{self.source.recipe.value_bits // 8}", (self.source.recipe.num_perm,)))
+        """Signatures, or keys and bits."""
+        return value_dtype(self.source)
 
     @property
     def _proximity(self) -> WithinRadius:
@@ -678,8 +830,7 @@ def near_pairs(source: SimHashCandidates | MinHashCandidates, max_pairs: int) ->
     """Return the stage that pairs the documents of units that a source takes for candidates."""
     if isinstance(source, SimHashCandidates):
         return ProximityPairs(WithinRadius(source.recipe.bits, source.radius), max_pairs)
-    value_type = f"u{source.recipe.value_bits // 8}"
-    values = EqualValues(value_type, source.recipe.num_perm, source.min_equal_values)
+    values = EqualValues(value_dtype(source), source.min_equal_values)
     return ProximityPairs(EqualBits(source) if source.filtered else values, max_pairs, MAX_SIGNATURES, MAX_SIGNATURES)
 
 
