@@ -44,6 +44,7 @@ DIFFERENT = {
     "--report": "of dedup, whether its folder has one; of others, the file of one",
     "--labels": "of decontaminate, judged hits; of leaks, judged pairs; of dedup, judged documents",
     "--readonly": "of serve, changes are refused; of mcp, a tool is left out",
+    "--explain": "of dedup, the cost of a job before it runs; of ssdeep and tlsh, why a result is what it is",
     "--verify": "of dedup and pairs, a measure; of index info, whether the file is read",
 }
 

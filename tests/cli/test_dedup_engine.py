@@ -26,6 +26,7 @@ import nearkin as nk
 from command import Done, call, run, write_jsonl
 from nearkin.cli.engine import Engine, _stop, convert_engine_errors, open_session, parse_address, parse_engine
 from nearkin.errors import EngineError, ParameterError
+from nearkin.spark import explain
 
 __all__ = ["java"]
 
@@ -104,6 +105,23 @@ def test_older_tables_and_all_links(tmp_path: Path) -> None:
     assert rows(tmp_path / "local", "kept.parquet") == rows(tmp_path / "sail", "kept")
     assert rows(tmp_path / "local", "clusters.parquet") == rows(tmp_path / "sail", "clusters")
     assert ["left", "right", "distance", "similarity"] == pq.read_table(tmp_path / "sail" / "pairs").column_names
+
+
+def test_an_estimate_is_that_of_the_documents_and_runs_nothing(tmp_path: Path) -> None:
+    """For their number and mean size, and the bands of the options; reference documents count."""
+    pq.write_table(table(), corpus := tmp_path / "in.parquet")
+    sizes = [len(text.encode()) for text in table()["text"].to_pylist()]
+    n, mean = len(sizes), round(sum(sizes) / len(sizes))
+    done = on_sail(corpus, "--out", tmp_path / "out", "--explain")
+    assert (0, f"{explain(n, mean)}\n") == (done.code, done.out), done.err
+    done = on_sail(corpus, "-o", tmp_path / "out", "--against", corpus, "--bands", "16x8", "--explain", "--json")
+    expected = explain(2 * n, mean, bands=(16, 8))
+    assert json.loads(json.dumps(expected.summary())) == done.json()
+    assert (16 * 2 * n, expected.cpu_seconds) == (done.json()["stages"][2]["rows"], done.json()["cpu_seconds"])
+    assert ["in.parquet"] == names(tmp_path)
+    pq.write_table(table().slice(0, 0), corpus)
+    done = on_sail(corpus, "--out", tmp_path / "out", "--explain")
+    assert (1, True) == (done.code, "no documents" in done.err)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "jsonl.zst", "jsonl.bz2"])

@@ -51,6 +51,8 @@ WRONG = [
     (2, "dedup corpus.jsonl -o x --format jsnl", "use one of jsonl, parquet, csv, tsv, txt, files, warc; did you mean"),
     (2, "text pairs corpus.jsonl --format xml", "--format 'xml' is not allowed; use one of jsonl"),
     (2, "dedup corpus.jsonl -o x --encoding utf-9", "use the name of an encoding, such as latin-1"),
+    (2, "dedup corpus.jsonl -o x --explain", "--engine or --remote with it"),
+    (2, "dedup corpus.jsonl -o x --id-column id --family simhash --engine sail --explain", "use it with minhash"),
     (2, "dedup corpus.jsonl -o x --engine duckdb", "--engine duckdb is not allowed; use spark or sail"),
     (2, "dedup corpus.jsonl -o x --recipe foo", "use a preset (containment, default, go-fnv1a, jieba-jenkins"),
     (2, "dedup corpus.jsonl -o x --recipe simhash-pipy", "did you mean simhash-pypi?"),

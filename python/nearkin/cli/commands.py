@@ -223,6 +223,9 @@ def _parsed_type(hint: Any, choices: Sequence[str]) -> Any:
     kind = str if str in members else members[0]
     if get_origin(kind) is Literal and choices:
         return str
+    if get_origin(kind) is tuple and Ellipsis not in get_args(kind):
+        # Such as 29x8, which the config parses.
+        return str
     return list[str] if get_origin(kind) in (tuple, list) else kind
 
 

@@ -30,6 +30,8 @@ from nearkin.cli.console import (
     escape_surrogates,
     progress_bars,
     report_summary,
+    say,
+    say_json,
     say_row,
     show_table,
     suppress_summary_warnings,
@@ -133,6 +135,13 @@ def dedup(job: Job) -> None:
         check_report(job.output.out, job.matching.get("keep"))
     if (engine := distributed.choose_engine(job)) is not None:
         job.keep_columns()
+        if job.engine.explain:
+            estimate = distributed.explain(job, engine)
+            if job.as_json:
+                say_json(estimate.summary())
+            else:
+                say(str(estimate))
+            return
         summary = distributed.dedup(job, engine)
         _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")))
         return

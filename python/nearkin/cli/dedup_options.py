@@ -133,6 +133,11 @@ class EngineOptions:
     remote: str | None = option(
         None, help="Server of Spark Connect, instead of --engine: sc://HOST:PORT.", group=ENGINES, metavar="URL"
     )
+    explain: bool = option(
+        False,
+        help="Only count the documents, and print what the job would cost: rows, bytes, core-hours and memory.",
+        group=ENGINES,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from nearkin.cli.dedup_options import Job
     from nearkin.io import OutputDir
     from nearkin.progress import Progress
-    from nearkin.spark import SparkResult
+    from nearkin.spark import JobEstimate, SparkResult
 
 DataFrame = Any
 
 _SUPPORTED = {
     *("inputs", "out", "text_column", "id_column", "format", "strict", "recipe", "family", "bits"),
     *("kind", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "empty", "cluster", "keep"),
-    *("source_column", "against", "links", "engine", "master", "remote", "checkpoint"),
+    *("source_column", "against", "links", "engine", "master", "remote", "checkpoint", "explain"),
 }
 """Options of a run on an engine. With and without --strict, it ends at the first unreadable record."""
 _REASONS = {
@@ -82,6 +82,8 @@ def choose_engine(job: Job) -> Engine | None:
     """
     options = job.engine
     engine = parse_engine(options.engine, options.master, options.remote)
+    if engine is None and options.explain:
+        raise bad_parameter("explain", "given", "--engine or --remote with it, whose jobs it estimates")
     if engine is None:
         return None
     for name in job.explicit_options():
@@ -100,20 +102,51 @@ def choose_engine(job: Job) -> Engine | None:
     return engine
 
 
-def dedup(job: Job, engine: Engine) -> dict[str, Any]:
-    """Write folders of Parquet files and summary.json, and return the summary."""
-    began = time.perf_counter()
+def explain(job: Job, engine: Engine) -> JobEstimate:
+    """Estimate the job for the number and the mean size of the documents, and run nothing else.
+
+    Raises
+    ------
+    ParameterError
+        The family is simhash, or the options are wrong.
+    InputError
+        There are no documents.
+    """
+    from nearkin.dedup.candidates import MinHashCandidates
+    from nearkin.dedup.config import engine_config
+    from nearkin.spark.estimate import explain_job
+
+    config = engine_config(job.parse_recipe(), **{**job.matching, "checkpoint": None})
+    if not isinstance(config.candidate_source, MinHashCandidates):
+        allowed = "it with minhash, whose work follows from the number of documents"
+        raise bad_parameter("explain", f"given with {config.recipe.family}", allowed)
+    tables, older = _find_tables(job, engine)
+    with open_session(engine) as session, convert_engine_errors():
+        frames = [each.read(session) for each in (tables, older) if each is not None]
+        text = job.reading.text_column or "text"
+        with _name_options():
+            return explain_job(frames, text, config, in_memory=engine.name == "sail")
+
+
+def _find_tables(job: Job, engine: Engine) -> tuple[InputTables, InputTables | None]:
+    """Return the inputs, and the reference documents if there are some."""
     from nearkin.index.files import index_class
     from nearkin.store.log import LOG_NAME
 
-    recipe = job.parse_recipe()
     reading, against = job.reading, job.reference.against or []
     for name in against:
         if Path(name, LOG_NAME).is_file() or index_class(name) is not None:
             allowed = "tables with an engine, such as the export of a store (`nearkin store export`)"
             raise bad_parameter("against", name, allowed)
     tables = InputTables(job.inputs, engine, reading.format)
-    older = InputTables(against, engine, reading.format, "against") if against else None
+    return tables, InputTables(against, engine, reading.format, "against") if against else None
+
+
+def dedup(job: Job, engine: Engine) -> dict[str, Any]:
+    """Write folders of Parquet files and summary.json, and return the summary."""
+    began = time.perf_counter()
+    recipe, reading = job.parse_recipe(), job.reading
+    tables, older = _find_tables(job, engine)
     with (
         _open_output(job.output.out, [*tables.inputs, *(older.inputs if older else [])]) as output,
         _open_checkpoint(job.matching.get("checkpoint"), job.output.out, engine) as checkpoint,
@@ -191,10 +224,10 @@ def _run(
     checkpoint: str,
     progress: Progress,
 ) -> SparkResult:
-    """Run the job; errors about its arguments name the options."""
+    """Run the job."""
     from nearkin.spark import dedup as spark_dedup
 
-    try:
+    with _name_options():
         return spark_dedup(
             rows,
             job.reading.text_column or "text",
@@ -205,6 +238,13 @@ def _run(
             progress=progress,
             **{**job.matching, "checkpoint": checkpoint},
         )
+
+
+@contextmanager
+def _name_options() -> Iterator[None]:
+    """Convert errors about arguments to errors about the options."""
+    try:
+        yield
     except ParameterError as error:
         if "allowed" not in error.context:
             raise
@@ -343,8 +383,10 @@ def _write(output: _LocalOutput | _RemoteOutput, name: str, rows: DataFrame, res
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from nearkin.spark.engine import WRITE_OPTIONS
+
     folder = output.folder(name)
-    rows.write.mode("error").option("compression", "zstd").parquet(folder)
+    rows.write.mode("error").options(**WRITE_OPTIONS).parquet(folder)
     expected = result.summary["kept"] if name == "kept" else rows.count()
     written = output.count_rows(name, session)
     if written is None and expected == 0:
