@@ -1,24 +1,19 @@
 """Logs for a blind test of templates: `bench/data/blind_logs.jsonl.gz`.
 
-    JARS=FOLDER PYTHONPATH=python:LIBRARIES python bench/blind_logs.py [--only NAME]
+    PYTHONPATH=python:LIBRARIES python bench/blind_logs.py [--only NAME]
 
 Real programs run with the hook of `program_logs.py`, so that each line's template is the format of its logging call.
 Their authors wrote the texts, and whoever wrote this file had not read the miner. Only loopback addresses are used.
 
-- *mail*: an SMTP server (aiosmtpd); *bans*: log files watched for attacks (fail2ban); *calendar*: a CalDAV server
-  (radicale); *shell*: an SSH server and its client (asyncssh); *objects*: an object database (ZEO, ZODB)
-- *training*: topic models and word vectors (gensim); *jobs*: task queues (dramatiq, huey); *chat*: a Matrix server
-  (synapse); *manual*: documentation with errors (Sphinx); *plant*: control systems (asyncua, aiocoap)
-- *ensemble*: three ZooKeeper servers in Java. A logger of SLF4J keeps format and arguments.
+- *bans*: log files watched for attacks (fail2ban); *calendar*: a CalDAV server (radicale); *objects*: an object database
+  (ZEO, ZODB); *jobs*: task queues (dramatiq, huey); *chat*: a Matrix server (synapse)
 
 The other sources are generated from templates in the manner of known daemons, with the rules of `log_sources.py`:
 *directory* (OpenLDAP), *switch* (Cisco IOS), *leases* (ISC dhcpd) and *game* (a Minecraft server). The n-th template of
 a source is chosen with a weight of n^-1.2, so that some events are rare.
 
-`LIBRARIES` is a folder into which pip installed aiosmtpd, radicale, asyncssh, sphinx, ZEO, gensim, dramatiq, huey,
-asyncua, aiocoap, kazoo and matrix-synapse, and the folder of Debian's fail2ban. `JARS` is a folder with ZooKeeper 3.8,
-its jute, SLF4J's API, netty, Snappy, metrics-core, commons-cli and commons-io. Ports are chosen at random, and threads
-race: a second run gives other lines.
+`LIBRARIES` is a folder into which pip installed radicale, ZEO, dramatiq, huey and matrix-synapse, and the folder of
+Debian's fail2ban. Ports are chosen at random, and threads race: a second run gives other lines.
 """
 
 # The programs and templates are texts: lines of logs, and sources that nobody imports.
@@ -37,70 +32,6 @@ import program_logs
 PATH = common.DATA / "blind_logs.jsonl.gz"
 MAX_LINES = 2500
 """Lines of a program, so that the file stays small: `program_logs.records` returns them in a random order."""
-
-MAIL = r"""
-import random, smtplib, socket, time
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import AuthResult
-r = random.Random(11)
-NAMES = "ann bob cid dan eve fay gus hal ida jon kim leo".split()
-DOMAINS = "example.com mail.example.org shop.example.net lists.example.org".split()
-
-def address():
-    return f"{r.choice(NAMES)}{r.choice(['', '.' + r.choice(NAMES), '+news', str(r.randrange(99))])}@{r.choice(DOMAINS)}"
-
-class Handler:
-    async def handle_RCPT(self, server, session, envelope, recipient, options):
-        if "+news" in recipient:
-            return "550 no such user"
-        envelope.rcpt_tos.append(recipient)
-        return "250 OK"
-    async def handle_DATA(self, server, session, envelope):
-        if len(envelope.content) % 17 == 3:
-            raise RuntimeError(f"disk full at {len(envelope.content)}")
-        return "250 queued"
-
-def authenticate(server, session, envelope, mechanism, data):
-    return AuthResult(success=data.password == b"right", handled=False)
-
-controller = Controller(Handler(), hostname="127.0.0.1", port=0, authenticator=authenticate, auth_require_tls=False,
-                        data_size_limit=3000, timeout=2, command_call_limit=8)
-controller.port = 8025 + random.SystemRandom().randrange(9000)
-controller.start()
-def raw(*lines, wait=0.0):
-    with socket.create_connection(("127.0.0.1", controller.port)) as client:
-        client.settimeout(3)
-        for line in lines:
-            client.sendall(line)
-            time.sleep(wait)
-            try:
-                client.recv(4096)
-            except OSError:
-                return
-for number in range(150):
-    try:
-        with smtplib.SMTP("127.0.0.1", controller.port, local_hostname=f"{r.choice(NAMES)}.{r.choice(DOMAINS)}") as client:
-            if number % 4 == 0:
-                client.login(r.choice(NAMES), r.choice(["right", "wrong", "12345"]))
-            body = "\r\n".join(f"line {r.random()}" for _ in range(r.randrange(1, 180 if number % 9 == 0 else 30)))
-            client.sendmail(address(), [address() for _ in range(r.randrange(1, 5))],
-                            f"Subject: order {r.randrange(9999)}\r\n\r\n{body}")
-            if number % 7 == 0:
-                client.verify(address())
-                client.docmd("EXPN", "list")
-                client.docmd("HELP", r.choice(["", "MAIL", "NOPE"]))
-                client.rset()
-    except smtplib.SMTPException:
-        pass
-junk = [b"GET / HTTP/1.1\r\n", b"EHLO\r\n", b"MAIL FROM:<a@b\r\n", b"RCPT TO:<x@y.example>\r\n", b"\x16\x03\x01\x02\r\n", b"AUTH LOGIN\r\n",
-        b"QUIT now\r\n", b"STARTTLS\r\n", b"HELO client.example\r\n", b"NOOP\r\n", b"VRFY root\r\n", b"\r\n", b"AUTH PLAIN !!\r\n", b"*\r\n",
-        b"DATA\r\n", b"MAIL FROM:<c@d.example> SIZE=99999\r\n", b"x" * 600 + b"\r\n"]
-for _ in range(70):
-    raw(*(r.choice(junk) for _ in range(r.randrange(1, 9))))
-for _ in range(5):
-    raw(b"EHLO slow.example\r\n", b"", wait=1.2)
-controller.stop()
-"""
 
 BANS = r"""
 import logging, os, random, time
@@ -235,99 +166,6 @@ near.close()
 thread.join(9)
 """
 
-SHELL = r"""
-import asyncio, contextlib, logging, os, random, re, asyncssh
-make = logging.getLogRecordFactory()
-def number_apart(name, level, path, line, text, args, *rest, **more):
-    # asyncssh writes the numbers of a connection and a channel into the format: they are values.
-    prefix = re.match(r"\[[\w=, ]*\] |", text)[0]
-    if name.startswith("asyncssh") and prefix:
-        body = text[len(prefix):] if args else text[len(prefix):].replace("%", "%%")
-        if not args and body.startswith("Connection failure: "):
-            body, args = "Connection failure: %s", (body.removeprefix("Connection failure: "),)
-        text, args = re.sub(r"\d+", "%s", prefix) + body, (*re.findall(r"\d+", prefix), *args)
-    return make(name, level, path, line, text, args, *rest, **more)
-logging.setLogRecordFactory(number_apart)
-asyncssh.set_log_level("DEBUG")
-asyncssh.set_debug_level(2)
-logging.getLogger("asyncssh").setLevel(logging.DEBUG)
-r = random.Random(14)
-WORDS = "backup report deploy status restart fetch archive".split()
-class Server(asyncssh.SSHServer):
-    def begin_auth(self, username):
-        return True
-    def password_auth_supported(self):
-        return True
-    def validate_password(self, username, password):
-        return password == "right"
-    def connection_requested(self, *where):
-        return where[1] != 1
-    def server_requested(self, host, port):
-        return port != 1
-async def command(process):
-    words = (process.command or "shell").split()
-    process.stdout.write("x" * r.randrange(200))
-    if words[0] == "restart":
-        process.exit_with_signal("TERM")
-    else:
-        process.exit(r.choice([0, 0, 1, 127]))
-async def run():
-    key, other = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ecdsa-sha2-nistp256")
-    key.write_public_key("keys")
-    os.mkdir("files")
-    for number in range(9):
-        open(f"files/{number}.dat", "w").write("y" * r.randrange(1, 90000))
-    echo = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
-    target = echo.sockets[0].getsockname()[1]
-    server = await asyncssh.create_server(Server, "127.0.0.1", 0, server_host_keys=[asyncssh.generate_private_key("ssh-rsa", key_size=2048)],
-        process_factory=command, sftp_factory=True, allow_scp=True, authorized_client_keys="keys", login_timeout=3)
-    port = server.sockets[0].getsockname()[1]
-    for number in range(45):
-        user = r.choice(["ann", "bob", "root", "git"])
-        options = {"known_hosts": None, "username": user, "client_keys": [key if number % 3 else other], "password": r.choice(["right", "right", "wrong"])}
-        if number % 11 == 5:
-            options["kex_algs"] = ["diffie-hellman-group1-sha1"]
-        if number % 7 == 3:
-            options |= {"encryption_algs": [r.choice(["aes128-ctr", "aes256-gcm@openssh.com", "3des-cbc"])], "compression_algs": "zlib"}
-        with contextlib.suppress(Exception):
-            async with asyncssh.connect("127.0.0.1", port, **options) as client:
-                for _ in range(2):
-                    await client.run(f"{r.choice(WORDS)} --{r.choice(WORDS)} {r.randrange(99)}", env={"LANG": "C"}, term_type=r.choice([None, "xterm", "vt100"]),
-                                     term_size=(r.randrange(60, 200), r.randrange(20, 60)))
-                if number % 2 == 0:
-                    async with client.start_sftp_client() as files:
-                        with contextlib.suppress(Exception):
-                            name = f"files/{r.randrange(12)}.dat"
-                            await files.get(name, f"got{number}.dat")
-                            await files.stat(f"files/{r.randrange(20)}.dat")
-                            await files.put(f"got{number}.dat", f"files/up{number}.dat")
-                            await files.rename(f"files/up{number}.dat", f"files/new{number}.dat")
-                            await files.listdir("files")
-                            await files.mkdir(f"folder{number % 6}")
-                if number % 4 == 1:
-                    with contextlib.suppress(Exception):
-                        listener = await client.forward_local_port("", 0, "127.0.0.1", r.choice([target, 1]))
-                        reader, writer = await asyncio.open_connection("127.0.0.1", listener.get_port())
-                        await reader.read()
-                        writer.close()
-                        remote = await client.forward_remote_port("127.0.0.1", r.choice([0, 1]), "127.0.0.1", target)
-                        reader, writer = await asyncio.open_connection("127.0.0.1", remote.get_port())
-                        await reader.read()
-                if number % 5 == 2:
-                    with contextlib.suppress(Exception):
-                        await asyncssh.scp((client, f"files/{r.randrange(12)}.dat"), f"copy{number}.dat")
-    for number in range(8):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(r.choice([b"GET / HTTP/1.0\r\n\r\n", b"SSH-1.5-old\r\n", b"SSH-2.0-scan_1\r\n" + b"\x00" * 40, b""]))
-        await asyncio.sleep(0.05 if number else 3.5)
-        writer.close()
-    with contextlib.suppress(Exception):
-        await asyncssh.connect("127.0.0.1", 9, known_hosts=None)
-    server.close()
-    await server.wait_closed()
-asyncio.run(run())
-"""
-
 OBJECTS = r"""
 import random, socket, time
 import transaction, ZODB, ZEO
@@ -377,46 +215,6 @@ try:
     ZEO.client((host, 9), wait_timeout=2)
 except Exception:
     pass
-"""
-
-TRAINING = r"""
-import random
-from gensim import corpora, models, similarities
-r = random.Random(16)
-WORDS = [a + b + c for a in ("ka", "lo", "mi", "ne", "su") for b in ("ra", "to", "vi", "po", "da", "sh") for c in ("", "n", "s", "lia", "dor")]
-def document():
-    topic = r.randrange(8)
-    return [WORDS[(topic * 17 + int(r.expovariate(0.05))) % len(WORDS)] for _ in range(r.randrange(5, 60))]
-for number in range(5):
-    documents = [document() for _ in range(r.randrange(60, 900))]
-    dictionary = corpora.Dictionary(documents, prune_at=r.choice([40, 2000]))
-    dictionary.filter_extremes(no_below=r.randrange(1, 4), no_above=r.choice([0.4, 0.6]))
-    bags = [dictionary.doc2bow(text) for text in documents]
-    corpora.MmCorpus.serialize(f"bags{number}.mm", bags)
-    corpus = corpora.MmCorpus(f"bags{number}.mm")
-    tfidf = models.TfidfModel(corpus)
-    lsi = models.LsiModel(tfidf[corpus], id2word=dictionary, num_topics=r.randrange(3, 9), chunksize=r.choice([50, 200]))
-    lda = models.LdaModel(corpus, id2word=dictionary, num_topics=r.randrange(3, 9), passes=r.randrange(1, 3), chunksize=r.choice([60, 300]),
-                          alpha=r.choice(["symmetric", "auto"]), update_every=r.choice([0, 1]), random_state=number)
-    vectors = models.Word2Vec(documents, vector_size=r.choice([16, 32]), min_count=r.randrange(1, 4), epochs=r.randrange(1, 5), workers=r.randrange(1, 3),
-                              sg=number % 2, hs=number % 3 == 0, seed=number, window=r.randrange(2, 8))
-    vectors.save(f"vectors{number}")
-    models.Word2Vec.load(f"vectors{number}")
-    lda.save(f"lda{number}")
-    models.LdaModel.load(f"lda{number}")
-    dictionary.save(f"dictionary{number}")
-    models.Doc2Vec([models.doc2vec.TaggedDocument(text, [row]) for row, text in enumerate(documents)], vector_size=12, epochs=2, min_count=2)
-    phrases = models.Phrases(documents, min_count=2, threshold=r.randrange(1, 9))
-    phrases.freeze()
-    index = similarities.MatrixSimilarity(lsi[tfidf[corpus]])
-    index.save(f"index{number}")
-    shards = similarities.Similarity(f"shard{number}", tfidf[corpus], num_features=len(dictionary), shardsize=r.choice([100, 250]))
-    shards[tfidf[bags[0]]]
-    models.CoherenceModel(lda, texts=documents, dictionary=dictionary, coherence=r.choice(["u_mass", "c_v"]), processes=1).get_coherence()
-    models.HdpModel(corpus, dictionary, max_chunks=3)
-    models.FastText(documents, vector_size=8, min_count=2, epochs=1, bucket=500)
-    models.EnsembleLda(corpus=bags[:80], id2word=dictionary, num_topics=3, num_models=3, passes=1) if number == 1 else None
-    models.nmf.Nmf(bags, num_topics=4, id2word=dictionary, passes=1, eval_every=1, normalize=True)
 """
 
 JOBS = r"""
@@ -578,266 +376,6 @@ from synapse.app.homeserver import main
 logging.getLogger().setLevel(logging.INFO)
 main()
 """
-
-MANUAL = r'''
-import logging, os, random, sys
-logging.disable(logging.DEBUG)
-from sphinx.cmd.build import main
-make = logging.getLogRecordFactory()
-def summary_apart(name, level, path, line, text, args, *rest, **more):
-    # Sphinx appends the summary of a build to the format: it is a value.
-    head, found, summary = text.partition("building [%s]: ")
-    if found and not head:
-        text, args = found + "%s", (*args, summary)
-    return make(name, level, path, line, text, args, *rest, **more)
-logging.setLogRecordFactory(summary_apart)
-r = random.Random(19)
-os.makedirs("doc/part"), os.makedirs("code/shop")
-WORDS = "install configure deploy upgrade backup restore monitor scale secure extend".split()
-for number in range(12):
-    with open(f"code/shop/m{number}.py", "w") as file:
-        if number % 5 == 4:
-            print("import absent_library", file=file)
-        for item in range(4):
-            print(f'def {r.choice(WORDS)}{item}(a, b={r.randrange(9)}):\n    """Do it.\n\n    :param a: x\n  broken *emphasis\n    """\n', file=file)
-open("code/shop/__init__.py", "w").close()
-def page(number):
-    word = r.choice(WORDS)
-    parts = [f"{word.title()} {number}", "=" * r.choice([3, 30]), ""]
-    for _ in range(r.randrange(4, 14)):
-        parts += r.choice([
-            [f"See :ref:`{r.choice(WORDS)}-{r.randrange(40)}` and :doc:`page{r.randrange(60)}`.", ""],
-            [f".. _{r.choice(WORDS)}-{r.randrange(40)}:", "", f"Part {r.randrange(99)}", "-" * 9, ""],
-            [f".. image:: images/{r.choice(WORDS)}{r.randrange(20)}.png", ""],
-            [f".. automodule:: shop.m{r.randrange(15)}", "   :members:", ""],
-            [f".. autofunction:: shop.m{r.randrange(12)}.{r.choice(WORDS)}{r.randrange(5)}", ""],
-            [f".. include:: {r.choice(WORDS)}.inc", ""], [f"Term :term:`{r.choice(WORDS)}` and :option:`--{r.choice(WORDS)}`.", ""],
-            [f".. code-block:: {r.choice(['python', 'json', 'nolang', 'c++'])}", "", f"   {r.choice(['x = (', '{1: 2', 'int a;'])}", ""],
-            [f":py:func:`{r.choice(WORDS)}` :numref:`{r.choice(WORDS)}{r.randrange(9)}` :cite:`x{r.randrange(99)}`", ""],
-            [f".. py:function:: {r.choice(WORDS)}()", ""], [f".. py:class:: {r.choice(WORDS).title()}", ""], [f"[#{r.choice(WORDS)}]_ and [{r.choice(WORDS)}{r.randrange(9)}]_", ""],
-            [".. glossary::", "", f"   {r.choice(WORDS)}", "      Text.", ""], [f".. literalinclude:: {r.choice(WORDS)}.py", "   :lines: 1-99", ""],
-            [f"`x <http://127.0.0.1:9/{r.choice(WORDS)}{r.randrange(30)}>`_ `y <page{r.randrange(60)}.html>`_", ""],
-            [f":download:`{r.choice(WORDS)}.zip`", ""], [f".. math:: x_{r.randrange(9)}", f"   :label: eq{r.randrange(5)}", ""],
-            [".. toctree::", "", f"   page{r.randrange(60)}", f"   {r.choice(['part/*', 'missing', 'index'])}", ""], [f".. [{r.choice(WORDS)}{r.randrange(9)}] Text", ""],
-            [f".. tab:: {r.choice(WORDS)}", ""], [f".. only:: {r.choice(['html', 'and ('])}", "", "   x", ""], [f":eq:`eq{r.randrange(9)}` :keyword:`{r.choice(WORDS)}` :envvar:`{r.choice(WORDS).upper()}`", ""],
-        ])
-    return "\n".join(parts)
-for number in range(40):
-    with open(f"doc/page{number}.rst", "w", encoding="latin-1" if number == 7 else "utf-8") as file:
-        file.write(page(number) + ("\n\xe9" if number == 7 else ""))
-def index():
-    with open("doc/index.rst", "w") as file:
-        file.write("Manual\n======\n\n.. toctree::\n   :numbered:\n\n" + "".join(f"   page{number}\n" for number in range(30) if number != 9))
-index()
-with open("doc/conf.py", "w") as file:
-    file.write("import sys\nsys.path.insert(0, '../code')\nproject='x'\nextensions=['sphinx.ext.autodoc','sphinx.ext.intersphinx','sphinx.ext.viewcode','sphinx.ext.todo','sphinx.ext.coverage','sphinx.ext.doctest','sphinx.ext.autosummary']\n"
-               "intersphinx_mapping={'py': ('http://127.0.0.1:9/x/', None), 'np': ('http://127.0.0.1:9/np/', None)}\nintersphinx_timeout=1\nnitpicky=True\nhtml_static_path=['_static']\nhtml_logo='none.png'\nnumfig=False\nunknown_option=1\nlatex_elements={'bad': 'x'}\nhtml_theme_options={'bad': 1}\nmanpages_url=3\nlinkcheck_timeout=1\nlinkcheck_retries=1\n")
-for number, builder in enumerate(["html", "dirhtml", "man", "text", "latex", "linkcheck", "epub", "gettext", "coverage", "xml", "html", "texinfo", "doctest", "nothing"]):
-    main(["-b", builder, "-v", "-n", "doc", f"out/{builder}", *(["-E"] if number % 3 == 1 else [])])
-    for _ in range(4):
-        chosen = r.randrange(40)
-        with open(f"doc/page{chosen}.rst", "w") as file:
-            file.write(page(chosen))
-    if number == 4:
-        os.remove("doc/page3.rst")
-'''
-
-PLANT = r"""
-import asyncio, contextlib, logging, random
-from asyncua import Client, Server, ua
-import aiocoap, aiocoap.resource
-r = random.Random(20)
-for name in ("asyncua", "coap", "coap-server"):
-    logging.getLogger(name).setLevel(logging.DEBUG)
-class Sensor(aiocoap.resource.Resource):
-    async def render_get(self, request):
-        if r.random() < 0.1:
-            raise ValueError("sensor broken")
-        await asyncio.sleep(0.2 if r.random() < 0.1 else 0)
-        return aiocoap.Message(payload=b"x" * r.choice([3, 40, 2500]))
-    async def render_put(self, request):
-        return aiocoap.Message(code=aiocoap.CHANGED, payload=request.payload[:9])
-async def coap():
-    site = aiocoap.resource.Site()
-    for number in range(6):
-        site.add_resource(["sensor", str(number)], Sensor())
-    port = 20000 + random.SystemRandom().randrange(9000)
-    server = await aiocoap.Context.create_server_context(site, bind=("127.0.0.1", port))
-    client = await aiocoap.Context.create_client_context()
-    for number in range(90):
-        code = r.choice([aiocoap.GET, aiocoap.GET, aiocoap.PUT, aiocoap.DELETE])
-        message = aiocoap.Message(code=code, payload=b"y" * r.choice([0, 9, 1500]) if code is aiocoap.PUT else b"", mtype=r.choice([aiocoap.CON, aiocoap.NON]),
-                                  uri=f"coap://127.0.0.1:{port if number % 15 else 9}/sensor/{r.randrange(8)}")
-        with contextlib.suppress(Exception):
-            await asyncio.wait_for(client.request(message).response, 3)
-    loop = asyncio.get_running_loop()
-    junk, _ = await loop.create_datagram_endpoint(asyncio.DatagramProtocol, remote_addr=("127.0.0.1", port))
-    for _ in range(12):
-        junk.sendto(r.randbytes(r.randrange(1, 30)))
-        await asyncio.sleep(0.05)
-    await client.shutdown()
-    await server.shutdown()
-async def plant():
-    server = Server()
-    await server.init()
-    port = 30000 + random.SystemRandom().randrange(9000)
-    server.set_endpoint(f"opc.tcp://127.0.0.1:{port}/plant")
-    space = await server.register_namespace("urn:plant")
-    tank = await server.nodes.objects.add_object(space, "Tank")
-    nodes = [await tank.add_variable(space, name, float(number)) for number, name in enumerate(["Level", "Flow", "Heat", "Valve", "Pump"])]
-    await nodes[0].set_writable()
-    class Handler:
-        def datachange_notification(self, node, value, data):
-            if value > 90:
-                raise ValueError("alarm")
-        def event_notification(self, event):
-            pass
-    async with server:
-        for number in range(12):
-            with contextlib.suppress(Exception):
-                async with Client(f"opc.tcp://127.0.0.1:{port}/plant", timeout=2) as client:
-                    subscription = await client.create_subscription(r.choice([50, 200]), Handler())
-                    handle = await subscription.subscribe_data_change([client.get_node(node.nodeid) for node in nodes[: r.randrange(1, 5)]])
-                    for _ in range(6):
-                        await r.choice(nodes).write_value(r.random() * 100)
-                        with contextlib.suppress(Exception):
-                            await client.get_node(r.choice([f"ns={space};i={r.randrange(1, 20)}", nodes[0].nodeid])).write_value(r.choice([1.5, "text"]))
-                        with contextlib.suppress(Exception):
-                            await client.get_node(f"ns=2;s=none{r.randrange(99)}").read_value()
-                        await asyncio.sleep(0.06)
-                    with contextlib.suppress(Exception):
-                        await client.nodes.objects.call_method(f"{space}:absent", r.randrange(9))
-                    if number % 3:
-                        await subscription.unsubscribe(handle)
-                        await subscription.delete()
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(r.choice([b"GET / HTTP/1.0\r\n\r\n", b"HELF\x10\x00\x00\x00aaaaaaaa", b"MSGF\xff\x00\x00\x00" + b"\x00" * 99, b""]))
-            await asyncio.sleep(0.1)
-            writer.close()
-        with contextlib.suppress(Exception):
-            async with Client("opc.tcp://127.0.0.1:9/none", timeout=1):
-                pass
-asyncio.run(coap())
-asyncio.run(plant())
-"""
-
-ENSEMBLE = r'''
-import base64, glob, logging, os, pathlib, random, signal, socket, subprocess, time
-r = random.Random(21)
-JARS = os.pathsep.join(glob.glob(os.environ["JARS"] + "/*.jar"))
-SOURCE = r"""
-package org.slf4j.impl;
-import java.io.*; import java.lang.reflect.*; import java.nio.charset.StandardCharsets; import java.util.*;
-import org.slf4j.*; import org.slf4j.helpers.*; import org.slf4j.spi.LoggerFactoryBinder;
-public class StaticLoggerBinder implements LoggerFactoryBinder, ILoggerFactory {
-    public static String REQUESTED_API_VERSION = "1.6.99";
-    private static final StaticLoggerBinder SINGLETON = new StaticLoggerBinder();
-    private static PrintWriter out;
-    public static StaticLoggerBinder getSingleton() { return SINGLETON; }
-    public ILoggerFactory getLoggerFactory() { return this; }
-    public String getLoggerFactoryClassStr() { return "capture"; }
-    private static String pack(Object o) {
-        String text; try { text = String.valueOf(o); } catch (RuntimeException e) { text = "?"; }
-        if (o instanceof Object[]) text = MessageFormatter.arrayFormat("{}", new Object[] {o}).getMessage();
-        return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8)) + ".";
-    }
-    private static synchronized void write(String name, Object[] args) throws IOException {
-        if (out == null) out = new PrintWriter(new FileWriter(System.getProperty("capture"), true), true);
-        int first = args[0] instanceof Marker ? 1 : 0;
-        List<Object> values = new ArrayList<>();
-        for (int i = first + 1; i < args.length; i++)
-            if (args[i] instanceof Object[]) values.addAll(Arrays.asList((Object[]) args[i])); else values.add(args[i]);
-        String place = name;
-        for (StackTraceElement e : new Throwable().getStackTrace())
-            if (!e.getClassName().startsWith("org.slf4j") && !e.getClassName().contains("Proxy")) { place = e.getFileName() + ":" + e.getLineNumber(); break; }
-        StringBuilder line = new StringBuilder(pack(place) + "\t" + pack(args[first]));
-        for (Object value : values) line.append("\t").append(pack(value));
-        out.println(line);
-    }
-    public Logger getLogger(String name) {
-        return (Logger) Proxy.newProxyInstance(Logger.class.getClassLoader(), new Class<?>[] {Logger.class}, (p, method, args) -> {
-            String called = method.getName();
-            if (called.equals("getName")) return name;
-            if (called.equals("toString")) return "logger";
-            if (called.equals("hashCode")) return name.hashCode();
-            if (called.equals("equals")) return p == args[0];
-            if (called.startsWith("is")) return !called.equals("isTraceEnabled") && (!called.equals("isDebugEnabled") || name.contains("quorum") || name.contains("Session"));
-            if (!called.equals("trace") && (!called.equals("debug") || name.contains("quorum") || name.contains("Session"))) write(name, args);
-            return null;
-        });
-    }
-}
-"""
-pathlib.Path("StaticLoggerBinder.java").write_text(SOURCE)
-subprocess.run(["javac", "-cp", JARS, "-d", "classes", "StaticLoggerBinder.java"], check=True)
-base = 12000 + 10 * random.SystemRandom().randrange(900)
-def start(number):
-    folder = pathlib.Path(f"node{number}")
-    folder.mkdir(exist_ok=True)
-    (folder / "myid").write_text(str(number))
-    servers = "".join(f"server.{n}=127.0.0.1:{base + 3 + n}:{base + 6 + n}\n" for n in (1, 2, 3))
-    (folder / "zoo.cfg").write_text(f"tickTime=300\ninitLimit=10\nsyncLimit=5\ndataDir={folder}\nclientPort={base + number}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
-                                    f"4lw.commands.whitelist=*\nautopurge.purgeInterval=1\nsnapCount=60\nmaxClientCnxns=9\nstandaloneEnabled=false\n{servers}")
-    return subprocess.Popen(["java", "-Xmx96m", "-cp", "classes" + os.pathsep + JARS, "-Dcapture=capture.txt", "-Dzookeeper.snapCount=60", "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(folder / "zoo.cfg")],
-                            stderr=open(f"err{number}", "a"), stdout=subprocess.DEVNULL)
-nodes = {number: start(number) for number in (1, 2, 3)}
-from kazoo.client import KazooClient
-from kazoo.retry import KazooRetry
-logging.getLogger("kazoo").disabled = True
-def session(number):
-    client = KazooClient(hosts=f"127.0.0.1:{base + number}", timeout=r.choice([1, 2, 9]), connection_retry=KazooRetry(max_tries=2), logger=logging.getLogger("kazoo"))
-    try:
-        client.start(timeout=4)
-        for _ in range(r.randrange(3, 25)):
-            path = f"/app/{r.choice(['locks', 'config', 'leader'])}/n{r.randrange(40)}"
-            try:
-                r.choice([lambda: client.create(path, b"x" * r.randrange(300), makepath=True, ephemeral=r.random() < 0.3), lambda: client.set(path, b"y"), lambda: client.delete(path),
-                          lambda: client.get(path), lambda: client.ensure_path(path), lambda: client.create("/bad/../x"), lambda: client.set_acls(path, []),
-                          lambda: client.add_auth("digest", "ann:secret"), lambda: client.add_auth("none", "x"), lambda: client.sync("/")])()
-            except Exception:
-                pass
-        if r.random() < 0.3:
-            client._connection._socket and client._connection._socket.close()
-    except Exception:
-        pass
-    finally:
-        try:
-            client.stop()
-            client.close()
-        except Exception:
-            pass
-def raw(number, data):
-    try:
-        with socket.create_connection(("127.0.0.1", base + number), timeout=1) as client:
-            client.sendall(data)
-            client.settimeout(0.4)
-            client.recv(999)
-    except OSError:
-        pass
-time.sleep(5)
-for turn in range(5):
-    for _ in range(9):
-        session(r.randrange(1, 4))
-        raw(r.randrange(1, 4), r.choice([b"ruok", b"stat", b"mntr", b"srvr", b"conf", b"isro", b"GET / HTTP/1.0\r\n\r\n", b"\x7f\xff\xff\xff", b"\x00\x00\x00\x05abcde", b""]))
-    raw(6 + r.randrange(1, 4), b"junkjunkjunkjunk" * 3)
-    dead = r.randrange(1, 4)
-    nodes[dead].send_signal(r.choice([signal.SIGTERM, signal.SIGKILL]))
-    nodes[dead].wait()
-    for _ in range(4):
-        session(r.randrange(1, 4))
-    nodes[dead] = start(dead)
-    time.sleep(3)
-for node in nodes.values():
-    node.terminate()
-    node.wait()
-make = logging.getLogRecordFactory()
-for line in open("capture.txt"):
-    place, form, *values = (base64.b64decode(field.rstrip(".\n")).decode() for field in line.split("\t"))
-    count = form.count("{}")
-    if count <= len(values):
-        form = form.replace("%", "%%").replace("{}", "%s") if count else form
-        make("zookeeper", 20, *place.split(":")[:1], int(place.split(":")[1]), form, tuple(values[:count]), None)
-'''
 
 DIRECTORY = r"""
 conn={int} op={small} SRCH base="{dn}" scope={scope} deref={deref} filter="{filter}"
@@ -1156,17 +694,11 @@ onoff|enabled|disabled
 """
 
 PROGRAMS = {
-    "mail": MAIL,
     "bans": BANS,
     "calendar": CALENDAR,
-    "shell": SHELL,
     "objects": OBJECTS,
-    "training": TRAINING,
     "jobs": JOBS,
     "chat": CHAT,
-    "manual": MANUAL,
-    "plant": PLANT,
-    "ensemble": ENSEMBLE,
 }
 GENERATED = {"directory": DIRECTORY, "switch": SWITCH, "leases": LEASES, "game": GAME}
 # The event loop of asyncio has its own messages, which `program_logs.py` has already.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-REAL = ["mail", "bans", "calendar", "shell", "objects", "training", "jobs", "chat", "manual", "plant", "ensemble"]
+REAL = ["bans", "calendar", "objects", "jobs", "chat"]
 GENERATED = ["directory", "switch", "leases", "game"]
 
 
