@@ -249,6 +249,15 @@ def test_buckets_pair_documents_with_the_first_ones_of_equal_bits(most: int, com
     assert (last if any(place != pairs.NONE for place in last.values()) else {}) == members
 
 
+@given(st.sets(st.integers(-9, 30), min_size=1), st.lists(st.integers(-12, 33), max_size=40))
+def test_a_selection_has_the_rows_of_its_documents(selected: set[int], rows: list[int]) -> None:
+    batch = pa.record_batch({"number": pa.array(rows, pa.int64())})
+    stage = documents.Selection(np.array(sorted(selected), np.int64))
+    assert [row for row in rows if row in selected] == pa.Table.from_batches(stage.rows(iter([batch])))[
+        "number"
+    ].to_pylist()
+
+
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 30)), max_size=80))
 def test_decisions_follow_the_definition(links: list[tuple[int, int]]) -> None:
     links = [(min(a, b), max(a, b)) for a, b in links if a != b]
