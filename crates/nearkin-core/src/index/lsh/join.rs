@@ -598,7 +598,9 @@ mod tests {
 
     fn unit(mut values: Vec<f64>) -> Vec<f64> {
         let norm = values.iter().map(|value| value * value).sum::<f64>().sqrt();
-        values.iter_mut().for_each(|value| *value /= norm);
+        for value in &mut values {
+            *value /= norm;
+        }
         values
     }
 
