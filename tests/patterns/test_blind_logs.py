@@ -43,6 +43,14 @@ def test_every_source_has_events_that_recur(blind_logs: Any) -> None:
         assert name in GENERATED or max(events.values()) <= 400
 
 
+def test_the_sources_that_chose_rules_are_not_blind(blind_logs: Any, shared: Path) -> None:
+    """The benchmark has each source in one part: five are sealed."""
+    lines = importlib.import_module("patterns_lines")
+    parts = lines.split_sets(shared / "data", None, sealed=True)
+    assert sorted(parts["blind"]) == ["chat", "jobs", "leases", "objects", "switch"]
+    assert set(blind_logs.CHOOSING) <= set(parts["choosing"])
+
+
 def test_generated_lines_do_not_change(blind_logs: Any) -> None:
     """The saved lines of a generated source are those that its templates give."""
     saved = blind_logs.read()

@@ -130,6 +130,8 @@ impl Matcher {
         let mut fields = units::find_fields(units.len(), |at| units[at].1, text);
         let structures = units::find_structures(units.len(), |at| units[at].1, text).into_iter();
         fields.extend(structures.map(|units| Field { units, place: Place::Word }));
+        let tails = units::find_tails(units.len(), |at| units[at].1, text).into_iter();
+        fields.extend(tails.map(|tail| Field { units: tail.units, place: Place::Rest }));
         // A node, the number of branches and of units up to it, and what the last branch took.
         let mut waiting: Vec<(u32, usize, Taken)> = vec![(0, 0, (0..0, false))];
         let mut taken: Vec<Taken> = Vec::with_capacity(units.len());
@@ -378,6 +380,13 @@ mod tests {
                 "delete blk_2 blk_3 blk_4 now",
                 "from eth0-1 () up",
                 "from (x2-9) up",
+                "id=1 note=",
+                "id=1 note=all is well",
+                "id=1 note=bad sum",
+                "id=1 note=disk is full",
+                "id=1 note=no more",
+                "id=1 note=try 5 times",
+                "bind uid=ann,dc=org",
             ]
             .map(str::to_owned),
         );
@@ -433,6 +442,11 @@ mod tests {
             "up at 7 port 22",
             "down at 7",
             "down at 7 port 22",
+            "id=1 note=all is well",
+            "id=1 note=bad sum",
+            "id=1 note=disk is full",
+            "id=1 note=try 5 times",
+            "bind uid=ann,dc=org",
         ];
         let templates = table(&lines.map(str::to_owned));
         for (line, template, values) in [
@@ -445,6 +459,8 @@ mod tests {
             ("up at 7 port 22", "up at {int}{optional}", vec!["7", " port 22"]),
             ("up at 7 for user ann", "up at {int}{optional}", vec!["7", " for user ann"]),
             ("down at 7", "down at {int}{optional}", vec!["7", ""]),
+            ("id=7 note=lock held by 5", "id={int} note={text}", vec!["7", "lock held by 5"]),
+            ("bind cn=a b,ou=x,dc=org", "bind {text}", vec!["cn=a b,ou=x,dc=org"]),
             ("said \"one two three four\" x", "said \"{text}\" x", vec!["one two three four"]),
             ("close {int} bytes{optional} sent", "close {int} bytes{optional} sent", vec!["{int}", "{optional}"]),
         ] {
@@ -501,7 +517,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn template_and_values_reproduce_the_line(picks in prop::collection::vec(0_usize..19, 1..19)) {
+        fn template_and_values_reproduce_the_line(picks in prop::collection::vec(0_usize..26, 1..26)) {
             let lines: Vec<String> = picks.iter().map(|&pick| lines()[pick].clone()).collect();
             let templates = table(&lines);
             for line in &lines {

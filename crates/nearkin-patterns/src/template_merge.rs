@@ -20,6 +20,7 @@
 //! 5. Several words at once are masked: words with numbers, names with symbols, values after `=`.
 //! 6. Pairs `key=value` that occur in several orders are sorted by key.
 //! 7. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
+//!    The rest of a line is a variable after `key=`, or behind a colon after a variable, if there are enough texts.
 //! 8. Brackets with a variable in them that other shapes lack are an optional part.
 //! 9. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
 //!    differ.
@@ -37,9 +38,9 @@ use std::ops::Range;
 use crate::kinds::Kind;
 use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
 use crate::units::{
-    ANY, Class, Field, OPTIONAL, Place, Run, Units, clause_ends, close, cover, find_fields, find_pairs, find_runs,
-    find_structures, is_missing, is_open, is_prefix, kind_of_units, part_end, sort_pairs, split_units, value_end,
-    wildcard_offsets,
+    ANY, Class, Field, OPTIONAL, Place, Run, Tail, Units, clause_ends, close, cover, find_fields, find_pairs,
+    find_runs, find_structures, find_tails, is_missing, is_open, is_prefix, kind_of_units, part_end, sort_pairs,
+    split_units, value_end, wildcard_offsets,
 };
 use crate::values::{self, Values};
 use nearkin_core::Result;
@@ -53,6 +54,8 @@ const LONG: usize = 5;
 const FREE: usize = 3;
 /// Number of different contents of brackets that make them a variable.
 const CONTENTS: usize = 3;
+/// Number of different texts after the same `key=` that make the rest of a line a variable.
+const TEXTS: usize = 4;
 /// Maximum number of sets of positions, for one number of units, that are compared with each shape.
 const MASKS: usize = 256;
 /// Maximum number of rounds; each reduces the number of shapes.
@@ -63,7 +66,7 @@ const ROUNDS: usize = 16;
 enum Level {
     /// Words that contain wildcards.
     Mixed,
-    /// Also words with symbols or digits.
+    /// Also words with symbols or digits, and those that are variables elsewhere.
     Values,
     /// Words after `=`.
     Keyed,
@@ -149,6 +152,12 @@ type Masks = BTreeMap<(usize, Vec<usize>), HashSet<Vec<u32>>>;
 /// A shape and the ranges of its values.
 type ShapeValues = (u32, Vec<Range<usize>>);
 
+/// A shape and the rest of its line.
+type ShapeTail = (u32, Tail);
+
+/// The units before and after the rest of a line, and whether it follows `=`.
+type TailContext = (Vec<u32>, Vec<u32>, bool);
+
 /// A shape with a clause, and one without it: the range of the clause, and the place in the other shape.
 type ClausePair = ((u32, Range<usize>), (u32, Range<usize>));
 
@@ -165,7 +174,7 @@ struct TemplateMerger<'a> {
     shapes: Vec<Shape>,
     any: u32,
     optional: u32,
-    /// Plain words that became variables.
+    /// Words that became variables.
     variable_words: HashSet<u32>,
     threshold: u32,
     cancel: CancelToken,
@@ -347,8 +356,9 @@ impl<'a> TemplateMerger<'a> {
             if self.are_methods(&peers) || self.is_plural(&peers) {
                 evidence = evidence.max(self.threshold);
             }
-            // Words that are all variables elsewhere are variables here.
-            if peers.len() > 2 && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
+            // Words that are all variables elsewhere are variables here: three, or two between quotes or brackets.
+            let few = if self.is_enclosed(&first) { 2 } else { 3 };
+            if peers.len() >= few && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
                 evidence = evidence.max(self.threshold);
             }
             let shape = &self.shapes[first.shape as usize];
@@ -420,7 +430,7 @@ impl<'a> TemplateMerger<'a> {
     fn apply(&mut self, changes: &[(u32, u32)]) -> usize {
         for &(shape, at) in changes {
             let unit = self.shapes[shape as usize].units[at as usize];
-            if self.units.class(unit) == Class::Plain {
+            if matches!(self.units.class(unit), Class::Plain | Class::Value) {
                 self.variable_words.insert(unit);
             }
             self.shapes[shape as usize].units[at as usize] = self.any;
@@ -473,7 +483,10 @@ impl<'a> TemplateMerger<'a> {
         };
         let is_open = |at: usize| match level {
             Level::Mixed => matches!(class(at), Class::Mixed | Class::Wildcard),
-            Level::Values => matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard),
+            Level::Values => {
+                matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard)
+                    || self.variable_words.contains(&shape.units[at])
+            }
             Level::Words => !matches!(class(at), Class::Between | Class::Optional),
             Level::Keyed => !matches!(class(at), Class::Between | Class::Optional) && behind_equals(at),
         };
@@ -644,6 +657,66 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
+    /// Merge shapes that differ in the rest of a line: [`TEXTS`] or more texts after the same `key=`, at least all but
+    /// one of them with a literal at the start, and with as many last words; or half as many again behind a colon, three
+    /// quarters of them without a variable, with a variable that accepts words before the colon.
+    fn merge_tails(&mut self) -> Result<usize> {
+        let mut groups: HashMap<TailContext, Vec<ShapeTail>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let class = |at: usize| self.units.class(shape.units[at]);
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            for tail in find_tails(shape.units.len(), class, text) {
+                let (before, after) = (&shape.units[..tail.units.start], &shape.units[tail.units.end..]);
+                groups.entry((before.to_vec(), after.to_vec(), tail.keyed)).or_default().push((number as u32, tail));
+            }
+        }
+        let mut folds = Vec::new();
+        for group in groups.into_values().filter(|group| group.len() > 1) {
+            self.judge_tails(&group, &mut folds);
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Decide whether the rests of the line behind the same text become a wildcard.
+    fn judge_tails(&self, group: &[ShapeTail], folds: &mut Vec<(u32, Range<usize>)>) {
+        let (first, Tail { units: Range { start, end }, keyed }) = &group[0];
+        let (shape, start) = (&self.shapes[*first as usize], *start);
+        if !self.keeps_words(shape, |at| (start..*end).contains(&at)) {
+            return;
+        }
+        let value = |tail: &ShapeTail| &self.shapes[tail.0 as usize].units[tail.1.units.clone()];
+        let varies = |unit: &u32| matches!(self.units.class(*unit), Class::Wildcard | Class::Mixed);
+        let is_list =
+            |value: &[u32]| value.iter().all(|unit| varies(unit) || self.units.class(*unit) == Class::Between);
+        let kinds = |at: usize| group.iter().filter_map(move |tail| self.kind_at(&self.shapes[tail.0 as usize], at));
+        let takes_text = group.iter().any(|tail| {
+            value(tail) == [self.any] && self.kind_at(&self.shapes[tail.0 as usize], start) == Some(Kind::Text)
+        });
+        let texts: Vec<&[u32]> = group.iter().map(value).filter(|value| value.len() > 1).collect();
+        let enough = if *keyed {
+            // A value and more words, such as `pid=5 died`, are no text.
+            let starts = texts.iter().filter(|text| !varies(&text[0])).count();
+            let ends: HashSet<Option<&u32>> = texts.iter().map(|text| text.last()).collect();
+            starts + 1 >= TEXTS && ends.len() >= TEXTS
+        } else {
+            let before = || (0..start).filter(|&at| shape.units[at] == self.any);
+            let plain = (0..start).filter(|&at| self.units.class(shape.units[at]) == Class::Plain).count();
+            // A time, or a program after a host, names the speaker of a line.
+            let is_time = |kind: Kind| matches!(kind, Kind::DateTime | Kind::Date | Kind::Time);
+            let speaks = before().any(|at| kinds(at).any(is_time))
+                || (plain == 1 && self.units.class(shape.units[start - 2]) == Class::Plain);
+            let constant = texts.iter().filter(|text| !text.iter().any(varies)).count();
+            if speaks || !before().any(|at| kinds(at).any(is_open)) {
+                return;
+            }
+            texts.len() >= TEXTS + TEXTS / 2 && 4 * constant >= 3 * texts.len()
+        };
+        let joins = |value: &[u32]| takes_text && value.len() > 1 && (!keyed || !varies(&value[0]) || is_list(value));
+        let changed = group.iter().filter(|tail| value(tail) != [self.any] && (enough || joins(value(tail))));
+        folds.extend(changed.map(|tail| (tail.0, tail.1.units.clone())));
+    }
+
     /// Return true for quotation marks.
     fn is_quote(&self, unit: u32) -> bool {
         matches!(&*self.units.all[unit as usize].text, b"'" | b"\"" | b"`")
@@ -796,7 +869,8 @@ impl<'a> TemplateMerger<'a> {
     }
 
     /// Return true for structured values that nobody writes by hand: lists that start with a quote or with another
-    /// structured value, bytes, calls with named arguments, and objects in angle brackets without keys.
+    /// structured value, bytes, calls and records with named values, objects in angle brackets without keys, and
+    /// distinguished names.
     fn is_printed(&self, value: &[u32]) -> bool {
         let text = |at: usize| value.get(at).map_or(&b""[..], |&unit| &*self.units.all[unit as usize].text);
         let quote = |at: usize| matches!(text(at), b"'" | b"\"");
@@ -809,6 +883,8 @@ impl<'a> TemplateMerger<'a> {
             b"{" | b"[" | b"(" => is_nested(1),
             b"<" => !(0..value.len()).any(|at| has_key(text(at))),
             prefix if is_prefix(prefix) && quote(1) => true,
+            _ if text(1) == b"[" => (2..value.len()).any(|at| text(at).starts_with(b",")),
+            _ if text(1) == b"=" => true,
             _ if text(1) == b"(" => {
                 is_nested(2) || (text(3) == b"=" && (4..value.len()).any(|at| text(at).starts_with(b", ")))
             }
@@ -878,7 +954,8 @@ impl<'a> TemplateMerger<'a> {
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
             // As it is, and with a field of several units as one word.
             let fields = find_fields(shape.units.len(), class, text).into_iter().map(|field| field.units);
-            for field in iter::once(0..0).chain(fields) {
+            let tails = find_tails(shape.units.len(), class, text).into_iter().map(|tail| tail.units);
+            for field in iter::once(0..0).chain(fields).chain(tails) {
                 let mut units = shape.units.clone();
                 if !field.is_empty() {
                     units.splice(field.clone(), [self.any]);
@@ -1025,7 +1102,7 @@ impl<'a> TemplateMerger<'a> {
             for range in ranges.into_iter().rev() {
                 count += 1;
                 if let [unit] = shape.units[range.clone()]
-                    && self.units.class(unit) == Class::Plain
+                    && matches!(self.units.class(unit), Class::Plain | Class::Value)
                 {
                     self.variable_words.insert(unit);
                 }
@@ -1186,7 +1263,11 @@ impl<'a> TemplateMerger<'a> {
     fn run(&mut self) -> Result<()> {
         for _ in 0..ROUNDS {
             while self.merge_structures()? + self.merge_words()? > 0 {}
-            let mut changed = self.merge_runs() + self.merge_pairs() + self.merge_fields()? + self.merge_optional()?;
+            let mut changed = self.merge_runs()
+                + self.merge_pairs()
+                + self.merge_fields()?
+                + self.merge_tails()?
+                + self.merge_optional()?;
             for level in [Level::Mixed, Level::Values, Level::Keyed] {
                 changed += self.merge_level(level)?;
             }
@@ -1610,6 +1691,75 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_a_line_after_a_key_is_a_variable() {
+        let ends = ["", "all is well", "bad sum", "no route to it", "disk full", "try again later"];
+        let lines = |count: usize, key: &str| -> Vec<String> {
+            ends[..count].iter().map(|end| format!("sent 5 code=7 {key}{end}")).collect()
+        };
+        // The empty text is no evidence.
+        assert_eq!(4, texts_with(&lines(4, "text="), &Overrides::default()).len());
+        assert_eq!(vec!["sent {int} code={int} text={text}"], texts_with(&lines(5, "text="), &Overrides::default()));
+        assert_eq!(5, texts_with(&lines(5, "text "), &Overrides::default()).len());
+        // Words after a value, or a comma after it, are another part of the line.
+        assert_eq!(
+            4,
+            texts(&["job n=5 was sent", "job n=5 has died", "job n=5 is up again", "job n=5 waits for it"]).len()
+        );
+        assert_eq!(
+            4,
+            texts(&["job n=ann, was sent", "job n=bob, has died", "job n=cid, is up", "job n=dan, waits for it"]).len()
+        );
+        // The same last word is no evidence either.
+        assert_eq!(4, texts(&["job n=ann is up", "job n=bob was up", "job n=cid goes up", "job n=dan runs up"]).len());
+    }
+
+    #[test]
+    fn the_rest_of_a_line_after_a_name_and_a_colon_is_a_variable() {
+        let reasons = ["timed out", "disk is full", "no more of it", "peer closed it", "lock held", "out of memory"];
+        let lines = |before: &str, count: usize, after: &str| -> Vec<String> {
+            let each = reasons[..count].iter().flat_map(|reason| {
+                ["x-1", "y-2", "z-3", "a-7"]
+                    .map(|name| format!("{}: {reason}{after}", before.replace("NAME", &format!("{name}.org"))))
+            });
+            each.collect()
+        };
+        let count = |lines: &[String]| texts_with(lines, &Overrides::default()).len();
+        assert_eq!(vec!["lost {host}: {text}"], texts_with(&lines("lost NAME", 6, ""), &Overrides::default()));
+        assert_eq!((5, 1), (count(&lines("NAME was lost", 5, "")), count(&lines("NAME was lost", 6, ""))));
+        // A number, a time, or a program after a host is a speaker, and texts with variables are messages.
+        for before in ["lost 5", "12:30:59 lost NAME", "NAME kernel"] {
+            assert_eq!(6, count(&lines(before, 6, "")), "{before}");
+        }
+        assert_eq!(6, count(&lines("lost NAME", 6, " at 5")));
+    }
+
+    #[test]
+    fn words_that_are_variables_elsewhere_need_fewer() {
+        let known = |more: &[&str]| -> Vec<String> {
+            let users = NAMES.iter().map(|name| format!("session of {name} was opened"));
+            users.chain(more.iter().map(|&line| line.to_owned())).collect()
+        };
+        let quoted = known(&["denied for 'ann' now", "denied for 'bob' now"]);
+        assert_eq!(
+            vec!["denied for '{word}' now", "session of {word} was opened"],
+            texts_with(&quoted, &Overrides::default())
+        );
+        let bare = known(&["denied for ann now", "denied for bob now"]);
+        assert_eq!(3, texts_with(&bare, &Overrides::default()).len());
+        let other = known(&["denied for 'red' now", "denied for 'green' now"]);
+        assert_eq!(3, texts_with(&other, &Overrides::default()).len());
+        // With a name in them, several words vary at once.
+        let both: Vec<String> = (0..9)
+            .flat_map(|n| {
+                let (name, other) = (NAMES[n], NAMES[8 - n]);
+                let line = if n % 2 == 0 { format!("{name}-x met {other}") } else { format!("{name} met {other}_y") };
+                [line, format!("session of {name} was opened")]
+            })
+            .collect();
+        assert_eq!(vec!["session of {word} was opened", "{slug} met {name}"], texts_with(&both, &Overrides::default()));
+    }
+
+    #[test]
     fn structured_values_are_one_value() {
         // Nobody writes these by hand, so one line is enough.
         for (value, rest) in [
@@ -1620,6 +1770,10 @@ mod tests {
             ("KeyError('ann')", "kept"),
             ("<Job ann at 0x7f00>", "kept"),
             ("b'GET ann'", "kept"),
+            ("org.Job@1f2a3b4c[id=5, name=ann]", "kept"),
+            ("Job['ann bob'/5, x=1]", "kept"),
+            ("uid=ann,ou=people,dc=example,dc=org", "kept"),
+            ("C=US, O=Example Org, CN=ann", "kept"),
         ] {
             assert_eq!(vec![format!("value {{text}} {rest}")], texts(&[&format!("value {value} {rest}")]), "{value}");
         }
@@ -1630,6 +1784,7 @@ mod tests {
             ("Point(x=ann)", "Point(x=ann y)"),
             ("Job{ann at 5}", "Job{bob}"),
             ("<memory:5, cores:2>", "<memory:5>"),
+            ("Job[x=ann]", "Job[x=bob y]"),
             ("stop()", "stop(5)"),
             ("None", "(5, ann)"),
         ] {
@@ -1639,6 +1794,12 @@ mod tests {
         }
         assert_eq!(2, texts(&["call stop() now", "call start() now"]).len());
         assert_eq!(2, texts(&["value (ann, bob) kept", "value (cid) kept"]).len());
+        // Pairs are no distinguished name without one of its main attributes, and neither is one attribute.
+        assert_eq!(vec!["value c={int},l={int} kept"], texts(&["value c=5,l=7 kept"]));
+        assert_eq!(vec!["value dc=org kept"], texts(&["value dc=org kept"]));
+        assert_eq!(vec!["bind \"{text}\" kept"], texts(&["bind \"cn=ann bob,dc=org\" kept"]));
+        assert_eq!(vec!["value job[ann], x={int} kept"], texts(&["value job[ann], x=5 kept"]));
+        assert_eq!(vec!["value job['ann'] kept"], texts(&["value job['ann'] kept"]));
         // A list of words behind a colon.
         assert_eq!(vec!["still to do: {text}"], texts(&["still to do: a, bc, d", "still to do: bc, d, e, f"]));
         assert_eq!(2, texts(&["still to do: a, bc", "still to do: bc, d, e, f"]).len());
@@ -1730,7 +1891,7 @@ mod tests {
             (
                 "(user|from|for)",
                 "[a-h]{1,2}|eth[0-3]|A|B|a=[0-9] b=[c-e]|b=[c-e] a=[0-9]",
-                "(in|=|\\(\\)|1, 2|1|in port [0-9]|to: [a-c], b, c|GET|PUT|5 cats?|\\{'a': [a-c]\\}|<x [a-c] [0-9]>|f\\(x=[a-c], [a-c]\\)|None|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h])",
+                "(in|=|\\(\\)|1, 2|1|in port [0-9]|to: [a-c], b, c|GET|PUT|5 cats?|\\{'a': [a-c]\\}|<x [a-c] [0-9]>|f\\(x=[a-c], [a-c]\\)|None|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h]|dc=[a-c],ou=[a-c]|x\\[a=[a-c], b=[0-9]\\]|t=[a-e] [a-e]|x-[0-9] on: [a-h] [a-h])",
                 "[0-9]{1,2}|x\\.y|[a-e]|null|\\*\\*\\*|\\.\\.\\.[0-9]",
             ),
             0..40

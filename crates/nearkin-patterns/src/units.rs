@@ -3,7 +3,9 @@
 //! - a *unit* is a word with the wildcards in it, a bracket or quote, a leader (`.....`), or separators;
 //! - a *field* is one value of several units: a call `LOCAL(0)`, a list `a,b`, the contents of brackets or quotes, or the
 //!   rest of a sentence behind a colon;
-//! - a *structure* is one value as a programming language prints it: `{'a': 1}`, `['a', 'b']`, `Point(x=1, y=2)`;
+//! - a *tail* is the rest of a line behind the last `key=`, or behind a colon after a variable;
+//! - a *structure* is one value as a programming language prints it: `{'a': 1}`, `['a', 'b']`, `Point(x=1, y=2)`, or a
+//!   distinguished name: `uid=ann,dc=org`;
 //! - a *part* is a blank and the brackets after it, which other lines may lack;
 //! - a *clause* is a blank and the words after it, with a variable, which other lines may lack: ` port 22`;
 //! - *pairs* are `key=value`, in any order;
@@ -299,6 +301,52 @@ fn find_rest<'a>(count: usize, class: impl Fn(usize) -> Class, text: impl Fn(usi
     (start + 1 < end && plain >= SENTENCE && variable).then_some(Field { units: start..end, place: Place::Rest })
 }
 
+/// The rest of a line that may be one value: behind the last `key=`, or behind a colon after a variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Tail {
+    pub(crate) units: Range<usize>,
+    /// True behind `=`.
+    pub(crate) keyed: bool,
+}
+
+/// Return the rests of the first line that may be one value: the words behind the last `key=`, without brackets, quotes,
+/// commas and semicolons, and those behind the first colon with a variable and a plain word before it.
+pub(crate) fn find_tails<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Tail> {
+    let mut result = Vec::new();
+    let end = (0..count).find(|&at| text(at).contains(&b'\n')).unwrap_or(count);
+    let ends_value = |at: usize| {
+        let mark = |byte: &u8| BRACKETS.contains(byte) || b",;".contains(byte);
+        class(at) == Class::Optional || (class(at) == Class::Between && text(at).iter().any(mark))
+    };
+    let follows_key = |at: usize| {
+        text(at) == b"=" && at > 0 && !matches!(class(at - 1), Class::Between | Class::Optional | Class::Empty)
+    };
+    if let Some(equals) = (0..end).rev().find(|&at| text(at).contains(&b'='))
+        && follows_key(equals)
+        && equals + 1 < end
+        && !(equals + 1..end).any(ends_value)
+    {
+        result.push(Tail { units: equals + 1..end, keyed: true });
+    }
+    let starts_word = |at: usize| at == 0 || text(at - 1).iter().all(|&byte| byte == b' ');
+    let (mut plain, mut variable) = (false, false);
+    for at in 0..end {
+        if text(at) == b": " && variable && plain {
+            if at + 1 < end {
+                result.push(Tail { units: at + 1..end, keyed: false });
+            }
+            break;
+        }
+        plain |= class(at) == Class::Plain;
+        variable |= matches!(class(at), Class::Wildcard | Class::Mixed) && starts_word(at);
+    }
+    result
+}
+
 /// Return the end of the brackets or quotes that open at a unit.
 pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u8]) -> Option<usize> {
     let open = text(at);
@@ -391,8 +439,8 @@ pub(crate) fn is_prefix(text: &[u8]) -> bool {
 }
 
 /// Return the structured values of a template, as programming languages print them: dictionaries, lists, tuples, bytes,
-/// objects and calls, and three or more words with commas between them from a colon to the end. A missing value or a call
-/// without arguments may stand for one. Cost: linear.
+/// objects, calls and records; distinguished names; and three or more words with commas between them from a colon to the
+/// end. A missing value or a call without arguments may stand for one. Cost: linear.
 pub(crate) fn find_structures<'a>(
     count: usize,
     class: impl Fn(usize) -> Class,
@@ -447,12 +495,18 @@ pub(crate) fn find_structures<'a>(
                 end_at(at + 1).filter(|_| is_call)
             }
             _ if is_word(at) && is(at + 1, b"{") => end_at(at + 1),
+            _ if is_word(at) && is(at + 1, b"[") => {
+                let starts = (is_word(at + 2) && is(at + 3, b"=")) || is(at + 2, b"'") || is(at + 2, b"\"");
+                end_at(at + 1).filter(|&end| starts && (at + 3..end).any(|at| is(at, b"=")))
+            }
             _ => None,
         }
     };
+    let quoted = |at: usize| at > 0 && matches!(text(at - 1), b"\"" | b"'");
+    let name = |at: usize| name_end(count, at, &is_word, &text).filter(|_| starts(at) || quoted(at));
     let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
     while at < count {
-        match structure(at).filter(|&end| is_free(end)) {
+        match name(at).or_else(|| structure(at)).filter(|&end| is_free(end)) {
             Some(end) => {
                 result.push(at..end);
                 at = end;
@@ -461,6 +515,34 @@ pub(crate) fn find_structures<'a>(
         }
     }
     result
+}
+
+/// Return the end of the distinguished name (RFC 4514) that starts at a unit, such as `uid=ann,ou=people,dc=org`: two or
+/// more attributes, one of them a common name, user, unit or domain. Values other than the last may have blanks.
+fn name_end<'a>(
+    count: usize,
+    at: usize,
+    is_word: &impl Fn(usize) -> bool,
+    text: &impl Fn(usize) -> &'a [u8],
+) -> Option<usize> {
+    let is_one = |at: usize, names: &[&[u8]]| names.iter().any(|name| name.eq_ignore_ascii_case(text(at)));
+    let main: [&[u8]; 4] = [b"cn", b"uid", b"ou", b"dc"];
+    let other: [&[u8]; 7] = [b"o", b"l", b"st", b"c", b"street", b"serialNumber", b"emailAddress"];
+    let is_key = |at: usize| at + 2 < count && text(at + 1) == b"=" && (is_one(at, &main) || is_one(at, &other));
+    let (mut next, mut pairs, mut found) = (at, 0, false);
+    while is_key(next) && is_word(next + 2) {
+        (pairs, found) = (pairs + 1, found || is_one(next, &main));
+        let mut end = next + 3;
+        while end + 1 < count && text(end) == b" " && is_word(end + 1) {
+            end += 2;
+        }
+        if end < count && matches!(text(end), b"," | b", ") && is_key(end + 1) {
+            next = end + 1;
+        } else {
+            return (pairs > 1 && found).then_some(next + 3);
+        }
+    }
+    None
 }
 
 /// Return the ends of the clauses that start at a unit: a blank and a plain word, or a comma and a blank, and more words,
