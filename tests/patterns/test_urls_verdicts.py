@@ -193,7 +193,7 @@ def test_profiles_do_not_depend_on_order(r: random.Random, cut: int, compact: bo
         st.tuples(st.sampled_from(["", "tag=3", "tag=", "tag", "tag=4&tag=5"]), st.integers(-2, 3)),
         max_size=40,
     ),
-    st.integers(3, 400),
+    st.integers(8, 400),
 )
 def test_missing_values_have_days(more: list[tuple[str, int]], max_templates: int) -> None:
     """Requests without a value are counted exactly on each day, also if the parameter is repeated or empty."""

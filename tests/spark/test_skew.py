@@ -207,7 +207,7 @@ def test_long_documents_have_tasks_of_their_own(
 
 def test_pairs_are_verified_in_passes(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sail keeps rows of bands and texts of pairs in memory, so that many take several passes, and have one result."""
-    monkeypatch.setattr(plans, "PASS_BYTES", 50_000)
+    monkeypatch.setattr(plans, "PASS_BYTES", 40_000)
     folder = tmp_path / "run"
     texts = [*chain_texts(40), *mixed_texts(200)]
     summary = engine.check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:50]), checkpoint=str(folder))
