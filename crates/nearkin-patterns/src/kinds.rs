@@ -22,7 +22,8 @@ pub enum Kind {
     Int = 1,
     /// A number with a decimal point or an exponent: `0.25`, `1e-9`.
     Float = 2,
-    /// Hexadecimal digits with at least one letter and one digit, or after `0x`: `8f3a`, `0x1F`; also hashes.
+    /// Hexadecimal digits with at least one letter and one digit, or after `0x`: `8f3a`, `0x1F`; also hashes, and four
+    /// pairs of digits or more with colons: `00:1b:44:11`.
     Hex = 3,
     /// 8-4-4-4-12 hexadecimal digits, in braces or not.
     Uuid = 4,
@@ -218,6 +219,8 @@ pub fn kind_of(token: &[u8]) -> Kind {
     let bare = token.strip_prefix(b"{").and_then(|inner| inner.strip_suffix(b"}")).unwrap_or(token);
     if is_uuid(bare) {
         Uuid
+    } else if is_pairs(token) && !is_mac(token) {
+        Hex
     } else if is_ip(token) {
         Ip
     } else if is_mac(token) {
@@ -458,6 +461,12 @@ pub fn is_mac(token: &[u8]) -> bool {
         })
 }
 
+/// Return true if the token is four pairs of hexadecimal digits or more with colons.
+fn is_pairs(token: &[u8]) -> bool {
+    let is_in_place = |(at, byte): (usize, &u8)| if at % 3 == 2 { *byte == b':' } else { byte.is_ascii_hexdigit() };
+    token.len() >= 11 && token.len() % 3 == 2 && token.iter().enumerate().all(is_in_place)
+}
+
 fn is_hex(token: &[u8], all: u16) -> bool {
     if let [b'0', b'x' | b'X', digits @ ..] = token {
         return !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
@@ -564,7 +573,7 @@ mod tests {
         for (expected, tokens) in [
             (Int, "0 42 -7 +3 20240501"),
             (Float, "0.25 -1.5 1e-9 2.5E+10 .5"),
-            (Hex, "0x1F 0xdead 8f3a d41d8cd98f00b204e9800998ecf8427e 00FF"),
+            (Hex, "0x1F 0xdead 8f3a d41d8cd98f00b204e9800998ecf8427e 00FF 00:01:00:1b:44:11:3a:b7 aB:cd:ef:01"),
             (Uuid, "123e4567-e89b-12d3-a456-426614174000 {123E4567-E89B-12D3-A456-426614174000}"),
             (Ip, "10.0.0.1 10.0.0.1:8080 10.0.0.0/8 fe80::1 2001:db8::8a2e:370:7334 [2001:db8::1]:443 ::ffff:10.0.0.1"),
             (Mac, "00:1b:44:11:3a:b7 00-1B-44-11-3A-B7"),

@@ -8,6 +8,7 @@
 //! | times and dates, also across chunks: `Mon Jun 6 12:30:59 2005`, `2024-05-01 12:30:59,125` | `{datetime}`, `{date}`, `{time}` |
 //! | addresses, UUIDs, hexadecimal and decimal numbers, with or without units: `10.0.0.1:80`, `0x1F`, `5.2 KB` | `{ip}`, `{uuid}`, `{hex}`, … |
 //! | URLs and paths | `{url}`, `{path}` |
+//! | codes of messages: `%LINK-3-UPDOWN:`, at the start of a line also `ORA-00942:` | literal |
 //! | names with numbers in them: `blk_-16`, `node12`, `attempt_1445_0020_m_03` | letters are literal, numbers become wildcards: `blk_{int}`, `attempt_{name}` |
 //! | `{int}`, `{ip}`, …: a variable of a pattern | the same wildcard, so that scanning a pattern returns it |
 //!
@@ -98,7 +99,7 @@ struct Scanner<'a, 'b> {
 impl Scanner<'_, '_> {
     fn run(&mut self) {
         let line = self.line;
-        let (mut literal, mut at) = (0, 0);
+        let (mut literal, mut at, mut written) = (0, 0, usize::MAX);
         while at < line.len() {
             // Separators and letters are literal up to the next chunk worth checking.
             let start = at;
@@ -116,14 +117,15 @@ impl Scanner<'_, '_> {
                 if let Some((kind, from, end)) = unmarked(line, start, at) {
                     self.batch.literal(&line[literal..from]);
                     self.batch.wildcard(kind, &line[from..end]);
-                    (literal, at) = (end, end);
+                    (literal, at, written) = (end, end, end);
                 } else {
                     at += usize::from(at < line.len());
                 }
                 continue;
             }
             self.batch.literal(&line[literal..start]);
-            at = self.chunk(start, at, seen);
+            // A path does not start in the middle of a word.
+            at = self.chunk(start, at, if start == written { seen & !SLASH } else { seen });
             literal = at;
         }
         self.batch.literal(&line[literal..]);
@@ -152,7 +154,9 @@ impl Scanner<'_, '_> {
         }
         // Sentence punctuation at the end is not part of a value.
         let inner = end - line[start..end].iter().rev().take_while(|byte| b".:!?*".contains(byte)).count();
-        if seen & DIGIT != 0 {
+        if seen & DIGIT != 0 && is_message_code(&line[start..inner], start == 0) && line.get(inner) == Some(&b':') {
+            self.batch.literal(&line[start..inner]);
+        } else if seen & DIGIT != 0 {
             self.token(start, inner);
         } else if seen & AT != 0 && inner > start && kinds::kind_of(&line[start..inner]) == Kind::Email {
             self.batch.wildcard(Kind::Email, &line[start..inner]);
@@ -240,6 +244,25 @@ impl Scanner<'_, '_> {
         let kind = kinds::kind_of(value);
         self.batch.wildcard(if kind == Kind::Word { Kind::Name } else { kind }, value);
     }
+}
+
+/// Return true for a word that numbers a message, and so stands for its format: `%LINK-3-UPDOWN` (facility, severity and
+/// mnemonic); at the start of a line also two capital letters or more and three digits or more: `ORA-00942`,
+/// `WFLYSRV0025`.
+pub(crate) fn is_message_code(word: &[u8], starts: bool) -> bool {
+    let is_name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    if let [b'%', facility @ ..] = word {
+        let mut parts = facility.rsplitn(3, |&byte| byte == b'-');
+        let (mnemonic, severity, facility) = (parts.next(), parts.next(), parts.next());
+        return matches!(severity, Some([b'0'..=b'7']))
+            && mnemonic.is_some_and(|name| name.len() > 1 && name.iter().all(is_name))
+            && facility.is_some_and(|name| name.len() > 1 && name.iter().all(|byte| is_name(byte) || *byte == b'-'));
+    }
+    let letters = word.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    let rest = word[letters..].strip_prefix(b"-").unwrap_or(&word[letters..]);
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let severity = matches!(rest[digits..], [] | [b'A'..=b'Z']);
+    starts && letters >= 2 && digits >= 3 && severity
 }
 
 /// Return true if a name has one number of at most two digits directly after letters: `IPV6`, `eth0`, `log4j`. It is

@@ -25,7 +25,9 @@
 //! 9. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
 //!    differ.
 //! 10. A clause with a variable, such as ` port 22`, is an optional part if two shapes or more lack it.
-//! 11. All values of a shape are masked, and then all words, as long as each position that varies has half as much again
+//! 11. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
+//!     variables, and so is what is left between their common starts and ends.
+//! 12. All values of a shape are masked, and then all words, as long as each position that varies has half as much again
 //!     of the evidence, and the words that are left make a sentence.
 //!
 //! Only sets of templates count, not their frequency or order, and merging is idempotent.
@@ -36,11 +38,12 @@ use std::iter;
 use std::ops::Range;
 
 use crate::kinds::Kind;
+use crate::lines::is_message_code;
 use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
 use crate::units::{
-    ANY, Class, Field, OPTIONAL, Place, Run, Tail, Units, clause_ends, close, cover, find_fields, find_pairs,
-    find_runs, find_structures, find_tails, is_missing, is_open, is_prefix, kind_of_units, part_end, sort_pairs,
-    split_units, value_end, wildcard_offsets,
+    ANY, Class, Field, OPTIONAL, Place, Run, Tail, Units, clause_ends, close, cover, find_chunks, find_fields,
+    find_keyed, find_pairs, find_runs, find_structures, find_tails, is_missing, is_open, is_prefix, kind_of_units,
+    part_end, sort_pairs, split_units, value_end, wildcard_offsets,
 };
 use crate::values::{self, Values};
 use nearkin_core::Result;
@@ -161,10 +164,12 @@ type TailContext = (Vec<u32>, Vec<u32>, bool);
 /// A shape with a clause, and one without it: the range of the clause, and the place in the other shape.
 type ClausePair = ((u32, Range<usize>), (u32, Range<usize>));
 
-/// The optional parts of a shape: their slot in the units without parts, and their range.
+/// The optional parts of a shape: their slot in the units without parts, and their range; and the position of each slot
+/// in these units.
 struct Parts {
     shape: u32,
     found: Vec<(usize, Range<usize>)>,
+    slots: Vec<usize>,
 }
 
 struct TemplateMerger<'a> {
@@ -295,6 +300,12 @@ impl<'a> TemplateMerger<'a> {
             )
     }
 
+    /// Return true if a masked word is all that is between two quotes.
+    fn is_quoted(&self, masked: &MaskedTemplate) -> bool {
+        let (units, at) = (&self.shapes[masked.shape as usize].units, masked.at as usize);
+        at > 0 && self.is_quote(units[at - 1]) && units.get(at + 1) == Some(&units[at - 1])
+    }
+
     /// Return true if a masked word is the rest of a line behind a colon.
     fn is_rest(&self, masked: &MaskedTemplate) -> bool {
         let units = &self.shapes[masked.shape as usize].units;
@@ -353,7 +364,8 @@ impl<'a> TemplateMerger<'a> {
             if self.is_sentence(&first) {
                 evidence += evidence * 3 / 5;
             }
-            if self.are_methods(&peers) || self.is_plural(&peers) {
+            if self.are_methods(&peers) || self.is_plural(&peers) || (peers.len() >= CONTENTS && self.is_quoted(&first))
+            {
                 evidence = evidence.max(self.threshold);
             }
             // Words that are all variables elsewhere are variables here: three, or two between quotes or brackets.
@@ -552,14 +564,15 @@ impl<'a> TemplateMerger<'a> {
     /// Return true if the words at a varying position are evidence of a variable.
     fn has_evidence(&self, units: &[u32], varying: &[(usize, Vec<u32>)], shapes: usize, level: Level) -> bool {
         let evidence: u32 = units.iter().map(|&unit| evidence(self.units.class(unit))).sum();
+        // Values combine freely if there are more lines than words at any position.
+        let max_words = varying.iter().map(|position| position.1.len()).max().unwrap_or(0);
+        let capitals = units.iter().any(|&unit| self.units.class(unit) == Class::Capitals);
+        let combine = |least: usize| varying.len() > 1 && shapes > least && shapes > max_words;
         match level {
             Level::Mixed => evidence >= self.threshold,
-            Level::Values | Level::Words => evidence >= self.threshold + self.threshold / 2,
-            // Values after `=` combine freely if there are more lines than words at any position.
-            Level::Keyed => {
-                let max_words = varying.iter().map(|position| position.1.len()).max().unwrap_or(0);
-                varying.len() > 1 && shapes > FREE && shapes > max_words
-            }
+            Level::Values => evidence >= self.threshold + self.threshold / 2,
+            Level::Words => evidence >= self.threshold + self.threshold / 2 || (combine(2 * FREE) && !capitals),
+            Level::Keyed => combine(FREE),
         }
     }
 
@@ -582,7 +595,12 @@ impl<'a> TemplateMerger<'a> {
             }
             let class = |at: usize| self.units.class(shape.units[at]);
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
-            for field in find_fields(shape.units.len(), class, text) {
+            let whole = |at: usize| {
+                let end = matches!(text(at), b"[" | b"(" | b"{" | b"<").then(|| close(shape.units.len(), at, &text));
+                end.flatten().map(|end| Field { units: at..end, place: Place::Whole })
+            };
+            let fields = find_fields(shape.units.len(), class, text);
+            for field in fields.into_iter().chain((0..shape.units.len()).filter_map(whole)) {
                 let key = key(number, field.units.start, field.units.end);
                 masked.push(MaskedField { key, shape: number as u32, field });
             }
@@ -637,12 +655,16 @@ impl<'a> TemplateMerger<'a> {
         }
         let long = || peers.iter().filter(|masked| masked.field.units.len() > 1);
         let place = long().map(|masked| masked.field.place).max_by_key(|&place| place as u8).unwrap_or(Place::Word);
-        let class = |masked: &&MaskedField| single(masked).map_or(Class::Value, |unit| self.units.class(unit));
+        let class = |masked: &&MaskedField| match single(masked).map_or(Class::Value, |unit| self.units.class(unit)) {
+            Class::Capitals | Class::Plain if place == Place::Rest => Class::Value,
+            class => class,
+        };
         let total: u32 = peers.iter().map(|masked| evidence(class(masked))).sum();
         let enough = match place {
             Place::Enclosed if self.is_quote(units(first)[first.field.units.start - 1]) => 2 * total >= self.threshold,
             Place::Enclosed => peers.len() >= CONTENTS && total + total / 2 >= self.threshold,
             Place::Word | Place::Rest => total >= self.threshold,
+            Place::Whole => false,
         };
         let joins =
             takes_text || enough || (place == Place::Word && (has_any || peers.iter().any(|masked| missing(masked))));
@@ -802,13 +824,66 @@ impl<'a> TemplateMerger<'a> {
         count
     }
 
+    /// Make tags in brackets at the start of lines a variable, such as the names of threads, if several tags are before
+    /// the same rest, for more than [`FREE`] rests: those tags, and all that have more than plain words.
+    fn merge_tags(&mut self) -> Result<usize> {
+        let mut rests: HashMap<&[u32], Vec<(u32, &[u32])>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            if text(0) == b"["
+                && let Some(end) = close(shape.units.len(), 0, &text)
+                && end > 2
+                && self.keeps_words(shape, |at| at < end)
+            {
+                rests.entry(&shape.units[end..]).or_default().push((number as u32, &shape.units[1..end - 1]));
+            }
+        }
+        let shared: Vec<&[u32]> = rests.values().filter(|tags| tags.len() > 1).flatten().map(|&(_, tag)| tag).collect();
+        let tags: HashSet<&[u32]> = shared.into_iter().collect();
+        if tags.len() <= FREE || rests.values().filter(|tags| tags.len() > 1).count() <= FREE {
+            return Ok(0);
+        }
+        let is_plain = |unit: &u32| matches!(self.units.class(*unit), Class::Between | Class::Plain | Class::Capitals);
+        let joins = |tag: &[u32]| tag != [self.any] && (tags.contains(tag) || !tag.iter().all(is_plain));
+        let folds = rests.values().flatten().filter(|(_, tag)| joins(tag));
+        let folds = folds.map(|&(number, tag)| (number, 1..tag.len() + 1)).collect();
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Merge shapes that differ in words between blanks, none of them plain, and those whose rest of the line is a
+    /// variable of others as well.
+    fn merge_chunks(&mut self) -> Result<usize> {
+        let find = |merger: &Self, shape: &Shape, with_tail: bool| {
+            let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
+            let class = |at: usize| merger.units.class(shape.units[at]);
+            let mut ranges = find_chunks(shape.units.len(), class, text);
+            if with_tail && let Some(tail) = find_tails(shape.units.len(), class, text).pop() {
+                ranges.retain(|range| range.end <= tail.units.start);
+                ranges.push(tail.units);
+            }
+            ranges
+        };
+        let merged = self.merge_ranges(|merger, shape| find(merger, shape, false), false)?;
+        Ok(merged + self.merge_ranges(|merger, shape| find(merger, shape, true), true)?)
+    }
+
     /// Merge shapes that differ in several fields at once: values after `=`, contents of quotes and brackets, and words
     /// with symbols, digits or wildcards.
     fn merge_values(&mut self) -> Result<usize> {
+        self.merge_ranges(Self::find_values, false)
+    }
+
+    /// Merge shapes that differ in these ranges of units alone; maybe only into wildcards.
+    fn merge_ranges(
+        &mut self,
+        find: impl Fn(&Self, &Shape) -> Vec<Range<usize>>,
+        into_wildcards: bool,
+    ) -> Result<usize> {
         let mut groups: HashMap<Vec<u32>, Vec<ShapeValues>> = HashMap::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
             self.cancel.check()?;
-            let ranges = self.find_values(shape);
+            let ranges = find(self, shape);
             groups.entry(self.without(shape, &ranges)).or_default().push((number as u32, ranges));
         }
         let mut folds = Vec::new();
@@ -816,7 +891,31 @@ impl<'a> TemplateMerger<'a> {
             self.cancel.check()?;
             let mut waiting = vec![group];
             while let Some(group) = waiting.pop() {
-                self.judge_values(group, |values, bound| self.is_variable(values, bound), &mut waiting, &mut folds);
+                let is_variable = |values: &HashSet<&[u32]>, bound| {
+                    self.is_variable(values, bound) && (!into_wildcards || values.contains(&[self.any][..]))
+                };
+                self.judge_values(group, is_variable, &mut waiting, &mut folds);
+            }
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Merge shapes that differ in the values after `key=` alone.
+    fn merge_keyed(&mut self) -> Result<usize> {
+        let mut groups: HashMap<Vec<u32>, Vec<ShapeValues>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            let ranges = find_keyed(shape.units.len(), |at| self.units.class(shape.units[at]), text);
+            if !ranges.is_empty() {
+                groups.entry(self.without(shape, &ranges)).or_default().push((number as u32, ranges));
+            }
+        }
+        let mut folds = Vec::new();
+        for group in groups.into_values().filter(|group| group.len() > 1) {
+            let mut waiting = vec![group];
+            while let Some(group) = waiting.pop() {
+                self.judge_values(group, |values, _| values.len() > 1, &mut waiting, &mut folds);
             }
         }
         Ok(self.fold(folds, self.any))
@@ -885,6 +984,7 @@ impl<'a> TemplateMerger<'a> {
             prefix if is_prefix(prefix) && quote(1) => true,
             _ if text(1) == b"[" => (2..value.len()).any(|at| text(at).starts_with(b",")),
             _ if text(1) == b"=" => true,
+            _ if text(1) == b" " => true,
             _ if text(1) == b"(" => {
                 is_nested(2) || (text(3) == b"=" && (4..value.len()).any(|at| text(at).starts_with(b", ")))
             }
@@ -1119,8 +1219,9 @@ impl<'a> TemplateMerger<'a> {
         count
     }
 
-    /// Merge shapes that differ in optional parts: groups in brackets, with a variable in them, that others lack.
-    fn merge_optional(&mut self) -> Result<usize> {
+    /// Merge shapes that differ in optional parts: groups in brackets, with a variable in them, that others lack; maybe
+    /// also in words that are not plain, if the part is optional in one of them.
+    fn merge_optional(&mut self, in_words: bool) -> Result<usize> {
         // The units of each shape without its parts, and the position and the range of each part.
         let mut parts: HashMap<Vec<u32>, Vec<Parts>> = HashMap::new();
         let mut has_parts = false;
@@ -1129,9 +1230,21 @@ impl<'a> TemplateMerger<'a> {
             if shape.fixed {
                 continue;
             }
-            let (rest, found) = self.split_parts(shape);
+            let (mut rest, mut found) = self.split_parts(shape, in_words);
             has_parts |= !found.is_empty();
-            parts.entry(rest).or_default().push(Parts { shape: number as u32, found });
+            let mut slots: Vec<usize> = (0..=rest.len()).collect();
+            if in_words {
+                let text = |at: usize| &*self.units.all[rest[at] as usize].text;
+                let chunks = find_chunks(rest.len(), |at| self.units.class(rest[at]), text);
+                for chunk in chunks.into_iter().rev() {
+                    rest.splice(chunk.clone(), [self.any]);
+                    slots.drain(chunk.start + 1..chunk.end);
+                }
+                for part in &mut found {
+                    part.0 = slots.partition_point(|&slot| slot < part.0);
+                }
+            }
+            parts.entry(rest).or_default().push(Parts { shape: number as u32, found, slots });
         }
         let mut folds = Vec::new();
         for group in parts.values().filter(|group| has_parts && group.len() > 1) {
@@ -1143,8 +1256,9 @@ impl<'a> TemplateMerger<'a> {
                 let optional = |range: &Range<usize>, parts: &Parts| {
                     self.shapes[parts.shape as usize].units[range.clone()] == [self.optional]
                 };
-                let varies = group.iter().any(|parts| of(parts).is_none_or(|range| optional(&range, parts)));
-                if !varies {
+                let is_optional = |parts: &&Parts| of(parts).is_some_and(|range| optional(&range, parts));
+                let varies = group.iter().any(|parts| of(parts).is_none() || is_optional(&parts));
+                if !varies || (in_words && !group.iter().any(|parts| is_optional(&parts))) {
                     continue;
                 }
                 for parts in group {
@@ -1154,7 +1268,8 @@ impl<'a> TemplateMerger<'a> {
                         None => {
                             let before: usize =
                                 parts.found.iter().filter(|part| part.0 < slot).map(|part| part.1.len()).sum();
-                            folds.push((parts.shape, slot + before..slot + before));
+                            let place = parts.slots[slot] + before;
+                            folds.push((parts.shape, place..place));
                         }
                     }
                 }
@@ -1229,10 +1344,71 @@ impl<'a> TemplateMerger<'a> {
         Ok(self.fold(folds, self.optional))
     }
 
-    /// Return the units of a shape without its optional parts, and the slot and range of each part.
-    fn split_parts(&self, shape: &Shape) -> (Vec<u32>, Vec<(usize, Range<usize>)>) {
+    /// Merge shapes with the same code of a message: first those that differ in words, then all.
+    fn merge_codes(&mut self) -> Result<usize> {
+        let mut codes: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            let is_code = |at: &usize| is_message_code(text(*at), *at == 0) && text(*at + 1).starts_with(b":");
+            if let Some(at) = (0..shape.units.len().saturating_sub(1)).find(is_code) {
+                codes.entry(shape.units[at]).or_default().push(number as u32);
+            }
+        }
+        let mut folds = Vec::new();
+        for shapes in codes.into_values().filter(|shapes| shapes.len() > 1) {
+            self.cancel.check()?;
+            let units = |shape: u32| &self.shapes[shape as usize].units;
+            let is_word = |unit: u32| !matches!(self.units.class(unit), Class::Between | Class::Optional);
+            let mut forms: HashMap<Vec<u32>, Vec<u32>> = HashMap::new();
+            for &shape in &shapes {
+                let form = units(shape).iter().map(|&unit| if is_word(unit) { self.any } else { unit });
+                forms.entry(form.collect()).or_default().push(shape);
+            }
+            let before = folds.len();
+            for shapes in forms.into_values().filter(|shapes| shapes.len() > 1) {
+                for at in 0..units(shapes[0]).len() {
+                    let differing = shapes.iter().filter(|&&shape| units(shape)[at] != self.any);
+                    if shapes.iter().any(|&shape| units(shape)[at] != units(shapes[0])[at]) {
+                        folds.extend(differing.map(|&shape| (shape, at..at + 1)));
+                    }
+                }
+            }
+            if folds.len() == before {
+                self.align(&shapes, &mut folds);
+            }
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Make what differs between the common start and the common end of shapes a variable: whole words, at least one.
+    fn align(&self, shapes: &[u32], folds: &mut Vec<(u32, Range<usize>)>) {
+        let units = |shape: u32| &*self.shapes[shape as usize].units;
+        let is_word = |unit: Option<&u32>| unit.is_some_and(|&unit| self.units.class(unit) != Class::Between);
+        let (first, mut start, mut end) = (units(shapes[0]), usize::MAX, usize::MAX);
+        for &shape in shapes {
+            let (one, other) = (first.iter(), units(shape).iter());
+            start = start.min(one.clone().zip(other.clone()).take_while(|(one, other)| one == other).count());
+            end = end.min(one.rev().zip(other.rev()).take_while(|(one, other)| one == other).count());
+        }
+        let shortest = shapes.iter().map(|&shape| units(shape).len()).min().unwrap_or(0);
+        end = end.min(shortest - start);
+        let middle =
+            |start: usize, end: usize| shapes.iter().map(move |&shape| &units(shape)[start..units(shape).len() - end]);
+        while start > 0 && !middle(start, end).all(|units| is_word(units.first()) && is_word(units.last())) {
+            let ends_badly = middle(start, end).any(|units| !units.is_empty() && !is_word(units.last()));
+            (start, end) = if ends_badly && end > 0 { (start, end - 1) } else { (start - 1, end) };
+        }
+        if start > 1 {
+            let varying = shapes.iter().map(|&shape| (shape, start..units(shape).len() - end));
+            folds.extend(varying.filter(|(shape, range)| units(*shape)[range.clone()] != [self.any]));
+        }
+    }
+
+    /// Return the units of a shape without its optional parts, maybe also those with names, and the slot and range of each part.
+    fn split_parts(&self, shape: &Shape, with_values: bool) -> (Vec<u32>, Vec<(usize, Range<usize>)>) {
         let units = &shape.units;
         let text = |at: usize| &*self.units.all[units[at] as usize].text;
+        let varies = |class| matches!(class, Class::Wildcard | Class::Mixed) || (with_values && class == Class::Value);
         let (mut rest, mut found) = (Vec::new(), Vec::new());
         let mut at = 0;
         while at < units.len() {
@@ -1241,9 +1417,7 @@ impl<'a> TemplateMerger<'a> {
                 if units[at] == self.optional {
                     at += 1;
                 } else if let Some(end) = part_end(units.len(), at, text)
-                    && units[at..end]
-                        .iter()
-                        .any(|&unit| matches!(self.units.class(unit), Class::Wildcard | Class::Mixed))
+                    && units[at..end].iter().any(|&unit| varies(self.units.class(unit)))
                 {
                     at = end;
                 } else {
@@ -1261,20 +1435,25 @@ impl<'a> TemplateMerger<'a> {
     }
 
     fn run(&mut self) -> Result<()> {
+        self.merge_tags()?;
         for _ in 0..ROUNDS {
             while self.merge_structures()? + self.merge_words()? > 0 {}
             let mut changed = self.merge_runs()
                 + self.merge_pairs()
+                + self.merge_keyed()?
                 + self.merge_fields()?
                 + self.merge_tails()?
-                + self.merge_optional()?;
+                + self.merge_optional(false)?;
             for level in [Level::Mixed, Level::Values, Level::Keyed] {
                 changed += self.merge_level(level)?;
             }
             if changed == 0
                 && self.merge_covered()? == 0
                 && self.merge_clauses()? == 0
+                && self.merge_optional(true)? == 0
                 && self.merge_values()? == 0
+                && self.merge_chunks()? == 0
+                && self.merge_codes()? == 0
                 && self.merge_level(Level::Words)? == 0
             {
                 break;
@@ -1841,6 +2020,80 @@ mod tests {
             texts_with(&lines, &Overrides::default()).len()
         };
         assert_eq!((3, 1, 4), (signal(3, ""), signal(4, ""), signal(4, " now")));
+    }
+
+    #[test]
+    fn lines_with_the_code_of_a_message_have_one_template() {
+        let states = ["%LINK-3-UPDOWN: Port a up", "%LINK-3-UPDOWN: Port b down", "%LINK-5-UPDOWN: Port b down"];
+        let expected = vec!["%LINK-3-UPDOWN: Port {word} {word}", "%LINK-5-UPDOWN: Port b down"];
+        assert_eq!(expected, texts(&states));
+        // Of other lengths too, and where a value is missing.
+        let ends = ["ORA-00942: no such table a", "ORA-00942: no such table", "ORA-00942: no such table a or view b"];
+        assert_eq!(vec!["ORA-00942: no such {text}"], texts(&ends));
+        assert_eq!(2, texts(&["not ORA-00942: no such table", "not ORA-00942: no such view"]).len());
+        // Numbers of jobs are before the same texts, so they are values.
+        let jobs: Vec<String> =
+            (0..6).flat_map(|n| ["started", "ended"].map(|s| format!("JOB0012{n}: was {s}"))).collect();
+        assert_eq!(2, texts_with(&jobs, &Overrides::default()).len());
+    }
+
+    #[test]
+    fn values_of_pairs_are_variables_from_two_on() {
+        let expected = vec!["state operator={text}, rat={int}"];
+        assert_eq!(expected, texts(&["state operator=EE, rat=14", "state operator=Vodafone UK, rat=7"]));
+        let expected = vec!["plan: package: a, now: {text}, next: {word}"];
+        assert_eq!(
+            expected,
+            texts(&["plan: package: a, now: in, next: out", "plan: package: a, now: to come, next: in"])
+        );
+        // The key of a message, the last value after a blank, and a single pair with a colon are no such values.
+        assert_eq!(2, texts(&["sent msg=in, rat=14", "sent msg=out, rat=7"]).len());
+        assert_eq!(2, texts(&["failed uid=5 user=ann", "failed uid=5 user=bob"]).len());
+        assert_eq!(2, texts(&["plan: package a, now: in", "plan: package a, now: out"]).len());
+    }
+
+    #[test]
+    fn tags_that_combine_with_many_rests_are_variables() {
+        let lines = |rests: usize| -> Vec<String> {
+            let line = |(tag, rest): (&str, &&str)| format!("[{tag}] {rest} is in");
+            let some = |tag| NAMES[..rests].iter().map(move |rest| line((tag, rest)));
+            let few = ["pool-1", "pool-2"].map(|tag| line((tag, &NAMES[8])));
+            ["main", "a b", "core", "c d"].into_iter().flat_map(some).chain(few).collect()
+        };
+        let in_brackets = |lines: &[String]| {
+            texts_with(lines, &Overrides::default()).iter().filter(|text| text.starts_with("[{")).count()
+        };
+        // A tag with a number joins them, although no other is before its rest.
+        assert_eq!((3, 5), (in_brackets(&lines(3)), in_brackets(&lines(4))));
+    }
+
+    #[test]
+    fn words_between_blanks_are_compared_as_a_whole() {
+        let lines = ["a/b:7", "org.a:x", "a-b/c.d:e", "x::y_1", "b:c/7:f", "a.b/.c"]
+            .map(|name| format!("started {name} for it"));
+        assert_eq!(vec!["started {text} for it"], texts_with(&lines, &Overrides::default()));
+        assert_eq!(3, texts_with(&lines[..3], &Overrides::default()).len());
+        // An optional part of one shape is one of those with other words.
+        let parts = ["ran a.b", "ran a.b (5)", "ran org.c/d:x (7)", "ran a-b"];
+        assert!(
+            texts(&parts).iter().all(|text| text.ends_with("{optional}") || !text.contains('(')),
+            "{:?}",
+            texts(&parts)
+        );
+    }
+
+    #[test]
+    fn three_quoted_words_are_a_variable() {
+        let quoted = |count: usize| -> usize {
+            let lines: Vec<String> = NAMES[..count].iter().map(|name| format!("try '{name}' now")).collect();
+            texts_with(&lines, &Overrides::default()).len()
+        };
+        assert_eq!((2, 1), (quoted(2), quoted(3)));
+    }
+
+    #[test]
+    fn every_line_matches_its_template_if_dots_divide_a_word() {
+        assert_eq!(Some(Kind::Text), kind_of_units(b"windows-i..l-token"));
     }
 
     #[test]

@@ -249,6 +249,8 @@ pub(crate) struct Field {
 pub(crate) enum Place {
     /// A word and the brackets after it, or words with commas between them.
     Word,
+    /// Brackets and their contents; only for text that is a variable elsewhere.
+    Whole,
     /// The contents of brackets or quotes.
     Enclosed,
     /// The rest of a line behind a colon.
@@ -495,6 +497,10 @@ pub(crate) fn find_structures<'a>(
                 end_at(at + 1).filter(|_| is_call)
             }
             _ if is_word(at) && is(at + 1, b"{") => end_at(at + 1),
+            // The object of a sentence, with its pairs: `Intent { act=VIEW }`.
+            [b'A'..=b'Z', ..] if at > 0 && is_word(at) && is(at + 1, b" ") && is(at + 2, b"{") => {
+                end_at(at + 2).filter(|&end| (at + 3..end).any(|at| is(at, b"=")))
+            }
             _ if is_word(at) && is(at + 1, b"[") => {
                 let starts = (is_word(at + 2) && is(at + 3, b"=")) || is(at + 2, b"'") || is(at + 2, b"\"");
                 end_at(at + 1).filter(|&end| starts && (at + 3..end).any(|at| is(at, b"=")))
@@ -592,7 +598,7 @@ pub(crate) fn kind_of_units(bytes: &[u8]) -> Option<Kind> {
     if let Some(kind) = wildcard_kind(bytes) {
         return Some(kind);
     }
-    if bytes.iter().any(|&byte| byte != WILDCARD && is_between(byte)) {
+    if bytes.iter().any(|&byte| byte != WILDCARD && is_between(byte)) || split_units(bytes).len() > 1 {
         return Some(Kind::Text);
     }
     let kind = kinds::kind_of(bytes);
@@ -665,6 +671,80 @@ pub(crate) fn value_end<'a>(
     }
     let call = at + 1 < count && matches!(text(at + 1), b"(" | b"{" | b"[");
     if call && !text(at).is_empty() { close(count, at + 1, text) } else { Some(at + 1) }
+}
+
+/// Return the words between blanks that are no plain words: units without a blank between them, without `key=` and the
+/// brackets, quotes and punctuation around them.
+pub(crate) fn find_chunks<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Range<usize>> {
+    let is_word = |at: usize| !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+    let ends_chunk = |at: usize| {
+        class(at) == Class::Optional || (class(at) == Class::Between && text(at).iter().any(u8::is_ascii_whitespace))
+    };
+    let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
+    while at < count {
+        let limit = (at..count).find(|&end| ends_chunk(end)).unwrap_or(count);
+        let start = (at..limit).rev().find(|&unit| text(unit) == b"=").map_or(at, |equals| equals + 1);
+        let first = (start..limit).find(|&unit| is_word(unit));
+        let last = (start..limit).rev().find(|&unit| is_word(unit));
+        if let (Some(first), Some(last)) = (first, last)
+            && (first < last || !matches!(class(first), Class::Plain | Class::Capitals))
+        {
+            result.push(first..last + 1);
+        }
+        at = limit + 1;
+    }
+    result
+}
+
+/// Return the values after `key=`, except the last one of a line if no comma or bracket is before its key: that may be
+/// the object of the sentence. A value before a comma, a semicolon or a closing bracket may have blanks.
+pub(crate) fn find_keyed<'a>(
+    count: usize,
+    class: impl Fn(usize) -> Class,
+    text: impl Fn(usize) -> &'a [u8],
+) -> Vec<Range<usize>> {
+    let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+    let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 1);
+    while at < count {
+        let keyed = text(at) == b"=" && is_word(at - 1) && !is_message(text(at - 1));
+        let Some(mut end) = keyed.then(|| value_end(count, at + 1, &is_word, &text)).flatten() else {
+            at += 1;
+            continue;
+        };
+        let mut wide = end;
+        while wide + 1 < count && class(wide) == Class::Between && text(wide).starts_with(b" ") && is_word(wide + 1) {
+            wide += 2;
+        }
+        if wide < count && text(wide).first().is_some_and(|byte| b",;)]}".contains(byte)) {
+            end = wide;
+        }
+        if end < count || at < 2 || text(at - 2).first().is_some_and(|byte| b",;([{".contains(byte)) {
+            result.push(at + 1..end);
+        }
+        at = end.max(at + 1);
+    }
+    // Two pairs `key: value` or more after commas, also with several words in a key or value.
+    let commas: Vec<usize> = (0..count).filter(|&at| text(at) == b", ").chain([count]).collect();
+    let colon = |part: &[usize]| (part[0] + 1..part[1]).rev().find(|&at| text(at) == b": ");
+    let pairs = commas.windows(2).filter_map(|part| colon(part).map(|colon| (colon, part[1])));
+    let pairs: Vec<(usize, usize)> = pairs.filter(|&(colon, end)| colon + 1 < end).collect();
+    if pairs.len() > 1 {
+        let values = pairs.into_iter().filter(|&(colon, _)| !is_message(text(colon - 1)));
+        result.extend(values.map(|(colon, end)| colon + 1..end));
+        result.sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        result.dedup_by(|next, range| next.start < range.end);
+    }
+    result
+}
+
+/// Return true for keys whose value is the message of a line, or a part of it.
+fn is_message(key: &[u8]) -> bool {
+    let keys: [&[u8]; 8] = [b"msg", b"message", b"event", b"action", b"level", b"lvl", b"severity", b"type"];
+    keys.iter().any(|name| name.eq_ignore_ascii_case(key))
 }
 
 /// Return the order of units in which pairs are sorted by key; None if they are sorted.
