@@ -27,7 +27,8 @@
 //! 10. A clause with a variable, such as ` port 22`, is an optional part if two shapes or more lack it.
 //! 11. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
 //!     variables, and so is what is left between their common starts and ends.
-//! 12. All values of a shape are masked, and then all words, as long as each position that varies has half as much again
+//! 12. Shapes join one with a variable for any text, whose words around it they have.
+//! 13. All values of a shape are masked, and then all words, as long as each position that varies has half as much again
 //!     of the evidence, and the words that are left make a sentence.
 //!
 //! Only sets of templates count, not their frequency or order, and merging is idempotent.
@@ -55,6 +56,8 @@ pub const EVIDENCE_THRESHOLD: u32 = 16;
 const LONG: usize = 5;
 /// Number of shapes above which freely combined values after `=` are variables.
 const FREE: usize = 3;
+/// Number of plain words around a text that make a shape cover others.
+const FRAME: usize = 3;
 /// Number of different contents of brackets that make them a variable.
 const CONTENTS: usize = 3;
 /// Number of different texts after the same `key=` that make the rest of a line a variable.
@@ -154,6 +157,9 @@ type Masks = BTreeMap<(usize, Vec<usize>), HashSet<Vec<u32>>>;
 
 /// A shape and the ranges of its values.
 type ShapeValues = (u32, Vec<Range<usize>>);
+
+/// The positions of variables that accept words, and whether they accept any text.
+type Places = Vec<(usize, bool)>;
 
 /// A shape and the rest of its line.
 type ShapeTail = (u32, Tail);
@@ -1081,6 +1087,69 @@ impl<'a> TemplateMerger<'a> {
         Ok(self.fold(folds, self.any))
     }
 
+    /// Merge shapes into one with a variable for any text and [`FRAME`] plain words or more: what is at the place of each
+    /// variable becomes its value, plain words only at the place of a text.
+    fn merge_into_texts(&mut self) -> Result<usize> {
+        let is_plain = |unit: &u32| self.units.class(*unit) == Class::Plain;
+        let mut texts: HashMap<&[u32], Vec<(u32, Places)>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let units = shape.units.iter().enumerate().filter(|unit| *unit.1 == self.any);
+            let kinds = units.filter_map(|(at, _)| Some((at, self.kind_at(shape, at).filter(|&kind| is_open(kind))?)));
+            let open: Places = kinds.map(|(at, kind)| (at, kind == Kind::Text)).collect();
+            let plain = shape.units.iter().filter(|unit| is_plain(unit)).count();
+            if plain >= FRAME && open.iter().any(|open| open.1) && open[0].0 > 0 {
+                texts.entry(&shape.units[..open[0].0]).or_default().push((number as u32, open));
+            }
+        }
+        let lengths: HashSet<usize> = texts.keys().map(|start| start.len()).collect();
+        let mut lengths: Vec<usize> = lengths.into_iter().collect();
+        lengths.sort_unstable();
+        let mut folds = Vec::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let starts = lengths.iter().take_while(|&&length| length < shape.units.len());
+            let covering = starts.filter_map(|&length| texts.get(&shape.units[..length])).flatten();
+            let others = covering.filter(|(other, _)| *other as usize != number);
+            let found = others.filter_map(|(other, open)| {
+                let of = &self.shapes[*other as usize].units;
+                Some((of.len(), self.values_in(of, open, &shape.units)?))
+            });
+            // The most words.
+            if let Some((_, values)) = found.reduce(|one, other| if other.0 > one.0 { other } else { one }) {
+                let changed = values.into_iter().filter(|value| shape.units[value.clone()] != [self.any]);
+                folds.extend(changed.map(|value| (number as u32, value)));
+            }
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Return what is at the places of these variables of a shape in other units.
+    fn values_in(&self, shape: &[u32], open: &[(usize, bool)], units: &[u32]) -> Option<Vec<Range<usize>>> {
+        let (mut values, mut from) = (Vec::with_capacity(open.len()), open[0].0);
+        for (number, &(at, takes_text)) in open.iter().enumerate() {
+            let next = open.get(number + 1).map_or(shape.len(), |next| next.0);
+            let between = &shape[at + 1..next];
+            let end = if next == shape.len() {
+                units.len().checked_sub(between.len()).filter(|&end| end > from && units[end..] == *between)?
+            } else {
+                (from + 1..units.len()).find(|&end| units[end..].starts_with(between))?
+            };
+            let value = &units[from..end];
+            let blank = |unit: &u32| self.units.all[*unit as usize].text.contains(&b' ');
+            let plain = |unit: &u32| {
+                matches!(self.units.class(*unit), Class::Plain | Class::Capitals) && !self.variable_words.contains(unit)
+            };
+            let takes = takes_text || !value.iter().any(plain);
+            if !takes || blank(&value[0]) || blank(&value[value.len() - 1]) {
+                return None;
+            }
+            values.push(from..end);
+            from = end + between.len();
+        }
+        Some(values)
+    }
+
     /// Return the positions of variables of a shape that covers these units, also the one at `field`; without a field it
     /// is another shape.
     fn find_covering<'m>(&self, units: &[u32], field: Option<usize>, masks: &'m Masks) -> Option<&'m [usize]> {
@@ -1454,6 +1523,7 @@ impl<'a> TemplateMerger<'a> {
                 && self.merge_values()? == 0
                 && self.merge_chunks()? == 0
                 && self.merge_codes()? == 0
+                && self.merge_into_texts()? == 0
                 && self.merge_level(Level::Words)? == 0
             {
                 break;
@@ -2089,6 +2159,19 @@ mod tests {
             texts_with(&lines, &Overrides::default()).len()
         };
         assert_eq!((2, 1), (quoted(2), quoted(3)));
+    }
+
+    #[test]
+    fn a_variable_for_any_text_takes_what_is_in_its_place() {
+        let texts_of =
+            ["a, b c", "no more", "disk is full", "x-1 lost"].map(|text| format!("job 5 sent text '{text}' to all"));
+        let mut lines = texts_of.to_vec();
+        lines.push("job 7 sent text 'it's ('not') so' to all".to_owned());
+        assert_eq!(vec!["job {int} sent text '{text}' to all"], texts_with(&lines, &Overrides::default()));
+        // Other words around it are another template.
+        lines.push("job 7 sent text 'no more' to some".to_owned());
+        assert_eq!(2, texts_with(&lines, &Overrides::default()).len());
+        assert_eq!(vec!["nodes {text} are down"], texts(&["nodes (null) are down", "nodes [5] are down"]));
     }
 
     #[test]

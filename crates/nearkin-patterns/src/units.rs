@@ -479,6 +479,7 @@ pub(crate) fn find_structures<'a>(
         match text(at) {
             b"{" => end_at(at),
             b"[" => end_at(at).filter(|_| class(at + 1) == Class::Empty || first().is_some()),
+            b"(" if is(at + 2, b")") && is_missing(text(at + 1)) => Some(at + 3),
             b"(" => end_at(at).filter(|_| first().is_some_and(|end| text(end).first() == Some(&b','))),
             b"<" => end_at(at).filter(|&end| end > at + 4 && is_word(at + 1)),
             prefix if is_prefix(prefix) => quotes(at + 1),
