@@ -99,6 +99,25 @@ def test_large_clusters_take_few_comparisons(cluster: Any) -> None:
             assert row["similarity"] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("share", [0.9, 1.0])
+def test_near_copies_of_one_vector_are_joined_by_bands(share: float) -> None:
+    """Most rows of the sample are near-copies, which it absorbs, so that the join is cheap."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((6000, 32))
+    near = int(share * len(X))
+    X[:near] = X[0] + 0.01 * rng.standard_normal((near, 32))
+    result = nk.dedup(rng.permutation(X), threshold=0.95)
+    assert len(X) - near + 1 == len(result.kept)
+    assert "bands" == result.summary["vectors"]["filter"]
+    assert result.summary["vectors"]["verified_pairs"] < 50 * len(X)
+
+
+def test_the_largest_recall_has_bands() -> None:
+    """A tenth of the misses of the last number below 1 would be none."""
+    X = np.random.default_rng(8).standard_normal((4200, 16))
+    assert 0.9999 < nk.dedup(X, recall=math.nextafter(1, 0)).summary["expected_recall"] <= 1
+
+
 def test_low_thresholds_are_searched_in_partitions() -> None:
     X = rows_with_copies(7, 5000, d=64, noise=0.5)
     result = nk.dedup(X, threshold=0.3, recall=0.9)

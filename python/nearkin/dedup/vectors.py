@@ -75,8 +75,12 @@ _MIN_BITS, _MAX_BITS = 6, 1 << 14
 """Smallest number of bits of a band, and largest number of bits of all bands."""
 _SAMPLE, _SAMPLED_BANDS = 2048, 16
 """Rows whose pairs estimate how many pairs are equal in a band, and bands of each."""
-_SAMPLE_COST = 5e4
-"""Nanoseconds per row of the sample up to which it is joined: 0.1 s."""
+_SAMPLE_TIME = 1e8
+"""Estimated nanoseconds of a join of the sample above which it is halved: 0.1 s."""
+_MIN_SAMPLE = 128
+"""Rows of a sample that is not halved."""
+_MAX_RECALL = 1 - 1e-15
+"""Largest recall of bands: of the next number, 1, no logarithm exists."""
 _BIT_COST, _KEY_COST, _CANDIDATE_COST = 0.7, 12.0, 8.0
 """Nanoseconds per bit of a row, per sorted key, and per candidate, of one thread with AVX-512."""
 _PAIR_COST, _COORDINATE_COST = 100.0, 0.5
@@ -250,22 +254,26 @@ class BandPlan:
     ) -> BandPlan:
         """Return the bands of the smallest cost for rows, estimated from a sample of them.
 
-        Rows that another row of the sample absorbs are left out: the join compares them with kept rows only.
+        Rows that another row of the sample absorbs are left out: the join compares them with kept rows only. If there
+        are many of them, the join of the sample itself seems expensive, so a smaller sample is joined.
         """
-        n, sample = len(rows), np.sort(np.random.default_rng(0).choice(rows, min(len(rows), _SAMPLE), replace=False))
-        pairs, kept = math.comb(len(sample), 2), np.arange(len(sample))
-        collisions = band_collisions(vectors, dim, sample)
-        plan = cls.choose(threshold, recall, len(sample) / 2, collisions, pairs)
-        if plan.cost > _SAMPLE_COST:
-            return cls.choose(threshold, recall, n / 2, collisions, pairs)
+        n, chosen = len(rows), np.random.default_rng(0).choice(rows, min(len(rows), _SAMPLE), replace=False)
+        collisions, pairs = band_collisions(vectors, dim, np.sort(chosen)), math.comb(len(chosen), 2)
+        plan = cls.choose(threshold, recall, len(chosen) / 2, collisions, pairs)
+        while plan.bits and plan.cost * len(chosen) > _SAMPLE_TIME and len(chosen) > _MIN_SAMPLE:
+            chosen = chosen[: len(chosen) // 2]
+            plan = cls.choose(threshold, recall, len(chosen) / 2, collisions, pairs)
+        if not plan.bits:
+            return plan
+        sample = np.sort(chosen)
         bands = plan.bits, plan.bands, plan.max_differing
         left, right, _, verified = near_pairs(vectors, dim, sample, 1 - threshold, *bands, False)
-        sample = sample[centred(len(sample), left, right) == kept]
-        share = len(sample) / len(kept)
+        sample = sample[centred(len(sample), left, right) == np.arange(len(sample))]
+        share = len(sample) / len(chosen)
         others = n * share * (1 - share / 2)
         plan = cls.choose(threshold, recall, others, band_collisions(vectors, dim, sample), math.comb(len(sample), 2))
         # Partitions verify the pairs that are near, too.
-        in_vain = others * (verified - len(left)) / pairs
+        in_vain = others * (verified - len(left)) / math.comb(len(chosen), 2)
         return replace(plan, cost=plan.cost + in_vain * (_PAIR_COST + _COORDINATE_COST * dim))
 
 
@@ -319,7 +327,7 @@ class _Neighbours:
         if n > MAX_FLAT_ROWS:
             joined = distinct.astype(np.uint32)
             # Pairs at the threshold are found least often, and a tenth of the misses takes half as many bands more.
-            at_threshold = 1 - (1 - recall) / 10
+            at_threshold = min(1 - (1 - recall) / 10, _MAX_RECALL)
             plan = BandPlan.of_rows(threshold, at_threshold, rows.dense().reshape(-1), rows.d, joined)
             if plan.cost <= _PARTITION_COST * math.sqrt(rows.d):
                 return cls._join(plan, recall, rows, joined, 1 - threshold, cluster, all_links, progress)
