@@ -510,6 +510,16 @@ def test_annotated_records_keep_their_other_columns(
     assert [None, None, "x"] == [row["late"] for row in rows]
 
 
+def test_annotated_numbers_beyond_floats_are_null(tmp_path: Path, app_log: Path) -> None:
+    """JSON has 1e999 but no Infinity, which Python's json would write."""
+    state, out = tmp_path / "state", tmp_path / "annotated.jsonl"
+    call("patterns", "lines", app_log, "--state", state, "--quiet")
+    path = written(tmp_path / "lines.jsonl", ['{"text": "one", "size": 1e999, "all": [2, -1e999]}'])
+    assert 0 == call("patterns", "lines", path, "--match", state, "--annotate", out, "--quiet").code
+    [row] = annotated(out)
+    assert (None, [2, None]) == (row["size"], row["all"])
+
+
 @pytest.mark.parametrize("name", ["alerts.csv", "alerts.parquet", "alerts.tsv.gz"])
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_annotated_tables_keep_their_other_columns(tmp_path: Path, app_log: Path, name: str, suffix: str) -> None:

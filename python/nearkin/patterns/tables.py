@@ -446,7 +446,7 @@ class RowWriter:
         for row, other in zip(rows, more, strict=True):
             full = {name: row.get(name) for name in self._schema.names}
             full |= {self._free_name(name): value for name, value in other.items()}
-            self._file.write(json.dumps(full, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+            self._file.write(_json_line(full))
 
     def _free_name(self, name: str) -> str:
         """Return the name of another column; distinct columns have distinct names."""
@@ -535,8 +535,17 @@ def _to_array(field: pa.Field, values: list[Any]) -> pa.Array:
     return pa.array([list(value.items()) if isinstance(value, dict) else value for value in values], field.type)
 
 
+def _json_line(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of JSON; numbers beyond floats, such as 1e999, are null."""
+    try:
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        line = json.dumps(_plain(row), ensure_ascii=False)
+    return line.encode("utf-8", "backslashreplace") + b"\n"
+
+
 def _plain(value: Any) -> Any:
-    """Return a value of Arrow for JSON: times in ISO 8601, decimals as text, bytes as UTF-8, NaN and infinity null."""
+    """Return a value for JSON: times in ISO 8601, decimals as text, bytes as UTF-8, NaN and infinity null."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
