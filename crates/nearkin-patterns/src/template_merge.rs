@@ -2023,9 +2023,12 @@ mod tests {
             ("Job['ann bob'/5, x=1]", "kept"),
             ("uid=ann,ou=people,dc=example,dc=org", "kept"),
             ("C=US, O=Example Org, CN=ann", "kept"),
+            ("c=x,o=y,c=x,cn=ann", "kept"),
         ] {
             assert_eq!(vec![format!("value {{text}} {rest}")], texts(&[&format!("value {value} {rest}")]), "{value}");
         }
+        // Without a name, user, unit or domain it is no distinguished name.
+        assert_eq!(vec!["value c=ann,o=bob,c=ann kept"], texts(&["value c=ann,o=bob,c=ann kept"]));
         // These may be part of a sentence, unless they differ.
         for (one, two) in [
             ("[5]", "[]"),

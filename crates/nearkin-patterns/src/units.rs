@@ -510,10 +510,21 @@ pub(crate) fn find_structures<'a>(
         }
     };
     let quoted = |at: usize| at > 0 && matches!(text(at - 1), b"\"" | b"'");
-    let name = |at: usize| name_end(count, at, &is_word, &text).filter(|_| starts(at) || quoted(at));
+    // The last attribute of a name that was rejected: names from its other attributes on end where it does.
+    let mut rejected = 0;
     let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
     while at < count {
-        match name(at).or_else(|| structure(at)).filter(|&end| is_free(end)) {
+        let mut name = None;
+        if at == 0 || at > rejected || !text(at - 1).starts_with(b",") {
+            let (end, last) = name_end(count, at, &is_word, &text);
+            if starts(at) || quoted(at) {
+                name = end;
+                if end.is_none_or(|end| !is_free(end)) {
+                    rejected = rejected.max(last);
+                }
+            }
+        }
+        match name.or_else(|| structure(at)).filter(|&end| is_free(end)) {
             Some(end) => {
                 result.push(at..end);
                 at = end;
@@ -524,14 +535,15 @@ pub(crate) fn find_structures<'a>(
     result
 }
 
-/// Return the end of the distinguished name (RFC 4514) that starts at a unit, such as `uid=ann,ou=people,dc=org`: two or
-/// more attributes, one of them a common name, user, unit or domain. Values other than the last may have blanks.
+/// Return the end of the distinguished name (RFC 4514) that starts at a unit, such as `uid=ann,ou=people,dc=org`, and the
+/// unit of its last attribute. A name has two or more attributes, one of them a common name, user, unit or domain.
+/// Values other than the last may have blanks.
 fn name_end<'a>(
     count: usize,
     at: usize,
     is_word: &impl Fn(usize) -> bool,
     text: &impl Fn(usize) -> &'a [u8],
-) -> Option<usize> {
+) -> (Option<usize>, usize) {
     let is_one = |at: usize, names: &[&[u8]]| names.iter().any(|name| name.eq_ignore_ascii_case(text(at)));
     let main: [&[u8]; 4] = [b"cn", b"uid", b"ou", b"dc"];
     let other: [&[u8]; 7] = [b"o", b"l", b"st", b"c", b"street", b"serialNumber", b"emailAddress"];
@@ -546,10 +558,10 @@ fn name_end<'a>(
         if end < count && matches!(text(end), b"," | b", ") && is_key(end + 1) {
             next = end + 1;
         } else {
-            return (pairs > 1 && found).then_some(next + 3);
+            return ((pairs > 1 && found).then_some(next + 3), next);
         }
     }
-    None
+    (None, next)
 }
 
 /// Return the ends of the clauses that start at a unit: a blank and a plain word, or a comma and a blank, and more words,
