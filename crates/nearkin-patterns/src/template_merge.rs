@@ -34,7 +34,7 @@
 //! Only sets of templates count, not their frequency or order, and merging is idempotent.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 use std::ops::Range;
 
@@ -62,7 +62,8 @@ const FRAME: usize = 3;
 const CONTENTS: usize = 3;
 /// Number of different texts after the same `key=` that make the rest of a line a variable.
 const TEXTS: usize = 4;
-/// Maximum number of sets of positions, for one number of units, that are compared with each shape.
+/// Maximum number of sets of positions, for one number of units, and of shapes with a text that are compared with each
+/// shape.
 const MASKS: usize = 256;
 /// Maximum number of rounds; each reduces the number of shapes.
 const ROUNDS: usize = 16;
@@ -1091,7 +1092,9 @@ impl<'a> TemplateMerger<'a> {
     /// variable becomes its value, plain words only at the place of a text.
     fn merge_into_texts(&mut self) -> Result<usize> {
         let is_plain = |unit: &u32| self.units.class(*unit) == Class::Plain;
-        let mut texts: HashMap<&[u32], Vec<(u32, Places)>> = HashMap::new();
+        let hashes: Vec<Vec<u64>> = self.shapes.iter().map(|shape| self.hash_edges(shape).0).collect();
+        let mut texts: HashMap<u64, Vec<(u32, Places)>> = HashMap::new();
+        let mut lengths: BTreeSet<usize> = BTreeSet::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
             self.cancel.check()?;
             let units = shape.units.iter().enumerate().filter(|unit| *unit.1 == self.any);
@@ -1099,21 +1102,21 @@ impl<'a> TemplateMerger<'a> {
             let open: Places = kinds.map(|(at, kind)| (at, kind == Kind::Text)).collect();
             let plain = shape.units.iter().filter(|unit| is_plain(unit)).count();
             if plain >= FRAME && open.iter().any(|open| open.1) && open[0].0 > 0 {
-                texts.entry(&shape.units[..open[0].0]).or_default().push((number as u32, open));
+                lengths.insert(open[0].0);
+                texts.entry(hashes[number][open[0].0]).or_default().push((number as u32, open));
             }
         }
-        let lengths: HashSet<usize> = texts.keys().map(|start| start.len()).collect();
-        let mut lengths: Vec<usize> = lengths.into_iter().collect();
-        lengths.sort_unstable();
         let mut folds = Vec::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
             self.cancel.check()?;
             let starts = lengths.iter().take_while(|&&length| length < shape.units.len());
-            let covering = starts.filter_map(|&length| texts.get(&shape.units[..length])).flatten();
-            let others = covering.filter(|(other, _)| *other as usize != number);
+            let covering = starts.filter_map(|&length| texts.get(&hashes[number][length])).flatten();
+            let others = covering.filter(|(other, _)| *other as usize != number).take(MASKS);
             let found = others.filter_map(|(other, open)| {
-                let of = &self.shapes[*other as usize].units;
-                Some((of.len(), self.values_in(of, open, &shape.units)?))
+                let (of, start) = (&self.shapes[*other as usize].units, open[0].0);
+                let values =
+                    if of[..start] == shape.units[..start] { self.values_in(of, open, &shape.units) } else { None };
+                Some((of.len(), values?))
             });
             // The most words.
             if let Some((_, values)) = found.reduce(|one, other| if other.0 > one.0 { other } else { one }) {
