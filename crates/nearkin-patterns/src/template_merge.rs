@@ -831,8 +831,9 @@ impl<'a> TemplateMerger<'a> {
         count
     }
 
-    /// Make tags in brackets at the start of lines a variable, such as the names of threads, if several tags are before
-    /// the same rest, for more than [`FREE`] rests: those tags, and all that have more than plain words.
+    /// Make tags in brackets at the start of lines a variable, such as the names of threads, but not levels, if several
+    /// tags are before the same rest, for more than [`FREE`] rests and tags: those tags, and all that have more than
+    /// plain words.
     fn merge_tags(&mut self) -> Result<usize> {
         let mut rests: HashMap<&[u32], Vec<(u32, &[u32])>> = HashMap::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
@@ -841,6 +842,7 @@ impl<'a> TemplateMerger<'a> {
             if text(0) == b"["
                 && let Some(end) = close(shape.units.len(), 0, &text)
                 && end > 2
+                && !(end == 3 && is_level(text(1)))
                 && self.keeps_words(shape, |at| at < end)
             {
                 rests.entry(&shape.units[end..]).or_default().push((number as u32, &shape.units[1..end - 1]));
@@ -2141,6 +2143,11 @@ mod tests {
         };
         // A tag with a number joins them, although no other is before its rest.
         assert_eq!((3, 5), (in_brackets(&lines(3)), in_brackets(&lines(4))));
+        // Levels stay in the template.
+        let levels = ["INFO", "WARN", "ERROR", "DEBUG"].into_iter();
+        let levels: Vec<String> =
+            levels.flat_map(|tag| NAMES[..4].iter().map(move |rest| format!("[{tag}] {rest} is in"))).collect();
+        assert_eq!(0, in_brackets(&levels));
     }
 
     #[test]
