@@ -305,7 +305,10 @@ class FirstPairs:
         # One part after another, because engines send several to a task by chance.
         for part in np.unique(parts):
             with task_slots:
-                found = list(self._pair_rows(*_shared_rows(*unpack_parcels(table.filter(parts == part)))))
+                found = self._pair_rows(*_shared_rows(*unpack_parcels(table.filter(parts == part))))
+                if self.max_earlier:
+                    # Few pairs; all pairs of a large bucket are sent as they are found.
+                    found = iter(list(found))
             yield from found
 
     def _pair_rows(self, units: Numbers, numbers: Numbers, bits: NDArray[np.uint64]) -> Iterator[pa.RecordBatch]:
