@@ -247,7 +247,7 @@ impl Scanner<'_, '_> {
 }
 
 /// Return true for a word that numbers a message, and so stands for its format: `%LINK-3-UPDOWN` (facility, severity and
-/// mnemonic); at the start of a line also two capital letters or more and three digits or more: `ORA-00942`,
+/// mnemonic); at the start of a line also two capital letters or more and three to six digits: `ORA-00942`,
 /// `WFLYSRV0025`.
 pub(crate) fn is_message_code(word: &[u8], starts: bool) -> bool {
     let is_name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
@@ -262,7 +262,7 @@ pub(crate) fn is_message_code(word: &[u8], starts: bool) -> bool {
     let rest = word[letters..].strip_prefix(b"-").unwrap_or(&word[letters..]);
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let severity = matches!(rest[digits..], [] | [b'A'..=b'Z']);
-    starts && letters >= 2 && digits >= 3 && severity
+    starts && letters >= 2 && (3..=6).contains(&digits) && severity
 }
 
 /// Return true if a name has one number of at most two digits directly after letters: `IPV6`, `eth0`, `log4j`. It is

@@ -15,21 +15,25 @@
 //! 4. If the evidence reaches [`EVIDENCE_THRESHOLD`], the word becomes a wildcard, unless the template would lose its
 //!    last plain word of two letters.
 //!
+//! Before that, tags in brackets at the start of lines become wildcards if several of them are before the same rests.
 //! When no single word changes any more, larger steps follow, the surest first:
 //!
-//! 5. Several words at once are masked: words with numbers, names with symbols, values after `=`.
-//! 6. Pairs `key=value` that occur in several orders are sorted by key.
-//! 7. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
-//!    The rest of a line is a variable after `key=`, or behind a colon after a variable, if there are enough texts.
-//! 8. Brackets with a variable in them that other shapes lack are an optional part.
+//! 5. Pairs `key=value` that occur in several orders are sorted by key, and values of pairs in which shapes differ are
+//!    masked.
+//! 6. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
+//!    The rest of a line is a variable after `key=`, or after a colon and a variable, if there are enough texts.
+//! 7. Brackets with a variable in them that other shapes lack are an optional part.
+//! 8. Several words at once are masked: words with numbers, names with symbols, values after `=`.
 //! 9. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
 //!    differ.
 //! 10. A clause with a variable, such as ` port 22`, is an optional part if two shapes or more lack it.
-//! 11. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
+//! 11. A part that is optional in a shape is so in those that differ from it in names alone.
+//! 12. All values of a shape are masked, and all words between blanks that are not plain.
+//! 13. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
 //!     variables, and so is what is left between their common starts and ends.
-//! 12. Shapes join one with a variable for any text, whose words around it they have.
-//! 13. All values of a shape are masked, and then all words, as long as each position that varies has half as much again
-//!     of the evidence, and the words that are left make a sentence.
+//! 14. Shapes join one with a variable for any text, whose words around it they have.
+//! 15. All words are masked, as long as each position that varies has half as much again of the evidence, or the words
+//!     combine freely, and the words that are left make a sentence.
 //!
 //! Only sets of templates count, not their frequency or order, and merging is idempotent.
 
