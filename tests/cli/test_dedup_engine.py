@@ -119,6 +119,9 @@ def test_an_estimate_is_that_of_the_documents_and_runs_nothing(tmp_path: Path) -
     assert json.loads(json.dumps(expected.summary())) == done.json()
     assert (16 * 2 * n, expected.cpu_seconds) == (done.json()["stages"][2]["rows"], done.json()["cpu_seconds"])
     assert ["in.parquet"] == names(tmp_path)
+    for option, value in [("--id-column", "zz"), ("--source-column", "zz"), ("--keep", "max:zz")]:
+        done = call("dedup", corpus, "--out", tmp_path / "out", "--engine", "sail", "--explain", option, value)
+        assert (2, True) == (done.code, f"{option} 'zz' is not allowed; use a column of the input" in done.err)
     pq.write_table(table().slice(0, 0), corpus)
     done = on_sail(corpus, "--out", tmp_path / "out", "--explain")
     assert (1, True) == (done.code, "no documents" in done.err)

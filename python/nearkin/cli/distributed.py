@@ -114,6 +114,7 @@ def explain(job: Job, engine: Engine) -> JobEstimate:
     """
     from nearkin.dedup.candidates import MinHashCandidates
     from nearkin.dedup.config import engine_config
+    from nearkin.spark.columns import column_type
     from nearkin.spark.estimate import explain_job
 
     config = engine_config(job.parse_recipe(), **{**job.matching, "checkpoint": None})
@@ -124,7 +125,13 @@ def explain(job: Job, engine: Engine) -> JobEstimate:
     with open_session(engine) as session, convert_engine_errors():
         frames = [each.read(session) for each in (tables, older) if each is not None]
         text = job.reading.text_column or "text"
+        named = [("id", job.reading.id_column), ("source", job.reference.source_column)]
+        named += [("keep", key.column) for key in config.order if key.column]
         with _name_options():
+            # Columns that the job would miss.
+            for argument, name in named:
+                if name is not None:
+                    column_type(frames[0], name, argument)
             return explain_job(frames, text, config, in_memory=engine.name == "sail")
 
 
