@@ -154,7 +154,9 @@ class Bands:
 
     def parcels(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Convert number and values to parcels, of which each has the rows of a batch in one part of the buckets."""
-        for batch in batches:
+        # Offsets of parcels have 32 bits.
+        slices = (batch.slice(at, _SLICE) for batch in batches for at in range(0, batch.num_rows, _SLICE))
+        for batch in slices:
             units, documents, numbers, values = self._buckets(batch)
             bits = self.source.bits(values) if self.source.filtered else np.zeros((len(values), 0), np.uint64)
             if self.passes > 1:
@@ -183,6 +185,8 @@ PARCELS = "part bigint, first bigint, units binary, numbers binary, bits binary"
 difference of its number from the one before, in as many bytes as the largest needs, and its one-bit values."""
 _UNIT_BITS = 32
 _MAX_PARTS = 1 << 16
+_SLICE = 1 << 18
+"""Documents of a batch that are packed at once."""
 
 
 def num_parts(rows: int) -> int:
