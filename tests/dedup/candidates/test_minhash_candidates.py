@@ -301,3 +301,9 @@ def test_listed_pairs_of_real_texts_are_found_with_the_requested_recall(
     actual = {tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)}
     assert len(required) >= 20
     assert len(required & actual) >= 0.95 * len(required)
+
+
+def test_more_bands_than_values_name_a_recipe_that_has_them() -> None:
+    with pytest.raises(ParameterError, match=r"bands=29x8 .* at most 64 values .* minhash:232"):
+        nk.dedup(["a b"], recipe="char:4|binary|xxh3|minhash:64", bands=(29, 8), threshold=0.8)
+    assert 1 == len(nk.dedup(["a b"], recipe="char:4|binary|xxh3|minhash:232", bands=(29, 8), threshold=0.8).kept)

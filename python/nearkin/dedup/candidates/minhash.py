@@ -136,7 +136,9 @@ class MinHashCandidates:
         else:
             values = bands[0] * bands[1]
             if values > (MAX_VALUES if adaptive else recipe.num_perm):
-                allowed = f"at most {MAX_VALUES if adaptive else recipe.num_perm} values in all, bands times rows"
+                most = MAX_VALUES if adaptive else recipe.num_perm
+                more = "" if adaptive else f", or a recipe with more, such as minhash:{values}"
+                allowed = f"at most {most} values in all, bands times rows{more}"
                 raise bad_parameter("bands", f"{bands[0]}x{bands[1]}", allowed)
             banding = fixed_bands(threshold, max(values, recipe.num_perm), *bands)
         self._set_banding(recipe, banding)
