@@ -877,21 +877,24 @@ impl<'a> TemplateMerger<'a> {
             }
             ranges
         };
-        let merged = self.merge_ranges(|merger, shape| find(merger, shape, false), false)?;
-        Ok(merged + self.merge_ranges(|merger, shape| find(merger, shape, true), true)?)
+        let merged = self.merge_ranges(|merger, shape| find(merger, shape, false), Self::is_variable)?;
+        let joins = |merger: &Self, values: &HashSet<&[u32]>, bound| {
+            values.contains(&[merger.any][..]) && merger.is_variable(values, bound)
+        };
+        Ok(merged + self.merge_ranges(|merger, shape| find(merger, shape, true), joins)?)
     }
 
     /// Merge shapes that differ in several fields at once: values after `=`, contents of quotes and brackets, and words
     /// with symbols, digits or wildcards.
     fn merge_values(&mut self) -> Result<usize> {
-        self.merge_ranges(Self::find_values, false)
+        self.merge_ranges(Self::find_values, Self::is_variable)
     }
 
-    /// Merge shapes that differ in these ranges of units alone; maybe only into wildcards.
+    /// Merge shapes that differ in these ranges of units alone, if the contents of each are those of a variable.
     fn merge_ranges(
         &mut self,
         find: impl Fn(&Self, &Shape) -> Vec<Range<usize>>,
-        into_wildcards: bool,
+        is_variable: impl Fn(&Self, &HashSet<&[u32]>, bool) -> bool,
     ) -> Result<usize> {
         let mut groups: HashMap<Vec<u32>, Vec<ShapeValues>> = HashMap::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
@@ -904,34 +907,20 @@ impl<'a> TemplateMerger<'a> {
             self.cancel.check()?;
             let mut waiting = vec![group];
             while let Some(group) = waiting.pop() {
-                let is_variable = |values: &HashSet<&[u32]>, bound| {
-                    self.is_variable(values, bound) && (!into_wildcards || values.contains(&[self.any][..]))
-                };
+                let is_variable = |values: &HashSet<&[u32]>, bound| is_variable(self, values, bound);
                 self.judge_values(group, is_variable, &mut waiting, &mut folds);
             }
         }
         Ok(self.fold(folds, self.any))
     }
 
-    /// Merge shapes that differ in the values after `key=` alone.
+    /// Merge shapes that differ in the values of pairs alone.
     fn merge_keyed(&mut self) -> Result<usize> {
-        let mut groups: HashMap<Vec<u32>, Vec<ShapeValues>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
-            self.cancel.check()?;
-            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
-            let ranges = find_keyed(shape.units.len(), |at| self.units.class(shape.units[at]), text);
-            if !ranges.is_empty() {
-                groups.entry(self.without(shape, &ranges)).or_default().push((number as u32, ranges));
-            }
-        }
-        let mut folds = Vec::new();
-        for group in groups.into_values().filter(|group| group.len() > 1) {
-            let mut waiting = vec![group];
-            while let Some(group) = waiting.pop() {
-                self.judge_values(group, |values, _| values.len() > 1, &mut waiting, &mut folds);
-            }
-        }
-        Ok(self.fold(folds, self.any))
+        let find = |merger: &Self, shape: &Shape| {
+            let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
+            find_keyed(shape.units.len(), |at| merger.units.class(shape.units[at]), text)
+        };
+        self.merge_ranges(find, |_, values, _| values.len() > 1)
     }
 
     /// Merge shapes that differ in structured values alone, and mask those that only a program prints. A missing value
@@ -1482,7 +1471,8 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
-    /// Return the units of a shape without its optional parts, maybe also those with names, and the slot and range of each part.
+    /// Return the units of a shape without its optional parts, maybe also those with names, and the slot and range of
+    /// each part.
     fn split_parts(&self, shape: &Shape, with_values: bool) -> (Vec<u32>, Vec<(usize, Range<usize>)>) {
         let units = &shape.units;
         let text = |at: usize| &*self.units.all[units[at] as usize].text;

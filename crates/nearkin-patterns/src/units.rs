@@ -713,8 +713,9 @@ pub(crate) fn find_chunks<'a>(
     result
 }
 
-/// Return the values after `key=`, except the last one of a line if no comma or bracket is before its key: that may be
-/// the object of the sentence. A value before a comma, a semicolon or a closing bracket may have blanks.
+/// Return the values of pairs. After `key=`, except the last one of a line if no comma or bracket is before its key: that
+/// may be the object of the sentence; a value before a comma, a semicolon or a closing bracket may have blanks. And after
+/// `key: `, if commas are before two such pairs or more.
 pub(crate) fn find_keyed<'a>(
     count: usize,
     class: impl Fn(usize) -> Class,
