@@ -154,7 +154,9 @@ impl Scanner<'_, '_> {
         }
         // Sentence punctuation at the end is not part of a value.
         let inner = end - line[start..end].iter().rev().take_while(|byte| b".:!?*".contains(byte)).count();
-        if seen & DIGIT != 0 && is_message_code(&line[start..inner], start == 0) && line.get(inner) == Some(&b':') {
+        let word = &line[start..inner];
+        let is_code = || line.get(inner) == Some(&b':') && is_message_code(word, start == 0);
+        if seen & DIGIT != 0 && (is_http(word) || is_code()) {
             self.batch.literal(&line[start..inner]);
         } else if seen & DIGIT != 0 {
             self.token(start, inner);
@@ -263,6 +265,14 @@ pub(crate) fn is_message_code(word: &[u8], starts: bool) -> bool {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let severity = matches!(rest[digits..], [] | [b'A'..=b'Z']);
     starts && letters >= 2 && (3..=6).contains(&digits) && severity
+}
+
+/// Return true for a version of HTTP: `HTTP/1.1`.
+pub(crate) fn is_http(word: &[u8]) -> bool {
+    matches!(
+        word,
+        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'3'] | [b'H', b'T', b'T', b'P', b'/', b'0'..=b'3', b'.', b'0'..=b'9']
+    )
 }
 
 /// Return true if a name has one number of at most two digits directly after letters: `IPV6`, `eth0`, `log4j`. It is
@@ -437,7 +447,7 @@ fn url_end(line: &[u8], start: usize, end: usize) -> Option<usize> {
     }
     let stops = |byte: &u8| byte.is_ascii_whitespace() || b"\"'<>|)]},;".contains(byte);
     let length = line[start..].iter().position(stops).unwrap_or(line.len() - start);
-    let tail = line[start..start + length].iter().rev().take_while(|byte| b".:!?".contains(byte)).count();
+    let tail = line[start..start + length].iter().rev().take_while(|byte| b".:!?\\".contains(byte)).count();
     Some(start + length - tail)
 }
 
@@ -445,6 +455,9 @@ fn url_end(line: &[u8], start: usize, end: usize) -> Option<usize> {
 /// not a path.
 fn path_end(line: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
     let chunk = &line[start..end];
+    // A backslash before a quote escapes it: `\"/path\"`.
+    let escapes = line.get(end) == Some(&b'"') && memchr::memchr(b'\\', chunk) == chunk.len().checked_sub(1);
+    let chunk = &chunk[..chunk.len() - usize::from(escapes)];
     let slashes = chunk.iter().filter(|&&byte| byte == b'/' || byte == b'\\').count();
     if slashes == 0 {
         return None;
@@ -461,7 +474,7 @@ fn path_end(line: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
         return None;
     }
     let stops = |byte: &u8| byte.is_ascii_whitespace() || b"\"'<>|)]{},;(".contains(byte);
-    let length = line[start..].iter().position(stops).unwrap_or(line.len() - start);
+    let length = line[start..].iter().position(stops).unwrap_or(line.len() - start) - usize::from(escapes);
     let tail = line[start..start + length].iter().rev().take_while(|byte| b".:!?".contains(byte)).count();
     let after = start + length - tail;
     // In `name:/path` the name is not part of the path.

@@ -10,8 +10,8 @@
 //! 3. Add up the evidence of the words at that position ([`evidence`]). A word with a number or a symbol counts more
 //!    than a plain word, a word in capitals less. A wildcard among the words, quotes, brackets or `=` around them, a
 //!    colon before them at the end of the line, and a set of words that recurs in another context increase the evidence.
-//!    Five plain words or more around the word, a sentence, increase it by three fifths. Two methods of HTTP, and a noun
-//!    and its plural after a number, suffice.
+//!    Five plain words or more around the word, a sentence, increase it by three fifths. Two methods or versions of HTTP,
+//!    two Boolean values, and a noun and its plural after a number, suffice.
 //! 4. If the evidence reaches [`EVIDENCE_THRESHOLD`], the word becomes a wildcard, unless the template would lose its
 //!    last plain word of two letters.
 //!
@@ -29,10 +29,12 @@
 //! 10. A clause with a variable, such as ` port 22`, is an optional part if two shapes or more lack it.
 //! 11. A part that is optional in a shape is so in those that differ from it in names alone.
 //! 12. All values of a shape are masked, and all words between blanks that are not plain.
-//! 13. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
+//! 13. What others have at the place of a printed null is a value, and so are several words at the place of a variable
+//!     in a sentence, and the values of a variable after the same units in any shape.
+//! 14. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
 //!     variables, and so is what is left between their common starts and ends.
-//! 14. Shapes join one with a variable for any text, whose words around it they have.
-//! 15. All words are masked, as long as each position that varies has half as much again of the evidence, or the words
+//! 15. Shapes join one with a variable for any text, whose words around it they have.
+//! 16. All words are masked, as long as each position that varies has half as much again of the evidence, or the words
 //!     combine freely, and the words that are left make a sentence.
 //!
 //! Only sets of templates count, not their frequency or order, and merging is idempotent.
@@ -43,10 +45,10 @@ use std::iter;
 use std::ops::Range;
 
 use crate::kinds::Kind;
-use crate::lines::is_message_code;
+use crate::lines::{is_http, is_message_code};
 use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
 use crate::units::{
-    ANY, Class, Field, OPTIONAL, Place, Run, Tail, Units, clause_ends, close, cover, find_chunks, find_fields,
+    ANY, Class, FIELD, Field, OPTIONAL, Place, Run, Tail, Units, clause_ends, close, cover, find_chunks, find_fields,
     find_keyed, find_pairs, find_runs, find_structures, find_tails, is_missing, is_open, is_prefix, kind_of_units,
     part_end, sort_pairs, split_units, value_end, wildcard_offsets,
 };
@@ -66,6 +68,8 @@ const FRAME: usize = 3;
 const CONTENTS: usize = 3;
 /// Number of different texts after the same `key=` that make the rest of a line a variable.
 const TEXTS: usize = 4;
+/// Maximum number of units of a value that consists of words.
+const WORDS: usize = 7;
 /// Maximum number of sets of positions, for one number of units, and of shapes with a text that are compared with each
 /// shape.
 const MASKS: usize = 256;
@@ -104,6 +108,25 @@ struct Shape {
 /// Return true for a method of HTTP (RFC 9110, section 9, and RFC 5789).
 fn is_method(text: &[u8]) -> bool {
     matches!(text, b"GET" | b"HEAD" | b"POST" | b"PUT" | b"DELETE" | b"CONNECT" | b"OPTIONS" | b"TRACE" | b"PATCH")
+}
+
+/// Return true for a Boolean value.
+fn is_boolean(text: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false")
+}
+
+/// Return true for the value of a variable without a value.
+fn is_null(text: &[u8]) -> bool {
+    matches!(text, b"null" | b"NULL" | b"None" | b"nil" | b"undefined" | b"NaN")
+}
+
+/// Return true for words of a sentence that are no part of a name.
+fn is_particle(text: &[u8]) -> bool {
+    let words: [&[u8]; 20] = [
+        b"the", b"a", b"an", b"not", b"no", b"is", b"are", b"was", b"were", b"has", b"have", b"to", b"for", b"from",
+        b"in", b"on", b"by", b"with", b"and", b"at",
+    ];
+    words.contains(&text)
 }
 
 /// Return true for the level of a log line.
@@ -324,10 +347,11 @@ impl<'a> TemplateMerger<'a> {
         masked.at as usize + 1 == units.len() && before == Some(b": ")
     }
 
-    /// Return true if the words are two or more methods of HTTP.
-    fn are_methods(&self, peers: &[&MaskedTemplate]) -> bool {
+    /// Return true if the words are two or more methods of HTTP, versions of it, or Boolean values.
+    fn are_enumerated(&self, peers: &[&MaskedTemplate]) -> bool {
         let words = || peers.iter().map(|masked| self.unit_at(masked)).filter(|&unit| unit != self.any);
-        words().count() > 1 && words().all(|unit| is_method(&self.units.all[unit as usize].text))
+        let all = |is: fn(&[u8]) -> bool| words().all(|unit| is(&self.units.all[unit as usize].text));
+        words().count() > 1 && (all(is_method) || all(is_boolean) || all(is_http))
     }
 
     /// Return true if the words are a noun and its plural after a number, maybe with another word between them.
@@ -375,7 +399,9 @@ impl<'a> TemplateMerger<'a> {
             if self.is_sentence(&first) {
                 evidence += evidence * 3 / 5;
             }
-            if self.are_methods(&peers) || self.is_plural(&peers) || (peers.len() >= CONTENTS && self.is_quoted(&first))
+            if self.are_enumerated(&peers)
+                || self.is_plural(&peers)
+                || (peers.len() >= CONTENTS && self.is_quoted(&first))
             {
                 evidence = evidence.max(self.threshold);
             }
@@ -835,32 +861,36 @@ impl<'a> TemplateMerger<'a> {
         count
     }
 
-    /// Make tags in brackets at the start of lines a variable, such as the names of threads, but not levels, if several
-    /// tags are before the same rest, for more than [`FREE`] rests and tags: those tags, and all that have more than
-    /// plain words.
+    /// Make tags in brackets at the start of lines, or after their first word, a variable, such as the names of threads,
+    /// but not levels, if several tags are before the same rest, for more than [`FREE`] rests and tags: those tags, and
+    /// all that have more than plain words.
     fn merge_tags(&mut self) -> Result<usize> {
-        let mut rests: HashMap<&[u32], Vec<(u32, &[u32])>> = HashMap::new();
+        let mut rests: HashMap<(&[u32], &[u32]), Vec<(u32, Range<usize>)>> = HashMap::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
             self.cancel.check()?;
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
-            if text(0) == b"["
-                && let Some(end) = close(shape.units.len(), 0, &text)
-                && end > 2
-                && !(end == 3 && is_level(text(1)))
-                && self.keeps_words(shape, |at| at < end)
+            let count = shape.units.len();
+            let after_word = count > 2 && text(0) != b"[" && text(1).ends_with(b" ") && text(2) == b"[";
+            let start = if after_word { 2 } else { 0 };
+            if text(start) == b"["
+                && let Some(end) = close(count, start, &text)
+                && end > start + 2
+                && !(end == start + 3 && is_level(text(start + 1)))
+                && self.keeps_words(shape, |at| (start..end).contains(&at))
             {
-                rests.entry(&shape.units[end..]).or_default().push((number as u32, &shape.units[1..end - 1]));
+                let (before, rest) = (&shape.units[..start], &shape.units[end..]);
+                rests.entry((before, rest)).or_default().push((number as u32, start + 1..end - 1));
             }
         }
-        let shared: Vec<&[u32]> = rests.values().filter(|tags| tags.len() > 1).flatten().map(|&(_, tag)| tag).collect();
-        let tags: HashSet<&[u32]> = shared.into_iter().collect();
-        if tags.len() <= FREE || rests.values().filter(|tags| tags.len() > 1).count() <= FREE {
+        let tag = |found: &(u32, Range<usize>)| &self.shapes[found.0 as usize].units[found.1.clone()];
+        let shared = || rests.values().filter(|tags| tags.len() > 1);
+        let tags: HashSet<&[u32]> = shared().flatten().map(tag).collect();
+        if tags.len() <= FREE || shared().count() <= FREE {
             return Ok(0);
         }
         let is_plain = |unit: &u32| matches!(self.units.class(*unit), Class::Between | Class::Plain | Class::Capitals);
         let joins = |tag: &[u32]| tag != [self.any] && (tags.contains(tag) || !tag.iter().all(is_plain));
-        let folds = rests.values().flatten().filter(|(_, tag)| joins(tag));
-        let folds = folds.map(|&(number, tag)| (number, 1..tag.len() + 1)).collect();
+        let folds = rests.values().flatten().filter(|found| joins(tag(found))).cloned().collect();
         Ok(self.fold(folds, self.any))
     }
 
@@ -982,7 +1012,7 @@ impl<'a> TemplateMerger<'a> {
         let has_key = |text: &[u8]| text.contains(&b':') || text.starts_with(b",") || text.starts_with(b";");
         match text(0) {
             b"{" | b"[" | b"(" => is_nested(1),
-            b"<" => !(0..value.len()).any(|at| has_key(text(at))),
+            b"<" => quote(3) || !(0..value.len()).any(|at| has_key(text(at))),
             prefix if is_prefix(prefix) && quote(1) => true,
             _ if text(1) == b"[" => (2..value.len()).any(|at| text(at).starts_with(b",")),
             _ if text(1) == b"=" => true,
@@ -992,6 +1022,146 @@ impl<'a> TemplateMerger<'a> {
             }
             _ => false,
         }
+    }
+
+    /// Merge shapes that differ in one value: what others have at the place of a printed null, and the words that others
+    /// have at the place of a variable that accepts words, if [`FRAME`] plain words or more are around it.
+    fn merge_at_variables(&mut self) -> Result<usize> {
+        let hashes: Vec<(Vec<u64>, Vec<u64>)> = self.shapes.iter().map(|shape| self.hash_edges(shape)).collect();
+        // The places of variables, by the hash of the units before them.
+        let mut places: HashMap<u64, Vec<(u32, Range<usize>, bool)>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let units = &shape.units;
+            let text = |at: usize| &*self.units.all[units[at] as usize].text;
+            let plain = units.iter().filter(|&&unit| self.units.class(unit) == Class::Plain).count();
+            for at in 1..units.len() {
+                let is_null = is_null(text(at));
+                let accepts = || {
+                    units[at] == self.any
+                        && plain >= FRAME
+                        && at + 1 < units.len()
+                        && self.kind_at(shape, at).is_some_and(|kind| kind.covers(Kind::Word))
+                };
+                let enclosed = at > 1 && at + 1 < units.len() && text(at - 1) == b"(" && text(at + 1) == b")";
+                let range = if is_null && enclosed { at - 1..at + 2 } else { at..at + 1 };
+                let ends = enclosed || range.end == units.len() || !text(range.end).starts_with(b" ");
+                if (is_null && (ends || text(range.start - 1).ends_with(b"="))) || accepts() {
+                    places.entry(hashes[number].0[range.start]).or_default().push((number as u32, range, is_null));
+                }
+            }
+        }
+        let mut folds = Vec::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed && !places.is_empty()) {
+            self.cancel.check()?;
+            let (units, (before, after)) = (&shape.units, &hashes[number]);
+            for start in 1..units.len() {
+                for (other, place, is_null) in places.get(&before[start]).into_iter().flatten().take(MASKS) {
+                    let of = &self.shapes[*other as usize].units;
+                    let rest = &of[place.end..];
+                    let Some(end) = units.len().checked_sub(rest.len()).filter(|&end| end > start) else { continue };
+                    let value = &units[start..end];
+                    if after[end] == hashes[*other as usize].1[place.end]
+                        && *value != of[place.clone()]
+                        && of[..place.start] == units[..start]
+                        && *rest == units[end..]
+                        && self.is_value(value, *is_null)
+                        && self.keeps_words(shape, |at| (start..end).contains(&at))
+                    {
+                        folds.push((number as u32, start..end));
+                        if *is_null {
+                            folds.push((*other, place.clone()));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Return true if units are one value: at the place of a null anything between words, else up to four words.
+    fn is_value(&self, value: &[u32], of_null: bool) -> bool {
+        let text = |unit: u32| &*self.units.all[unit as usize].text;
+        let is_word = |unit: u32| matches!(self.units.class(unit), Class::Plain | Class::Capitals | Class::Value);
+        if of_null {
+            let is_edge = |unit: Option<&u32>| {
+                unit.is_some_and(|&unit| !text(unit).contains(&b' ') && !text(unit).contains(&b'\n'))
+            };
+            return is_edge(value.first()) && is_edge(value.last()) && value.len() <= FIELD;
+        }
+        (3..=WORDS).contains(&value.len())
+            && value.iter().enumerate().all(|(at, &unit)| {
+                if at % 2 == 0 { is_word(unit) && !is_particle(text(unit)) } else { text(unit) == b" " }
+            })
+    }
+
+    /// Make words a variable that are a value of the variable at the same place of another shape: after the same units,
+    /// with a plain word among them, and before the same separator. Between quotes, and after `=`, any value is, if the
+    /// variable accepts words.
+    fn merge_known(&mut self) -> Result<usize> {
+        let hashes: Vec<Vec<u64>> = self.shapes.iter().map(|shape| self.hash_edges(shape).0).collect();
+        let is_plain = |unit: &u32| self.units.class(*unit) == Class::Plain;
+        let mut known: HashMap<u64, HashSet<(&[u8], Option<u32>)>> = HashMap::new();
+        let mut bound: HashSet<u64> = HashSet::new();
+        let find_bound = |shape: &Shape| -> Vec<Range<usize>> {
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            let (class, count) = (|at: usize| self.units.class(shape.units[at]), shape.units.len());
+            let is_word =
+                |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
+            let value = |at: usize| {
+                let end = if text(at - 1).ends_with(b"=") { value_end(count, at, &is_word, &text) } else { None };
+                let quoted = || self.is_quote(shape.units[at - 1]).then(|| close(count, at - 1, &text)).flatten();
+                end.or_else(|| quoted().map(|end| end - 1)).filter(|&end| (at..end).any(is_word)).map(|end| at..end)
+            };
+            (1..count).filter(|&at| shape.units[..at].iter().any(is_plain)).filter_map(value).collect()
+        };
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            for (at, _) in shape.units.iter().enumerate().filter(|unit| *unit.1 == self.any) {
+                if shape.units[..at].iter().any(is_plain) {
+                    let values = shape.members.iter().map(|member| self.text_of(member, at));
+                    let values = values.filter(|value| !value.contains(&WILDCARD));
+                    let next = shape.units.get(at + 1).copied();
+                    known.entry(hashes[number][at]).or_default().extend(values.map(|value| (value, next)));
+                }
+            }
+            let open = |range: &Range<usize>| {
+                shape.units[range.clone()] == [self.any] && self.kind_at(shape, range.start).is_some_and(is_open)
+            };
+            bound.extend(find_bound(shape).into_iter().filter(open).map(|range| hashes[number][range.start]));
+        }
+        let mut folds = Vec::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+            self.cancel.check()?;
+            let (units, member) = (&shape.units, &shape.members[0]);
+            let is_word =
+                |at: usize| matches!(self.units.class(units[at]), Class::Plain | Class::Value | Class::Capitals);
+            let is_bound = |range: &Range<usize>| {
+                units[range.clone()] != [self.any]
+                    && bound.contains(&hashes[number][range.start])
+                    && self.keeps_words(shape, |at| range.contains(&at))
+            };
+            if let Some(range) = find_bound(shape).into_iter().find(is_bound) {
+                folds.push((number as u32, range));
+                continue;
+            }
+            for start in (0..units.len()).filter(|&at| is_word(at)) {
+                let Some(values) = known.get(&hashes[number][start]) else { continue };
+                let is_known = |&end: &usize| {
+                    let span = cover(&member.spans, &(start..end));
+                    let text = &self.templates[member.template as usize].text[span.start as usize..span.end as usize];
+                    values.contains(&(text, units.get(end).copied()))
+                };
+                let ends = start + 1..units.len().min(start + WORDS) + 1;
+                if let Some(end) = ends.rev().find(is_known)
+                    && self.keeps_words(shape, |at| (start..end).contains(&at))
+                {
+                    folds.push((number as u32, start..end));
+                    break;
+                }
+            }
+        }
+        Ok(self.fold(folds, self.any))
     }
 
     /// Return the units of a shape with each of these ranges as one wildcard.
@@ -1505,7 +1675,11 @@ impl<'a> TemplateMerger<'a> {
     fn run(&mut self) -> Result<()> {
         self.merge_tags()?;
         for _ in 0..ROUNDS {
-            while self.merge_structures()? + self.merge_words()? > 0 {}
+            for _ in 0..ROUNDS {
+                if self.merge_structures()? + self.merge_words()? == 0 {
+                    break;
+                }
+            }
             let mut changed = self.merge_runs()
                 + self.merge_pairs()
                 + self.merge_keyed()?
@@ -1521,6 +1695,8 @@ impl<'a> TemplateMerger<'a> {
                 && self.merge_optional(true)? == 0
                 && self.merge_values()? == 0
                 && self.merge_chunks()? == 0
+                && self.merge_at_variables()? == 0
+                && self.merge_known()? == 0
                 && self.merge_codes()? == 0
                 && self.merge_into_texts()? == 0
                 && self.merge_level(Level::Words)? == 0
@@ -2145,6 +2321,82 @@ mod tests {
     }
 
     #[test]
+    fn tags_after_the_first_word_are_variables() {
+        let lines = |word: &str| -> Vec<String> {
+            let tags = ["req-5 a b", "req-6 - -", "None req-7 c", "-"];
+            let line = |tag, rest: &&str| format!("nova.{word} [{tag}] {rest} is in");
+            tags.into_iter().flat_map(|tag| NAMES[..4].iter().map(move |rest| line(tag, rest))).collect()
+        };
+        let result = texts_with(&lines("api"), &Overrides::default());
+        assert_eq!(4, result.iter().filter(|text| text.starts_with("nova.api [{")).count(), "{result:?}");
+    }
+
+    #[test]
+    fn escaped_quotes_do_not_close() {
+        let line = |value: &str| format!(r#"failed to sync err="{value}" for it"#);
+        let values =
+            [r#"cannot pull \"/a/b\""#, r#"pod \"x/y\" is gone: \"z\""#, r"no route", r#"GET \"http://a/b\": timeout"#];
+        assert_eq!(vec!["failed to sync err={text} for it"], texts_with(&values.map(line), &Overrides::default()));
+        assert_eq!(vec![r#"volume \"{path}\" of \"{url}\""#], texts(&[r#"volume \"/a/b\" of \"http://c/d\""#]));
+    }
+
+    #[test]
+    fn a_quoted_message_before_pairs_is_no_value() {
+        let messages = ["Started container now", "Removed image", "Killed pod by force", "Failed to mount volume"];
+        let lines = |rest: &str| messages.map(|message| format!("\"{message}\"{rest}"));
+        assert_eq!(4, texts_with(&lines(" pod=5 ok=6"), &Overrides::default()).len());
+        assert_eq!(1, texts_with(&lines(" was sent to it"), &Overrides::default()).len());
+    }
+
+    #[test]
+    fn booleans_and_versions_of_http_are_variables_from_two_on() {
+        assert_eq!(vec!["set the lights: {word}"], texts(&["set the lights: true", "set the lights: False"]));
+        assert_eq!(2, texts(&["set the lights: on", "set the lights: off"]).len());
+        assert_eq!(vec!["sent it by HTTP/1.1"], texts(&["sent it by HTTP/1.1"]));
+        assert_eq!(1, texts(&["sent it by HTTP/1.1", "sent it by HTTP/2"]).len());
+        assert_eq!(vec!["sent it by HTTP/{int}"], texts(&["sent it by HTTP/17"]));
+    }
+
+    #[test]
+    fn what_others_have_instead_of_a_null_is_a_value() {
+        assert_eq!(1, texts(&["signal of slot 5 is null", "signal of slot 6 is Level: rssi=5, ber=7"]).len());
+        assert_eq!(1, texts(&["Nodes (null) not responding", "Nodes cn[1,2-5],gpu7 not responding"]).len());
+        // An adjective, and a word for something unknown.
+        assert_eq!(2, texts(&["a null pointer was read", "a wild pointer was read"]).len());
+        assert_eq!(2, texts(&["signal of slot 5 is unknown", "signal of slot 6 is in use"]).len());
+    }
+
+    #[test]
+    fn words_at_the_place_of_a_variable_in_a_sentence_are_its_value() {
+        let lines = |more: &str| {
+            let mut lines = users(8);
+            lines.push(format!("session of {more} was opened"));
+            texts_with(&lines, &Overrides::default()).len()
+        };
+        assert_eq!((1, 1), (lines("kim"), lines("Kim Long Name")));
+        // A particle, a number, or more than four words.
+        assert_eq!((2, 2, 2), (lines("kim by root"), lines("user 5"), lines("Kim With Five Long Names")));
+    }
+
+    #[test]
+    fn values_are_known_in_the_same_context() {
+        let lines = |more: &[&str]| {
+            let mut lines = users(8);
+            lines.extend(more.iter().map(|&line| line.to_owned()));
+            texts_with(&lines, &Overrides::default())
+        };
+        assert_eq!(vec!["session of {word} ends", "session of {word} was opened"], lines(&["session of ann ends"]));
+        // Another word, and another word before it.
+        assert_eq!(2, lines(&["session of zed ends"]).len());
+        assert!(lines(&["session of zed ends"]).contains(&"session of zed ends".to_owned()));
+        assert!(lines(&["a session of ann ends"]).contains(&"a session of ann ends".to_owned()));
+        // Any value between quotes and after `=`.
+        let quoted =
+            ["rule \"a b\" runs", "rule \"c d e\" runs", "rule \"f\" runs", "rule \"h i\" is triggered by ann"];
+        assert_eq!(vec!["rule \"{text}\" is triggered by ann", "rule \"{text}\" runs"], texts(&quoted));
+    }
+
+    #[test]
     fn words_between_blanks_are_compared_as_a_whole() {
         let lines = ["a/b:7", "org.a:x", "a-b/c.d:e", "x::y_1", "b:c/7:f", "a.b/.c"]
             .map(|name| format!("started {name} for it"));
@@ -2232,9 +2484,9 @@ mod tests {
     prop_compose! {
         fn lines()(lines in prop::collection::vec(
             (
-                "(user|from|for|ORA-0942[01]: for|\\[[a-f]\\] of the)",
+                "(user|from|for|ORA-0942[01]: for|\\[[a-f]\\] of the|x \\[[a-c] [0-9]\\] of|\"[a-c] is\")",
                 "[a-h]{1,2}|eth[0-3]|A|B|a=[0-9] b=[c-e]|b=[c-e] a=[0-9]",
-                "(in|=|\\(\\)|1, 2|1|in port [0-9]|to: [a-c], b, c|GET|PUT|5 cats?|\\{'a': [a-c]\\}|<x [a-c] [0-9]>|f\\(x=[a-c], [a-c]\\)|None|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h]|dc=[a-c],ou=[a-c]|x\\[a=[a-c], b=[0-9]\\]|t=[a-e] [a-e]|x-[0-9] on: [a-h] [a-h]|s, k: [a-c], l: [a-c]|'[a-e]'|a\\.[a-e]/[a-c]:x)",
+                "(in|=|\\(\\)|1, 2|1|in port [0-9]|to: [a-c], b, c|GET|PUT|5 cats?|\\{'a': [a-c]\\}|<x [a-c] [0-9]>|f\\(x=[a-c], [a-c]\\)|None|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h]|dc=[a-c],ou=[a-c]|x\\[a=[a-c], b=[0-9]\\]|t=[a-e] [a-e]|x-[0-9] on: [a-h] [a-h]|s, k: [a-c], l: [a-c]|'[a-e]'|a\\.[a-e]/[a-c]:x|<X '[a-c]:[0-9]'>|\"[a-c]\\\\\"[a-c]\"|is \\(null\\)|is null|of true|[a-h] was|[a-h] [a-h] [a-h] was)",
                 "[0-9]{1,2}|x\\.y|[a-e]|null|\\*\\*\\*|\\.\\.\\.[0-9]",
             ),
             0..40

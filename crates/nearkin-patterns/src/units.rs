@@ -195,14 +195,16 @@ pub(crate) fn split_units(template: &[u8]) -> Vec<Range<usize>> {
                 }
             }
             at = at.min(template.len());
-            // Sentence punctuation is not part of a word.
+            // Sentence punctuation is not part of a word, nor is a backslash that escapes a quote.
+            let escapes = template.get(at) == Some(&b'"');
             let first = ends.last().copied().unwrap_or(0).max(start);
             let wildcard_end = template[first..at]
                 .iter()
                 .rposition(|&byte| byte == WILDCARD)
                 .map_or(first, |position| first + position + 2);
             let mut end = at;
-            while end > wildcard_end && b".!?".contains(&template[end - 1]) {
+            while end > wildcard_end && (b".!?".contains(&template[end - 1]) || (escapes && template[end - 1] == b'\\'))
+            {
                 end -= 1;
             }
             if end > first && end < at {
@@ -349,7 +351,8 @@ pub(crate) fn find_tails<'a>(
     result
 }
 
-/// Return the end of the brackets or quotes that open at a unit.
+/// Return the end of the brackets or quotes that open at a unit. The quotes of a message at the start of a line, with
+/// pairs after it, do not count: `"Starting" pod="a"`.
 pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u8]) -> Option<usize> {
     let open = text(at);
     let close: &[u8] = match open {
@@ -368,23 +371,30 @@ pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u
     };
     let mut depth = 1;
     for next in at + 1..count.min(at + FIELD) {
-        let unit = text(next);
+        let unit = if is_escaped(next, text) { b"" } else { text(next) };
         if unit == close {
             depth -= 1;
         } else if unit == open {
             depth += 1;
         }
         if depth == 0 {
-            return Some(next + 1);
+            let message =
+                at == 0 && open == b"\"" && next + 3 < count && text(next + 1) == b" " && text(next + 3) == b"=";
+            return (!message).then_some(next + 1);
         }
     }
     None
 }
 
+/// Return true for a double quote after a backslash.
+fn is_escaped<'a>(at: usize, text: &impl Fn(usize) -> &'a [u8]) -> bool {
+    text(at) == b"\"" && at > 0 && text(at - 1).ends_with(b"\\")
+}
+
 /// Return the end of the brackets and quotes that open at each unit, 0 for other units. Brackets in quotes do not count.
 fn find_ends<'a>(count: usize, text: &impl Fn(usize) -> &'a [u8]) -> Vec<usize> {
     const QUOTES: [&[u8]; 3] = [b"\"", b"'", b"`"];
-    let kind = |at: usize| QUOTES.iter().position(|&quote| quote == text(at));
+    let kind = |at: usize| QUOTES.iter().position(|&quote| quote == text(at) && !is_escaped(at, text));
     let before = |at: usize| at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
     let after = |at: usize| if at < count { text(at).first().copied().unwrap_or(b' ') } else { b' ' };
     // The unit after the next quote that may close, for each kind of quote.
