@@ -192,6 +192,12 @@ type Places = Vec<(usize, bool)>;
 /// A shape and the rest of its line.
 type ShapeTail = (u32, Tail);
 
+/// The units before and after a range.
+type Around<'a> = (&'a [u32], &'a [u32]);
+
+/// The bytes of a value, and the unit after it.
+type KnownValue<'a> = (&'a [u8], Option<u32>);
+
 /// The units before and after the rest of a line, and whether it follows `=`.
 type TailContext = (Vec<u32>, Vec<u32>, bool);
 
@@ -865,7 +871,7 @@ impl<'a> TemplateMerger<'a> {
     /// but not levels, if several tags are before the same rest, for more than [`FREE`] rests and tags: those tags, and
     /// all that have more than plain words.
     fn merge_tags(&mut self) -> Result<usize> {
-        let mut rests: HashMap<(&[u32], &[u32]), Vec<(u32, Range<usize>)>> = HashMap::new();
+        let mut rests: HashMap<Around, Vec<(u32, Range<usize>)>> = HashMap::new();
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
             self.cancel.check()?;
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
@@ -1101,7 +1107,7 @@ impl<'a> TemplateMerger<'a> {
     fn merge_known(&mut self) -> Result<usize> {
         let hashes: Vec<Vec<u64>> = self.shapes.iter().map(|shape| self.hash_edges(shape).0).collect();
         let is_plain = |unit: &u32| self.units.class(*unit) == Class::Plain;
-        let mut known: HashMap<u64, HashSet<(&[u8], Option<u32>)>> = HashMap::new();
+        let mut known: HashMap<u64, HashSet<KnownValue>> = HashMap::new();
         let mut bound: HashSet<u64> = HashSet::new();
         let find_bound = |shape: &Shape| -> Vec<Range<usize>> {
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
