@@ -69,6 +69,11 @@ pub fn scan(batch: &mut Batch, row: usize, line: &[u8]) {
     }
     // The lines after the first of a record, such as the frames of a stack trace, are one variable.
     let first = memchr::memchr(b'\n', trimmed).map_or(trimmed.len(), |end| end + 1);
+    // So is what opens in the first one, such as an object of JSON.
+    let opens =
+        first < trimmed.len() && matches!(trimmed[..first - 1].trim_ascii_end(), [.., b' ' | b'=' | b':', b'{' | b'[']);
+    let first =
+        if opens { trimmed[..first].iter().rposition(|byte| b"{[".contains(byte)).unwrap_or(first) } else { first };
     let (head, rest) = trimmed.split_at(first.min(MAX_BYTES));
     Scanner { line: head, batch }.run();
     if !rest.is_empty() {
@@ -428,11 +433,14 @@ fn named_day(line: &[u8], start: usize, end: usize) -> Option<usize> {
     is_free(line, result).then_some(result)
 }
 
-/// Return the end of a number followed by a blank and a unit of size: `5.2 KB`.
+/// Return the end of a number followed by a blank and a unit of size or a currency: `5.2 KB`, `9.99 EUR`.
 fn spaced_unit(line: &[u8], start: usize, end: usize) -> Option<usize> {
     let unit = line.get(end + 1..)?;
     let length = unit.iter().take(4).take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let units: [&[u8]; 9] = [b"B", b"KB", b"kB", b"MB", b"GB", b"TB", b"KiB", b"MiB", b"GiB"];
+    let units: [&[u8]; 19] = [
+        b"B", b"KB", b"kB", b"MB", b"GB", b"TB", b"KiB", b"MiB", b"GiB", b"EUR", b"USD", b"GBP", b"JPY", b"CHF",
+        b"CNY", b"INR", b"CAD", b"AUD", b"PLN",
+    ];
     let ends = unit.get(length).is_none_or(|&byte| is_mark(byte) || b".:!?/".contains(&byte));
     let number = || matches!(kinds::kind_of(&line[start..end]), Kind::Int | Kind::Float);
     (line[end] == b' ' && ends && units.contains(&&unit[..length]) && number()).then_some(end + 1 + length)

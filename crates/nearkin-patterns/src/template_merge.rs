@@ -16,6 +16,8 @@
 //!    last plain word of two letters.
 //!
 //! Before that, tags in brackets at the start of lines become wildcards if several of them are before the same rests.
+//! Objects of JSON are merged if they have the same keys and the same message, and of the other steps only those for words
+//! apply to them.
 //! When no single word changes any more, larger steps follow, the surest first:
 //!
 //! 5. Pairs `key=value` that occur in several orders are sorted by key, and values of pairs in which shapes differ are
@@ -30,7 +32,8 @@
 //! 11. A part that is optional in a shape is so in those that differ from it in names alone.
 //! 12. All values of a shape are masked, and all words between blanks that are not plain.
 //! 13. What others have at the place of a printed null is a value, and so are several words at the place of a variable
-//!     in a sentence, and the values of a variable after the same units in any shape.
+//!     in a sentence, and the values of a variable after the same units in any shape. What follows after eight pairs
+//!     `key=value` with the same keys is a variable.
 //! 14. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
 //!     variables, and so is what is left between their common starts and ends.
 //! 15. Shapes join one with a variable for any text, whose words around it they have.
@@ -49,8 +52,8 @@ use crate::lines::{is_http, is_message_code};
 use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
 use crate::units::{
     ANY, Class, FIELD, Field, OPTIONAL, Place, Run, Tail, Units, clause_ends, close, cover, find_chunks, find_fields,
-    find_keyed, find_pairs, find_runs, find_structures, find_tails, is_missing, is_open, is_prefix, kind_of_units,
-    part_end, sort_pairs, split_units, value_end, wildcard_offsets,
+    find_json, find_keyed, find_pairs, find_runs, find_structures, find_tails, is_json_message, is_message, is_missing,
+    is_open, is_prefix, kind_of_units, part_end, sort_pairs, split_units, value_end, wildcard_offsets,
 };
 use crate::values::{self, Values};
 use nearkin_core::Result;
@@ -68,13 +71,17 @@ const FRAME: usize = 3;
 const CONTENTS: usize = 3;
 /// Number of different texts after the same `key=` that make the rest of a line a variable.
 const TEXTS: usize = 4;
+/// Number of pairs at the start of a list of pairs that may go on in several ways.
+const PAIRS: usize = 8;
+/// Number of objects of JSON in each other whose values are compared one by one.
+const JSON_DEPTH: usize = 4;
 /// Maximum number of units of a value that consists of words.
 const WORDS: usize = 7;
 /// Maximum number of sets of positions, for one number of units, and of shapes with a text that are compared with each
 /// shape.
 const MASKS: usize = 256;
 /// Maximum number of rounds; each reduces the number of shapes.
-const ROUNDS: usize = 16;
+const ROUNDS: usize = 256;
 
 /// A class of words that are masked together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +110,15 @@ struct Shape {
     members: Vec<Member>,
     /// True if it is never merged with another shape.
     fixed: bool,
+    /// True for an object of JSON, which only single words and its values are merged in.
+    json: bool,
+}
+
+impl Shape {
+    /// Return true if all steps apply.
+    fn is_free(&self) -> bool {
+        !self.fixed && !self.json
+    }
 }
 
 /// Return true for a method of HTTP (RFC 9110, section 9, and RFC 5789).
@@ -113,6 +129,13 @@ fn is_method(text: &[u8]) -> bool {
 /// Return true for a Boolean value.
 fn is_boolean(text: &[u8]) -> bool {
     text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false")
+}
+
+/// Return true for a unit of time.
+fn is_time_unit(text: &[u8]) -> bool {
+    let words: [&[u8]; 10] = [b"ns", b"us", b"ms", b"s", b"sec", b"min", b"h", b"second", b"minute", b"hour"];
+    words.contains(&text.strip_suffix(b"s").filter(|word| word.len() > 2).unwrap_or(text))
+        || matches!(text, b"day" | b"days")
 }
 
 /// Return true for the value of a variable without a value.
@@ -245,10 +268,15 @@ impl<'a> TemplateMerger<'a> {
         for &position in order {
             let template = &merger.templates[position as usize];
             let spans = split_units(&template.text);
-            let units = spans.iter().map(|range| merger.units.position(&template.text[range.clone()])).collect();
+            let units: Vec<u32> =
+                spans.iter().map(|range| merger.units.position(&template.text[range.clone()])).collect();
             let spans = spans.into_iter().map(|range| range.start as u32..range.end as u32).collect();
             let fixed = overrides.pinned.contains(&*table.templates()[position as usize].text);
-            merger.shapes.push(Shape { units, members: vec![Member { template: position, spans }], fixed });
+            let members = vec![Member { template: position, spans }];
+            let mut shape = Shape { units, members, fixed, json: false };
+            let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
+            shape.json = !find_json(shape.units.len(), text).is_empty();
+            merger.shapes.push(shape);
         }
         merger.collapse();
         Ok(merger)
@@ -343,7 +371,11 @@ impl<'a> TemplateMerger<'a> {
     /// Return true if a masked word is all that is between two quotes.
     fn is_quoted(&self, masked: &MaskedTemplate) -> bool {
         let (units, at) = (&self.shapes[masked.shape as usize].units, masked.at as usize);
-        at > 0 && self.is_quote(units[at - 1]) && units.get(at + 1) == Some(&units[at - 1])
+        let text = |at: usize| &*self.units.all[units[at] as usize].text;
+        at > 0
+            && self.is_quote(units[at - 1])
+            && units.get(at + 1) == Some(&units[at - 1])
+            && !is_json_message(at - 1, &text)
     }
 
     /// Return true if a masked word is the rest of a line behind a colon.
@@ -360,8 +392,14 @@ impl<'a> TemplateMerger<'a> {
         words().count() > 1 && (all(is_method) || all(is_boolean) || all(is_http))
     }
 
-    /// Return true if the words are a noun and its plural after a number, maybe with another word between them.
-    fn is_plural(&self, peers: &[&MaskedTemplate]) -> bool {
+    /// Return true if the words are units of time after a number, or a noun and its plural, maybe with another word between
+    /// the number and them.
+    fn are_counted(&self, peers: &[&MaskedTemplate]) -> bool {
+        let (units, at) = (&self.shapes[peers[0].shape as usize].units, peers[0].at as usize);
+        let are_times = || peers.iter().all(|masked| is_time_unit(&self.units.all[self.unit_at(masked) as usize].text));
+        if at > 1 && units[at - 2] == self.any && *self.units.all[units[at - 1] as usize].text == *b" " && are_times() {
+            return true;
+        }
         let [one, two] = peers else { return false };
         let text = |masked: &MaskedTemplate| &*self.units.all[self.unit_at(masked) as usize].text;
         let plural = |one: &[u8], two: &[u8]| two.strip_suffix(b"s") == Some(one);
@@ -406,7 +444,7 @@ impl<'a> TemplateMerger<'a> {
                 evidence += evidence * 3 / 5;
             }
             if self.are_enumerated(&peers)
-                || self.is_plural(&peers)
+                || self.are_counted(&peers)
                 || (peers.len() >= CONTENTS && self.is_quoted(&first))
             {
                 evidence = evidence.max(self.threshold);
@@ -633,7 +671,7 @@ impl<'a> TemplateMerger<'a> {
         };
         for (number, shape) in self.shapes.iter().enumerate() {
             self.cancel.check()?;
-            if shape.fixed {
+            if !shape.is_free() {
                 continue;
             }
             let class = |at: usize| self.units.class(shape.units[at]);
@@ -652,7 +690,7 @@ impl<'a> TemplateMerger<'a> {
         if keys.is_empty() {
             return Ok(0);
         }
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             for at in 0..shape.units.len() {
                 let key = key(number, at, at + 1);
@@ -727,7 +765,7 @@ impl<'a> TemplateMerger<'a> {
     /// quarters of them without a variable, with a variable that accepts words before the colon.
     fn merge_tails(&mut self) -> Result<usize> {
         let mut groups: HashMap<TailContext, Vec<ShapeTail>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             let class = |at: usize| self.units.class(shape.units[at]);
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
@@ -790,7 +828,7 @@ impl<'a> TemplateMerger<'a> {
     /// Merge shapes that differ in the lengths of lists of wildcards; [`collapse_runs`] did so for their templates.
     fn merge_runs(&mut self) -> usize {
         let mut groups: HashMap<Vec<u32>, Vec<ShapeValues>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             let (units, mut ranges, mut at) = (&shape.units, Vec::new(), 0);
             while at < units.len() {
                 let mut end = at + 1;
@@ -826,7 +864,7 @@ impl<'a> TemplateMerger<'a> {
     /// Sort pairs `key=value` by key in shapes that others equal up to the order of keys.
     fn merge_pairs(&mut self) -> usize {
         let mut groups: HashMap<Vec<u32>, Vec<ShapeOrder>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             let count = shape.units.len();
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
             let pairs = find_pairs(count, |at| self.units.class(shape.units[at]), text);
@@ -872,7 +910,7 @@ impl<'a> TemplateMerger<'a> {
     /// all that have more than plain words.
     fn merge_tags(&mut self) -> Result<usize> {
         let mut rests: HashMap<Around, Vec<(u32, Range<usize>)>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
             let count = shape.units.len();
@@ -913,27 +951,28 @@ impl<'a> TemplateMerger<'a> {
             }
             ranges
         };
-        let merged = self.merge_ranges(|merger, shape| find(merger, shape, false), Self::is_variable)?;
+        let merged = self.merge_ranges(false, |merger, shape| find(merger, shape, false), Self::is_variable)?;
         let joins = |merger: &Self, values: &HashSet<&[u32]>, bound| {
             values.contains(&[merger.any][..]) && merger.is_variable(values, bound)
         };
-        Ok(merged + self.merge_ranges(|merger, shape| find(merger, shape, true), joins)?)
+        Ok(merged + self.merge_ranges(false, |merger, shape| find(merger, shape, true), joins)?)
     }
 
     /// Merge shapes that differ in several fields at once: values after `=`, contents of quotes and brackets, and words
     /// with symbols, digits or wildcards.
     fn merge_values(&mut self) -> Result<usize> {
-        self.merge_ranges(Self::find_values, Self::is_variable)
+        self.merge_ranges(false, Self::find_values, Self::is_variable)
     }
 
-    /// Merge shapes that differ in these ranges of units alone, if the contents of each are those of a variable.
+    /// Merge shapes, objects of JSON or others, that differ in these ranges of units alone, if the contents of each are those of a variable.
     fn merge_ranges(
         &mut self,
+        json: bool,
         find: impl Fn(&Self, &Shape) -> Vec<Range<usize>>,
         is_variable: impl Fn(&Self, &HashSet<&[u32]>, bool) -> bool,
     ) -> Result<usize> {
         let mut groups: HashMap<Vec<u32>, Vec<ShapeValues>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed && shape.1.json == json) {
             self.cancel.check()?;
             let ranges = find(self, shape);
             groups.entry(self.without(shape, &ranges)).or_default().push((number as u32, ranges));
@@ -956,7 +995,54 @@ impl<'a> TemplateMerger<'a> {
             let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
             find_keyed(shape.units.len(), |at| merger.units.class(shape.units[at]), text)
         };
-        self.merge_ranges(find, |_, values, _| values.len() > 1)
+        self.merge_ranges(false, find, |_, values, _| values.len() > 1)
+    }
+
+    /// Merge shapes with the same text before [`PAIRS`] pairs `key=value` or more with the same keys, none of them that of a
+    /// message: the values in which they differ, and what is left of the line, are variables.
+    fn merge_pair_lists(&mut self) -> Result<usize> {
+        let mut groups: HashMap<Vec<u32>, Vec<ShapeValues>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
+            self.cancel.check()?;
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            let pairs = find_pairs(shape.units.len(), |at| self.units.class(shape.units[at]), text);
+            let Some(first) = pairs.into_iter().find(|pairs| pairs.len() >= PAIRS) else { continue };
+            let mut ranges: Vec<Range<usize>> = first[..PAIRS].iter().map(|pair| pair.start + 2..pair.end).collect();
+            let rest = ranges[PAIRS - 1].end + 1;
+            if first[..PAIRS].iter().any(|pair| is_message(text(pair.start))) || rest >= shape.units.len() {
+                continue;
+            }
+            ranges.push(rest..shape.units.len());
+            groups.entry(self.without(shape, &ranges)).or_default().push((number as u32, ranges));
+        }
+        let mut folds = Vec::new();
+        for group in groups.into_values().filter(|group| group.len() > 1) {
+            self.judge_values(group, |_, _| true, &mut Vec::new(), &mut folds);
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Merge shapes that are objects of JSON with the same keys and the same message: first those that differ in values
+    /// without keys, then those that differ in inner objects.
+    fn merge_json(&mut self) -> Result<usize> {
+        let mut merged = 0;
+        for (depth, with_quotes) in (1..=JSON_DEPTH).rev().flat_map(|depth| [(depth, false), (depth, true)]) {
+            let find = |merger: &Self, shape: &Shape| {
+                let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
+                let mut values = find_json(shape.units.len(), text);
+                values.retain(|value| value.1 <= depth);
+                // Without the objects around others.
+                let all: Vec<Range<usize>> = values.into_iter().map(|value| value.0).collect();
+                let inner = |at: usize| all.get(at + 1).is_none_or(|next| next.start >= all[at].end);
+                let whole = |range: &Range<usize>| {
+                    let quoted = with_quotes && merger.is_quote(shape.units[range.start - 1]);
+                    range.start - usize::from(quoted)..range.end + usize::from(quoted)
+                };
+                (0..all.len()).filter(|&at| inner(at)).map(|at| whole(&all[at])).collect()
+            };
+            merged += self.merge_ranges(true, find, |_, values, _| values.len() > 1)?;
+        }
+        Ok(merged)
     }
 
     /// Merge shapes that differ in structured values alone, and mask those that only a program prints. A missing value
@@ -1036,7 +1122,7 @@ impl<'a> TemplateMerger<'a> {
         let hashes: Vec<(Vec<u64>, Vec<u64>)> = self.shapes.iter().map(|shape| self.hash_edges(shape)).collect();
         // The places of variables, by the hash of the units before them.
         let mut places: HashMap<u64, Vec<(u32, Range<usize>, bool)>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             let units = &shape.units;
             let text = |at: usize| &*self.units.all[units[at] as usize].text;
@@ -1058,7 +1144,7 @@ impl<'a> TemplateMerger<'a> {
             }
         }
         let mut folds = Vec::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed && !places.is_empty()) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free() && !places.is_empty()) {
             self.cancel.check()?;
             let (units, (before, after)) = (&shape.units, &hashes[number]);
             for start in 1..units.len() {
@@ -1121,7 +1207,7 @@ impl<'a> TemplateMerger<'a> {
             };
             (1..count).filter(|&at| shape.units[..at].iter().any(is_plain)).filter_map(value).collect()
         };
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             for (at, _) in shape.units.iter().enumerate().filter(|unit| *unit.1 == self.any) {
                 if shape.units[..at].iter().any(is_plain) {
@@ -1137,7 +1223,7 @@ impl<'a> TemplateMerger<'a> {
             bound.extend(find_bound(shape).into_iter().filter(open).map(|range| hashes[number][range.start]));
         }
         let mut folds = Vec::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             let (units, member) = (&shape.units, &shape.members[0]);
             let is_word =
@@ -1213,7 +1299,7 @@ impl<'a> TemplateMerger<'a> {
     /// Merge shapes into those with variables that accept all words in which they differ.
     fn merge_covered(&mut self) -> Result<usize> {
         let mut masks = Masks::new();
-        for shape in self.shapes.iter().filter(|shape| !shape.fixed) {
+        for shape in self.shapes.iter().filter(|shape| shape.is_free()) {
             self.cancel.check()?;
             let open = |at: usize| shape.units[at] == self.any && self.kind_at(shape, at).is_some_and(is_open);
             let positions: Vec<usize> = (0..shape.units.len()).filter(|&at| open(at)).collect();
@@ -1222,7 +1308,7 @@ impl<'a> TemplateMerger<'a> {
             }
         }
         let mut folds = Vec::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             // A word with symbols may be a variable.
             let class = |at: usize| match self.units.class(shape.units[at]) {
@@ -1266,7 +1352,7 @@ impl<'a> TemplateMerger<'a> {
         let hashes: Vec<Vec<u64>> = self.shapes.iter().map(|shape| self.hash_edges(shape).0).collect();
         let mut texts: HashMap<u64, Vec<(u32, Places)>> = HashMap::new();
         let mut lengths: BTreeSet<usize> = BTreeSet::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             let units = shape.units.iter().enumerate().filter(|unit| *unit.1 == self.any);
             let kinds = units.filter_map(|(at, _)| Some((at, self.kind_at(shape, at).filter(|&kind| is_open(kind))?)));
@@ -1278,7 +1364,7 @@ impl<'a> TemplateMerger<'a> {
             }
         }
         let mut folds = Vec::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             let starts = lengths.iter().take_while(|&&length| length < shape.units.len());
             let covering = starts.filter_map(|&length| texts.get(&hashes[number][length])).flatten();
@@ -1470,7 +1556,7 @@ impl<'a> TemplateMerger<'a> {
         let mut has_parts = false;
         for (number, shape) in self.shapes.iter().enumerate() {
             self.cancel.check()?;
-            if shape.fixed {
+            if !shape.is_free() {
                 continue;
             }
             let (mut rest, mut found) = self.split_parts(shape, in_words);
@@ -1530,7 +1616,7 @@ impl<'a> TemplateMerger<'a> {
             mix(before[start], 0).wrapping_add(mix(after[end], 1))
         };
         let mut clauses: Vec<(u64, u32, Range<usize>)> = Vec::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
             for start in 1..shape.units.len() {
@@ -1543,7 +1629,7 @@ impl<'a> TemplateMerger<'a> {
         let keys: HashSet<u64> = clauses.iter().map(|clause| clause.0).collect();
         // The shapes without a clause, or with an optional part instead of it.
         let mut without: HashMap<u64, Vec<(u32, Range<usize>)>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed && !keys.is_empty()) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free() && !keys.is_empty()) {
             self.cancel.check()?;
             for at in 1..=shape.units.len() {
                 let optional = shape.units.get(at) == Some(&self.optional);
@@ -1590,14 +1676,14 @@ impl<'a> TemplateMerger<'a> {
     /// Merge shapes with the same code of a message: first those that differ in words, then all.
     fn merge_codes(&mut self) -> Result<usize> {
         let mut codes: HashMap<u32, Vec<u32>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| !shape.1.fixed) {
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
             let is_code = |at: &usize| is_message_code(text(*at), *at == 0) && text(*at + 1).starts_with(b":");
             if let Some(at) = (0..shape.units.len().saturating_sub(1)).find(is_code) {
                 codes.entry(shape.units[at]).or_default().push(number as u32);
             }
         }
-        let mut folds = Vec::new();
+        let (mut folds, mut parts) = (Vec::new(), Vec::new());
         for shapes in codes.into_values().filter(|shapes| shapes.len() > 1) {
             self.cancel.check()?;
             let units = |shape: u32| &self.shapes[shape as usize].units;
@@ -1617,14 +1703,18 @@ impl<'a> TemplateMerger<'a> {
                 }
             }
             if folds.len() == before {
-                self.align(&shapes, &mut folds);
+                self.align(&shapes, &mut folds, &mut parts);
             }
+        }
+        if !parts.is_empty() {
+            return Ok(self.fold(parts, self.optional));
         }
         Ok(self.fold(folds, self.any))
     }
 
-    /// Make what differs between the common start and the common end of shapes a variable: whole words, at least one.
-    fn align(&self, shapes: &[u32], folds: &mut Vec<(u32, Range<usize>)>) {
+    /// Make what differs between the common start and the common end of shapes a variable: whole words, at least one; or
+    /// an optional part, if a shape has nothing there.
+    fn align(&self, shapes: &[u32], folds: &mut Vec<(u32, Range<usize>)>, parts: &mut Vec<(u32, Range<usize>)>) {
         let units = |shape: u32| &*self.shapes[shape as usize].units;
         let is_word = |unit: Option<&u32>| unit.is_some_and(|&unit| self.units.class(unit) != Class::Between);
         let (first, mut start, mut end) = (units(shapes[0]), usize::MAX, usize::MAX);
@@ -1637,6 +1727,7 @@ impl<'a> TemplateMerger<'a> {
         end = end.min(shortest - start);
         let middle =
             |start: usize, end: usize| shapes.iter().map(move |&shape| &units(shape)[start..units(shape).len() - end]);
+        let whole = (start, end);
         while start > 0 && !middle(start, end).all(|units| is_word(units.first()) && is_word(units.last())) {
             let ends_badly = middle(start, end).any(|units| !units.is_empty() && !is_word(units.last()));
             (start, end) = if ends_badly && end > 0 { (start, end - 1) } else { (start - 1, end) };
@@ -1644,6 +1735,21 @@ impl<'a> TemplateMerger<'a> {
         if start > 1 {
             let varying = shapes.iter().map(|&shape| (shape, start..units(shape).len() - end));
             folds.extend(varying.filter(|(shape, range)| units(*shape)[range.clone()] != [self.any]));
+            return;
+        }
+        let (start, end) = whole;
+        let is_part = |&shape: &u32| {
+            let (units, stop) = (units(shape), units(shape).len() - end);
+            let text = |at: usize| &*self.units.all[units[at] as usize].text;
+            let clauses = || clause_ends(units.len(), start, |at| self.units.class(units[at]), text);
+            start == stop
+                || units[start..stop] == [self.optional]
+                || part_end(units.len(), start, text) == Some(stop)
+                || clauses().contains(&stop)
+        };
+        if start > 1 && middle(start, end).any(<[u32]>::is_empty) && shapes.iter().all(is_part) {
+            let varying = shapes.iter().map(|&shape| (shape, start..units(shape).len() - end));
+            parts.extend(varying.filter(|(shape, range)| units(*shape)[range.clone()] != [self.optional]));
         }
     }
 
@@ -1689,6 +1795,7 @@ impl<'a> TemplateMerger<'a> {
             let mut changed = self.merge_runs()
                 + self.merge_pairs()
                 + self.merge_keyed()?
+                + self.merge_json()?
                 + self.merge_fields()?
                 + self.merge_tails()?
                 + self.merge_optional(false)?;
@@ -1703,6 +1810,7 @@ impl<'a> TemplateMerger<'a> {
                 && self.merge_chunks()? == 0
                 && self.merge_at_variables()? == 0
                 && self.merge_known()? == 0
+                && self.merge_pair_lists()? == 0
                 && self.merge_codes()? == 0
                 && self.merge_into_texts()? == 0
                 && self.merge_level(Level::Words)? == 0
@@ -2347,6 +2455,59 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_json_with_the_same_keys_and_message_are_one_template() {
+        let line = |message: &str, context: &str, rest: &str| {
+            format!(r#"{{"s":"I",  "ctx":"{context}", "msg":"{message}", "attr":{{{rest}}}}}"#)
+        };
+        let lines = [
+            line("Connection accepted", "listener", r#""id":1,"from":"a b""#),
+            line("Connection accepted", "conn", r#""id":2,"from":"c \"d\"""#),
+            line("Connection ended", "conn", r#""id":3,"from":null"#),
+            line("Slow query", "conn", r#""id":4,"doc":{"find":"x"}"#),
+            line("Slow query", "conn", r#""id":4,"doc":{"get":["y", "z"], "to":{"a":1}}"#),
+        ];
+        let expected = vec![
+            r#"{"s":"I",  "ctx":"conn", "msg":"Connection ended", "attr":{"id":{int},"from":null}}"#,
+            r#"{"s":"I",  "ctx":"conn", "msg":"Slow query", "attr":{"id":{int},"doc":{text}}}"#,
+            r#"{"s":"I",  "ctx":"{word}", "msg":"Connection accepted", "attr":{"id":{int},"from":"{text}"}}"#,
+        ];
+        assert_eq!(expected, texts_with(&lines, &Overrides::default()));
+        let kinds = [line("x", "c", r#""id":1"#), line("x", "c", r#""id":"a b""#)];
+        let expected = vec![r#"{"s":"I",  "ctx":"c", "msg":"x", "attr":{"id":{text}}}"#];
+        assert_eq!(expected, texts_with(&kinds, &Overrides::default()));
+        // Messages are not values, however many there are, but words in them are.
+        let lines = |message: fn(&str) -> String| NAMES.map(|name| line(&message(name), "c", r#""id":1"#));
+        assert_eq!(9, texts_with(&lines(|name| format!("{name} is {name}")), &Overrides::default()).len());
+        assert_eq!(1, texts_with(&lines(|name| format!("session of {name}")), &Overrides::default()).len());
+        // What only looks like JSON is not.
+        assert_eq!(2, texts(&[r#"{"msg":"a", "b":1} is in"#, r#"{"msg":"a", "b":1} is out"#]).len());
+    }
+
+    #[test]
+    fn long_lists_of_pairs_go_on_in_several_ways() {
+        let keys = ["IN", "OUT", "SRC", "DST", "LEN", "TOS", "TTL", "ID"];
+        let line = |pairs: usize, rest: &str| {
+            let pairs: Vec<String> = keys[..pairs].iter().map(|key| format!("{key}=5")).collect();
+            format!("[BLOCK] {} {rest}", pairs.join(" "))
+        };
+        let rests = ["DF PROTO=TCP", "PROTO=UDP SPT=5 DPT=6", "PROTO=2"];
+        assert_eq!(1, texts_with(&rests.map(|rest| line(8, rest)), &Overrides::default()).len());
+        assert_eq!(3, texts_with(&rests.map(|rest| line(7, rest)), &Overrides::default()).len());
+        let messages = rests.map(|rest| line(8, rest).replace("TTL=", "msg="));
+        assert_eq!(3, texts_with(&messages, &Overrides::default()).len());
+    }
+
+    #[test]
+    fn units_of_time_after_a_number_are_variables() {
+        assert_eq!(
+            vec!["session ends after {int} {word}"],
+            texts(&["session ends after 5 minutes", "session ends after 6 h"])
+        );
+        assert_eq!(2, texts(&["session ends after 5 minutes", "session ends after 6 hops"]).len());
+        assert_eq!(2, texts(&["session ends in minutes", "session ends in hours"]).len());
+    }
+
+    #[test]
     fn a_quoted_message_before_pairs_is_no_value() {
         let messages = ["Started container now", "Removed image", "Killed pod by force", "Failed to mount volume"];
         let lines = |rest: &str| messages.map(|message| format!("\"{message}\"{rest}"));
@@ -2493,11 +2654,16 @@ mod tests {
                 "(user|from|for|ORA-0942[01]: for|\\[[a-f]\\] of the|x \\[[a-c] [0-9]\\] of|\"[a-c] is\")",
                 "[a-h]{1,2}|eth[0-3]|A|B|a=[0-9] b=[c-e]|b=[c-e] a=[0-9]",
                 "(in|=|\\(\\)|1, 2|1|in port [0-9]|to: [a-c], b, c|GET|PUT|5 cats?|\\{'a': [a-c]\\}|<x [a-c] [0-9]>|f\\(x=[a-c], [a-c]\\)|None|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h]|dc=[a-c],ou=[a-c]|x\\[a=[a-c], b=[0-9]\\]|t=[a-e] [a-e]|x-[0-9] on: [a-h] [a-h]|s, k: [a-c], l: [a-c]|'[a-e]'|a\\.[a-e]/[a-c]:x|<X '[a-c]:[0-9]'>|\"[a-c]\\\\\"[a-c]\"|is \\(null\\)|is null|of true|[a-h] was|[a-h] [a-h] [a-h] was)",
-                "[0-9]{1,2}|x\\.y|[a-e]|null|\\*\\*\\*|\\.\\.\\.[0-9]",
+                "[0-9]{1,2}|x\\.y|[a-e]|null|\\*\\*\\*|\\.\\.\\.[0-9]|[0-9] (s|minutes)|a=1 b=[a-c] c=1 d=1 e=1 f=1 g=1 h=[a-c]( i=1| [a-c])?",
+                prop::option::weighted(0.2, "\\{\"a\":[12],\"b\":[1-3]\\}|\"[a-c]\"|1|null|\\[\"[a-c]\"(, 1)?\\]"),
             ),
             0..40
         )) -> Vec<String> {
-            lines.into_iter().map(|(a, b, c, d)| format!("{a} {b} {c} {d}")).collect()
+            let line = |(a, b, c, d, json): (String, String, String, String, Option<String>)| match json {
+                Some(json) => format!("{{\"msg\": \"{} {}\", \"c\":\"{b}\",\"attr\":{json}}}", &a[..1].trim_start_matches('"'), &c[..1].trim_start_matches('"')),
+                None => format!("{a} {b} {c} {d}"),
+            };
+            lines.into_iter().map(line).collect()
         }
     }
 

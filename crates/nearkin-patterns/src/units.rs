@@ -352,7 +352,7 @@ pub(crate) fn find_tails<'a>(
 }
 
 /// Return the end of the brackets or quotes that open at a unit. The quotes of a message at the start of a line, with
-/// pairs after it, do not count: `"Starting" pod="a"`.
+/// pairs after it, do not count: `"Starting" pod="a"`; nor do those of keys and messages of JSON: `{"msg": "Starting"}`.
 pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u8]) -> Option<usize> {
     let open = text(at);
     let close: &[u8] = match open {
@@ -378,12 +378,26 @@ pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u
             depth += 1;
         }
         if depth == 0 {
+            let mark = |at: usize| text(at).trim_ascii();
+            let starts = open == b"\"" && at > 0 && matches!(mark(at - 1), b"{" | b",");
+            let is_key = starts && next + 1 < count && mark(next + 1).starts_with(b":");
             let message =
                 at == 0 && open == b"\"" && next + 3 < count && text(next + 1) == b" " && text(next + 3) == b"=";
-            return (!message).then_some(next + 1);
+            return (!message && !is_key && !is_json_message(at, text)).then_some(next + 1);
         }
     }
     None
+}
+
+/// Return true for the quote before the text of a message in JSON.
+pub(crate) fn is_json_message<'a>(at: usize, text: &impl Fn(usize) -> &'a [u8]) -> bool {
+    let is = |at: usize, mark: &[u8]| text(at).trim_ascii() == mark;
+    at > 3
+        && is(at, b"\"")
+        && is(at - 1, b":")
+        && is(at - 2, b"\"")
+        && is(at - 4, b"\"")
+        && is_message_text(text(at - 3))
 }
 
 /// Return true for a double quote after a backslash.
@@ -765,8 +779,72 @@ pub(crate) fn find_keyed<'a>(
     result
 }
 
+/// A value of an object of JSON: its range of units, without quotes, and the number of objects around it.
+pub(crate) type JsonValue = (Range<usize>, usize);
+
+/// Return the values of a line that is an object of JSON, outer values before those in them, but not its message; nothing
+/// for other lines.
+pub(crate) fn find_json<'a>(count: usize, text: impl Fn(usize) -> &'a [u8]) -> Vec<JsonValue> {
+    let mark = |at: usize| if at < count { text(at).trim_ascii() } else { b"" };
+    let quote_end = |at: usize| (at + 1..count).find(|&end| text(end) == b"\"" && !is_escaped(end, &text));
+    let mut result: Vec<JsonValue> = Vec::new();
+    // The values of the objects around a unit that are still open.
+    let (mut open, mut at): (Vec<Option<usize>>, usize) = (vec![None], 1);
+    if mark(0) != b"{" {
+        return result;
+    }
+    while let Some(value) = open.last().copied() {
+        if mark(at) == b"}" {
+            if let Some(value) = value {
+                result[value].0.end = at + 1;
+            }
+            open.pop();
+            at += 1;
+        } else {
+            let Some(end) = (mark(at) == b"\"").then(|| quote_end(at)).flatten() else { return Vec::new() };
+            if mark(end + 1) != b":" {
+                return Vec::new();
+            }
+            let is_message = open.len() == 1 && end == at + 2 && is_message_text(text(at + 1));
+            let start = end + 2;
+            let end = match mark(start) {
+                b"{" => {
+                    result.push((start..start + 1, open.len()));
+                    open.push(Some(result.len() - 1));
+                    at = start + 1;
+                    continue;
+                }
+                b"\"" => quote_end(start).map(|end| (start + 1..end, end + 1)),
+                b"[" => find_ends(count, &text).get(start).filter(|&&end| end > 0).map(|&end| (start..end, end)),
+                _ => {
+                    let end = (start..count).find(|&end| matches!(mark(end), b"," | b"}"));
+                    end.filter(|&end| end > start).map(|end| (start..end, end))
+                }
+            };
+            let Some((range, after)) = end else { return Vec::new() };
+            if !is_message && !range.is_empty() {
+                result.push((range, open.len()));
+            }
+            at = after;
+        }
+        match mark(at) {
+            b"," => at += 1,
+            b"}" => (),
+            b"" if open.is_empty() && at == count => (),
+            _ => return Vec::new(),
+        }
+    }
+    result
+}
+
+/// Return true for keys whose value is the text of a message, or its level.
+fn is_message_text(key: &[u8]) -> bool {
+    let keys: [&[u8]; 6] = [b"msg", b"message", b"event", b"level", b"lvl", b"severity"];
+    keys.iter().any(|name| name.eq_ignore_ascii_case(key))
+}
+
 /// Return true for keys whose value is the message of a line, or a part of it.
-fn is_message(key: &[u8]) -> bool {
+pub(crate) fn is_message(key: &[u8]) -> bool {
     let keys: [&[u8]; 8] = [b"msg", b"message", b"event", b"action", b"level", b"lvl", b"severity", b"type"];
     keys.iter().any(|name| name.eq_ignore_ascii_case(key))
 }
