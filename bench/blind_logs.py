@@ -37,6 +37,15 @@ not read the miner:
   *laptop* (the kernel of a Linux laptop), *storage* (Ceph), *payments* (a payment gateway) and *baggage* (the controllers
   of an airport's baggage system)
 
+The fifth sources were written after that, again by someone who had not read the miner. Each is of a system that many
+people run and that no other source has, with as many hosts, users and names as one installation has:
+
+- generated: *tables* (the error log of MySQL), *audit* (the records of auditd), *shop* (a Rails application with its
+  jobs), *containers* (logfmt of containerd and Docker), *metrics* (logfmt of Prometheus, Alertmanager, Loki and Grafana),
+  *partitions* (Kafka's brokers and clients), *perimeter* (firewalls: pairs of FortiGate and comma-separated fields of
+  Palo Alto), *domain* (security events of Windows as one line of text) and *relay* (Rust services that log with the
+  spans of tracing)
+
 What is sealed chose no rule.
 
 `LIBRARIES` are folders into which pip installed radicale, ZEO, dramatiq, huey and matrix-synapse; canopen, distributed,
@@ -53,6 +62,7 @@ from __future__ import annotations
 import collections
 import random
 import re
+import uuid
 from typing import Any
 
 import common
@@ -68,8 +78,10 @@ MAX_LINES = 2500
 """Lines of a program, so that the file stays small: `program_logs.records` returns them in a random order."""
 FOURTH = ("engine", "documents", "firewall", "laptop", "storage", "payments", "baggage")
 """The generated sources among the fourth ones."""
+FIFTH = ("tables", "audit", "shop", "containers", "metrics", "partitions", "perimeter", "domain", "relay")
+"""The fifth sources, which are all generated."""
 LINES_SECOND = 1000
-"""Lines of a generated source of the second, third and fourth ones."""
+"""Lines of a generated source that is not among the first ones."""
 MAX_LINES_SECOND = 1500
 """Lines of a program of the second and fourth ones, at most 120 of an event."""
 MAX_EVENT_SECOND = 120
@@ -2584,6 +2596,515 @@ Weight {bagind}: {bagkg} kg exceeds {bagkg} kg, sent to {bagdest}
 Shift {bagshift} totals: in={int} out={int} noread={small2} lost={small} avg={bagdt}
 """
 
+TABLES = r"""
+{myid} [Note] [MY-010914] [Server] Aborted connection {myid} to db: '{mydb}' user: '{myuser}' host: '{myhost}' (Got {mynet}).
+{myid} [Note] [MY-010926] [Server] Access denied for user '{myuser}'@'{myhost}' (using password: {mypass})
+{myid} [Warning] [MY-010055] [Server] IP address '{ip}' could not be resolved: {mydns}
+0 [Note] [MY-012487] [InnoDB] DDL log recovery : begin
+# Query_time: {mysecs}  Lock_time: 0.000{three}  Rows_sent: {int}  Rows_examined: {big}  Thread_id: {myid}  Errno: {mysqlcode}
+{myid} [Warning] [MY-013360] [Server] Plugin mysql_native_password reported: ''mysql_native_password' is deprecated and will be removed in a future release. Please use caching_sha2_password instead'
+{myid} [Note] [MY-010462] [Repl] Start binlog_dump to source_thread_id({myid}) replica_server({small2}), pos({mybinlog}, {big})
+{myid} [Warning] [MY-010584] [Repl] Replica SQL for channel '{mychannel}': Worker {digit} failed executing transaction '{mygtid}' at source log {mybinlog}, end_log_pos {big}; {myerror}, Error_code: MY-00{four}
+{myid} [ERROR] [MY-010557] [Repl] Replica I/O for channel '{mychannel}': error reconnecting to source 'repl@{myserver}:3306' - retry-time: 60 retries: {count} message: {myconnect}, Error_code: MY-00{four}
+{myid} [System] [MY-010562] [Repl] Replica I/O thread for channel '{mychannel}': connected to source 'repl@{myserver}:3306', replication started in log '{mybinlog}' at position {big}
+{myid} [Note] [MY-010587] [Repl] Replica SQL thread for channel '{mychannel}' exiting, replication stopped in log '{mybinlog}' at position {big}
+{myid} [Note] [MY-011025] [Repl] Failed reading from source event: Lost connection to MySQL server during query[[ (server_errno={four})]]
+0 [Warning] [MY-011963] [InnoDB] Page cleaner took {int}ms to flush {int} and evict {small} pages
+{myid} [Note] [MY-012468] [InnoDB] Transactions deadlock detected, dumping detailed information.
+{myid} [Note] [MY-012469] [InnoDB] *** (1) WAITING FOR THIS LOCK TO BE GRANTED: RECORD LOCKS space id {int} page no {int} n bits {int} index {myindex} of table `{mydb}`.`{mytable}` trx id {big} lock_mode {mylock} waiting
+{myid} [Note] [MY-012469] [InnoDB] *** WE ROLL BACK TRANSACTION ({mytrx})
+0 [Warning] [MY-012985] [InnoDB] A long semaphore wait: Thread {big} has waited at {mysource} line {int} for {int} seconds the semaphore: {mylatch} at 0x7f{hex8} created in file {mysource} line {int}
+0 [Note] [MY-012551] [InnoDB] Starting crash recovery from checkpoint LSN={big}.
+0 [Note] [MY-012532] [InnoDB] Applying a batch of {int} redo log records ...
+0 [Note] [MY-012533] [InnoDB] {percent}%
+0 [Note] [MY-012535] [InnoDB] Apply batch completed!
+0 [Note] [MY-011946] [InnoDB] Loading buffer pool(s) from {mydir}/ib_buffer_pool
+0 [Note] [MY-011944] [InnoDB] Buffer pool(s) load completed at 2611{day} {clock}
+0 [Note] [MY-011942] [InnoDB] Dumping buffer pool(s) to {mydir}/ib_buffer_pool
+0 [Note] [MY-013072] [InnoDB] Using 'tablespaces' max: 65535 from '{mydir}/#ib_16384_{digit}.dblwr'
+0 [Note] [MY-012955] [InnoDB] Initializing buffer pool, total size = {mymem}, instances = {digit}, chunk size =128.000000M
+0 [Note] [MY-013776] [InnoDB] Parallel initialization of rseg complete
+0 [Note] [MY-012976] [InnoDB] {version} started; log sequence number {big}
+0 [ERROR] [MY-012592] [InnoDB] Operating system error number {myoserr} in a file operation.
+0 [ERROR] [MY-012596] [InnoDB] Error number {small2} means '{errno}'
+0 [ERROR] [MY-012574] [InnoDB] Unable to lock ./ibdata1 error: {small2}
+{myid} [ERROR] [MY-013132] [Server] The table '{mytable}' is full!
+{myid} [ERROR] [MY-012144] [InnoDB] posix_fallocate(): Failed to preallocate data for file ./{mydb}/{mytable}.ibd, desired size {int} bytes. Operating system error number {myoserr}. Check that the disk is not full or a disk quota exceeded.
+{myid} [ERROR] [MY-011906] [InnoDB] Database page corruption on disk or a failed file read of page [page id: space={int}, page number={int}]. You may have to recover from a backup.
+{myid} [Warning] [MY-012111] [InnoDB] Trying to access missing tablespace {int}
+{myid} [Warning] [MY-010235] [Server] Following users were specified in CREATE USER IF NOT EXISTS but they already exist. Corresponding entry in binary log used default authentication plugin '{myplugin}' to rewrite authentication information (if any) for them: '{myuser}'@'%'
+{myid} [Warning] [MY-011069] [Server] The syntax '{mysyntax}' is deprecated and will be removed in a future release[[. Please use {mysyntax} instead]].
+0 [System] [MY-010116] [Server] {mydir2}/mysqld (mysqld {version}) starting as process {pid}
+0 [System] [MY-010931] [Server] {mydir2}/mysqld: ready for connections. Version: '{version}{mydistro}'  socket: '{mysocket}'  port: 3306  {mycomment}.
+0 [System] [MY-013172] [Server] Received {mystop}. Shutting down mysqld (Version: {version}{mydistro}).
+0 [System] [MY-010910] [Server] {mydir2}/mysqld: Shutdown complete (mysqld {version}{mydistro})  {mycomment}.
+0 [Warning] [MY-010068] [Server] CA certificate {mypem} is self signed.
+0 [Note] [MY-010252] [Server] Server hostname (bind-address): '{mybind}'; port: 3306
+0 [Note] [MY-010264] [Server]   - '{mybind}' resolves to '{mybind}';
+0 [Warning] [MY-010140] [Server] Could not increase number of max_open_files to more than {int} (request: {int})
+0 [Warning] [MY-010142] [Server] Changed limits: table_open_cache: {int} (requested {int})
+0 [Warning] [MY-010909] [Server] {mydir2}/mysqld: Forcing close of thread {myid}  user: '{myuser}'.
+0 [Note] [MY-010304] [Server] Skipping generation of SSL certificates as certificate files are present in data directory.
+{myid} [Note] [MY-010051] [Server] Event Scheduler: scheduler thread started with id {myid}
+{myid} [Note] [MY-010046] [Server] Event Scheduler: [{myuser}@{myserver}][{mydb}.{myevent}] event execution {myevres}
+{myid} [ERROR] [MY-010045] [Server] Event Scheduler: [{myuser}@{myserver}][{mydb}.{myevent}] {myerror}
+0 [Warning] [MY-010956] [Server] Invalid replication timestamps: original commit timestamp is more recent than the immediate commit timestamp. This may be an issue if delayed replication is active. Make sure that servers have their clocks set to the correct time. No further message will be emitted until after timestamps become valid again.
+0 [Warning] [MY-011493] [Repl] Plugin group_replication reported: 'Member with address {myserver}:3306 has become unreachable.'
+0 [Warning] [MY-011494] [Repl] Plugin group_replication reported: 'Member with address {myserver}:3306 is reachable again.'
+0 [System] [MY-011503] [Repl] Plugin group_replication reported: 'Group membership changed to {mymembers} on view {big}:{small2}.'
+0 [System] [MY-011507] [Repl] Plugin group_replication reported: 'A new primary with address {myserver}:3306 was elected.[[ The new primary will execute all previous group transactions before allowing writes.]]'
+0 [Warning] [MY-011499] [Repl] Plugin group_replication reported: 'Members removed from the group: {mymembers}'
+0 [System] [MY-011490] [Repl] Plugin group_replication reported: 'This server was declared online within the replication group.'
+0 [System] [MY-011565] [Repl] Plugin group_replication reported: 'Setting super_read_only={onoff5}.'
+{myid} [Note] [MY-013730] [Server] 'wait_timeout' period of {int} seconds was exceeded for `{myuser}`@`{myhost2}`. The idle time since last command was too long.
+"""
+
+AUDIT = r"""
+type=PATH msg=audit({auid}): item={digit} name={auname} inode={int} dev={audev} mode={aumode} ouid={auuid2} ogid={auuid2} rdev=00:00[[ obj={auobj}]] nametype={aunametype} cap_fp=0 cap_fi=0 cap_fe=0 cap_fver=0[[ cap_frootid=0]]
+type=CWD msg=audit({auid}): cwd="{aucwd}"
+type=SYSCALL msg=audit({auid}): arch=c000003e syscall={ausys} success={auyes} exit={auexit} a0={auarg} a1={auarg} a2={auarg} a3={auarg} items={digit} ppid={pid} pid={pid} auid={auuid} uid={auuid2} gid={auuid2} euid={auuid2} suid={auuid2} fsuid={auuid2} egid={auuid2} sgid={auuid2} fsgid={auuid2} tty={autty} ses={auses} comm="{aucomm}" exe="{auexe}"[[ subj={ausubj}]] key={aukey}
+type=PROCTITLE msg=audit({auid}): proctitle={autitle}
+type=EXECVE msg=audit({auid}): argc={digit} {auargs}
+type=USER_START msg=audit({auid}): pid={pid} uid={auuid2} auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=PAM:session_open grantors={aupam} acct="{auacct}" exe="{auauth}" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=USER_END msg=audit({auid}): pid={pid} uid={auuid2} auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=PAM:session_close grantors={aupam} acct="{auacct}" exe="{auauth}" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=USER_ACCT msg=audit({auid}): pid={pid} uid={auuid2} auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=PAM:accounting grantors={aupam} acct="{auacct}" exe="{auauth}" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=CRED_ACQ msg=audit({auid}): pid={pid} uid={auuid2} auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=PAM:setcred grantors={aupam} acct="{auacct}" exe="{auauth}" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=CRED_DISP msg=audit({auid}): pid={pid} uid={auuid2} auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=PAM:setcred grantors={aupam} acct="{auacct}" exe="{auauth}" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=LOGIN msg=audit({auid}): pid={pid} uid=0[[ subj={ausubj}]] old-auid=4294967295 auid={auuid} tty=(none) old-ses=4294967295 ses={int} res=1
+type=SERVICE_START msg=audit({auid}): pid=1 uid=0 auid=4294967295 ses=4294967295[[ subj=system_u:system_r:init_t:s0]] msg='unit={auunit} comm="systemd" exe="/usr/lib/systemd/systemd" hostname=? addr=? terminal=? res={aures}'
+type=SERVICE_STOP msg=audit({auid}): pid=1 uid=0 auid=4294967295 ses=4294967295[[ subj=system_u:system_r:init_t:s0]] msg='unit={auunit} comm="systemd" exe="/usr/lib/systemd/systemd" hostname=? addr=? terminal=? res={aures}'
+type=USER_CMD msg=audit({auid}): pid={pid} uid={auuid} auid={auuid} ses={auses}[[ subj={ausubj}]] msg='cwd="{aucwd}" cmd={aucmd} exe="/usr/bin/sudo" terminal={auterm} res={aures}'
+type=USER_LOGIN msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=login {aulogin} exe="/usr/sbin/sshd" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=USER_AUTH msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op={auauthop} grantors={aupam} acct="{auacct}" exe="{auauth}" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=CRYPTO_KEY_USER msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=destroy kind=server fp=SHA256:{hex2}:{hex2}:{hex2}:{hex2}:{hex2}:{hex2}:{hex2}:{hex2} direction=? spid={pid} suid={auuid2}  exe="/usr/sbin/sshd" hostname=? addr=? terminal=? res=success'
+type=CRYPTO_SESSION msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=start direction={audir} cipher={aucipher} ksize={auksize} mac={aumac} pfs={aupfs} spid={pid} suid=74 rport={port} laddr={auserver} lport=22  exe="/usr/sbin/sshd" hostname=? addr={ip} terminal=? res=success'
+type=USER_LOGOUT msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=login id={auuid} exe="/usr/sbin/sshd" hostname=? addr=? terminal={auterm} res=success'
+type=SOCKADDR msg=audit({auid}): saddr={ausaddr}
+type=AVC msg=audit({auid}): avc:  denied  { {auperm} } for  pid={pid} comm="{aucomm}" {auavc} scontext={auscon} tcontext={autcon} tclass={auclass} permissive={onezero}
+type=CONFIG_CHANGE msg=audit({auid}): auid={auuid} ses={auses}[[ subj={ausubj}]] op=add_rule key={aukey} list={digit} res={onezero}
+type=CONFIG_CHANGE msg=audit({auid}): op=set audit_backlog_limit={int} old={int} auid={auuid} ses={auses}[[ subj={ausubj}]] res={onezero}
+type=DAEMON_START msg=audit({auid}): op=start ver={version} format=enriched kernel={version}-{int}.el9.x86_64 auid={auuid} pid={pid} uid=0 ses={auses}[[ subj=system_u:system_r:auditd_t:s0]] res=success
+type=DAEMON_END msg=audit({auid}): op=terminate auid={auuid} uid=0 ses={auses} pid={pid}[[ subj={ausubj}]] res=success
+type=DAEMON_ROTATE msg=audit({auid}): op=rotate-logs auid={auuid} uid=0 ses={auses} pid={pid}[[ subj={ausubj}]] res=success
+type=NETFILTER_CFG msg=audit({auid}): table={autable} family={aufamily} entries={int} op={aunft} pid={pid}[[ subj={ausubj}]] comm="{aunftcomm}"
+type=ANOM_ABEND msg=audit({auid}): auid={auuid} uid={auuid2} gid={auuid2} ses={auses}[[ subj={ausubj}]] pid={pid} comm="{aucomm}" exe="{auexe}" sig={ausig} res=1
+type=ANOM_PROMISCUOUS msg=audit({auid}): dev={audevice} prom={int} old_prom={int} auid={auuid} uid=0 gid=0 ses={auses}
+type=SECCOMP msg=audit({auid}): auid={auuid} uid={auuid2} gid={auuid2} ses={auses}[[ subj={ausubj}]] pid={pid} comm="{aucomm}" exe="{auexe}" sig=0 arch=c000003e syscall={int} compat=0 ip=0x7f{hex8} code=0x7ffc0000
+type=BPF msg=audit({auid}): prog-id={int} op={aubpf}
+type=ADD_USER msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=adding user id={int} exe="/usr/sbin/useradd" hostname={auhost} addr=? terminal={auterm} res={aures}'
+type=DEL_USER msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=deleting user entries id={int} exe="/usr/sbin/userdel" hostname={auhost} addr=? terminal={auterm} res={aures}'
+type=ADD_GROUP msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=add-group id={int} exe="/usr/sbin/groupadd" hostname={auhost} addr=? terminal={auterm} res={aures}'
+type=USER_CHAUTHTOK msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op=PAM:chauthtok grantors={aupam} acct="{auacct}" exe="/usr/bin/passwd" hostname={auhost} addr=? terminal={auterm} res={aures}'
+type=USER_ROLE_CHANGE msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses} subj={ausubj} msg='pam: default-context={auscon} selected-context={auscon} exe="{auauth}" hostname={auhost} addr={auaddr} terminal={auterm} res={aures}'
+type=MAC_STATUS msg=audit({auid}): enforcing={onezero} old_enforcing={onezero} auid={auuid} ses={auses} enabled=1 old-enabled=1 lsm=selinux res=1
+type=MAC_POLICY_LOAD msg=audit({auid}): auid={auuid} ses={auses} lsm=selinux res=1
+type=SOFTWARE_UPDATE msg=audit({auid}): pid={pid} uid=0 auid={auuid} ses={auses}[[ subj={ausubj}]] msg='op={ausw} sw="{aurpm}" sw_type=rpm key_enforce={onezero} gpg_res={onezero} root_dir="/" comm="dnf" exe="/usr/bin/python3.9" hostname={auhost} addr=? terminal={auterm} res={aures}'
+type=SYSTEM_BOOT msg=audit({auid}): pid={pid} uid=0 auid=4294967295 ses=4294967295[[ subj=system_u:system_r:init_t:s0]] msg=' comm="systemd-update-utmp" exe="/usr/lib/systemd/systemd-update-utmp" hostname=? addr=? terminal=? res=success'
+type=TIME_ADJNTPVAL msg=audit({auid}): op={auntp} old={int} new={int}
+type=KERN_MODULE msg=audit({auid}): name="{aumod}"
+type=OBJ_PID msg=audit({auid}): opid={pid} oauid={auuid} ouid={auuid2} oses={auses}[[ obj={ausubj}]] ocomm="{aucomm}"
+type=FD_PAIR msg=audit({auid}): fd0={small} fd1={small}
+type=MMAP msg=audit({auid}): fd={small} flags=0x{hex2}
+type=EOE msg=audit({auid}):
+"""
+
+SHOP = r"""
+[{rbrid}] Started {rbverb} "{rbpath}" for {ip} at {rbtime}
+[{rbrid}] Processing by {rbaction} as {rbformat}
+[{rbrid}] Completed {rbstatus} in {int}ms ([[Views: {rbms}ms | ]]ActiveRecord: {rbms}ms | Allocations: {rballoc})
+[{rbrid}]   Parameters: {{rbparams}}
+[{rbrid}]   Rendered {rbpartial} (Duration: {rbms}ms | Allocations: {int})
+[{rbrid}]   Rendered {rbview} within {rblayout} (Duration: {rbms}ms | Allocations: {rballoc})
+[{rbrid}]   Rendering {rbview} within {rblayout}
+[{rbrid}]   Rendered layout {rblayout} (Duration: {rbms}ms | Allocations: {rballoc})
+[{rbrid}]   Rendered collection of {rbpartial} [{small2} times] (Duration: {rbms}ms | Allocations: {rballoc})
+[{rbrid}] Redirected to {rburl}
+[{rbrid}] [ActiveJob] Enqueued {rbjob} (Job ID: {rbrid}) to Sidekiq({rbqueue})[[ at {rbutc}]][[ with arguments: {rbargs}]]
+[ActiveJob] [{rbjob}] [{rbrid}] Performing {rbjob} (Job ID: {rbrid}) from Sidekiq({rbqueue}) enqueued at {rbiso}[[ with arguments: {rbargs}]]
+[ActiveJob] [{rbjob}] [{rbrid}] Performed {rbjob} (Job ID: {rbrid}) from Sidekiq({rbqueue}) in {rbms}ms
+pid={pid} tid={rbtid} class={rbjob2} jid={rbjid} INFO: start
+pid={pid} tid={rbtid} class={rbjob2} jid={rbjid} elapsed={rbsec} INFO: done
+pid={pid} tid={rbtid} class={rbjob2} jid={rbjid} elapsed={rbsec} INFO: fail
+[{rbrid}] Read fragment views/{rbview2}/{rbcachekey} ({rbms}ms)
+[{rbrid}] Write fragment views/{rbview2}/{rbcachekey} ({rbms}ms)
+[{rbrid}] Filter chain halted as :{rbfilter} rendered or redirected
+[{rbrid}] Unpermitted parameter{rbunpermitted}. Context: { controller: {rbcontroller}, action: {rbmethod}, request: #<ActionDispatch::Request:0x0000{hex12}>, params: {{rbparams}} }
+[{rbrid}] Can't verify CSRF token authenticity.
+[{rbrid}] ActionController::RoutingError (No route matches [{rbverb}] "{rbscan}"):
+[{rbrid}] ActiveRecord::RecordNotFound (Couldn't find {rbmodel} with 'id'={int}[[ [WHERE "{rbtable}"."store_id" = $1]]]):
+[{rbrid}] ActionView::Template::Error (undefined method `{rbmethod2}' for nil:NilClass):
+[{rbrid}] app/{rbfile}:{int}:in `{rbmethod2}'
+[{rbrid}] {rbmailer}: processed outbound mail in {rbms}ms
+[{rbrid}] Delivered mail {hex12}_{hex4}@{rbhost}.mail ({rbms}ms)
+[{rbrid}]   S3 Storage ({rbms}ms) Uploaded file to key: {rbkey} (checksum: {rbsum})
+[{rbrid}]   S3 Storage ({rbms}ms) Generated URL for file at key: {rbkey} ({rburl3})
+[{rbrid}]   S3 Storage ({rbms}ms) Deleted file from key: {rbkey}
+[{rbrid}] Sent data {rbexport} ({rbms}ms)
+[{rbrid}] Cannot render console from {ip}! Allowed networks: 127.0.0.0/127.255.255.255, ::1
+[{rbrid}] Started GET "/cable" for {ip} at {rbtime}
+[{rbrid}] Successfully upgraded to WebSocket (REQUEST_METHOD: GET, HTTP_CONNECTION: {rbupgrade}, HTTP_UPGRADE: websocket)
+{rbchannel} is transmitting the subscription confirmation
+{rbchannel} is streaming from {rbstream}
+{rbchannel} stopped streaming from {rbstream}
+[ActionCable] Broadcasting to {rbstream}: {{rbparams}}
+Finished "/cable"[[ [WebSocket]]] for {ip} at {rbtime}
+[Rack::Attack] {rbattack} {ip} {rbverb} {rbpath}
+[ActiveJob] [{rbjob}] [{rbrid}] Error performing {rbjob} (Job ID: {rbrid}) from Sidekiq({rbqueue}) in {rbms}ms: {rberror}:
+[ActiveJob] [{rbjob}] [{rbrid}] Retrying {rbjob} (Job ID: {rbrid}) after {digit} attempts in {small2} seconds, due to a {rberror}.
+[ActiveJob] [{rbjob}] [{rbrid}] Discarded {rbjob} (Job ID: {rbrid}) due to a {rberror}.
+DEPRECATION WARNING: {rbdeprecated} (called from {rbmethod2} at /srv/shop/releases/202611{day}{six}/app/{rbfile}:{int})
+[{pid}] - Worker {digit} (PID: {pid}) booted in {rbsec}s, phase: {small}
+[{pid}] ! Terminating timed out worker (Worker {digit} failed to check in within 60 seconds): {pid}
+[{pid}] Puma starting in cluster mode...
+[{pid}] * Puma version: {version} (ruby {version}-p{small2}) ("{rbcode}")
+[{pid}] - Gracefully shutting down workers...
+Scoped order is ignored, it's forced to be batch order.
+Migrating to {rbmigration} (2026{four}{six})
+[paperclip] Saving attachments.
+Creating scope :{rbscope}. Overwriting existing method {rbmodel}.{rbscope}.
+[Searchkick] {rbmodel} Search ({rbms}ms)  {rbindex}/_search {"query":{"bool":{"must":{"match":{"name":"{rbterm}"}}}},"size":{rbper},"from":{rbfrom}}
+[Stripe] Request completed http_status={rbhttp} request_id=req_{hex12}[[ idempotency_key={rbrid}]]
+Sidekiq {version} connecting to Redis with options {:size=>{small2}, :pool_name=>"internal", :url=>"redis://{rbredis}:6379/{digit}"}
+"""
+
+CONTAINERS = r"""
+time="{cdtime}" level=info msg="ignoring event" container={cdsha} module=libcontainerd namespace=moby topic=/tasks/delete type="*events.TaskDelete"
+time="{cdtime}" level=info msg="shim disconnected" id={cdsha}[[ namespace={cdns}]]
+time="{cdtime}" level=warning msg="cleaning up after shim disconnected" id={cdsha} namespace={cdns}
+time="{cdtime}" level=info msg="cleaning up dead shim"[[ namespace={cdns}]]
+time="{cdtime}" level=info msg="loading plugin \"io.containerd.{cdplugin}\"..." runtime=io.containerd.runc.v2 type=io.containerd.{cdtype}
+time="{cdtime}" level=info msg="starting signal loop" namespace={cdns} path=/run/containerd/io.containerd.runtime.v2.task/{cdns}/{cdsha} pid={pid} runtime=io.containerd.runc.v2
+time="{cdtime}" level=info msg="CreateContainer within sandbox \"{cdsha}\" for container &ContainerMetadata{Name:{cdname},Attempt:{digit},}"
+time="{cdtime}" level=info msg="StartContainer for \"{cdsha}\""
+time="{cdtime}" level=info msg="StartContainer for \"{cdsha}\" returns successfully"
+time="{cdtime}" level=info msg="StopContainer for \"{cdsha}\" with timeout {cdgrace} (s)"
+time="{cdtime}" level=info msg="Stop container \"{cdsha}\" with signal {cdsignal}"
+time="{cdtime}" level=info msg="Kill container \"{cdsha}\""
+time="{cdtime}" level=info msg="RemoveContainer for \"{cdsha}\" returns successfully"
+time="{cdtime}" level=info msg="RunPodSandbox for &PodSandboxMetadata{Name:{cdpod},Uid:{uuid},Namespace:{cdk8s},Attempt:{digit},}"
+time="{cdtime}" level=info msg="TearDown network for sandbox \"{cdsha}\" successfully"
+time="{cdtime}" level=info msg="PullImage \"{cdimage}\""
+time="{cdtime}" level=info msg="PullImage \"{cdimage}\" returns image reference \"sha256:{cdsha}\""
+time="{cdtime}" level=info msg="ImageCreate event name:\"{cdimage}\"[[ labels:{key:\"io.cri-containerd.image\" value:\"managed\"}]]"
+time="{cdtime}" level=info msg="stop pulling image {cdimage}: active requests=0, bytes read={big}"
+time="{cdtime}" level=error msg="PullImage \"{cdimage}\" failed" error="{cdpull}"
+time="{cdtime}" level=error msg="ContainerStatus for \"{cdsha}\" failed" error="rpc error: code = NotFound desc = an error occurred when try to find container \"{cdsha}\": not found"
+time="{cdtime}" level=error msg="ExecSync for \"{cdsha}\" failed" error="failed to exec in container: {cdexec}"
+time="{cdtime}" level=info msg="TaskExit event container_id:\"{cdsha}\"  id:\"{cdsha}\"  pid:{pid}  exit_status:{cdexit}  exited_at:{seconds:{big}  nanos:{big}}"
+time="{cdtime}" level=info msg="TaskOOM event container_id:\"{cdsha}\""
+time="{cdtime}" level=error msg="Handler for {cdverb} {cdapi} returned error: {cderr}"[[ spanID={hex16} traceID={hex16}{hex16}]]
+time="{cdtime}" level=debug msg="Calling {cdverb} {cdapi}"
+time="{cdtime}" level=warning msg="Health check for container {cdsha} error: {cdhealth}"
+time="{cdtime}" level=info msg="Container failed to exit within {cdgrace}s of signal {digit} - using the force" container={cdsha}[[ spanID={hex16} traceID={hex16}{hex16}]]
+time="{cdtime}" level=info msg="Attempting next endpoint for pull after error: {cdpull}"
+time="{cdtime}" level=error msg="Not continuing with pull after error: {cdpull}"
+time="{cdtime}" level=info msg="Download failed, retrying ({digit}/5): {cdnet}"
+time="{cdtime}" level=warning msg="failed to prune image {cdimage}: conflict: unable to delete {hex12} (must be forced) - image is referenced in multiple repositories"
+time="{cdtime}" level=error msg="[resolver] failed to query external DNS server" client-addr="udp:{cdlocal}:{port}" dns-server="udp:{cddns}:53" error="{cdresolve}" question=";{cdquestion}.\tIN\t {cdrr}"
+time="{cdtime}" level=warning msg="No non-localhost DNS nameservers are left in resolv.conf. Using default external servers"
+time="{cdtime}" level=info msg="No non-localhost DNS nameservers are left in resolv.conf. Using default external servers: [nameserver {cddns} nameserver {cddns}]"
+time="{cdtime}" level=info msg="Loading containers: start."
+time="{cdtime}" level=info msg="Loading containers: done."
+time="{cdtime}" level=info msg="Default bridge (docker0) is assigned with an IP address 172.17.0.0/16. Daemon option --bip can be used to set a preferred IP address"
+time="{cdtime}" level=info msg="Removing stale sandbox {cdsha} ({cdsha})"
+time="{cdtime}" level=warning msg="Error (Unable to complete atomic operation, key modified) deleting object [endpoint {cdsha} {cdsha}], retrying...."
+time="{cdtime}" level=info msg="Docker daemon" commit={hex7} containerd-snapshotter={truefalse2} storage-driver={cddriver} version={version}
+time="{cdtime}" level=info msg="Daemon has completed initialization"
+time="{cdtime}" level=info msg="API listen on {cdlisten}"
+time="{cdtime}" level=info msg="Processing signal '{cdsignal2}'"
+time="{cdtime}" level=info msg="containerd successfully booted in {micro6}s"
+time="{cdtime}" level=info msg="serving..." address={cdsock}
+time="{cdtime}" level=info msg="skip loading plugin \"io.containerd.{cdplugin}\"..." error="{cdskip}: skip plugin" type=io.containerd.{cdtype}
+time="{cdtime}" level=error msg="failed to load cni during init, please check CRI plugin status before setting up network for pods" error="cni config load failed: no network config found in /etc/cni/net.d: cni plugin not initialized: failed to load cni config"
+time="{cdtime}" level=error msg="failed to reload cni configuration after receiving fs change event({cdfsevent})" error="cni config load failed: {cdcni}"
+time="{cdtime}" level=info msg="{cdcalico}" ContainerID="{cdsha}" Namespace="{cdk8s}" Pod="{cdpod}" WorkloadEndpoint="{cdnode}-k8s-{cdpod}-eth0"
+time="{cdtime}" level=warning msg="runc run failed: {cdrunc}"
+time="{cdtime}" level=error msg="{cdsha} cleanup: failed to delete container from containerd: no such container"
+time="{cdtime}" level=error msg="copy shim log" error="read /proc/self/fd/{small2}: file already closed"[[ namespace={cdns}]]
+time="{cdtime}" level=warning msg="unknown status" status={digit}
+time="{cdtime}" level=info msg="NetworkDB stats {cdnode}({hex12}) - netID:{hex12} leaving:{truefalse2} netPeers:{digit} entries:{small2} Queue qLen:{digit} netMsg/s:{digit}"
+time="{cdtime}" level=error msg="agent: session failed" backoff={godur} error="{cdswarm}" module=node/agent node.id={cdid}
+time="{cdtime}" level=error msg="fatal task error" error="task: non-zero exit ({cdexit})[[: {cdhealth}]]" module=node/agent/taskmanager node.id={cdid} service.id={cdid} task.id={cdid}
+time="{cdtime}" level=info msg="Node {hex12}/{cdlocal}, joined gossip cluster"
+time="{cdtime}" level=info msg="Node {hex12}/{cdlocal}, left gossip cluster"
+"""
+
+METRICS = r"""
+ts={pmts} caller=compact.go:519 level=info component=tsdb msg="write block" mint={pmms} maxt={pmms} ulid={pmulid} duration={godur}
+ts={pmts} caller=head.go:834 level=info component=tsdb msg="Head GC completed" duration={godur}
+logger=context userId={small} orgId=1 uname={grname} t={pmts} level=info msg="Request Completed" method={grmethod} path={grpath} status={grstatus} remote_addr={grip} time_ms={small2} duration={godur} size={int} referer={grreferer} handler={grpath}[[ status_source={grsource}]]
+ts={pmts} caller=checkpoint.go:100 level=info component=tsdb msg="Creating checkpoint" from_segment={int} to_segment={int} mint={pmms}
+ts={pmts} caller=head.go:1002 level=info component=tsdb msg="WAL checkpoint complete" first={int} last={int} duration={godur}
+ts={pmts} caller=metrics.go:159 component={lkcomp} org_id={lkorg}[[ traceID={hex16}]] latency={lklat} query="{lkquery}" query_type={lktype} range_type={lkrange} length={lklength} step={lkstep} duration={godur} status={lkstatus} limit={lklimit} returned_lines={int} throughput={lksize} total_bytes={lksize} lines_per_second={int} total_lines={int} total_entries={int} queue_time={godur} subqueries={digit}[[ cache_chunk_req={small2} cache_chunk_hit={small2}]] splits={digit} shards={small2}
+ts={pmts} caller=db.go:1293 level=info component=tsdb msg="Deleting obsolete block" block={pmulid}
+ts={pmts} caller=compact.go:460 level=info component=tsdb msg="compact blocks" count={digit} mint={pmms} maxt={pmms} ulid={pmulid} sources="[{pmulids}]" duration={godur}
+ts={pmts} caller=scrape.go:1703 level=warn component="scrape manager" scrape_pool={pmpool} target={pmtarget} msg="Error on ingesting {pmingest}" num_dropped={small2}
+ts={pmts} caller=scrape.go:1383 level=debug component="scrape manager" scrape_pool={pmpool} target={pmtarget} msg="Scrape failed" err="{pmscrape}"
+ts={pmts} caller=dedupe.go:112 component=remote level=warn remote_name={hex6} url={pmremote} msg="Failed to send batch, retrying" err="{pmsend}"
+ts={pmts} caller=dedupe.go:112 component=remote level=info remote_name={hex6} url={pmremote} msg="Remote storage resharding" from={small2} to={small2}
+ts={pmts} caller=dedupe.go:112 component=remote level=error remote_name={hex6} url={pmremote} msg="non-recoverable error" count={int} exemplarCount=0 err="{pmsend}"
+ts={pmts} caller=manager.go:663 level=warn component="rule manager" file=/etc/prometheus/rules/{pmrules}.yml group={pmgroup} name={pmalert} index={small} msg="Evaluating rule failed" rule="{pmrule}" err="{pmeval}"
+ts={pmts} caller=manager.go:700 level=warn component="rule manager" file=/etc/prometheus/rules/{pmrules}.yml group={pmgroup} name={pmalert} index={small} msg="Error on ingesting out-of-order result from rule evaluation" num_dropped={small2}
+ts={pmts} caller=notifier.go:544 level=error component=notifier alertmanager=http://{amhost}:9093/api/v2/alerts count={small2} msg="Error sending alert{pmplural}" err="{pmscrape}"
+ts={pmts} caller=dispatch.go:353 level=error component=dispatcher msg="Notify for alerts failed" num_alerts={small2} err="{amreceiver}/{amkind}[{digit}]: notify retry canceled {amcancel}: {amnotify}"
+ts={pmts} caller=notify.go:848 level=warn component=dispatcher receiver={amreceiver} integration={amkind}[{digit}] aggrGroup="{}:{alertname=\"{pmalert}\"}" msg="Notify attempt failed, will retry later" attempts={digit} err="{amnotify}"
+ts={pmts} caller=notify.go:860 level=info component=dispatcher receiver={amreceiver} integration={amkind}[{digit}] aggrGroup="{}:{alertname=\"{pmalert}\"}" msg="Notify success" attempts={digit}[[ duration={godur}]]
+ts={pmts} caller=cluster.go:708 level=info component=cluster msg="gossip settled; proceeding" elapsed={godur}
+ts={pmts} caller=cluster.go:699 level=info component=cluster msg="gossip not settled" polls={small} before={digit} now={digit} elapsed={godur}
+ts={pmts} caller=delegate.go:260 level=debug component=cluster received=NotifyJoin node={pmulid} addr={lkip}:9094
+ts={pmts} caller=silences.go:{three} level=info component=silences msg="Running maintenance {amstate}"
+ts={pmts} caller=coordinator.go:113 level=info component=configuration msg="Loading configuration file" file=/etc/{pmprogram}/{pmprogram}.yml
+ts={pmts} caller=coordinator.go:126 level=info component=configuration msg="Completed loading of configuration file" file=/etc/{pmprogram}/{pmprogram}.yml
+ts={pmts} caller=coordinator.go:118 level=error component=configuration msg="Loading configuration file failed" file=/etc/{pmprogram}/{pmprogram}.yml err="yaml: line {small2}: {pmyaml}"
+ts={pmts} caller=main.go:1229 level=info msg="Completed loading of configuration file" filename=/etc/prometheus/prometheus.yml totalDuration={godur} db_storage={pmus} remote_storage={godur} web_handler={pmns} query_engine={pmus} scrape={godur} scrape_sd={godur} notify={pmus} notify_sd={pmus} rules={godur} tracing={pmus}
+ts={pmts} caller=main.go:583 level=info msg="Starting Prometheus Server" mode={pmmode} version="(version={version}, branch=HEAD, revision={sha})"
+ts={pmts} caller=main.go:1024 level=info msg="Server is ready to receive web requests."
+ts={pmts} caller=main.go:961 level=warn msg="Received an OS signal, exiting gracefully..." signal={pmsignal}
+ts={pmts} caller=tls_config.go:313 level=info component=web msg="Listening on" address=[::]:{pmport}
+ts={pmts} caller=tls_config.go:316 level=info component=web msg="TLS is {pmtls}." http2={truefalse2} address=[::]:{pmport}
+ts={pmts} caller=head.go:755 level=info component=tsdb msg="WAL segment loaded" segment={int} maxSegment={int}
+ts={pmts} caller=head.go:792 level=info component=tsdb msg="WAL replay completed" checkpoint_replay_duration={godur} wal_replay_duration={godur} wbl_replay_duration={pmns} chunk_snapshot_load_duration={pmns} mmap_chunk_replay_duration={godur} total_replay_duration={godur}
+ts={pmts} caller=repair.go:56 level=info component=tsdb msg="Found healthy block" mint={pmms} maxt={pmms} ulid={pmulid}
+ts={pmts} caller=kubernetes.go:331 level=info component="discovery manager scrape" discovery=kubernetes config={pmpool} msg="Using pod service account via in-cluster config"
+ts={pmts} caller=klog.go:108 level=warn component=k8s_client_runtime func=Warning msg="watch of {pmwatch} ended with: {pmwatcherr}"
+ts={pmts} caller=refresh.go:99 level=error component="discovery manager scrape" discovery={pmsd} config={pmpool} msg="Unable to refresh target groups" err="{pmscrape}"
+level=info ts={pmts} caller=flush.go:167 msg="flushing stream" user={lkorg} fp={hex16} immediate={truefalse2} num_chunks={digit} labels="{lkselector}"
+level=info ts={pmts} caller=table_manager.go:134 index-store={lkstore}-2026-01-01 msg="uploading tables"
+level=info ts={pmts} caller=table.go:443 msg="cleaning up unwanted dbs from table loki_index_{five}"
+level=info ts={pmts} caller=index_set.go:86 msg="uploading table loki_index_{five}"
+level=info ts={pmts} caller=recalculate_owned_streams.go:49 msg="completed recalculate owned streams job"
+level=warn ts={pmts} caller=grpc_logging.go:64 method=/logproto.{lkmethod} duration={godur} msg=gRPC err="{lkgrpc}"
+level=warn ts={pmts} caller=logging.go:128[[ trace_id={hex16}]] orgID={lkorg} msg="POST /loki/api/v1/push ({lkcode}) {godur} Response: \"{lkreject}\\n\" ws: false; Content-Length: {int}; Content-Type: application/x-protobuf; User-Agent: promtail/{version}; X-Scope-Orgid: {lkorg}; "
+level=error ts={pmts} caller=client.go:430 component=client host={lkhost}:3100 msg="final error sending batch" status={lkcode2} tenant={lkorg2} error="{pmsend}"
+level=info ts={pmts} caller=filetarget.go:313 msg="watching new directory" directory=/var/log/pods/{cdk8s}_{cdpod}_{uuid}/{cdname}
+level=info ts={pmts} caller=tailer.go:147 component=tailer msg="tail routine: started" path=/var/log/pods/{cdk8s}_{cdpod}_{uuid}/{cdname}/{digit}.log
+level=info ts={pmts} caller=tailer.go:118 component=tailer msg="position timer: exited" path=/var/log/pods/{cdk8s}_{cdpod}_{uuid}/{cdname}/{digit}.log
+level=info ts={pmts} caller=memberlist_client.go:595 phase=startup msg="joining memberlist cluster succeeded" reached_nodes={digit} elapsed_time={godur}
+level=warn ts={pmts} caller=tcp_transport.go:440 component="memberlist TCPTransport" msg="WriteTo failed" addr={lkip}:7946 err="dial tcp {lkip}:7946: {pmdial}"
+level=info ts={pmts} caller=lifecycler.go:{three} component=ingester msg="auto-joining cluster after timeout" ring=ingester
+logger=tsdb.{grds} endpoint=queryData pluginId={grds} dsName="{grdsname}" dsUID={grdsuid} uname={grname} fromAlert={truefalse2} t={pmts} level=info msg="Prepared request to {grds} failed" status={grstatus2} error="{pmscrape}"
+logger=ngalert.scheduler rule_uid={grdsuid} org_id=1 version={count} fingerprint={hex16} now={pmts} t={pmts} level=debug msg="Alert rule evaluated" results="{grresult}" duration={godur}
+logger=ngalert.state.manager rule_uid={grdsuid} org_id=1 t={pmts} level=debug msg="Detected stale state entry" cacheID={grcache} state={gralert} reason={grreason}
+logger=cleanup t={pmts} level=info msg="Completed cleanup jobs" duration={godur}
+logger=plugins.update.checker t={pmts} level=info msg="Update check succeeded" duration={godur}
+logger=authn.service t={pmts} level=warn msg="Failed to authenticate request" client=auth.client.{grclient} error="{grauth}"
+"""
+
+PARTITIONS = r"""
+[GroupCoordinator {kfid}]: Preparing to rebalance group {kfgroup} in state PreparingRebalance with old generation {int} (__consumer_offsets-{small2}) (reason: {kfreason}) (kafka.coordinator.group.GroupCoordinator)
+[GroupCoordinator {kfid}]: Stabilized group {kfgroup} generation {int} (__consumer_offsets-{small2}) with {small2} members (kafka.coordinator.group.GroupCoordinator)
+[GroupCoordinator {kfid}]: Assignment received from leader {kfmember} for group {kfgroup} for generation {int}. The group has {small2} members, {digit} of which are static. (kafka.coordinator.group.GroupCoordinator)
+[GroupCoordinator {kfid}]: Member {kfmember} in group {kfgroup} has failed, removing it from the group (kafka.coordinator.group.GroupCoordinator)
+[LocalLog partition={kftp}, dir={kfdir}] Rolled new log segment at offset {big} in {small} ms. (kafka.log.LocalLog)
+[UnifiedLog partition={kftp}, dir={kfdir}] Deleting segment LogSegment(baseOffset={big}, size={big}, lastModifiedTime={pmms}, largestRecordTimestamp={pmms}) due to {kfretention} (kafka.log.UnifiedLog)
+[UnifiedLog partition={kftp}, dir={kfdir}] Incremented log start offset to {big} due to {kfincrement} (kafka.log.UnifiedLog)
+[LocalLog partition={kftp}, dir={kfdir}] Deleting segment files LogSegment(baseOffset={big}, size={big}, lastModifiedTime={pmms}, largestRecordTimestamp={pmms}) (kafka.log.LocalLog$)
+Deleted log {kfdir}/{kftp}/{kfoffset}.log.deleted. (kafka.log.LogSegment)
+Deleted {kfindex} index {kfdir}/{kftp}/{kfoffset}.{kfsuffix}.deleted. (kafka.log.LogSegment)
+[ProducerStateManager partition={kftp}] Wrote producer snapshot at offset {big} with {small} producer ids in {small} ms. (kafka.log.ProducerStateManager)
+[Partition {kftp} broker={kfid}] Shrinking ISR from {kfids} to {kfids}. Leader: (highWatermark: {big}, endOffset: {big}). Out of sync replicas: {kfoutsync}. (kafka.cluster.Partition)
+[Partition {kftp} broker={kfid}] Expanding ISR from {kfids} to {kfids} (kafka.cluster.Partition)
+[Partition {kftp} broker={kfid}] ISR updated to {kfids}[[ (under-min-isr)]] and version updated to {count} (kafka.cluster.Partition)
+[Partition {kftp} broker={kfid}] {kftp} starts at leader epoch {count} from offset {big} with partition epoch {count}, high watermark {big}, ISR [{kfids}], adding replicas [] and removing replicas [][[ (under-min-isr)]]. Previous leader {kfleader} and previous leader epoch was {count}. (kafka.cluster.Partition)
+[ReplicaFetcher replicaId={kfid}, leaderId={kfid}, fetcherId={digit}] Error in response for fetch request (type=FetchRequest, replicaId={kfid}, maxWait=500, minBytes=1, maxBytes=10485760, fetchData={}, isolationLevel=READ_UNCOMMITTED, removed=, replaced=, metadata=(sessionId={big}, epoch={kfepoch}), rackId=) (kafka.server.ReplicaFetcherThread)
+[ReplicaFetcher replicaId={kfid}, leaderId={kfid}, fetcherId={digit}] Partition {kftp} has an older epoch ({count}) than the current leader. Will await the new LeaderAndIsr state before resuming fetching. (kafka.server.ReplicaFetcherThread)
+[ReplicaFetcher replicaId={kfid}, leaderId={kfid}, fetcherId={digit}] Truncating partition {kftp} with TruncationState(offset={big}, completed={truefalse2}) due to leader epoch and offset EpochEndOffset(errorCode=0, partition={digit}, leaderEpoch={count}, endOffset={big}) (kafka.server.ReplicaFetcherThread)
+[ReplicaFetcherManager on broker {kfid}] Removed fetcher for partitions Set({kftps}) (kafka.server.ReplicaFetcherManager)
+[ReplicaFetcherManager on broker {kfid}] Added fetcher to broker {kfid} for partitions HashMap({kfstates}) (kafka.server.ReplicaFetcherManager)
+[Broker id={kfid}] Transitioning {count} partition(s) to local {kfrole}. (state.change.logger)
+[Broker id={kfid}] Leader {kftp} with topic id Some({kfuid}) starts at leader epoch {count} from offset {big} with partition epoch {count}, high watermark {big}, ISR {kfidlist}, adding replicas [] and removing replicas []. Previous leader {kfleader} and previous leader epoch was {count}. (state.change.logger)
+[Broker id={kfid}] Follower {kftp} starts at leader epoch {count} from offset {big} with partition epoch {count} and high watermark {big}. Current leader is {kfid}. Previous leader {kfleader} and previous leader epoch was {count}. (state.change.logger)
+[NodeToControllerChannelManager id={kfid} name={kfchannel}] Disconnecting from node {kfid} due to {kfdisc}. (elapsed time since creation: {int}ms, elapsed time since send: {int}ms, request timeout: 30000ms) (org.apache.kafka.clients.NetworkClient)
+[NodeToControllerChannelManager id={kfid} name={kfchannel}] Node {kfid} disconnected. (org.apache.kafka.clients.NetworkClient)
+[Consumer clientId={kfclient}, groupId={kfgroup}] Node {kfnode} disconnected. (org.apache.kafka.clients.NetworkClient)
+[Consumer clientId={kfclient}, groupId={kfgroup}] (Re-)joining group (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)
+[Consumer clientId={kfclient}, groupId={kfgroup}] Setting offset for partition {kftp} to the committed offset FetchPosition{offset={big}, offsetEpoch={kfoptional}, currentLeader=LeaderAndEpoch{leader=Optional[{kfhost}:9092 (id: {kfid} rack: {kfrack})], epoch={count}}} (org.apache.kafka.clients.consumer.internals.ConsumerUtils)
+[Consumer clientId={kfclient}, groupId={kfgroup}] Adding newly assigned partitions: {kftps} (org.apache.kafka.clients.consumer.internals.ConsumerRebalanceListenerInvoker)
+[Consumer clientId={kfclient}, groupId={kfgroup}] Revoke previously assigned partitions {kftps} (org.apache.kafka.clients.consumer.internals.ConsumerRebalanceListenerInvoker)
+[Producer clientId={kfclient}{kftxn}] Got error produce response with correlation id {int} on topic-partition {kftp}, retrying ({big} attempts left). Error: {kferror} (org.apache.kafka.clients.producer.internals.Sender)
+[Producer clientId={kfclient}] ProducerId set to {int} with epoch {small} (org.apache.kafka.clients.producer.internals.TransactionManager)
+[TransactionCoordinator id={kfid}] Initialized transactionalId {kfgroup}-{digit} with producerId {int} and producer epoch {small} on partition __transaction_state-{small2} (kafka.coordinator.transaction.TransactionCoordinator)
+[GroupMetadataManager brokerId={kfid}] Scheduling loading of offsets and group metadata from __consumer_offsets-{small2} for epoch {count} (kafka.coordinator.group.GroupMetadataManager)
+[GroupMetadataManager brokerId={kfid}] Finished loading offsets and group metadata from __consumer_offsets-{small2} in {int} milliseconds for epoch {count}, of which {int} milliseconds was spent in the scheduler. (kafka.coordinator.group.GroupMetadataManager)
+[GroupMetadataManager brokerId={kfid}] Group {kfgroup} transitioned to Dead in generation {int} (kafka.coordinator.group.GroupMetadataManager)
+[QuorumController id={kfid}] Replayed {kfrecord} for topic {kftopic} with topic ID {kfuid}. (org.apache.kafka.controller.ReplicationControlManager)
+[QuorumController id={kfid}] CreateTopics result(s): CreatableTopic(name='{kftopic}', numPartitions={small2}, replicationFactor={digit}, assignments=[], configs=[{kfconfigs}]): {kfcreate} (org.apache.kafka.controller.ReplicationControlManager)
+[QuorumController id={kfid}] Fencing broker {kfid} at epoch {int} because its session has timed out. (org.apache.kafka.controller.ReplicationControlManager)
+[QuorumController id={kfid}] The request from broker {kfid} to unfence has been granted because it has caught up with the offset of its register broker record {big}. (org.apache.kafka.controller.BrokerHeartbeatManager)
+[QuorumController id={kfid}] handleBrokerFenced: changing {small2} partition(s) (org.apache.kafka.controller.ReplicationControlManager)
+[RaftManager id={kfid}] Completed transition to {kfraft} from {kfraft} (org.apache.kafka.raft.QuorumState)
+[BrokerLifecycleManager id={kfid}] Successfully registered broker {kfid} with broker epoch {int} (kafka.server.BrokerLifecycleManager)
+[BrokerLifecycleManager id={kfid}] Unable to register the broker because the RPC got timed out before it could be sent. (kafka.server.BrokerLifecycleManager)
+[SocketServer listenerType={kfltype}, nodeId={kfid}] Failed authentication with {ip} (channelId={kfserver}:9093-{ip}:{port}-{small2}) ({kfauth}) (org.apache.kafka.common.network.Selector)
+[SocketServer listenerType={kfltype}, nodeId={kfid}] Unexpected error from {ip} (channelId={kfserver}:9092-{ip}:{port}-{small2}); closing connection (org.apache.kafka.common.network.Selector)
+[ThrottledChannelReaper-{kfquota}]: Starting (kafka.server.ClientQuotaManager$ThrottledChannelReaper)
+[ReplicaManager broker={kfid}] Error processing append operation on partition {kftp} (kafka.server.ReplicaManager)
+[ReplicaManager broker={kfid}] Stopping serving replicas in dir {kfdir} (kafka.server.ReplicaManager)
+[LogLoader partition={kftp}, dir={kfdir}] Loading producer state till offset {big} with message format version 2 (kafka.log.UnifiedLog$)
+[LogLoader partition={kftp}, dir={kfdir}] Recovering unflushed segment {big}. {small}/{small} recovered for {kftp}. (kafka.log.LogLoader)
+Completed load of Log(dir={kfdir}/{kftp}, topicId={kfuid}, topic={kftopic}, partition={digit}, highWatermark={big}, lastStableOffset={big}, logStartOffset={big}, logEndOffset={big}) with {small} segments, local-log-start-offset {big} and local-log-end-offset {big} in {int}ms ({int}/{int} completed in {kfdir}) (kafka.log.LogManager)
+Found a corrupted index file corresponding to log file {kfdir}/{kftp}/{kfoffset}.log due to Corrupt index found, index file ({kfdir}/{kftp}/{kfoffset}.index) has non-zero size but the last offset is {big} which is less than the base offset {big}.}, recovering segment and rebuilding index files... (kafka.log.LogLoader)
+Cleaner 0: Beginning cleaning of log {kftp} (kafka.log.LogCleaner)
+Cleaner 0: Cleaning LogSegment(baseOffset={big}, size={big}, lastModifiedTime={pmms}, largestRecordTimestamp={pmms}) in log {kftp} into {big} with an upper bound deletion horizon {pmms} computed from the segment last modified time of {pmms},{kfretain} deletes. (kafka.log.LogCleaner)
+[kafka-log-cleaner-thread-0]: Log cleaner thread 0 cleaned log {kftp} (dirty section = [{big}, {big}]) (kafka.log.LogCleaner)
+[Controller id={kfid} epoch={count}] Processing automatic preferred replica leader election (kafka.controller.KafkaController)
+[Admin Manager on Broker {kfid}]: Error processing create topic request CreatableTopic(name='{kftopic}', numPartitions={small2}, replicationFactor={digit}, assignments=[], configs=[{kfconfigs}]) (kafka.server.ZkAdminManager)
+[KafkaServer id={kfid}] started (kafka.server.KafkaServer)
+"""
+
+PERIMETER = r"""
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0001000014" type="traffic" subtype="local" level="notice" vd="root" srcip={ip} srcport={port} srcintf="{fgintf}" dstip={fgwan} dstport={fgport} dstintf="root" srccountry="{fgcountry}" dstcountry="{fgcountry}" sessionid={big} proto={fgproto} action="deny" policyid=0 policytype="local-in-policy" service="{fgservice}" trandisp="noop" app="{fgservice}" duration=0 sentbyte=0 rcvdbyte=0 sentpkt=0 rcvdpkt=0 appcat="unscanned"
+1,2026/11/{day} {clock},{paserial},USERID,{palogin},{pacfg},vsys1,{fgsrc},{pauser},{fgserver},0,1,{int},0,0,{pasource},{pasource2},{big},0x0,0,0,0,0,,{padev},1,,2026/11/{day} {clock},1,0x80,{fguser}
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0000000013" type="traffic" subtype="forward" level="notice" vd="root" srcip={fgsrc} srcport={port} srcintf="{fgintf}" dstip={fgdst} dstport={fgport} dstintf="{fgintf}" srccountry="Reserved" dstcountry="{fgcountry}" sessionid={big} proto={fgproto} action="{fgaction}" policyid={count} policyname="{fgpolicy}" service="{fgservice}" trandisp="{fgnat}"[[ transip={fgwan} transport={port}]] duration={count} sentbyte={int} rcvdbyte={int} appcat="{fgappcat}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0100026001" type="event" subtype="system" level="information" vd="root" logdesc="DHCP Ack log" interface="{fgintf}" dhcp_msg="Ack" mac="{mac}" ip={fgsrc} lease={int} hostname="{fgclient}" msg="DHCP server sends a DHCPACK"
+1,2026/11/{day} {clock},{paserial},SYSTEM,general,0,,general,,0,0,general,{paseverity},"{pasystem}",{big},0x0,0,0,0,0,,{padev}
+1,2026/11/{day} {clock},{paserial},TRAFFIC,end,{pacfg},{fgsrc},{fgdst},{panat},{panat},{parule},{pauser},,{paapp},vsys1,{pazone},{pazone},{paintf},{paintf},{int},1,{port},{fgport},{paport},{paport},0x{pahex},{paproto},allow,{int},{int},{int},{count},{count},{pacat},{paloc},{paloc},,{paend},{padev},from-policy
+1,2026/11/{day} {clock},{paserial},TRAFFIC,start,{pacfg},{fgsrc},{fgdst},{panat},{panat},{parule},{pauser},,{paapp},vsys1,{pazone},{pazone},{paintf},{paintf},{int},1,{port},{fgport},{paport},{paport},0x{pahex},{paproto},allow,{int},{int},{int},{count},0,{pacat},{paloc},{paloc},,n/a,{padev},from-policy
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0102043008" type="event" subtype="user" level="notice" vd="root" logdesc="Authentication success" srcip={fgsrc} dstip={fgwan} policyid={digit} interface="{fgintf}" user="{fguser}" group="{fggroup}" authproto="{fgauthproto}" action="authentication" status="success" reason="N/A" msg="User {fguser} succeeded in authentication"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0101037139" type="event" subtype="vpn" level="notice" vd="root" logdesc="IPsec phase 2 status change" msg="IPsec phase 2 status change" action="phase2-{fgupdown}" remip={ip} locip={fgwan} remport={fgike} locport={fgike} outintf="{fgintf}" cookies="{hex16}/{hex16}" user="{fgvpn}" group="N/A" xauthuser="N/A" xauthgroup="N/A" assignip=N/A vpntunnel="{fgvpn}" phase2_name="{fgvpn}-p2"
+1,2026/11/{day} {clock},{paserial},SYSTEM,auth,0,,auth-fail,{fggroup},0,0,general,medium,"failed authentication for user '{fguser}'. Reason: {pafail}. auth profile '{fggroup}', vsys 'vsys1', server profile '{fggroup}', server address '{fgserver}', From: {ip}.",{big},0x0,0,0,0,0,,{padev}
+1,2026/11/{day} {clock},{paserial},TRAFFIC,drop,{pacfg},{fgsrc},{fgdst},0.0.0.0,0.0.0.0,{parule},,,not-applicable,vsys1,{pazone},{pazone},{paintf},,0,1,{port},{fgport},0,0,0x0,{paproto},deny,{int},{int},0,1,0,any,{paloc},{paloc},,policy-deny,{padev},from-policy
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0317013312" type="utm" subtype="webfilter" eventtype="ftgd_allow" level="notice" vd="root" policyid={count} sessionid={big}[[ user="{fguser}" group="{fggroup}"]] srcip={fgsrc} srcport={port} srcintf="{fgintf}" dstip={fgdst} dstport={fgport} dstintf="{fgintf}" proto=6 service="{fghttp}" hostname="{fghost}" profile="{fgprofile}" action="passthrough" reqtype="{fgreq}" url="{fgurl}" sentbyte={int} rcvdbyte={int} direction="outgoing" msg="URL belongs to an allowed category in policy" method="domain" cat={small2} catdesc="{fgcat}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0316013056" type="utm" subtype="webfilter" eventtype="ftgd_blk" level="warning" vd="root" policyid={count} sessionid={big}[[ user="{fguser}" group="{fggroup}"]] srcip={fgsrc} srcport={port} srcintf="{fgintf}" dstip={fgdst} dstport={fgport} dstintf="{fgintf}" proto=6 service="{fghttp}" hostname="{fghost}" profile="{fgprofile}" action="blocked" reqtype="{fgreq}" url="{fgurl}" sentbyte={int} rcvdbyte=0 direction="outgoing" msg="URL belongs to a denied category in policy" method="domain" cat={small2} catdesc="{fgcat}" crscore=30 craction=4194304 crlevel="high"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="1059028704" type="utm" subtype="app-ctrl" eventtype="signature" level="information" vd="root" appid={int} srcip={fgsrc} dstip={fgdst} srcport={port} dstport={fgport} srcintf="{fgintf}" dstintf="{fgintf}" proto={fgproto} service="{fgservice}" direction="outgoing" policyid={count} sessionid={big} applist="{fgprofile}" action="pass" appcat="{fgappcat}" app="{fgapp}"[[ hostname="{fghost}" incidentserialno={big} url="{fgurl}"]] msg="{fgappcat}: {fgapp}" apprisk="{fgrisk}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="1501054802" type="utm" subtype="dns" eventtype="dns-response" level="notice" vd="root" policyid={count} sessionid={big} srcip={fgsrc} srcport={port} srcintf="{fgintf}" dstip={fgdst} dstport=53 dstintf="{fgintf}" proto=17 profile="{fgprofile}" xid={int} qname="{fghost}" qtype="{fgqtype}" qtypeval={small2} qclass="IN" ipaddr="{ip}" msg="Domain is monitored" action="pass" cat={small2} catdesc="{fgcat}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0419016384" type="utm" subtype="ips" eventtype="signature" level="alert" vd="root" severity="{fgrisk}" srcip={ip} srccountry="{fgcountry}" dstip={fgsrc} srcintf="{fgintf}" dstintf="{fgintf}" sessionid={big} action="{fgips}" proto=6 service="{fghttp}" policyid={count} attack="{fgattack}" srcport={port} dstport={fgport} hostname="{fghost}" url="{fgurl}" direction="outgoing" attackid={int} profile="{fgprofile}" ref="http://www.fortinet.com/ids/VID{int}" incidentserialno={big} msg="{fgattackkind}: {fgattack}," crscore={small2} crlevel="{fgrisk}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0211008192" type="utm" subtype="virus" eventtype="infected" level="warning" vd="root" policyid={count} msg="File is infected." action="blocked" service="{fghttp}" sessionid={big} srcip={fgsrc} dstip={fgdst} srcport={port} dstport={fgport} srcintf="{fgintf}" dstintf="{fgintf}" proto=6 direction="incoming" filename="{fgfile}" quarskip="Quarantine-disabled" virus="{fgvirus}" dtype="av-engine" ref="http://www.fortinet.com/ve?vn={fgvirus}" virusid={int} url="{fgurl}" profile="{fgprofile}" crscore=50 craction=2 crlevel="critical"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0101037127" type="event" subtype="vpn" level="notice" vd="root" logdesc="Progress IPsec phase 1" msg="progress IPsec phase 1" action="negotiate" remip={ip} locip={fgwan} remport={fgike} locport={fgike} outintf="{fgintf}" cookies="{hex16}/{hex16}" user="N/A" group="N/A" vpntunnel="{fgvpn}" status="{fgstatus}" init="{fginit}" mode="main" dir="{fgdir}" stage={digit} role="{fginit2}" result="{fgresult}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0101039424" type="event" subtype="vpn" level="information" vd="root" logdesc="SSL VPN tunnel up" action="tunnel-up" tunneltype="{fgtunnel}" tunnelid={big} remip={ip}[[ tunnelip={fgsrc}]] user="{fguser}" group="{fggroup}" dst_host="N/A" reason="{fgreason}" msg="SSL tunnel established"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0101039426" type="event" subtype="vpn" level="alert" vd="root" logdesc="SSL VPN login fail" action="ssl-login-fail" tunneltype="ssl-web" tunnelid=0 remip={ip} user="{fguser}" group="N/A" dst_host="N/A" reason="{fgfail}" msg="SSL user failed to logged in"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0100032001" type="event" subtype="system" level="information" vd="root" logdesc="Admin login successful" sn="{big}" user="{fgadmin}" ui="{fgui}({fgsrc})" method="{fgui}" srcip={fgsrc} dstip={fgwan} action="login" status="success" reason="none" profile="{fgadminprofile}" msg="Administrator {fgadmin} logged in successfully from {fgui}({fgsrc})"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0100032002" type="event" subtype="system" level="alert" vd="root" logdesc="Admin login failed" sn="0" user="{fgadmin}" ui="{fgui}({ip})" method="{fgui}" srcip={ip} dstip={fgwan} action="login" status="failed" reason="{fgadminfail}" msg="Administrator {fgadmin} login failed from {fgui}({ip}) because of invalid {fgwhat}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0100044547" type="event" subtype="system" level="information" vd="root" logdesc="Object attribute configured" user="{fgadmin}" ui="{fgui}({fgsrc})" action="{fgedit}" cfgtid={big} cfgpath="{fgcfg}" cfgobj="{fgobject}" cfgattr="{fgattr}" msg="{fgedit} {fgcfg} {fgobject}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0100040704" type="event" subtype="system" level="notice" vd="root" logdesc="System performance statistics" action="perf-stats" cpu={percent} mem={percent} totalsession={int} disk={small2} bandwidth="{int}/{int}" setuprate={count} disklograte={small} fazlograte={small} freediskstorage={int} sysuptime={big} waninfo="{fgwaninfo}" msg="Performance statistics: average CPU: {percent}, memory:  {percent}, concurrent sessions:  {int}, setup-rate: {count}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0100020099" type="event" subtype="system" level="information" vd="root" logdesc="Interface status changed" action="interface-stat-change" status="{fgupdown2}" msg="Link monitor: Interface {fgintf} was turned {fgupdown}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0108037892" type="event" subtype="ha" level="notice" vd="root" logdesc="Virtual cluster member state moved" msg="Virtual cluster's member state moved" ha_role="{fgha}" vcluster=1 vcluster_state="{fghastate}" vcluster_member=0 hostname="{fgdev}" sn="{fgid}"
+date=2026-11-{day} time={clock} devname="{fgdev}" devid={fgid} logid="0113022923" type="event" subtype="sdwan" level="notice" vd="root" logdesc="Virtual WAN Link status" eventtype="Service" interface="{fgintf}" serviceid={digit} service="{fgpolicy}" seq="{digit},{digit}" msg="Service prioritized by performance metric will be redirected in sequence order."
+1,2026/11/{day} {clock},{paserial},THREAT,url,{pacfg},{fgsrc},{fgdst},{panat},{panat},{parule},{pauser},,{paapp},vsys1,{pazone},{pazone},{paintf},{paintf},{int},1,{port},{fgport},{paport},{paport},0x{pahex},tcp,{paurl},"{fghost}{fgurl}",(9999),{pacat},informational,client-to-server,{paloc},{paloc},0,{pactype},0
+1,2026/11/{day} {clock},{paserial},THREAT,{pathreat},{pacfg},{ip},{fgsrc},{panat},{panat},{parule},,{pauser},{paapp},vsys1,{pazone},{pazone},{paintf},{paintf},{int},1,{port},{fgport},{paport},{paport},0x{pahex},tcp,{pathreatact},"{fgfile}",{fgattack}({int}),{pacat},{fgrisk},{padirection},{paloc},{paloc},0,,0
+1,2026/11/{day} {clock},{paserial},SYSTEM,globalprotect,0,,globalprotectgateway-auth-succ,GP-Gateway-N,0,0,general,informational,"GlobalProtect gateway user authentication succeeded. Login from: {ip}, User name: {fguser}, Auth type: profile, Client OS version: {paclient}.",{big},0x0,0,0,0,0,,{padev}
+1,2026/11/{day} {clock},{paserial},SYSTEM,vpn,0,,ike-nego-p2-succ,{fgvpn},0,0,general,informational,"IKE phase-2 negotiation is succeeded as {fginit2}, quick mode. Established SA: {fgwan}[500]-{ip}[500] message id:0x{hex8}, SPI:0x{hex8}/0x{hex8}.",{big},0x0,0,0,0,0,,{padev}
+1,2026/11/{day} {clock},{paserial},CONFIG,0,0,{fgsrc},,{paconfig},{fgadmin},{paclient2},{paresult},{papath},{int},0x0,0,0,0,0,,{padev}
+1,2026/11/{day} {clock},{paserial},HIPMATCH,0,{pacfg},{pauser},vsys1,{fgclient},{paos},{fgsrc},{pahip},1,profile,0,0,{big},0x0,{digit},{digit},0,0,,{padev}
+"""
+
+DOMAIN = r"""
+5158 The Windows Filtering Platform has permitted a bind to a local port.    Application Information:   Process ID:  {pid}   Application Name: {wsdevice}    Network Information:   Source Address:  {wsany}   Source Port:  {port}   Protocol:  {wsproto}    Filter Information:   Filter Run-Time ID: 0   Layer Name:  Resource Assignment   Layer Run-Time ID: {wslayerid}
+4634 An account was logged off.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Logon Type:   {wstype}    This event is generated when a logon session is destroyed.
+4658 The handle to an object was closed.    Subject :   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Object:   Object Server:  Security   Handle ID:  0x{wshex}    Process Information:   Process ID:  0x{wshex}   Process Name:  {wsexe2}
+5156 The Windows Filtering Platform has permitted a connection.    Application Information:   Process ID:  {pid}   Application Name: {wsdevice}    Network Information:   Direction:  {wsdir}   Source Address:  {wsip2}   Source Port:  {port}   Destination Address: {wsip2}   Destination Port:  {wsdport}   Protocol:  {wsproto}    Filter Information:   Filter Run-Time ID: {int}   Layer Name:  {wslayer}   Layer Run-Time ID: {wslayerid}
+4776 The computer attempted to validate the credentials for an account.    Authentication Package: MICROSOFT_AUTHENTICATION_PACKAGE_V1_0   Logon Account: {wsaccount3}   Source Workstation: {wshost}   Error Code: {wsstatus}
+4672 Special privileges assigned to new logon.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Privileges:  {wsprivs}
+4689 A process has exited.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Process Information:   Process ID: 0x{wshex}   Process Name: {wsexe2}   Exit Status: {wsexit}
+4688 A new process has been created.    Creator Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Target Subject:   Security ID:  S-1-0-0   Account Name:  -   Account Domain:  -   Logon ID:  0x0    Process Information:   New Process ID:  0x{wshex}   New Process Name: {wsexe2}   Token Elevation Type: %%{wstoken}   Mandatory Label:  {wslabel}   Creator Process ID: 0x{wshex}   Creator Process Name: {wsexe2}   Process Command Line: {wscmd}
+4647 User initiated logoff:    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    This event is generated when a logoff is initiated. No further user-initiated activity can occur. This event can be interpreted as a logoff event.
+4624 An account was successfully logged on.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Logon Information:   Logon Type:  {wstype}   Restricted Admin Mode: -   Virtual Account:  No   Elevated Token:  {wsyes}    Impersonation Level:  {wsimp}    New Logon:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}   Linked Logon ID:  0x0   Network Account Name: -   Network Account Domain: -   Logon GUID:  {{wsguid}}    Process Information:   Process ID:  {wspid}   Process Name:  {wsexe}    Network Information:   Workstation Name: {wshost}   Source Network Address: {wsip}   Source Port:  {wsport}    Detailed Authentication Information:   Logon Process:  {wsproc}     Authentication Package: {wspackage}   Transited Services: -   Package Name (NTLM only): {wsntlm}   Key Length:  {wskey}
+4769 A Kerberos service ticket was requested.    Account Information:   Account Name:  {wsaccount3}@{wsrealm}   Account Domain:  {wsrealm}   Logon GUID:  {{wsguid}}    Service Information:   Service Name:  {wsservice}   Service ID:  {wssid}    Network Information:   Client Address:  {wskrbip}   Client Port:  {wsport}    Additional Information:   Ticket Options:  {wsticket}   Ticket Encryption Type: {wsenc}   Failure Code:  {wskrb}   Transited Services: -
+4768 A Kerberos authentication ticket (TGT) was requested.    Account Information:   Account Name:  {wsaccount3}   Supplied Realm Name: {wsrealm}   User ID:   {wssid}    Service Information:   Service Name:  krbtgt   Service ID:  {wssid}    Network Information:   Client Address:  {wskrbip}   Client Port:  {wsport}    Additional Information:   Ticket Options:  {wsticket}   Result Code:  {wskrb}   Ticket Encryption Type: {wsenc}   Pre-Authentication Type: {wspre}    Certificate Information:   Certificate Issuer Name:  {wscert}   Certificate Serial Number: {wscertno}   Certificate Thumbprint:  {wscertno}
+4740 A user account was locked out.    Subject:   Security ID:  S-1-5-18   Account Name:  {wsdc}$   Account Domain:  {wsdomain}   Logon ID:  0x3E7    Account That Was Locked Out:   Security ID:  {wssid}   Account Name:  {wsuser}    Additional Information:   Caller Computer Name: {wshost}
+4625 An account failed to log on.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Logon Type:   {wstype}    Account For Which Logon Failed:   Security ID:  S-1-0-0   Account Name:  {wsaccount3}   Account Domain:  {wsdomain}    Failure Information:   Failure Reason:  {wsfail}   Status:   {wsstatus}   Sub Status:  {wsstatus}    Process Information:   Caller Process ID: {wspid}   Caller Process Name: {wsexe}    Network Information:   Workstation Name: {wshost}   Source Network Address: {wsip}   Source Port:  {wsport}    Detailed Authentication Information:   Logon Process:  {wsproc}     Authentication Package: {wspackage}   Transited Services: -   Package Name (NTLM only): {wsntlm}   Key Length:  {wskey}
+4648 A logon was attempted using explicit credentials.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}   Logon GUID:  {{wsguid}}    Account Whose Credentials Were Used:   Account Name:  {wsaccount3}   Account Domain:  {wsdomain}   Logon GUID:  {{wsguid}}    Target Server:   Target Server Name: {wstarget}   Additional Information: {wstarget}    Process Information:   Process ID:  {wspid}   Process Name:  {wsexe}    Network Information:   Network Address: {wsip}   Port:   {wsport}
+5157 The Windows Filtering Platform has blocked a connection.    Application Information:   Process ID:  {pid}   Application Name: {wsdevice}    Network Information:   Direction:  {wsdir}   Source Address:  {wsip2}   Source Port:  {port}   Destination Address: {wsip2}   Destination Port:  {wsdport}   Protocol:  {wsproto}    Filter Information:   Filter Run-Time ID: {int}   Layer Name:  {wslayer}   Layer Run-Time ID: {wslayerid}
+5140 A network share object was accessed.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Network Information:   Object Type:  File   Source Address:  {wsip}   Source Port:  {wsport}    Share Information:   Share Name:  {wsshare}   Share Path:  {wssharepath}    Access Request Information:   Access Mask:  0x1   Accesses:  ReadData (or ListDirectory)
+5145 A network share object was checked to see whether client can be granted desired access.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Network Information:   Object Type:  File   Source Address:  {wsip}   Source Port:  {wsport}    Share Information:   Share Name:  {wsshare}   Share Path:  {wssharepath}   Relative Target Name: {wsrelative}    Access Request Information:   Access Mask:  {wsmask}   Accesses:  {wsaccesses}    Access Check Results:   {wscheck}
+4663 An attempt was made to access an object.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Object:   Object Server:  Security   Object Type:  {wsobjtype}   Object Name:  {wsfile}   Handle ID:  0x{wshex}   Resource Attributes: {wsattrs}    Process Information:   Process ID:  0x{wshex}   Process Name:  {wsexe2}    Access Request Information:   Accesses:  {wsaccesses}   Access Mask:  {wsmask}
+4656 A handle to an object was requested.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Object:   Object Server:  Security   Object Type:  {wsobjtype}   Object Name:  {wsfile}   Handle ID:  0x{wshex}   Resource Attributes: {wsattrs}    Process Information:   Process ID:  0x{wshex}   Process Name:  {wsexe2}    Access Request Information:   Transaction ID:  {00000000-0000-0000-0000-000000000000}   Accesses:  {wsaccesses}   Access Reasons:  -   Access Mask:  {wsmask}   Privileges Used for Access Check: -   Restricted SID Count: 0
+4771 Kerberos pre-authentication failed.    Account Information:   Security ID:  {wssid}   Account Name:  {wsaccount3}    Service Information:   Service Name:  krbtgt/{wsrealm}    Network Information:   Client Address:  {wskrbip}   Client Port:  {wsport}    Additional Information:   Ticket Options:  {wsticket}   Failure Code:  {wskrb2}   Pre-Authentication Type: {wspre}    Certificate Information:   Certificate Issuer Name:     Certificate Serial Number:     Certificate Thumbprint:
+4770 A Kerberos service ticket was renewed.    Account Information:   Account Name:  {wsaccount3}@{wsrealm}   Account Domain:  {wsrealm}    Service Information:   Service Name:  {wsservice}   Service ID:  {wssid}    Network Information:   Client Address:  {wskrbip}   Client Port:  {wsport}    Additional Information:   Ticket Options:  {wsticket}   Ticket Encryption Type: {wsenc}
+4673 A privileged service was called.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Service:   Server: {wssrv}   Service Name: {wssrv2}    Process:   Process ID: 0x{wshex}   Process Name: {wsexe2}    Service Request Information:   Privileges:  {wspriv}
+4703 A user right was adjusted.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Target Account:   Security ID:  S-1-0-0   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Process Information:   Process ID:  0x{wshex}   Process Name:  {wsexe2}    Enabled Privileges:   {wsprivs}    Disabled Privileges:   {wsprivs2}
+4798 A user's local group membership was enumerated.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    User:   Security ID:  {wssid}   Account Name:  {wslocal}   Account Domain:  {wshost}    Process Information:   Process ID:  0x{wshex}   Process Name:  {wsexe2}
+4799 A security-enabled local group membership was enumerated.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Group:   Security ID:  S-1-5-32-{wsrid}   Group Name:  {wsgroup}   Group Domain:  Builtin    Process Information:   Process ID:  0x{wshex}   Process Name:  {wsexe2}
+4767 A user account was unlocked.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Target Account:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}
+4720 A user account was created.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    New Account:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}    Attributes:   SAM Account Name: {wsuser}   Display Name:  {wsdisplay}   User Principal Name: {wsuser}@{wsrealm2}   Home Directory:  -   Home Drive:  -   Script Path:  {wsscript}   Profile Path:  -   User Workstations: -   Password Last Set: <never>   Account Expires:  <never>   Primary Group ID: 513   Allowed To Delegate To: -   Old UAC Value:  0x0   New UAC Value:  0x15   User Account Control:    Account Disabled    'Password Not Required' - Enabled    'Normal Account' - Enabled   User Parameters: -   SID History:  -   Logon Hours:  <value not set>    Additional Information:   Privileges  -
+4722 A user account was enabled.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Target Account:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}
+4725 A user account was disabled.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Target Account:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}
+4724 An attempt was made to reset an account's password.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Target Account:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}
+4726 A user account was deleted.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Target Account:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}    Additional Information:   Privileges -
+4728 A member was added to a security-enabled global group.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Member:   Security ID:  {wssid}   Account Name:  {wsdn}    Group:   Security ID:  {wssid}   Group Name:  {wsgroup2}   Group Domain:  {wsdomain}    Additional Information:   Privileges:  -[[   Expiration time:  (null)]]
+4729 A member was removed from a security-enabled global group.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Member:   Security ID:  {wssid}   Account Name:  {wsdn}    Group:   Security ID:  {wssid}   Group Name:  {wsgroup2}   Group Domain:  {wsdomain}    Additional Information:   Privileges:  -
+4732 A member was added to a security-enabled local group.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Member:   Security ID:  {wssid}   Account Name:  {wsdn}    Group:   Security ID:  S-1-5-32-{wsrid}   Group Name:  {wsgroup}   Group Domain:  Builtin    Additional Information:   Privileges:  -[[   Expiration time:  (null)]]
+5136 A directory service object was modified.      Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Directory Service:   Name: {wsrealm2}   Type: Active Directory Domain Services     Object:   DN: {wsdn2}   GUID: {{uuid}}   Class: {wsclass}     Attribute:   LDAP Display Name: {wsattr}   Syntax (OID): 2.5.5.{small2}   Value: {wsvalue}     Operation:   Type: {wsop}   Correlation ID: {{uuid}}   Application Correlation ID: -
+4662 An operation was performed on an object.    Subject :   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Object:   Object Server:  DS   Object Type:  {wsobj}   Object Name:  {wsobj2}   Handle ID:  0x0    Operation:   Operation Type:  Object Access   Accesses:  {wsaccess2}   Access Mask:  {wsmask}   Properties:  {wsprops}    Additional Information:   Parameter 1:  -   Parameter 2:
+4697 A service was installed in the system.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Service Information:   Service Name:   {wssvc}   Service File Name: {wssvcfile}   Service Type:   {wssvctype}   Service Start Type: {digit}   Service Account:   {wssvcacc}
+4698 A scheduled task was created.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Task Information:   Task Name:   {wstask}   Task Content:   <?xml version="1.0" encoding="UTF-16"?> <Task version="1.{digit}" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">   {wsxml} </Task>
+4702 A scheduled task was updated.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Task Information:   Task Name:   {wstask}   Task New Content:   <?xml version="1.0" encoding="UTF-16"?> <Task version="1.{digit}" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">   {wsxml} </Task>
+4907 Auditing settings on object were changed.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Object:   Object Server: Security   Object Type: {wsobjtype}   Object Name: {wsfile}   Handle ID: 0x{wshex}    Process Information:   Process ID: 0x{wshex}   Process Name: {wsexe2}    Auditing Settings:   Original Security Descriptor: {wssddl}   New Security Descriptor:  S:ARAI(AU;SAFA;DCLCRPCRSDWDWO;;;WD)
+4616 The system time was changed.    Subject:   Security ID:  S-1-5-19   Account Name:  LOCAL SERVICE   Account Domain:  NT AUTHORITY   Logon ID:  0x3E5    Process Information:   Process ID: 0x{wshex}   Name:  C:\Windows\System32\svchost.exe    Previous Time:  2026-11-{day}T{clock}.{three}{four}00Z    New Time:  2026-11-{day}T{clock}.{three}{four}00Z    This event is generated when the system time is changed. It is normal for the Windows Time Service, which runs with System privilege, to change the system time on a regular basis. Other system time changes may be indicative of attempts to tamper with the computer.
+4719 System audit policy was changed.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Audit Policy Change:   Category:  {wscat}   Subcategory:  {wssubcat}   Subcategory GUID: {{uuid}}   Changes:  {wschanges}
+1102 The audit log was cleared.   Subject:   Security ID: {wssid}   Account Name: {wsuser}   Domain Name: {wsdomain}   Logon ID: {wslogon}
+4778 A session was reconnected to a Window Station.    Subject:   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Session:   Session Name:  RDP-Tcp#{count}    Additional Information:   Client Name:  {wshost}   Client Address:  {wsip}    This event is generated when a user reconnects to an existing Terminal Services session, or when a user switches to an existing desktop using Fast User Switching.
+4779 A session was disconnected from a Window Station.    Subject:   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Session:   Session Name:  RDP-Tcp#{count}    Additional Information:   Client Name:  {wshost}   Client Address:  {wsip}    This event is generated when a user disconnects from an existing Terminal Services session, or when a user switches away from an existing desktop using Fast User Switching.
+4800 The workstation was locked.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}   Session ID: {digit}
+4801 The workstation was unlocked.    Subject:   Security ID:  {wssid}   Account Name:  {wsuser}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}   Session ID: {digit}
+5058 Key file operation.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Cryptographic Parameters:   Provider Name: Microsoft Software Key Storage Provider   Algorithm Name: {wsalg}   Key Name: {wskeyname}   Key Type: {wskeytype}    Key File Operation Information:   File Path: C:\ProgramData\Microsoft\Crypto\{wscrypto}\{hex16}{hex16}_{uuid}   Operation: {wskeyop}   Return Code: 0x0
+5061 Cryptographic operation.    Subject:   Security ID:  {wssid}   Account Name:  {wsaccount}   Account Domain:  {wsdomain}   Logon ID:  {wslogon}    Cryptographic Parameters:   Provider Name: Microsoft Software Key Storage Provider   Algorithm Name: {wsalg}   Key Name: {wskeyname}   Key Type: {wskeytype}    Cryptographic Operation:   Operation: {wskeyop2}   Return Code: {wsreturn}
+4608 Windows is starting up.    This event is logged when LSASS.EXE starts and the auditing subsystem is initialized.
+4946 A change was made to the Windows Firewall exception list. A rule was added.    Profile Changed: {wsprofile}    Added Rule:   Rule ID: {{uuid}}   Rule Name: {wsrule}
+6416 A new external device was recognized by the System.    Subject:   Security ID:  S-1-5-18   Account Name:  {wshost}$   Account Domain:  {wsdomain}   Logon ID:  0x3E7    Device ID: {wsusb}    Device Name: {wsusbname}    Class ID:  {{uuid}}    Class Name: {wsusbclass}    Vendor IDs: {wsusb}    Compatible IDs:      Location Information: {wslocation}
+"""
+
+RELAY = r"""
+ INFO {rsthread} inbound:accept{client.addr={ip}:{port}}: linkerd_app_core::serve: Connection closed error={rserr} client.addr={ip}:{port} server.addr={ip}:{rsport}
+ INFO {rsthread} outbound:proxy{addr={rssvc}:{rsport}}:forward{addr={ip}:{rsport}}: linkerd_reconnect: Failed to connect error={rserr}
+ WARN {rsthread} outbound:proxy{addr={rssvc}:{rsport}}:balance{addr={rssvc}:{rsport}}:endpoint{addr={ip}:{rsport}}: linkerd_reconnect: Service failed error=channel closed
+ WARN {rsthread} outbound:proxy{addr={rssvc}:{rsport}}: linkerd_stack::failfast: Service entering failfast after {rssec}s
+ INFO {rsthread} outbound:proxy{addr={rssvc}:{rsport}}: linkerd_stack::failfast: Service has recovered
+ WARN {rsthread} inbound:server{port={rsport}}: linkerd_app_inbound::policy::tcp: Unauthorized connection server.group={rsgroup} server.kind={rskind} server.name={rsname} tls={rstls}
+ INFO {rsthread} inbound:server{port={rsport}}:rescue{client.addr={ip}:{port}}: linkerd_app_core::errors::respond: HTTP/{rshttp} request failed error={rserr2}
+DEBUG {rsthread} identity:controller{addr={rsctl}:8080}: linkerd_proxy_identity_client: Certified expiry=2026-11-{day}T{clock}Z
+ INFO vector::topology::running: Running healthchecks.
+ INFO vector::topology::builder: Healthcheck passed.
+ERROR vector::topology::builder: msg="Healthcheck failed." error={rserr3} component_kind="sink" component_type="{rssinktype}" component_id={rssink}
+ WARN sink{component_kind="sink" component_id={rssink} component_type={rssinktype}}:request{request_id={int}}: vector::sinks::util::retries: Retrying after {rsretry}. {rsretryfield} internal_log_rate_limit=true
+ WARN sink{component_kind="sink" component_id={rssink} component_type={rssinktype}}: vector::sinks::util::retries: Internal log [Retrying after {rsretry}.] is being suppressed to avoid flooding.
+ WARN sink{component_kind="sink" component_id={rssink} component_type={rssinktype}}: vector::sinks::util::retries: Internal log [Retrying after {rsretry}.] has been suppressed {count} times.
+ERROR sink{component_kind="sink" component_id={rssink} component_type={rssinktype}}:request{request_id={int}}: vector_common::internal_event::component_events_dropped: Events dropped intentional=false count={int} reason="{rsdrop}" internal_log_rate_limit=true
+ INFO source{component_kind="source" component_id={rssource} component_type=file}:file_server: vector::internal_events::file::source: Found new file to watch. file={rsfile}
+ INFO source{component_kind="source" component_id={rssource} component_type=file}:file_server: vector::internal_events::file::source: Resuming to watch file. file={rsfile} file_position={big}
+ INFO source{component_kind="source" component_id={rssource} component_type=file}:file_server: vector::internal_events::file::source: Stopped watching file. file={rsfile} reached_eof="{truefalse2}"
+ WARN source{component_kind="source" component_id={rssource} component_type=file}:file_server: vector::internal_events::file::source: Currently ignoring file too small to fingerprint. file={rsfile}
+ERROR transform{component_kind="transform" component_id={rstransform} component_type=remap}: vector::internal_events::remap: Mapping failed with event. error="function call error for \"{rsvrl}\" at ({int}:{int}): {rsvrlerr}" error_type="conversion_failed" stage="processing" internal_log_rate_limit=true
+ INFO source{component_kind="source" component_id={rssource} component_type=kubernetes_logs}: vector::sources::kubernetes_logs: Obtained Kubernetes Node name to collect logs for (self). self_node_name="{cdnode}"
+ERROR source{component_kind="source" component_id={rssource} component_type=kubernetes_logs}:file_server: vector::internal_events::kubernetes_logs: Failed to annotate event with pod metadata. event={rsevent} error_code="annotation_failed" error_type="reader_failed" stage="processing" internal_log_rate_limit=true
+ WARN kube_client::client: {rskube}
+ INFO vector::app: Loading configs. paths=["{rsconfig}"]
+ INFO vector: Vector has started. debug="false" version="{version}" arch="{rsarch}" revision="{hex7} 2026-{rsdate}"
+ INFO vector::signal: Signal received. signal="{rssignal}"
+ INFO vector: Vector has stopped.
+ INFO vector::shutdown: Shutting down... Waiting on running components. remaining_components="{rscomponents}" time_remaining="{count} seconds left"
+ INFO request{method={rsverb} uri={rsuri} version={rsversion}}: tower_http::trace::on_response: finished processing request latency={rslatency} status={rsstatus}
+ERROR request{method={rsverb} uri={rsuri} version={rsversion}}: tower_http::trace::on_failure: response failed classification=Status code: {rsstatus5} latency={rslatency}
+DEBUG request{method={rsverb} uri={rsuri} version={rsversion}}: tower_http::trace::on_request: started processing request
+ INFO http{trace_id={hex16}{hex16} method={rsverb} route={rsroute}}:handler{user_id={rsuserid}}: relay::api: order accepted order_id={rsorder} items={small2} total_cents={int}[[ coupon="{rscoupon}"]]
+ WARN http{trace_id={hex16}{hex16} method={rsverb} route={rsroute}}: relay::api: request body rejected error={rsjson}
+ WARN sqlx::query: slow statement: execution time exceeded alert threshold summary="{rssql}" db.statement="\n\n{rssql}\n" rows_affected={int} rows_returned={int} elapsed={rselapsed} elapsed_secs={rssecs} slow_threshold=1s
+DEBUG sqlx::query: summary="{rssql}" db.statement="" rows_affected={int} rows_returned={int} elapsed={rselapsed} elapsed_secs={rssecs}
+ERROR relay::worker: job failed job.id={uuid} job.kind="{rsjob}" attempt={digit} max_attempts=5 error={rserr3}[[ next_run=2026-11-{day}T{clock}Z]]
+ INFO worker{id={small}}: relay::worker: job finished job.id={uuid} job.kind="{rsjob}" elapsed_ms={int}
+ INFO worker{id={small}}: relay::worker: no work, going to sleep for={rssleep}
+TRACE worker{id={small}}: relay::worker: heartbeat sent seq={int}
+ WARN relay::limits: rate limit exceeded key={rslimit} limit={rsquota} retry_after={count}
+ INFO relay::config: configuration reloaded path={rsconfig} changed=[{rskeys}]
+ INFO rdkafka::client: librdkafka: FAIL [thrd:{kfhost}:9092/{kfid}]: {kfhost}:9092/{kfid}: {rskafka} (after {int}ms in state {rskstate})
+ERROR rdkafka::client: librdkafka: Global error: {rsglobal} (Local: {rsglobal}): {kfhost}:9092/{kfid}: {rskafka}
+DEBUG hyper_util::client::legacy::connect::http: connected to {ip}:{rsport}
+DEBUG hyper_util::client::legacy::pool: pooling idle connection for ("{rsscheme}", {rssvc}:{rsport})
+DEBUG hyper_util::client::legacy::pool: reuse idle connection for ("{rsscheme}", {rssvc}:{rsport})
+DEBUG rustls::client::hs: Using ciphersuite TLS13_{rscipher}
+DEBUG h2::codec::framed_read: received frame=Headers { stream_id: StreamId({int}), flags: (0x{digit}: {rsflags}) }
+DEBUG h2::codec::framed_write: send frame=Data { stream_id: StreamId({int})[[, flags: (0x1: END_STREAM)]] }
+DEBUG Connection{peer={rspeer}}: h2::proto::connection: Connection::poll; connection error error=GoAway(b"{rsgoaway}", {rsgoaway2}, {rsinit})
+ERROR panic: thread '{rspanicthread}' panicked at {rsrust}:{int}:{small2}: {rspanic}
+ INFO prober{target={rssvc}:{rsport}}: relay::health: state changed from={rsstate} to={rsstate} failures={digit}
+ WARN openraft::replication: id={digit} target={digit} error=NetworkError: {rserr} RPCError when replicating
+ INFO openraft::engine::engine_impl: vote is changed to <T{count}-N{digit}:{rsvote}> id={digit}
+ INFO raft{id={digit} term={count}}: relay::store: snapshot installed last_log_id={int} size_bytes={big} took={rselapsed}
+ WARN tonic::transport::channel: connection to {rsscheme}://{rssvc}:{rsport} lost, reconnecting attempt={digit} backoff={rselapsed}
+ INFO opentelemetry_sdk: name="BatchSpanProcessor.ExportingDueToTimer"
+ WARN opentelemetry_sdk: name="BatchSpanProcessor.SpanDroppingStarted" message="Beginning to drop span messages due to full exporter channel." dropped={int}
+"""
+
 TEXTS = r"""
 dn|uid={user},ou=people,dc=example,dc=org|cn=admin,dc=example,dc=org||uid={user}{small},ou=staff,ou=people,dc=example,dc=org|cn={noun},ou=groups,dc=example,dc=org|cn={user} {user},ou=people,dc=example,dc=org
 scope|0|1|2|2|2
@@ -3781,6 +4302,570 @@ bagshift|1|2|3|night|A/{digit}
 esshard|[{esindex}][{digit}]
 esbracket|[{esindex}]|[{esindex}], [{esindex}]
 esmounts|[{esmount}]|[{esmount}, {esmount}]
+myid|{int}|{int}|{int}{three}
+mydb|shop|shop|shop|crm|reports|unconnected
+myuser|shop_app|shop_app|crm|reports_ro|root|repl|monitor
+myhost|10.20.3.{octet}|10.20.3.{octet}|web{digit}.shop.internal|localhost
+myhost2|10.20.3.{octet}|%|web{digit}.shop.internal
+mynet|an error reading communication packets|an error reading communication packets|timeout reading communication packets|an error writing communication packets|a packet bigger than 'max_allowed_packet' bytes
+mypass|YES|YES|YES|NO
+mydns|Name or service not known|Name or service not known|Temporary failure in name resolution
+mysecs|{digit}.{six}|{digit}.{six}|{count}.{six}
+mysqlcode|0|0|0|1317|3024|1205
+mybinlog|binlog.000{three}|mysql-bin.00{four}
+mychannel||||group_replication_applier|reports
+myserver|db1.shop.internal|db2.shop.internal|db3.shop.internal
+mygtid|{uuid}:{int}{three}|{uuid}:{int}{three}|ANONYMOUS
+myerror|Could not execute Write_rows event on table {mydb}.{mytable}; Duplicate entry '{int}' for key '{mytable}.PRIMARY', Error_code: 1062; handler error HA_ERR_FOUND_DUPP_KEY|Could not execute Update_rows event on table {mydb}.{mytable}; Can't find record in '{mytable}', Error_code: 1032; handler error HA_ERR_KEY_NOT_FOUND|Lock wait timeout exceeded; try restarting transaction|Deadlock found when trying to get lock; try restarting transaction|Unknown column '{mytable}_id' in 'field list'
+mytable|orders|orders|order_items|customers|carts|sessions|stock|payments|audit_log|mails
+myconnect|Can't connect to MySQL server on '{myserver}:3306' (111)|Can't connect to MySQL server on '{myserver}:3306' (113)|Host '10.20.3.{octet}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'|Access denied for user 'repl'@'{myhost}' (using password: YES)
+myindex|PRIMARY|PRIMARY|idx_{mytable}_customer|idx_created_at|uk_sku
+mylock|X locks rec but not gap|X locks rec but not gap|X|S|X locks gap before rec insert intention|X insert intention
+mytrx|1|2|2
+mysource|btr0sea.cc|row0ins.cc|trx0trx.cc|dict0dict.cc|fil0fil.cc|lock0lock.cc
+mylatch|SX-lock|S-lock|X-lock|Mutex
+mydir|/var/lib/mysql|/data/mysql|.
+mydir2|/usr/sbin|/usr/sbin|/usr/libexec
+mymem|{int}.000000M|{small}.000000G|128.000000M
+myoserr|28|28|13|2|122
+myplugin|mysql_native_password|caching_sha2_password|sha256_password
+mysyntax|NO_ZERO_DATE|SSL_CIPHER|--skip-host-cache|expire-logs-days|binlog_expire_logs_seconds|log_slave_updates|log_replica_updates
+mydistro||-0ubuntu0.22.04.1|-log|
+mysocket|/var/run/mysqld/mysqld.sock|/var/lib/mysql/mysql.sock
+mycomment|MySQL Community Server - GPL|MySQL Community Server - GPL|(Ubuntu)|Source distribution
+mystop|SHUTDOWN from user root|SHUTDOWN from user <via user signal>|SHUTDOWN from user <via user signal>
+mypem|ca.pem|ca.pem|/etc/mysql/ssl/ca.pem
+mybind|*|0.0.0.0|127.0.0.1|10.20.3.{octet}
+myevent|purge_sessions|rotate_partitions|refresh_report_{digit}
+myevres|ended successfully|ended successfully|started
+mymembers|{myserver}:3306|{myserver}:3306, {myserver}:3306|db1.shop.internal:3306, db2.shop.internal:3306, db3.shop.internal:3306
+onoff5|ON|ON|OFF
+auid|17643{five}.{three}:{int}{two}
+ausys|59|59|59|257|257|2|42|87|90|82|105|268|313|165|{count}
+auyes|yes|yes|yes|yes|no
+auexit|0|0|0|0|3|{small}|-13|-2|-1
+auarg|0|0|7f{hex8}{hex2}|55{hex8}{hex2}|ffffff9c|{digit}|{hex4}
+auargs|a0="ls" a1="-la"|a0="/bin/sh" a1="-c" a2="{aucmdtext}"|a0="cat" a1="{auetc}"|a0="systemctl" a1="{auverb}" a2="{auunit}"|a0="sudo" a1="-i"|a0="curl" a1="-s" a2="http://localhost:{port}/health"|a0="grep" a1="-c" a2="processor" a3="/proc/cpuinfo"|a0="bash" a1="-c" a2={hexupper2}
+aucmdtext|test -x /usr/sbin/anacron|command -v debian-sa1|ps aux|df -h /var|/opt/backup/run.sh {noun}
+auverb|restart|status|reload|is-active
+auetc|/etc/passwd|/etc/passwd|/etc/hosts|/proc/meminfo|/etc/shadow
+hexupper2|636174202F657463|2F62696E2F7368002D63|{hexuppers}
+hexuppers|2F7573722F62696E2F{hexup4}|7073{hexup4}{hexup4}|746172{hexup4}
+hexup4|6C73|2D61|6370|6D76|0061|2F74
+auuid|1000|1000|1001|1002|0|4294967295|4294967295|4294967295
+auuid2|0|0|0|0|1000|33|48|74|998
+autty|(none)|(none)|pts0|pts1|tty1
+auses|4294967295|4294967295|{int}|{int}|{count}
+aucomm|bash|sshd|sudo|cron|crond|ls|cat|systemctl|useradd|python3|nginx|chmod|rm|vim|dpkg|runc|iptables
+auexe|/usr/bin/bash|/usr/sbin/sshd|/usr/bin/sudo|/usr/sbin/crond|/usr/bin/ls|/usr/bin/cat|/usr/bin/systemctl|/usr/sbin/useradd|/usr/bin/python3.9|/usr/sbin/nginx|/usr/bin/chmod|/usr/bin/rm|/usr/bin/vim
+ausubj|unconfined|unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023|unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023|system_u:system_r:sshd_t:s0-s0:c0.c1023|system_u:system_r:crond_t:s0-s0:c0.c1023|system_u:system_r:init_t:s0
+aukey|(null)|(null)|"exec"|"exec"|"identity"|"perm_mod"|"time-change"|"access"|"delete"|"sshd_config"
+auname|"/etc/passwd"|"/etc/shadow"|"/usr/bin/ls"|"/lib64/ld-linux-x86-64.so.2"|"/usr/bin/sudo"|"/etc/ssh/sshd_config"|"/var/log/{noun}.log"|"/tmp/{noun}.{hex6}"|"/home/{user}/.bash_history"|(null)|2F746D702F61206200
+audev|fd:00|fd:00|fd:01|08:01|00:15|103:02
+aumode|0100755|0100755|0100644|0100600|040755|0104111|0120777
+auobj|system_u:object_r:bin_t:s0|system_u:object_r:shell_exec_t:s0|system_u:object_r:ld_so_t:s0|system_u:object_r:passwd_file_t:s0|unconfined_u:object_r:user_home_t:s0|system_u:object_r:etc_t:s0
+aunametype|NORMAL|NORMAL|NORMAL|PARENT|CREATE|DELETE|UNKNOWN
+aucwd|/root|/root|/home/{user}|/|/|/var/www|/etc/ssh|/opt/backup
+autitle|{hexupper2}|{hexupper2}|{hexupper2}|"bash"|"(systemd)"|"/usr/sbin/crond"|"sudo"
+aupam|pam_unix|pam_unix|pam_keyinit,pam_limits,pam_systemd,pam_unix|pam_selinux,pam_loginuid,pam_keyinit,pam_namespace,pam_keyinit,pam_limits,pam_systemd,pam_unix,pam_umask,pam_lastlog|pam_permit|pam_env,pam_unix|?
+auacct|root|root|root|{user}|ann|bob|deploy|postgres|nagios
+auauth|/usr/sbin/sshd|/usr/sbin/sshd|/usr/bin/sudo|/usr/sbin/crond|/usr/sbin/crond|/usr/bin/su|/usr/lib/systemd/systemd
+auhost|?|?|{ip}|10.0.8.{octet}|bastion.corp.example.com
+auaddr|?|?|{ip}|10.0.8.{octet}
+auterm|ssh|ssh|cron|cron|/dev/pts/0|/dev/pts/1|pts/0|?
+aures|success|success|success|success|failed
+auunit|sshd|crond|nginx|chronyd|logrotate|dnf-makecache|systemd-tmpfiles-clean|user@{auuid}|fstrim|postgresql|sysstat-collect|docker
+aucmd|"/usr/bin/systemctl {auverb} {auunit}"|73797374656D63746C{hexup4}{hexup4}|636174{hexup4}|"/bin/bash"|"ls"|6A6F75726E616C63746C{hexup4}
+aulogin|acct="{auacct}"|acct="{auacct}"|id={auuid}|acct=28696E76616C6964207573657229|acct="(unknown)"
+auauthop|PAM:authentication|PAM:authentication|password|pubkey|key
+audir|from-server|from-client
+aucipher|aes256-gcm@openssh.com|chacha20-poly1305@openssh.com|aes128-ctr
+auksize|256|256|512|128
+aumac|<implicit>|<implicit>|hmac-sha2-256-etm@openssh.com
+aupfs|curve25519-sha256|curve25519-sha256@libssh.org|ecdh-sha2-nistp256
+auserver|10.0.8.11|10.0.8.12|10.0.8.13
+ausaddr|02000050{hex8}0000000000000000|0200{hex4}{hex8}0000000000000000|01002F7661722F72756E2F6E7363642F736F636B657400|0A00{hex4}00000000{hex16}{hex16}00000000|100000000000000000000000
+auperm|read|read|open|write|getattr|name_connect|execute|read open|search
+auavc|name="{noun}" dev="dm-0" ino={int}|path="/var/www/{noun}/index.php" dev="dm-0" ino={int}|dest={port}|name="{noun}.sock" dev="tmpfs" ino={int}
+auscon|system_u:system_r:httpd_t:s0|system_u:system_r:httpd_t:s0|system_u:system_r:postfix_t:s0|unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023|system_u:system_r:container_t:s0:c{int},c{int}
+autcon|unconfined_u:object_r:user_home_t:s0|system_u:object_r:default_t:s0|system_u:object_r:http_port_t:s0|system_u:object_r:var_t:s0
+auclass|file|file|dir|tcp_socket|sock_file|lnk_file
+autable|filter|nat|mangle|firewalld:{digit}
+aufamily|2|2|10|1
+aunft|nft_register_rule|nft_register_chain|nft_unregister_table|xt_replace|nft_register_table
+aunftcomm|iptables|firewalld|nft|iptables-restor|dockerd
+ausig|11|11|6|5|31
+audevice|eth0|veth{hex7}|virbr0|docker0|br-{hex12}
+aubpf|LOAD|LOAD|UNLOAD
+ausw|install|update|remove
+aurpm|{package}-{version}-{digit}.el9.x86_64|kernel-core-{version}-{int}.el9.x86_64|openssl-libs-{version}-{digit}.el9.x86_64
+auntp|offset|freq|status|adjust|tick
+aumod|xt_conntrack|nf_nat|overlay|br_netfilter|wireguard|veth
+rbverb|GET|GET|GET|GET|POST|POST|PATCH|DELETE|PUT
+rbpath|/|/products/{int}|/products/{int}|/products?page={small2}|/cart|/cart/items|/orders/{int}|/api/v1/products/{int}|/api/v1/stock?sku={letter}{letter}-{four}|/users/sign_in|/admin/orders?q%5Bstate_eq%5D={rbstate}|/search?q={rbterm}|/up|/categories/{rbterm}
+rbstate|paid|shipped|cancelled
+rbterm|shoes|jacket|lamp|red+dress|bike|{noun}
+rbtime|2026-11-{day} {clock} +0000
+rbaction|ProductsController#show|ProductsController#show|ProductsController#index|CartsController#show|CartItemsController#create|OrdersController#create|OrdersController#show|Api::V1::StockController#index|Api::V1::ProductsController#show|Users::SessionsController#create|Admin::OrdersController#index|SearchController#index|HealthController#show
+rbformat|HTML|HTML|HTML|JSON|JSON|TURBO_STREAM|*/*
+rbstatus|200 OK|200 OK|200 OK|200 OK|302 Found|304 Not Modified|201 Created|204 No Content|401 Unauthorized|404 Not Found|422 Unprocessable Entity|500 Internal Server Error
+rbms|{digit}.{digit}|{count}.{digit}|{count}.{digit}|{int}.{digit}|0.0
+rballoc|{int}|{int}|{int}{two}
+rbparams|"id"=>"{int}"|"id"=>"{int}"|"page"=>"{small2}"|"authenticity_token"=>"[FILTERED]", "item"=>{"product_id"=>"{int}", "quantity"=>"{digit}"}, "commit"=>"Add to cart"|"authenticity_token"=>"[FILTERED]", "user"=>{"email"=>"{user}@{host}", "password"=>"[FILTERED]", "remember_me"=>"{onezero}"}, "commit"=>"Log in"|"q"=>"{rbterm}"|"sku"=>"{letter}{letter}-{four}", "format"=>"json"|"order"=>{"shipping"=>"{rbship}", "note"=>""}, "id"=>"{int}"
+rbship|standard|express|pickup
+rbpartial|products/_card.html.erb|products/_card.html.erb|shared/_header.html.erb|shared/_flash.html.erb|carts/_line_item.html.erb|orders/_summary.html.erb|admin/orders/_row.html.erb|shared/_footer.html.erb
+rbview|products/show.html.erb|products/index.html.erb|carts/show.html.erb|orders/show.html.erb|admin/orders/index.html.erb|search/index.html.erb|users/sessions/new.html.erb
+rblayout|layouts/application|layouts/application|layouts/application|layouts/admin
+rburl|https://shop.example.com/cart|https://shop.example.com/orders/{int}|https://shop.example.com/users/sign_in|https://shop.example.com/|https://shop.example.com/admin/orders
+rbjob|OrderMailerJob|InventorySyncJob|SearchIndexJob|ActionMailer::MailDeliveryJob|ActionMailer::MailDeliveryJob|ExportJob|ActiveStorage::AnalyzeJob
+rbqueue|default|default|mailers|low|critical
+rbutc|2026-11-{day} {clock} UTC
+rbargs|{int}|#<GlobalID:0x0000{hex12} @uri=#<URI::GID gid://shop/Order/{int}>>|"{rbmailername}", "{rbmail}", "deliver_now", {:args=>[#<GlobalID:0x0000{hex12} @uri=#<URI::GID gid://shop/User/{int}>>]}|"{rbterm}", {int}
+rbmailername|OrderMailer|UserMailer
+rbmail|confirmation|shipped|welcome|password_reset
+rbmailer|OrderMailer#confirmation|OrderMailer#shipped|UserMailer#welcome|Devise::Mailer#reset_password_instructions
+rbiso|2026-11-{day}T{clock}Z|2026-11-{day}T{clock}.{three}{six}Z
+rbtid|{letter}{letter}{digit}{letter}|o{letter}{digit}{letter}{letter}
+rbjob2|InventorySyncWorker|PriceUpdateWorker|WebhookWorker|CleanupWorker|ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper
+rbjid|{hex12}{hex12}
+rbsec|{digit}.{three}|{count}.{three}|0.0{two}
+rbview2|products/index|products/show|shared/_menu|categories/show
+rbcachekey|products/{int}-2026{four}{six}|{hex16}{hex16}|categories/{count}-2026{four}{six}/en
+rbfilter|authenticate_user!|require_admin|verify_authenticity_token|set_cart
+rbunpermitted|: :locale|: :utm_source|s: :utm_source, :utm_medium|s: :locale, :ref|: :format
+rbcontroller|ProductsController|OrdersController|CartItemsController|Api::V1::StockController
+rbmethod|show|index|create|update
+rbscan|/wp-login.php|/wp-login.php|/.env|/xmlrpc.php|/favicon.png|/apple-touch-icon-{int}x{int}.png|/phpmyadmin/index.php|/.git/config
+rbmodel|Product|Order|User|Coupon|Category
+rbtable|products|orders|users|coupons
+rbmethod2|name|price_cents|each|[]|total|image_url|current_store|shipping_address
+rbfile|views/products/show.html.erb|models/order.rb|controllers/carts_controller.rb|helpers/application_helper.rb|services/stock/sync.rb|models/concerns/priceable.rb
+rbhost|web1|web2|web3|worker1
+rbkey|{hex12}{hex8}{hex8}|variants/{hex12}{hex8}/{sha64}
+rbsum|{hex16}{hex6}==
+rburl3|https://shop-assets.s3.eu-west-1.amazonaws.com/{hex12}{hex8}{hex8}?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=202611{day}T{six}Z&X-Amz-Signature={sha64}
+rbexport|orders-2026-11-{day}.csv|customers.csv|invoice-{five}.pdf
+rbupgrade|Upgrade|Upgrade|keep-alive, Upgrade
+rbchannel|NotificationsChannel|CartChannel|Turbo::StreamsChannel|AdminDashboardChannel
+rbstream|cart:{int}|notifications:Z2lkOi8vc2hvcC9Vc2VyLz{hex6}|dashboard|Z2lkOi8vc2hvcC9PcmRlci8{hex6}
+rbattack|Throttle|Throttle|Blocklist|Track
+rberror|Net::ReadTimeout (Net::ReadTimeout with #<TCPSocket:(closed)>)|ActiveRecord::Deadlocked (PG::TRDeadlockDetected: ERROR:  deadlock detected)|Faraday::ConnectionFailed (Failed to open TCP connection to stock.example.com:443)|ActiveJob::DeserializationError (Error while trying to deserialize arguments: Couldn't find User with 'id'={int})|NoMethodError (undefined method `{rbmethod2}' for nil:NilClass)
+rbdeprecated|Using `redirect_to :back` is deprecated|`to_s(:db)` is deprecated. Please use `to_fs(:db)` instead.|Rails.application.secrets is deprecated in favor of Rails.application.credentials and will be removed in Rails 7.2.
+rbcode|Sky's Version|Return to Forever|The Eagle of Durin
+rbmigration|AddStateToOrders|CreateCoupons|AddIndexToProductsSku|BackfillPrices
+rbscope|active|recent|visible
+rbindex|products_production_2026{four}{six}{three}|products_production
+rbper|24|24|48|10
+rbfrom|0|0|24|48|{int}
+rbhttp|200|200|200|402|429
+rbredis|redis.shop.internal|10.20.4.{octet}
+cdtime|2026-11-{day}T{clock}.{three}{six}Z
+cdns|k8s.io|k8s.io|moby
+cdplugin|content.v1.content|snapshotter.v1.overlayfs|snapshotter.v1.btrfs|snapshotter.v1.zfs|metadata.v1.bolt|gc.v1.scheduler|runtime.v2.task|grpc.v1.cri|grpc.v1.images|service.v1.tasks-service|internal.v1.restart|event.v1.publisher|ttrpc.v1.task|snapshotter.v1.devmapper
+cdtype|content.v1|snapshotter.v1|metadata.v1|gc.v1|runtime.v2|grpc.v1|service.v1|internal.v1|event.v1
+cdname|app|app|istio-proxy|coredns|kube-proxy|node-exporter|web|worker|redis|nginx|init-db
+cdpod|{cdname}-{hex8}{digit}-{podtail}|{cdname}-{hex8}{digit}-{podtail}|kube-proxy-{podtail}|redis-{digit}|coredns-5d78c9869d-{podtail}
+cdk8s|kube-system|kube-system|shop|shop|monitoring|staging
+cdgrace|10|30|30|2
+cdsignal|terminated|terminated|quit|15|SIGTERM
+cdsignal2|terminated|terminated|interrupt
+cdimage|registry.example.com/shop/{cdname}:{hex7}|registry.example.com/shop/{cdname}:v{version}|docker.io/library/nginx:1.25|docker.io/library/redis:7-alpine|registry.k8s.io/pause:3.9|quay.io/prometheus/node-exporter:v1.{digit}.0|sha256:{cdsha}
+cdpull|failed to pull and unpack image: failed to resolve reference: pull access denied, repository does not exist or may require authorization|Get https://registry-1.docker.io/v2/: net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)|toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading|manifest unknown: manifest unknown|Head https://registry.example.com/v2/shop/{cdname}/manifests/{hex7}: unauthorized: authentication required
+cdexec|failed to start exec {cdsha}: OCI runtime exec failed: exec failed: unable to start container process: exec: /bin/bash: stat /bin/bash: no such file or directory: unknown|container is not running: unknown|timeout {count}s exceeded: context deadline exceeded
+cdexit|0|1|1|2|137|137|143|255
+cdverb|GET|GET|POST|DELETE
+cdapi|/v1.43/containers/{hex12}/json|/v1.43/containers/{hex12}/json|/v1.43/containers/create|/v1.43/images/{cdname}/json|/v1.43/containers/{cdsha}/start|/v1.43/networks/{cdname}|/_ping|/v1.43/info|/v1.43/containers/{cdname}
+cderr|No such container: {hex12}|No such container: {cdname}|No such image: {cdname}:latest|network {cdname} not found|Conflict. The container name \"/{cdname}\" is already in use by container \"{cdsha}\". You have to remove (or rename) that container to be able to reuse that name.|driver failed programming external connectivity on endpoint {cdname} ({cdsha}): Bind for 0.0.0.0:{port} failed: port is already allocated
+cdhealth|context deadline exceeded|timed out starting health check for container {cdsha}|OCI runtime exec failed: exec failed: unable to start container process: EOF: unknown|container {cdsha} is not running
+cdnet|EOF|unexpected EOF|dial tcp: lookup registry-1.docker.io on {cddns}:53: server misbehaving|read tcp {cdlocal}:{port}->{ip}:443: read: connection reset by peer
+cdlocal|172.17.0.{small2}|172.18.0.{small2}|10.0.5.{octet}
+cddns|8.8.8.8|8.8.4.4|10.0.0.2|1.1.1.1
+cdresolve|read udp {cdlocal}:{port}->{cddns}:53: i/o timeout|read udp {cdlocal}:{port}->{cddns}:53: i/o timeout|dial udp {cddns}:53: connect: network is unreachable
+cdquestion|registry.example.com|db.shop.internal|api.stripe.com|redis|{host}
+cdrr|A|A|AAAA
+cddriver|overlay2|overlay2|btrfs
+cdlisten|/run/docker.sock|/run/docker.sock|[::]:2375
+micro6|0.{six}
+cdsock|/run/containerd/containerd.sock|/run/containerd/containerd.sock.ttrpc
+cdskip|path /var/lib/containerd/io.containerd.snapshotter.v1.btrfs (ext4) must be a btrfs filesystem to be used with the btrfs snapshotter|aufs is not supported (modprobe aufs failed: exit status 1)|devmapper not configured|no OpenTelemetry endpoint
+cdfsevent|REMOVE        \"/etc/cni/net.d/10-calico.conflist\"|WRITE         \"/etc/cni/net.d/calico-kubeconfig\"|CREATE        \"/etc/cni/net.d/10-flannel.conflist\"
+cdcni|no network config found in /etc/cni/net.d: cni plugin not initialized|plugin type=\"calico\" failed: no such file
+cdcalico|CNI_CONTAINERID does not match WorkloadEndpoint ContainerID, don't delete WEP.|Added Mac, interface name, and active container ID to endpoint|Wrote updated endpoint to datastore
+cdnode|node-a1|node-a2|node-b1|node-b2
+cdrunc|container with given ID already exists|unable to start container process: error during container init: exec: \"{cdname}\": executable file not found in $PATH|can't get final child's PID from pipe: EOF
+cdswarm|rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing dial tcp 10.0.5.{octet}:2377: connect: connection refused\"|node not registered|session invalid
+cdid|{letter}{digit}{letter}{letter}{digit}{digit}{letter}{hex6}{letter}{letter}{hex6}{letter}{digit}
+pmts|2026-11-{day}T{clock}.{three}Z|2026-11-{day}T{clock}.{three}Z|2026-11-{day}T{clock}.{three}{six}Z
+lkcomp|querier|querier|frontend|ruler
+lkorg|fake|fake|team-a|shop
+lkorg2||fake|shop
+lklat|fast|fast|fast|slow
+lkquery|{lkselector2}|sum(rate({lkselector2}[5m]))|sum by (level) (count_over_time({lkselector2} [1m]))|topk(10, sum by (pod) (rate({lkselector2}[1h])))
+lkselector2|{app=\"{cdname}\"}|{namespace=\"{cdk8s}\", container=\"{cdname}\"}|{job=\"varlogs\"}
+lktype|filter|metric|limited|labels
+lkrange|range|range|instant
+lklength|1h0m0s|1h0m0s|5m0s|24h0m0s|168h0m0s|15m0s
+lkstep|14s|1m0s|30s|1s|2m0s
+lkstatus|200|200|200|200|499|500
+lklimit|1000|1000|100|5000|0
+lksize|{count}MB|{int}kB|{digit}.{digit}GB|0B|{count}GB
+pmms|17643{five}{three}
+pmulid|01KB{upper4}{upper4}{upper4}{upper4}{upper4}{upper2}
+upper4|{upper2}{upper2}
+upper2|9X|K3|QZ|7M|VT|2B|RJ|5D|WH|F8|0N|YG
+grname|admin|ann|bob||grafana-sa|viewer
+grmethod|GET|GET|POST|POST|PUT
+grpath|/api/ds/query|/api/ds/query|/api/live/ws|/api/dashboards/uid/:uid|/api/annotations|/api/datasources/proxy/uid/:uid/*|/login|/api/prometheus/grafana/api/v1/rules
+grstatus|200|200|200|400|401|404|499|500
+grip|10.0.9.{octet}|{ip}|[::1]
+grreferer|https://grafana.example.com/d/{grdsuid}/{noun}?orgId=1&refresh=30s|https://grafana.example.com/explore|
+grsource|server|downstream
+pmpool|kubernetes-pods|kubernetes-nodes|node|node|blackbox|cadvisor|postgres
+pmtarget|http://10.0.5.{octet}:9100/metrics|http://10.0.5.{octet}:9100/metrics|https://10.0.5.{octet}:10250/metrics/cadvisor|http://{cdname}.{cdk8s}.svc:8080/metrics|http://blackbox:9115/probe?module=http_2xx&target=https%3A%2F%2Fshop.example.com
+pmingest|out-of-order samples|out-of-order samples|samples with different value but same timestamp|samples that are too old or are too far into the future
+pmscrape|Get \"{pmtarget}\": dial tcp 10.0.5.{octet}:9100: connect: connection refused|Get \"{pmtarget}\": context deadline exceeded|server returned HTTP status 503 Service Unavailable|server returned HTTP status 404 Not Found|Post \"http://{amhost}:9093/api/v2/alerts\": context deadline exceeded|Get \"{pmtarget}\": EOF
+pmremote|https://metrics.example.com/api/v1/push|http://mimir.monitoring.svc:8080/api/v1/push
+pmsend|server returned HTTP status 500 Internal Server Error: rpc error: code = Unavailable|server returned HTTP status 429 Too Many Requests (429): ingestion rate limit exceeded|Post \"{pmremote}\": context deadline exceeded|server returned HTTP status 400 Bad Request: out of order sample|Post \"{pmremote}\": dial tcp {ip}:443: connect: connection refused
+pmrules|node|kubernetes|shop|slo
+pmgroup|node.rules|kubernetes-apps|shop-latency|slo-burn
+pmalert|HighErrorRate|NodeDown|KubePodCrashLooping|DiskWillFillIn4Hours|Watchdog|instance:node_cpu:rate5m|CertificateExpiry
+pmrule|record: instance:node_cpu:rate5m\nexpr: sum by (instance) (rate(node_cpu_seconds_total[5m]))\n|alert: {pmalert}\nexpr: up == 0\nfor: {digit}m\n|alert: {pmalert}\nexpr: sum(rate(http_requests_total{code=~\"5..\"}[5m])) > 0.0{digit}\nfor: 10m\nlabels:\n  severity: page\n
+pmeval|found duplicate series for the match group {instance=\"10.0.5.{octet}:9100\"} on the right hand-side of the operation|vector contains metrics with the same labelset after applying rule labels|query timed out in expression evaluation
+amhost|alertmanager-0|alertmanager-1|alertmanager
+pmplural||s
+amreceiver|team-shop|oncall|slack-default|pagerduty
+amkind|slack|slack|pagerduty|email|webhook
+amcancel|after {digit} attempts|due to context deadline exceeded|due to unrecoverable error after 1 attempts
+amnotify|unexpected status code 429: rate_limited|Post \"<redacted>\": context deadline exceeded|channel \"#alerts-{noun}\": unexpected status code 404: channel_not_found|establish connection to server: dial tcp {ip}:587: i/o timeout|unexpected status code 502: https://hooks.example.com/{noun}
+amstate|done|started|failed
+pmprogram|alertmanager|alertmanager|blackbox_exporter
+pmyaml|did not find expected key|mapping values are not allowed in this context|field {noun} not found in type config.plain
+pmus|{digit}.{three}µs|{count}.{three}µs|{int}.{three}µs
+pmns|{int}ns|{digit}.{three}µs
+pmmode|server|server|agent
+pmsignal|terminated|terminated|interrupt
+pmport|9090|9090|9093|9100
+pmtls|disabled|disabled|enabled
+pmwatch|*v1.Pod|*v1.Pod|*v1.Endpoints|*v1.Service|*v1.Node|*v1.EndpointSlice
+pmwatcherr|an error on the server (\"unable to decode an event from the watch stream: http2: client connection lost\") has prevented the request from succeeding|too old resource version: {big} ({big})|very short watch: Unexpected watch close
+pmsd|consul|dns|ec2|http
+lkselector|{app=\\\"{cdname}\\\", namespace=\\\"{cdk8s}\\\"}|{job=\\\"varlogs\\\", filename=\\\"/var/log/syslog\\\"}|{container=\\\"{cdname}\\\", pod=\\\"{cdpod}\\\", stream=\\\"stderr\\\"}
+lkstore|tsdb|tsdb|boltdb-shipper
+lkmethod|Querier/Query|Querier/QuerySample|Pusher/Push|Querier/Label
+lkgrpc|rpc error: code = Canceled desc = context canceled|rpc error: code = Canceled desc = context canceled|context deadline exceeded|rpc error: code = Code(500) desc = at least 1 live replicas required, could only find 0
+lkcode|429|429|400|500
+lkreject|Ingestion rate limit exceeded for user {lkorg} (limit: {big} bytes/sec) while attempting to ingest '{int}' lines totaling '{big}' bytes, reduce log volume or contact your Loki administrator to see if the limit can be increased|entry with timestamp 2026-11-{day} {clock} +0000 UTC ignored, reason: 'entry too far behind'|error at least one label pair is required per stream|max streams limit exceeded, dropping {small} streams
+lkcode2|400|429|-1|500
+lkhost|loki|loki-gateway.monitoring.svc|loki.example.com
+lkip|10.0.7.11|10.0.7.12|10.0.7.13|10.0.7.{octet}
+pmdial|connect: connection refused|i/o timeout|connect: no route to host
+grds|prometheus|prometheus|loki|postgres|elasticsearch
+grdsname|Prometheus|Prometheus|Loki|Shop DB|Elastic logs
+grdsuid|ad{letter}7kz0{letter}9rjk|fe2x{letter}q81d{letter}w|PBFA97CFB590B2093|P8E80F9AEF21F6940
+grstatus2|error|cancelled|timeout
+grresult|[{Instance:__name__=up State:Normal}]|[{Instance: State:Alerting}]|[]|[{Instance:instance=10.0.5.{octet}:9100 State:NoData}]
+grcache|"__alert_rule_uid__{grdsuid}alertname{pmalert}"|"alertname{pmalert}instance10.0.5.{octet}:9100"
+gralert|Normal|Normal|Alerting|NoData
+grreason||MissingSeries|NoData|Error
+grclient|basic|session|api-key|session
+grauth|[password-auth.failed] failed to authenticate identity: [identity.not-found]|[session.token.rotate] token needs to be rotated|[api-key.invalid] API key is invalid|user token not found
+kfid|1|2|3
+kfgroup|billing|billing|shipping|search-indexer|fraud-scoring|connect-s3-sink|console-consumer-{five}
+kfmember|{kfclient}-{rbrid}
+kfclient|billing-{digit}|shipping-{digit}|rdkafka|consumer-search-indexer-{digit}|sarama|connector-consumer-s3-sink-{digit}
+kfreason|Adding new member {kfmember} with group instance id None; client reason: {kfwhy}|removing member {kfmember} on LeaveGroup; client reason: the consumer is being closed|Updating metadata for member {kfmember} during Stable; client reason: {kfwhy}|removing member {kfmember} on heartbeat expiration
+kfwhy|not provided|not provided|rebalance enforced by user|need to re-join with the given member-id: {kfmember}
+kftopic|orders|orders|payments|shipments|clicks|clicks|stock-changes|audit.events|__consumer_offsets
+kftp|{kftopic}-{digit}|{kftopic}-{digit}|{kftopic}-{small2}
+kfdir|/var/lib/kafka/data|/var/lib/kafka/data|/data2/kafka
+kfretention|retention time {big}ms breach|log retention time 604800000ms breach based on the largest record timestamp in the segment|retention size 1073741824 breach. Log size after deletion will be {big}|log start offset {big} breach
+kfincrement|segment deletion|segment deletion|client delete records request|leader offset increment
+kfoffset|00000000000{big}|00000000000{big}|00000000000000000000
+kfindex|offset|offset|time|transaction
+kfsuffix|index|index|timeindex|txnindex
+kfids|1,2,3|1,2,3|1,2|2,3|1,3|1|2|3
+kfoutsync|(brokerId: {kfid}, endOffset: {big}, lastCaughtUpTimeMs: {pmms})|(brokerId: {kfid}, endOffset: {big}, lastCaughtUpTimeMs: {pmms})|(brokerId: {kfid}, endOffset: {big}, lastCaughtUpTimeMs: {pmms}) (brokerId: {kfid}, endOffset: {big}, lastCaughtUpTimeMs: {pmms})
+kfleader|Some(1)|Some(2)|Some(3)|None
+kfepoch|INITIAL|{int}|{int}{three}
+kfstate|{kftp} -> InitialFetchState(Some({kfuid}),BrokerEndPoint(id={kfid}, host={kfhost}:9092),{count},{big})
+kfhost|kafka-1.internal|kafka-2.internal|kafka-3.internal
+kfserver|10.0.6.11|10.0.6.12|10.0.6.13
+kfrole|followers|followers|leaders
+kfuid|Rq{upper2}7eK1Qx-mVYcL9{upper2}dTw|a0Zp{upper2}hSTb2uN{upper2}f8_kCg
+kfidlist|[1,2,3]|[1,2,3]|[2,3]|[1]
+kfchannel|heartbeat|heartbeat|forwarding|alter-partition|registration
+kfdisc|request timeout|request timeout|socket connection setup timeout
+kfnode|-1|1|2|3|2147483646
+kfoptional|Optional.empty|Optional[{count}]
+kftxn|||, transactionalId={kfgroup}-{digit}
+kfrack|null|null|eu-west-1a
+kferror|NOT_LEADER_OR_FOLLOWER|NOT_LEADER_OR_FOLLOWER|NETWORK_EXCEPTION. Error Message: Disconnected from node {kfid}|REQUEST_TIMED_OUT|NOT_ENOUGH_REPLICAS
+kfrecord|TopicRecord|TopicRecord|PartitionRecord|RemoveTopicRecord
+kfconfigs||CreateableTopicConfig(name='retention.ms', value='{big}')|CreateableTopicConfig(name='cleanup.policy', value='compact'), CreateableTopicConfig(name='segment.bytes', value='{big}')
+kfcreate|SUCCESS|SUCCESS|TOPIC_ALREADY_EXISTS (Topic '{kftopic}' already exists.)|INVALID_REPLICATION_FACTOR (Unable to replicate the partition {digit} time(s): The target replication factor of {digit} cannot be reached because only {digit} broker(s) are registered.)
+kfraft|FollowerState(fetchTimeoutMs=2000, epoch={count}, leaderId={kfid}, voters=[1, 2, 3], highWatermark=Optional[LogOffsetMetadata(offset={big}, metadata=Optional.empty)], fetchingSnapshot=Optional.empty)|Unattached(epoch={count}, voters=[1, 2, 3], electionTimeoutMs={int}, highWatermark=Optional.empty)|CandidateState(localId={kfid}, epoch={count}, retries={digit}, electionTimeoutMs={int})|Leader(localId={kfid}, epoch={count}, epochStartOffset={big})
+kfltype|BROKER|BROKER|CONTROLLER
+kfauth|SSL handshake failed|SSL handshake failed|Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-512|Authentication failed: Invalid username or password
+kfquota|Fetch|Produce|Request|ControllerMutation
+kfretain|retaining|retaining|discarding
+fgdev|FGT-HQ-1|FGT-HQ-1|FGT-HQ-2|FGT-BRANCH-{digit}
+fgid|FG100FTK{five}{three}|FG100FTK20001234|FG100FTK20001234|FG60FTK{five}{four}
+fgsrc|10.1.10.{octet}|10.1.10.{octet}|10.1.20.{octet}|192.168.50.{octet}
+fgdst|8.8.8.8|10.1.1.10|10.1.1.11|10.1.1.20|52.97.{small}.{octet}|142.250.{small2}.{octet}|20.190.{small2}.{octet}|{ip}
+fgintf|lan|lan|wan1|wan1|wan2|dmz|ssl.root|VPN-BRANCH{digit}|guest-wifi
+fgport|443|443|443|53|53|80|22|25|123|8080|3389|445|{port}
+fgcountry|United States|United States|Germany|Ireland|Netherlands|Reserved|China|France|Russian Federation
+fgproto|6|6|17|17|1
+fgaction|close|close|accept|accept|client-rst|server-rst|timeout|deny
+fgpolicy|LAN-to-Internet|LAN-to-Internet|DMZ-Web|VPN-Access|Guest Wi-Fi|Block-Botnet
+fgservice|HTTPS|HTTPS|DNS|HTTP|SSH|PING|NTP|udp/{port}|tcp/{port}|SMB
+fgnat|snat|snat|noop|dnat
+fgwan|203.0.113.10|203.0.113.10|198.51.100.2
+fgappcat|unscanned|unscanned|Web.Client|General.Interest|Cloud.IT|Collaboration|Social.Media|Video/Audio|Network.Service|Update
+fguser|{user}|{user}|{user}.{noun}|svc-scan|admin|guest{count}
+fggroup|VPN-Users|VPN-Users|Domain Users|IT-Admins|LDAP-Auth|Guests
+fghttp|HTTPS|HTTPS|HTTP
+fghost|www.{noun}.com|{host}|cdn.example.net|login.microsoftonline.com|update.googleapis.com|outlook.office365.com|api.{noun}.io
+fgprofile|default|default|monitor-all|strict|guest-profile
+fgreq|direct|direct|referral
+fgurl|/|/|/{noun}/{noun}.js|/api/v2/{noun}?id={int}|{path}
+fgcat|Information Technology|Business|Business|News and Media|Social Networking|Malicious Websites|Advertising|Gambling|Streaming Media and Download
+fgapp|HTTPS.BROWSER|HTTPS.BROWSER|SSL|Microsoft.Portal|Microsoft.Teams|YouTube|Facebook|DNS|Google.Services|Windows.Update|BitTorrent
+fgrisk|low|low|medium|elevated|high|critical
+fgqtype|A|A|AAAA|HTTPS|PTR|TXT
+fgips|dropped|dropped|detected|reset
+fgattack|Apache.Log4j.Error.Log.Remote.Code.Execution|HTTP.URI.SQL.Injection|ThinkPHP.Controller.Parameter.Remote.Code.Execution|Backdoor.DoublePulsar|Nmap.Script.Scanner|PHPUnit.Eval-stdin.PHP.Remote.Code.Execution
+fgattackkind|applications3|web_app3|backdoor|misc|tools
+fgfile|eicar.com|invoice_{five}.doc|{noun}.exe|{noun}.zip|setup.msi
+fgvirus|EICAR_TEST_FILE|W32/Agent.{upper2}!tr|JS/Phish.{upper2}!tr|MSOffice/Dropper.{upper2}
+fgupdown|up|up|down
+fgupdown2|UP|DOWN
+fgike|500|500|4500
+fgvpn|VPN-BRANCH{digit}|VPN-BRANCH{digit}|VPN-AZURE|partner-{noun}
+fgstatus|success|success|failure|negotiate_error
+fginit|local|remote
+fginit2|initiator|responder
+fgdir|inbound|outbound
+fgresult|OK|OK|DONE|ERROR|PENDING
+fgtunnel|ssl-tunnel|ssl-tunnel|ssl-web
+fgreason|N/A|tunnel established|login successfully
+fgfail|sslvpn_login_unknown_user|sslvpn_login_unknown_user|sslvpn_login_permission_denied|sslvpn_login_password_expired
+fgadmin|admin|admin|netops|{user}|fortimanager
+fgui|https|https|ssh|GUI|jsconsole
+fgadminprofile|super_admin|super_admin|prof_admin|read_only
+fgadminfail|passwd_invalid|name_invalid|exceed_limit
+fgwhat|password|user name
+fgedit|Edit|Edit|Add|Delete
+fgcfg|firewall.policy|firewall.address|system.interface|user.local|vpn.ipsec.phase1-interface|firewall.addrgrp
+fgobject|{count}|{noun}-net|wan1|{user}|VPN-BRANCH{digit}|host_10.1.10.{octet}
+fgattr|status[enable->disable]|comments[{noun}]|dstaddr[{noun}-net]|subnet[10.1.{count}.0 255.255.255.0]|passwd[*]|srcaddr[all->{noun}-net]service[ALL->HTTPS]
+fgwaninfo|name=wan1,bytes={big}/{big},packets={int}/{int}|name=wan1,bytes={big}/{big},packets={int}/{int};name=wan2,bytes={int}/{int},packets={small}/{small};|N/A
+fgha|primary|secondary
+fghastate|work|standby|hello
+fgauthproto|HTTPS({fgsrc})|HTTP({fgsrc})|FSSO
+fgclient|{device}|LAPTOP-{upper4}{upper4}|iPhone|PC-{four}
+fgserver|10.1.1.10|10.1.1.11|dc1.corp.example.com
+paserial|013201012345|013201012346
+pacfg|2561|2561|2305|2562
+panat|0.0.0.0|203.0.113.10|203.0.113.10|198.51.100.2|{ip}
+parule|allow-web|allow-web|allow-dns|vpn-users|dmz-in|interzone-default|deny-all
+pauser|||corp\{user}|corp\{user}|corp\svc-backup
+paapp|ssl|ssl|web-browsing|dns|dns-base|ms-office365-base|google-base|incomplete|ntp|ms-ds-smbv3|quic
+pazone|trust|trust|untrust|untrust|dmz|vpn
+paintf|ethernet1/1|ethernet1/1|ethernet1/2|ethernet1/3|tunnel.{digit}|ae1.{count}
+paport|0|{port}|{port}|443
+pahex|400053|400053|19|1c|500000|0
+paproto|tcp|tcp|udp|icmp
+pacat|any|any|computer-and-internet-info|business-and-economy|unknown|content-delivery-networks
+paloc|10.0.0.0-10.255.255.255|10.0.0.0-10.255.255.255|United States|Germany|Ireland|192.168.0.0-192.168.255.255
+paend|tcp-fin|tcp-fin|aged-out|aged-out|tcp-rst-from-client|tcp-rst-from-server
+padev|PA-HQ-1|PA-HQ-1|PA-HQ-2
+paurl|alert|alert|block-url|allow|continue
+pactype||text/html|application/json|image/png
+pathreat|vulnerability|vulnerability|spyware|virus|wildfire
+pathreatact|reset-both|alert|drop|sinkhole
+padirection|client-to-server|server-to-client
+paclient|Microsoft Windows 11 Enterprise , 64-bit|Microsoft Windows 10 Pro , 64-bit|Apple Mac OS X 14.{digit}.{digit}
+pafail|Invalid username/password|Invalid username/password|User is not in allowlist|Authentication server is not reachable
+paseverity|informational|informational|low|medium|high
+pasystem|Connection to Update server: updates.paloaltonetworks.com completed successfully, initiated by {ip}|User admin logged in via Web from {fgsrc} using https|Content update: version {int}-{int} installed|Commit job succeeded. Completion time=2026/11/{day} {clock}. JobId={int}. User: {fgadmin}|NTP sync to server {ip} succeeded|Traffic log forwarding queue is {percent}% full
+paconfig|edit|set|set|commit|delete
+paclient2|Web|Web|CLI|Panorama
+paresult|Succeeded|Succeeded|Succeeded|Submitted|Failed
+papath| config mgt-config users {user}| vsys  vsys1 rulebase security rules {parule}| vsys  vsys1 address {noun}-net||
+paos|Windows|Mac|iOS
+pahip|is-managed|disk-encrypted|av-outdated
+palogin|login|login|logout
+pasource|vpn-client|active-directory|active-directory|captive-portal
+pasource2|globalprotect|unknown|windows-log
+wssid|S-1-5-18|S-1-5-18|S-1-0-0|S-1-5-21-1004336348-1177238915-682003330-{int}|S-1-5-21-1004336348-1177238915-682003330-{int}|S-1-5-20
+wsaccount|{wshost}$|{wshost}$|{wshost}$|{wsuser}|{wsuser}|SYSTEM|-|NETWORK SERVICE
+wsaccount3|{wsuser}|{wsuser}|{wshost}$|{wshost}$|Administrator|svc-sql
+wsuser|{user}|{user}|{user}|adm-{user}|svc-backup|svc-sql|Administrator
+wsdomain|CORP|CORP|CORP|NT AUTHORITY|-
+wsrealm|CORP.EXAMPLE.COM|CORP.EXAMPLE.COM|CORP
+wsrealm2|corp.example.com
+wslogon|0x3E7|0x3E7|0x0|0x{wshex}{hex4}|0x{wshex}{hex4}
+wshex|{hexu}{hexu}{hexu}|{hexu}{hexu}|{hexu}{hexu}{hexu}
+hexu|1|2|3|4|5|7|8|9|A|B|C|D|E|F
+wstype|3|3|3|5|5|2|7|10|4
+wsyes|Yes|Yes|No
+wsimp|Impersonation|Impersonation|Delegation|Identification
+wsguid|00000000-0000-0000-0000-000000000000|{uuid}
+wspid|0x0|0x{wshex}|0x{wshex}
+wsexe|-|-|C:\Windows\System32\services.exe|C:\Windows\System32\lsass.exe|C:\Windows\System32\svchost.exe
+wshost|DC01|DC02|WEB01|SQL01|FS01|WS-{three}|WS-{three}|LAPTOP-{upper4}
+wsip|-|10.1.10.{octet}|10.1.10.{octet}|10.1.1.{octet}|::1|fe80::{hex4}:{hex4}:{hex4}:{hex4}|::ffff:10.1.10.{octet}
+wsport|-|0|{port}|{port}
+wsproc|Kerberos|Kerberos|Advapi|NtLmSsp |User32
+wspackage|Kerberos|Kerberos|Negotiate|NTLM|MICROSOFT_AUTHENTICATION_PACKAGE_V1_0
+wsntlm|-|-|NTLM V2|NTLM V1
+wskey|0|0|128
+wsprivs|SeSecurityPrivilege     SeBackupPrivilege     SeRestorePrivilege     SeTakeOwnershipPrivilege     SeDebugPrivilege     SeSystemEnvironmentPrivilege     SeLoadDriverPrivilege     SeImpersonatePrivilege|SeSecurityPrivilege     SeBackupPrivilege     SeRestorePrivilege     SeTakeOwnershipPrivilege     SeDebugPrivilege     SeSystemEnvironmentPrivilege     SeLoadDriverPrivilege     SeImpersonatePrivilege     SeDelegateSessionUserImpersonatePrivilege|SeAssignPrimaryTokenPrivilege     SeAuditPrivilege     SeImpersonatePrivilege|SeImpersonatePrivilege
+wsprivs2|-|-|SeDebugPrivilege
+wsdevice|\device\harddiskvolume{digit}\windows\system32\svchost.exe|\device\harddiskvolume{digit}\windows\system32\lsass.exe|System|\device\harddiskvolume{digit}\program files\google\chrome\application\chrome.exe|\device\harddiskvolume{digit}\windows\system32\dns.exe
+wsdir|Inbound|Inbound|Outbound
+wsip2|10.1.10.{octet}|10.1.1.{octet}|{ip}|224.0.0.252|::1|127.0.0.1|fe80::{hex4}:{hex4}:{hex4}:{hex4}
+wsdport|443|53|88|389|445|135|{port}
+wsproto|6|6|17|17|1
+wslayer|Receive/Accept|Connect|Connect
+wslayerid|44|48|46|36
+wsexe2|C:\Windows\System32\svchost.exe|C:\Windows\System32\svchost.exe|C:\Windows\System32\cmd.exe|C:\Windows\System32\conhost.exe|C:\Windows\System32\services.exe|C:\Windows\explorer.exe|C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe|C:\Windows\System32\wbem\WmiPrvSE.exe|C:\Program Files\Google\Chrome\Application\chrome.exe|C:\Program Files (x86)\{noun}\{noun}.exe|C:\Windows\System32\backgroundTaskHost.exe
+wstoken|1936|1936|1937|1938
+wslabel|S-1-16-16384|S-1-16-12288|S-1-16-8192
+wscmd||C:\Windows\system32\svchost.exe -k netsvcs -p -s {wssvc}|\??\C:\Windows\system32\conhost.exe 0xffffffff -ForceV1|"C:\Program Files\Google\Chrome\Application\chrome.exe" --type=renderer --lang=en-US --renderer-client-id={int}|C:\Windows\system32\cmd.exe /c "C:\Scripts\{noun}.bat"|powershell.exe -NoProfile -ExecutionPolicy Bypass -File C:\Scripts\{noun}.ps1
+wsservice|{wshost}$|{wshost}$|krbtgt|svc-sql|DC01$
+wskrbip|::ffff:10.1.10.{octet}|::ffff:10.1.10.{octet}|::ffff:10.1.1.{octet}|::1
+wsticket|0x40810000|0x40810000|0x40810010|0x60810010|0x50800000
+wsenc|0x12|0x12|0x12|0x17|0x11|0xFFFFFFFF
+wskrb|0x0|0x0|0x0|0x6|0x1B|0x20
+wskrb2|0x18|0x18|0x12|0x25
+wspre|2|2|0|15|16
+wscert||||CORP-CA
+wscertno||||{hex16}{hex8}
+wsstatus|0x0|0x0|0xC000006D|0xC000006A|0xC0000064|0xC0000234|0xC0000072
+wsfail|Unknown user name or bad password.|Unknown user name or bad password.|Account locked out.|The specified account's password has expired.|Account currently disabled.|An Error occured during Logon.
+wstarget|localhost|localhost|{wshost}|{wshost}.corp.example.com
+wsexit|0x0|0x0|0x0|0x1|0xC0000005|0x40010004
+wsany|0.0.0.0|0.0.0.0|::|10.1.10.{octet}
+wsshare|\\*\IPC$|\\*\IPC$|\\*\SYSVOL|\\*\NETLOGON|\\*\{noun}|\\*\C$
+wssharepath||\??\C:\Windows\SYSVOL\sysvol|\??\D:\Shares\{noun}|
+wsrelative|\|srvsvc|lsarpc|corp.example.com\Policies\{{uuid}}\gpt.ini|{noun}\{noun}.xlsx|{noun}\{user}\{noun} {small2}.docx
+wsmask|0x1|0x1|0x2|0x12019F|0x120089|0x100081|0x10000
+wsaccesses|ReadData (or ListDirectory)|ReadData (or ListDirectory)|WriteData (or AddFile)|READ_CONTROL      SYNCHRONIZE      ReadData (or ListDirectory)      ReadEA      ReadAttributes|DELETE|%%4416|%%4424      %%4417
+wscheck|-|-|READ_CONTROL: Granted by Ownership      ReadAttributes: Granted by D:(A;ID;0x1200a9;;;WD)
+wsobjtype|File|File|Key|Process|Directory
+wsfile|D:\Shares\{noun}\{noun}.xlsx|D:\Shares\{noun}\{user}\{noun} {small2}.docx|\REGISTRY\MACHINE\SYSTEM\ControlSet001\Services\{wssvc}|\Device\HarddiskVolume{digit}\Windows\System32\lsass.exe|C:\Windows\System32\Tasks\{noun}
+wsattrs|S:AI|-|
+wssrv|Security|Security|NT Local Security Authority / Authentication Service
+wssrv2|-|-|LsaRegisterLogonProcess()
+wspriv|SeTcbPrivilege|SeProfileSingleProcessPrivilege|SeLoadDriverPrivilege
+wslocal|Administrator|Guest|DefaultAccount|{user}
+wsrid|544|544|545|551|555
+wsgroup|Administrators|Administrators|Users|Backup Operators|Remote Desktop Users
+wsgroup2|Domain Admins|VPN-Users|GG-{noun}|SQL-Readers
+wsdc|DC01|DC02
+wsdisplay|{user} {noun}|{user}|-
+wsscript|-|-|logon.bat
+wsdn|CN={user},OU=Users,OU=HQ,DC=corp,DC=example,DC=com|CN={user} {noun},OU=Users,OU=HQ,DC=corp,DC=example,DC=com|-
+wsdn2|CN={user},OU=Users,OU=HQ,DC=corp,DC=example,DC=com|CN={wshost},OU=Servers,DC=corp,DC=example,DC=com|CN={{uuid}},CN=POLICIES,CN=SYSTEM,DC=corp,DC=example,DC=com
+wsclass|user|computer|groupPolicyContainer|group
+wsattr|servicePrincipalName|description|versionNumber|member|userAccountControl|pwdLastSet
+wsvalue|{int}|HOST/{wshost}|{noun} {noun}|CN={user},OU=Users,OU=HQ,DC=corp,DC=example,DC=com|<Binary>
+wsop|Value Added|Value Deleted
+wsobj|%{bf967aba-0de6-11d0-a285-00aa003049e2}|%{19195a5b-6da0-11d0-afd3-00c04fd930c9}|domainDNS|user
+wsobj2|%{{uuid}}|DC=corp,DC=example,DC=com|CN={user},OU=Users,OU=HQ,DC=corp,DC=example,DC=com
+wsaccess2|Control Access|Control Access|Read Property|Write Property
+wsprops|---   %{{uuid}}|Control Access    %{1131f6aa-9c07-11d1-f79f-00c04fc2dcd2}   %{19195a5b-6da0-11d0-afd3-00c04fd930c9}|Write Property   %{{uuid}}   %{{uuid}}
+wssvc|BITS|wuauserv|Schedule|gupdate|MpKsl{hex8}|{noun}Svc|Dnscache
+wssvcfile|C:\Windows\System32\svchost.exe -k netsvcs|"C:\Program Files\{noun}\{noun}.exe"|%SystemRoot%\System32\drivers\{noun}.sys|C:\ProgramData\Microsoft\Windows Defender\Definition Updates\{{uuid}}\MpKslDrv.sys
+wssvctype|0x10|0x10|0x1|0x20
+wssvcacc|LocalSystem|LocalSystem|NT AUTHORITY\NetworkService|CORP\svc-sql|
+wstask|\Microsoft\Windows\UpdateOrchestrator\Schedule Scan|\Microsoft\Windows\UpdateOrchestrator\{noun}|\GoogleUpdateTaskMachineCore|\{noun} backup|\OneDrive Standalone Update Task-S-1-5-21-1004336348-1177238915-682003330-{int}
+wsxml|<RegistrationInfo>     <URI>{wstask}</URI>   </RegistrationInfo>   <Actions Context="Author">     <Exec>       <Command>{wsexe2}</Command>     </Exec>   </Actions>|<Triggers>     <CalendarTrigger>       <StartBoundary>2026-11-{day}T{clock}</StartBoundary>     </CalendarTrigger>   </Triggers>
+wssddl|-||S:AI|S:ARAI(AU;SAFA;DCLCRPCRSDWDWO;;;WD)
+wscat|Logon/Logoff|Object Access|Account Management|Policy Change
+wssubcat|Logon|File System|User Account Management|Audit Policy Change|Handle Manipulation
+wschanges|Success Added|Success Added, Failure added|Success removed|Failure removed
+wsalg|UNKNOWN|RSA|RSA|ECDSA_P256
+wskeyname|{uuid}|Microsoft Connected Devices Platform device certificate|TSSecKeySet1|te-{uuid}
+wskeytype|User key.|Machine key.|Machine key.
+wscrypto|Keys|RSA\MachineKeys|SystemKeys
+wskeyop|Read persisted key from file.|Read persisted key from file.|Write persisted key to file.|Delete key file.
+wskeyop2|Open Key.|Open Key.|Create Key.|Delete Key.
+wsreturn|0x0|0x0|0x80090016
+wsprofile|Domain|Public|All
+wsrule|{noun}.exe|Core Networking - DNS (UDP-Out)|Microsoft Teams|@{Microsoft.Windows.{noun}_10.0.{five}.{small}_neutral__cw5n1h2txyewy}
+wsusb|USB\VID_{hexu}{hexu}{hexu}{hexu}&PID_{hexu}{hexu}{hexu}{hexu}\{big}|USBSTOR\DISK&VEN_SANDISK&PROD_ULTRA&REV_1.00\{big}&0|SWD\PRINTENUM\{{uuid}}
+wsusbname|USB Mass Storage Device|SanDisk Ultra USB Device|HID Keyboard Device|HP LaserJet
+wsusbclass|USB|DiskDrive|WPD|PrintQueue
+wslocation|Port_#000{digit}.Hub_#000{digit}||-
+rsthread|ThreadId(01)|ThreadId(01)|ThreadId(02)
+rserr|connection closed before message completed|Connection refused (os error 111)|Connection refused (os error 111)|Connection reset by peer (os error 104)|Transport endpoint is not connected (os error 107)|connection error: server unavailable|TLS detection timed out|connect timed out after 1s
+rserr2|client {ip}:{port}: server: {ip}:{rsport}: {rserr}|error trying to connect: {rserr}|HTTP Logical service in fail-fast|unauthorized request on route|operation was canceled: connection closed
+rserr3|Connect error: {rserr}|Unexpected status: 503 Service Unavailable|Invalid credentials|error sending request for url (http://{rssvc}:9200/_cluster/health): {rserr}|pool timed out while waiting for an open connection|deadline has elapsed
+rssvc|orders.shop.svc.cluster.local|orders.shop.svc.cluster.local|stock.shop.svc.cluster.local|payments.shop.svc.cluster.local|elasticsearch.logging.svc.cluster.local|10.96.{small2}.{octet}
+rsport|8080|8080|8080|9200|5432|443|4143
+rssec|1|1|3|10
+rsgroup|policy.linkerd.io||
+rskind|server|default|default
+rsname|orders-http|all-unauthenticated|deny|web
+rstls|Some(Established { client_id: Some(ClientId("{rsclient}.shop.serviceaccount.identity.linkerd.cluster.local")), negotiated_protocol: None })|None(NoClientHello)|None(NoClientHello)|None(PortSkipped)
+rsclient|web|worker|default
+rshttp|1.1|1.1|2
+rsctl|localhost|linkerd-identity-headless.linkerd.svc.cluster.local
+rssinktype|elasticsearch|elasticsearch|loki|aws_s3|kafka
+rssink|es_out|es_out|loki_out|s3_archive|kafka_out
+rsretry|error|response|response
+rsretryfield|reason=503 Service Unavailable: {"error":{"type":"es_rejected_execution_exception"},"status":503}|reason="too many requests"|error=Failed to make HTTP(S) request: {rserr}|error=dispatch failure|reason=server error: 502 Bad Gateway
+rsdrop|Service call failed. No retries or retries exhausted.|Service call failed. No retries or retries exhausted.|Request is too big.|The service was unable to process the request.
+rssource|app_logs|app_logs|nginx_logs|k8s
+rsfile|/var/log/pods/{cdk8s}_{cdpod}_{uuid}/{cdname}/{digit}.log|/var/log/pods/{cdk8s}_{cdpod}_{uuid}/{cdname}/{digit}.log|/var/log/nginx/access.log|/var/log/nginx/error.log.{digit}|/var/log/{noun}.log
+rstransform|parse_nginx|parse_json|enrich
+rsvrl|parse_json|parse_json|to_int|parse_timestamp|parse_regex
+rsvrlerr|unable to parse json: expected value at line 1 column {small2}|unable to parse json: EOF while parsing a string at line 1 column {int}|Invalid integer \"-\": invalid digit found in string|could not find any pattern matches|unable to coerce value
+rsevent|Log(LogEvent { inner: Inner { fields: Object({"file": Bytes(b"{rsfile}"), "message": Bytes(b"{text}")}) } })|Log(LogEvent { inner: Inner { fields: Object({"file": Bytes(b"{rsfile}")}) } })
+rskube|Unsuccessful data error parse: 404 page not found|Unable to parse response: EOF while parsing|watch stream failed: {rserr}
+rsconfig|/etc/vector/vector.yaml|/etc/relay/relay.toml|/etc/vector/*.toml
+rsarch|x86_64|x86_64|aarch64
+rsdate|0{digit}-{day} {clock}.{three}{six}
+rssignal|SIGTERM|SIGTERM|SIGHUP|SIGINT
+rscomponents|es_out|es_out, loki_out|app_logs, parse_json, es_out
+rsverb|GET|GET|POST|PUT|DELETE
+rsuri|/healthz|/healthz|/v1/orders|/v1/orders/{int}|/v1/orders/{int}/items?limit={count}|/v1/stock/{letter}{letter}-{four}|/metrics
+rsversion|HTTP/1.1|HTTP/1.1|HTTP/2.0
+rslatency|{digit} ms|{count} ms|{count} ms|{int} ms
+rsstatus|200|200|200|201|204|400|404|409
+rsstatus5|500 Internal Server Error|502 Bad Gateway|503 Service Unavailable|504 Gateway Timeout
+rsroute|/v1/orders|/v1/orders|/v1/orders/:id|/v1/stock/:sku
+rsuserid|{int}|{int}|Some({int})|None
+rsorder|{uuid}|{uuid}|ord_{upper4}{upper4}{upper4}
+rscoupon|WELCOME10|BLACKFRIDAY|FREESHIP
+rsjson|missing field `{rsfield}` at line 1 column {count}|invalid type: string "{noun}", expected u32 at line 1 column {count}|unknown variant `{noun}`, expected one of `card`, `invoice`, `voucher`|EOF while parsing an object at line 1 column {count}
+rsfield|items|quantity|customer_id
+rssql|SELECT id, state, total_cents FROM …|UPDATE stock SET quantity = …|INSERT INTO order_items (order_id, …|BEGIN|COMMIT|DELETE FROM jobs WHERE …
+rselapsed|{digit}.{six}s|{count}.{six}ms|{int}.{three}µs|{count}.{three}ms
+rssecs|{digit}.{six}{three}|0.00{six}
+rsjob|send_mail|send_mail|reindex|charge|export
+rssleep|5s|250ms|{digit}.{digit}s
+rslimit|ip:{ip}|ip:{ip}|user:{int}|token:{hex8}…
+rsquota|100/min|100/min|10/s|5000/h
+rskeys|"log.level"|"limits.per_minute", "limits.burst"|"database.pool_size"|
+rskafka|Connect to ipv4#10.0.6.{octet}:9092 failed: Connection refused|Disconnected|SASL authentication error: Authentication failed: Invalid username or password|{small} request(s) timed out: disconnect
+rskstate|CONNECT|UP|UP|APIVERSION_QUERY|AUTH_REQ
+rsglobal|BrokerTransportFailure|AllBrokersDown|Resolve|Authentication
+rsscheme|http|http|https
+rscipher|AES_256_GCM_SHA384|AES_128_GCM_SHA256|CHACHA20_POLY1305_SHA256
+rsflags|END_HEADERS|END_HEADERS, END_STREAM|END_STREAM
+rspeer|Server|Client
+rsgoaway||too_many_pings|client idle timeout
+rsgoaway2|NO_ERROR|NO_ERROR|ENHANCE_YOUR_CALM|PROTOCOL_ERROR
+rsinit|Remote|Library
+rspanicthread|tokio-runtime-worker|tokio-runtime-worker|main
+rsrust|src/worker.rs|src/api/orders.rs|/usr/local/cargo/registry/src/index.crates.io-{hex16}/{package}-{version}/src/lib.rs
+rspanic|called `Option::unwrap()` on a `None` value|called `Result::unwrap()` on an `Err` value: PoolTimedOut|index out of bounds: the len is {small} but the index is {small}|attempt to subtract with overflow
+rsstate|Healthy|Degraded|Unhealthy|Unknown
+rsvote|uncommitted|committed
 """
 
 PROGRAMS = {
@@ -3820,6 +4905,15 @@ GENERATED = {
     "storage": STORAGE,
     "payments": PAYMENTS,
     "baggage": BAGGAGE,
+    "tables": TABLES,
+    "audit": AUDIT,
+    "shop": SHOP,
+    "containers": CONTAINERS,
+    "metrics": METRICS,
+    "partitions": PARTITIONS,
+    "perimeter": PERIMETER,
+    "domain": DOMAIN,
+    "relay": RELAY,
 }
 # The event loop of asyncio has its own messages, which `program_logs.py` has already.
 QUIET = "import logging; logging.getLogger('asyncio').disabled = True\n"
@@ -3896,6 +4990,12 @@ VALUES: dict[str, log_sources.Rule] = {
     "rooms": _list("{room}", ", ", 3),
     "sensorlist": _list("{friendly}|{entityid}|{room} door", ", ", 3),
     "entitylist": _list("{entityid}", ", ", 5),
+    "pmulids": _list("{pmulid}", " ", 3),
+    # One host has some tens of containers, and one request logs several lines.
+    "cdsha": lambda r: f"{random.Random(r.randrange(40)).randrange(16**64):064x}",
+    "rbrid": lambda r: str(uuid.UUID(int=random.Random(r.randrange(150)).randrange(16**32), version=4)),
+    "kftps": _list("{kftp}", ", ", 4),
+    "kfstates": _list("{kfstate}", ", ", 3),
     **{line.partition("|")[0]: _choice(line.partition("|")[2]) for line in TEXTS.strip("\n").split("\n")},
 }
 
@@ -3904,9 +5004,10 @@ def true_template(name: str, template: str) -> str:
     """Return the true template of a generated source.
 
     In the second and third sources an optional part takes along the blank after it, and other variables keep their blanks.
-    In the fourth ones all blanks of the format are kept: an optional part is a variable that is empty in some lines.
+    In the fourth and fifth ones all blanks of the format are kept: an optional part is a variable that is empty in some
+    lines.
     """
-    if name in FOURTH:
+    if name in FOURTH + FIFTH:
         template = re.sub(r"\[\[.*?\]\](?!\])", "{optional}", template)
     elif name not in FIRST:
         template = re.sub(r"\[\[.*?\]\](?!\]) ?", "{optional}", template)
