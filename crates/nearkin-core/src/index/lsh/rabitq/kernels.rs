@@ -99,7 +99,7 @@ impl Kernel {
             Self::Scalar => scalar(blocks, params, out, minima),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the match has the proof, and the lengths were checked above.
-            Self::Avx2(_) => unsafe { x86::avx2(blocks, params, out, minima) },
+            Self::Avx2(_) => unsafe { x86::bounds256(blocks, params, out, minima) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             Self::Avx512(_) => unsafe { x86::avx512(blocks, params, out, minima) },
@@ -175,6 +175,9 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the match has the proof, and the lengths were checked above.
             Self::Avx512(_) => unsafe { x86::scan_below512(blocks, params, limit, first, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2(_) => unsafe { x86::scan_below256(blocks, params, limit, first, out) },
             _ => {
                 for number in 0..count {
                     let (mut bounds, mut minima) = ([0.0; BLOCK], [0.0]);
@@ -276,9 +279,7 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::hint::black_box;
 
-    use super::{
-        BLOCK, BoundFilter, BoundParams, CodeBlocks, NARROW, SEGMENT, TABLE, filter_blocks, finish_block, push_set_bits,
-    };
+    use super::{BLOCK, BoundFilter, BoundParams, CodeBlocks, NARROW, SEGMENT, TABLE, filter_blocks, push_set_bits};
     use crate::Result;
 
     /// Bytes of the tables whose entries are added in 8 bits; the table is a multiple of this or of half of it.
@@ -488,70 +489,191 @@ mod x86 {
             out,
             #[inline]
             |bounds| {
-                let mut mask = 0;
-                for part in 0..4 {
-                    // SAFETY: a quarter of a block.
-                    let chunk = unsafe { _mm256_loadu_ps(bounds.as_ptr().add(8 * part)) };
-                    mask |= (_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(chunk, limit)) as u32) << (8 * part);
-                }
-                mask
+                let at = bounds.as_ptr();
+                // SAFETY: the quarters of a block.
+                let bounds = unsafe {
+                    [
+                        _mm256_loadu_ps(at),
+                        _mm256_loadu_ps(at.add(8)),
+                        _mm256_loadu_ps(at.add(16)),
+                        _mm256_loadu_ps(at.add(24)),
+                    ]
+                };
+                mask_below256(bounds, limit)
             },
         )
     }
 
+    /// Bytes of the tables whose entries are added in 8 bits, with two tables per register.
+    const GROUP256: usize = 2 * NARROW * TABLE;
+
+    /// Write the bounds of all blocks.
+    ///
     /// # Safety
     /// The processor has the instructions; the lengths are those that `Kernel::bounds` checks.
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    pub(super) unsafe fn avx2(blocks: CodeBlocks<'_>, params: BoundParams<'_>, out: &mut [f32], minima: &mut [f32]) {
-        const TABLES: usize = 2;
-        let size = params.table.len();
-        let nibble = _mm256_set1_epi8(15);
-        let low_bytes = _mm256_set1_epi16(255);
-        for (number, minimum) in minima.iter_mut().enumerate() {
-            let mut sums = [0_i32; BLOCK];
-            for from in (0..size).step_by(SEGMENT * TABLE) {
-                let until = (from + SEGMENT * TABLE).min(size);
-                let zero = _mm256_setzero_si256();
-                let (mut even, mut odd) = ([zero; 2], [zero; 2]);
-                for group in (from..until).step_by(TABLES * NARROW * TABLE) {
-                    let mut narrow = [zero; 2];
-                    for at in (group..(group + TABLES * NARROW * TABLE).min(until)).step_by(TABLES * TABLE) {
-                        // SAFETY: the block and the table have `size` bytes each; 32 from `at` on are read.
-                        let (code, table) = unsafe {
-                            let codes = blocks.codes.as_ptr().add(number * size + at);
-                            (_mm256_loadu_si256(codes.cast()), _mm256_loadu_si256(params.table.as_ptr().add(at).cast()))
-                        };
-                        let high = _mm256_and_si256(_mm256_srli_epi16::<4>(code), nibble);
-                        narrow[0] =
-                            _mm256_add_epi8(narrow[0], _mm256_shuffle_epi8(table, _mm256_and_si256(code, nibble)));
-                        narrow[1] = _mm256_add_epi8(narrow[1], _mm256_shuffle_epi8(table, high));
-                    }
-                    for half in 0..2 {
-                        even[half] = _mm256_add_epi16(even[half], _mm256_and_si256(narrow[half], low_bytes));
-                        odd[half] = _mm256_add_epi16(odd[half], _mm256_srli_epi16::<8>(narrow[half]));
-                    }
-                }
-                for half in 0..2 {
-                    let add = |values: __m256i| {
-                        _mm_add_epi16(_mm256_castsi256_si128(values), _mm256_extracti128_si256::<1>(values))
-                    };
-                    let (even, odd) = (add(even[half]), add(odd[half]));
-                    let rows = [_mm_unpacklo_epi16(even, odd), _mm_unpackhi_epi16(even, odd)];
-                    for (part, rows) in rows.into_iter().enumerate() {
-                        let at = half * TABLE + part * 8;
-                        // SAFETY: eight of the 32 sums.
-                        unsafe {
-                            let sum = sums.as_mut_ptr().add(at).cast();
-                            _mm256_storeu_si256(
-                                sum,
-                                _mm256_add_epi32(_mm256_loadu_si256(sum), _mm256_cvtepu16_epi32(rows)),
-                            );
-                        }
-                    }
+    pub(super) unsafe fn bounds256(
+        blocks: CodeBlocks<'_>,
+        params: BoundParams<'_>,
+        out: &mut [f32],
+        minima: &mut [f32],
+    ) {
+        let registers = Registers256::of(params);
+        for (quad, minima) in minima.chunks_mut(4).enumerate() {
+            let mut lowest = [_mm256_set1_ps(f32::INFINITY); 4];
+            for (position, lowest) in lowest.iter_mut().take(minima.len()).enumerate() {
+                let number = 4 * quad + position;
+                // SAFETY: the block exists, and so do its bounds.
+                unsafe {
+                    let [a, b, c, d] = block256(&blocks, &registers, number);
+                    let out = out.as_mut_ptr().add(number * BLOCK);
+                    _mm256_storeu_ps(out, a);
+                    _mm256_storeu_ps(out.add(8), b);
+                    _mm256_storeu_ps(out.add(16), c);
+                    _mm256_storeu_ps(out.add(24), d);
+                    *lowest = _mm256_min_ps(_mm256_min_ps(a, b), _mm256_min_ps(c, d));
                 }
             }
-            *minimum = finish_block(&blocks, number * BLOCK, &params, &sums, out);
+            let mask = _mm_cmpgt_epi32(_mm_set1_epi32(minima.len() as i32), _mm_setr_epi32(0, 1, 2, 3));
+            // SAFETY: the mask has a lane per minimum.
+            unsafe { _mm_maskstore_ps(minima.as_mut_ptr(), mask, min_of_each256(lowest)) };
         }
+    }
+
+    /// # Safety
+    /// As for `bounds256`; `out` has capacity for every row.
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn scan_below256(
+        blocks: CodeBlocks<'_>,
+        params: BoundParams<'_>,
+        limit: f32,
+        first: u32,
+        out: &mut Vec<u32>,
+    ) {
+        let limit = _mm256_set1_ps(limit);
+        let registers = Registers256::of(params);
+        for number in 0..blocks.offsets.len() / BLOCK {
+            // SAFETY: as of this function.
+            let bounds = unsafe { block256(&blocks, &registers, number) };
+            push_set_bits(out, mask_below256(bounds, limit), first + (number * BLOCK) as u32);
+        }
+    }
+
+    /// Return the rows of a block whose bounds are at most the limit.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    fn mask_below256([a, b, c, d]: [__m256; 4], limit: __m256) -> u32 {
+        let a = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(a, limit)) as u32;
+        let b = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(b, limit)) as u32;
+        let c = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(c, limit)) as u32;
+        let d = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(d, limit)) as u32;
+        a | b << 8 | c << 16 | d << 24
+    }
+
+    /// Bound parameters in registers.
+    struct Registers256<'a> {
+        table: &'a [u8],
+        step: __m256,
+        low: __m256,
+        reach: __m256,
+        base: __m256,
+    }
+
+    impl<'a> Registers256<'a> {
+        #[inline]
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+        fn of(params: BoundParams<'a>) -> Self {
+            Self {
+                table: params.table,
+                step: _mm256_set1_ps(params.step),
+                low: _mm256_set1_ps(params.low),
+                reach: _mm256_set1_ps(params.reach),
+                base: _mm256_set1_ps(params.base),
+            }
+        }
+    }
+
+    /// Return the bounds of a block, eight rows per register.
+    ///
+    /// # Safety
+    /// As for `bounds256`; block `number` exists.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    unsafe fn block256(blocks: &CodeBlocks<'_>, registers: &Registers256<'_>, number: usize) -> [__m256; 4] {
+        let (size, table) = (registers.table.len(), registers.table.as_ptr());
+        let (zero, nibble) = (_mm256_setzero_si256(), _mm256_set1_epi8(15));
+        let mut sums = [zero; 4];
+        for from in (0..size).step_by(SEGMENT * TABLE) {
+            // Rows b and b + 1 in 16 bits: Σ (even + 256 odd) modulo 2^16, and Σ odd.
+            let (mut pairs, mut odd) = ([zero; 2], [zero; 2]);
+            for group in (from..(from + SEGMENT * TABLE).min(size)).step_by(GROUP256) {
+                let mut narrow = [zero; 2];
+                for register in 0..NARROW {
+                    let at = group + register * 2 * TABLE;
+                    // SAFETY: the block and the table have `size` bytes each; 32 from `at` on are read.
+                    let (code, table) = unsafe {
+                        (
+                            _mm256_loadu_si256(blocks.codes.as_ptr().add(number * size + at).cast()),
+                            _mm256_loadu_si256(table.add(at).cast()),
+                        )
+                    };
+                    let high = _mm256_and_si256(_mm256_srli_epi16::<4>(code), nibble);
+                    narrow[0] = _mm256_add_epi8(narrow[0], _mm256_shuffle_epi8(table, _mm256_and_si256(code, nibble)));
+                    narrow[1] = _mm256_add_epi8(narrow[1], _mm256_shuffle_epi8(table, high));
+                }
+                for half in 0..2 {
+                    pairs[half] = _mm256_add_epi16(pairs[half], narrow[half]);
+                    odd[half] = _mm256_add_epi16(odd[half], _mm256_srli_epi16::<8>(narrow[half]));
+                }
+            }
+            let (pairs, odd) = (add_lanes(pairs), add_lanes(odd));
+            let even = _mm256_sub_epi16(pairs, _mm256_slli_epi16::<8>(odd));
+            // Rows 0 to 7 and 16 to 23, 8 to 15 and 24 to 31.
+            let (low, high) = (_mm256_unpacklo_epi16(even, odd), _mm256_unpackhi_epi16(even, odd));
+            let rows = [
+                _mm256_castsi256_si128(low),
+                _mm256_castsi256_si128(high),
+                _mm256_extracti128_si256::<1>(low),
+                _mm256_extracti128_si256::<1>(high),
+            ];
+            for part in 0..4 {
+                sums[part] = _mm256_add_epi32(sums[part], _mm256_cvtepu16_epi32(rows[part]));
+            }
+        }
+        let mut bounds = [_mm256_setzero_ps(); 4];
+        for part in 0..4 {
+            let row = number * BLOCK + part * 8;
+            // SAFETY: the caller has checked that this block's values exist.
+            let (width, factor, offset) = unsafe {
+                (
+                    _mm256_cvtepu8_epi32(_mm_loadl_epi64(blocks.widths.as_ptr().add(row).cast())),
+                    _mm256_loadu_ps(blocks.factors.as_ptr().add(row)),
+                    _mm256_loadu_ps(blocks.offsets.as_ptr().add(row)),
+                )
+            };
+            let t = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sums[part]), registers.step), registers.low);
+            let e = _mm256_add_ps(t, _mm256_mul_ps(_mm256_cvtepi32_ps(width), registers.reach));
+            bounds[part] = _mm256_add_ps(_mm256_add_ps(offset, _mm256_mul_ps(factor, e)), registers.base);
+        }
+        bounds
+    }
+
+    /// Add both halves of each register, those of the first into the lower half of the result.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    fn add_lanes([a, b]: [__m256i; 2]) -> __m256i {
+        _mm256_add_epi16(_mm256_blend_epi32::<0b1111_0000>(a, b), _mm256_permute2x128_si256::<0x21>(a, b))
+    }
+
+    /// Return the minimum of each of four registers.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    fn min_of_each256([a, b, c, d]: [__m256; 4]) -> __m128 {
+        let ab = _mm256_min_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+        let cd = _mm256_min_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+        let each =
+            _mm256_min_ps(_mm256_shuffle_ps::<0b01_00_01_00>(ab, cd), _mm256_shuffle_ps::<0b11_10_11_10>(ab, cd));
+        _mm_min_ps(_mm256_castps256_ps128(each), _mm256_extractf128_ps::<1>(each))
     }
 }
 
@@ -609,6 +731,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn sums_of_the_largest_entries_do_not_overflow() {
+        for size in [64, 8192, 16384] {
+            let (table, codes, widths) = (vec![STEPS as u8; 4 * size], vec![0; 4 * size], [0; BLOCK]);
+            let params = BoundParams { table: &table, step: 1.0, low: 0.0, reach: 0.0, base: 0.0 };
+            let blocks = CodeBlocks { codes: &codes, offsets: &[0.0; BLOCK], factors: &[1.0; BLOCK], widths: &widths };
+            for kernel in Kernel::available() {
+                let (mut out, mut minima) = ([0.0; BLOCK], [0.0]);
+                kernel.bounds(blocks, params, &mut out, &mut minima);
+                assert_eq!([STEPS * (size / 4) as f32; BLOCK], out, "{size} {kernel:?}");
+            }
+        }
+    }
 
     proptest! {
         #[test]
