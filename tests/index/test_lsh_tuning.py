@@ -16,7 +16,8 @@ import reference
 from nearkin.errors import ForgottenTuningWarning, InputError, ParameterError
 from nearkin.families import CrossPolytope, Hyperplane, PStable, SparseSimHash, SphericalHash
 from nearkin.index import lsh_tuning
-from nearkin.index.lsh_tuning import true_neighbours
+from nearkin.index.lsh_params import Settings
+from nearkin.index.lsh_tuning import FitSample, TrialCount, true_neighbours
 from nearkin.vectors.arrays import Metric, as_rows
 
 
@@ -359,3 +360,53 @@ def test_progress_of_fit_names_each_stage(chosen: bool) -> None:
     assert [("index", 0, len(X)), ("index", len(X), len(X))] == events[:2]
     assert events[-1][1] == events[-1][2]
     assert ({"index", "neighbours", "measure"} if chosen else {"index"}) == {stage for stage, _, _ in events}
+
+
+def fit_sample(target: float, ranks: Any) -> FitSample:
+    """Return a sample whose neighbours have these ranks."""
+    limits = np.zeros(len(ranks))
+    return FitSample(target, limits, limits, ranks[:, :10], ranks[:64], 6000, TrialCount(lambda *_: None))
+
+
+def test_probes_of_a_fit_make_up_for_what_searches_miss() -> None:
+    """The fewest partitions have the target's share of neighbours, minus the share that is lost in them."""
+    ranks = np.random.default_rng(1).geometric(0.1, (4000, 100)) - 1
+    sample = fit_sample(0.9, ranks)
+    for k, lost in ((10, 0.0), (10, 0.05), (10, 0.09), (100, 0.0)):
+        probes = sample.min_probes(k, 200, lost)
+        # The share of the first p partitions is 1 - 0.9^p; the interval of the sample is less than 0.02 wide.
+        assert 1 - 0.9 ** (probes - 2) < 0.9 + lost + 0.01, (k, lost)
+        assert 1 - 0.9**probes > 0.9 + lost, (k, lost)
+    assert 200 == sample.min_probes(10, 200, 0.2)
+    few = Settings("partitions", num_probes=20, num_partitions=200)
+    assert 1 - 0.9**20 == pytest.approx(sample.lost(few), abs=0.01)  # Nothing was measured.
+
+
+@pytest.mark.parametrize("needed", [0.5, 0.75, 0.81, 0.9, 0.905, 0.95, 0.99])
+def test_a_fit_finds_the_smallest_bound_of_codes_with_few_measurements(
+    needed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounds allow 2 to 32 times the misses in steps of the square root of 2, or keep the guarantee."""
+    tried: list[float] = []
+
+    def measure(self: FitSample, index: Any, trial: Settings) -> Settings:
+        tried.append(float(trial.recall or 0))
+        return trial
+
+    monkeypatch.setattr(FitSample, "measure", measure)
+    monkeypatch.setattr(FitSample, "reaches", lambda self, trial: trial.recall >= needed)
+    built = nk.LSHIndex(guarantee=True, recall=0.95).fit(np.eye(50))
+    chosen = lsh_tuning.measured_codes(built, fit_sample(0.95, np.zeros((64, 100), dtype=np.int64)))
+    bounds = [max(0.5, 1 - 0.05 * 2 ** (step / 2)) for step in range(10, 1, -1)]
+    assert chosen.recall == pytest.approx(next((bound for bound in bounds if bound >= needed), 0.95))
+    assert len(tried) <= 4
+
+
+def test_a_fit_measures_few_numbers_of_probes() -> None:
+    rng = np.random.default_rng(1)
+    X = (rng.standard_normal((60, 24))[rng.integers(0, 60, 6000)] + 0.5 * rng.standard_normal((6000, 24))).astype("f4")
+    measured: list[int] = []
+    nk.LSHIndex(recall=0.95).fit(
+        X, progress=lambda stage, done, _: measured.append(done) if stage == "measure" else None
+    )
+    assert 1 <= max(measured) <= 3

@@ -27,14 +27,14 @@ Partitions have no law. So both are tuned by measured recall alone, by bisection
 3. the smallest guarantee that reaches the recall in that many partitions.
 
 `fit` decides without tuning if the filter is "auto": it takes the precision of codes from the requested recall, builds
-the partitions, and finds the 100 nearest neighbours of at least 128 rows, without the rows themselves, by a scan of all
-codes whose bound misses one in 10,000. How many partitions are nearer to a row than that of its neighbour is the number
-of probes that find it. So the probes for 10 and for 100 neighbours are known at once; the first are measured by
-searches, and raised by factors of the fourth root of 2 until the interval of the recall lies above the target. If that
-takes more than two fifths of the partitions, all codes are scanned instead, with the smallest bound whose measured
-recall reaches the target. Neighbours of one query are missed together, so the interval is Wilson's for m k / D
-neighbours of m queries, where D is the design effect: the variance of the queries' recall relative to that of k
-independent neighbours, at least 2.
+the partitions, and finds the 10 nearest neighbours of at least 128 rows, and the 100 of 64 of them, without the rows
+themselves, by a scan of all codes whose bound misses one in 10,000. How many partitions are nearer to a row than that
+of its neighbour is the number of probes that find it. So the probes for 10 and for 100 neighbours are known at once.
+Searches measure the recall of 10, hence the share that is lost in visited partitions, and the ranks give the probes
+that make up for it, until the interval of the measured recall lies above the target. If that takes more than two fifths
+of the partitions, all codes are scanned instead, with the smallest bound whose measured recall reaches the target.
+Neighbours of one query are missed together, so the interval is Wilson's for m k / D neighbours of m queries, where D is
+the design effect: the variance of the queries' recall relative to that of k independent neighbours, at least 2.
 
 Expected times are sums of the constants below, measured on one machine; on other machines they cost time, never recall.
 Nothing is timed during tuning, so the same data give the same settings on every machine.
@@ -49,7 +49,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +102,8 @@ _GUARANTEES = [1 - 0.5 * 0.98**step for step in range(512)]
 """Guaranteed recalls that are tried: each misses 0.98 times as much as the one before, the last 2 of 100,000."""
 _FIT_QUERIES = (128, 2048)
 """Minimum and maximum number of rows that serve as queries of a fit."""
+_FIT_QUERIES_OF_MANY = 64
+"""Those of them whose `MAX_MEASURED_K` neighbours are found, which takes twice as long as for `MEASURED_K`."""
 _FIT_NEIGHBOURS = 11.5
 """Neighbours that a fit measures, relative to the misses that the recall allows: three times z² = 3.84, so that the
 interval of a recall of 1 is a third of these misses."""
@@ -109,6 +111,10 @@ _DESIGN_EFFECT = 2.0
 """Smallest design effect: the four sets of the benchmark have 1.5 to 3."""
 _FIT_TRUTH = 0.9999
 """Recall of the scan of codes that yields the true neighbours of a fit."""
+_PROBE_GROWTH = 1.1
+"""Factor by which probes grow at least if their measured recall is too low."""
+_CODE_MISSES = [2.0 ** (step / 2) for step in range(10, 1, -1)]
+"""Misses that the bound of codes allows, relative to those that the recall allows, from the most."""
 _BLOCK = 1 << 24
 """Distances (or differences of the Manhattan distance) in memory during brute force."""
 
@@ -624,7 +630,9 @@ class FitSample:
     limits: Floats
     """Distance of the last of `MEASURED_K` neighbours of each query."""
     ranks: Ints
-    """`(n_queries, MAX_MEASURED_K)`: how many partitions are nearer to the query than that of the neighbour."""
+    """`(n_queries, MEASURED_K)`: how many partitions are nearer to the query than that of the neighbour."""
+    ranks_of_many: Ints
+    """`(_FIT_QUERIES_OF_MANY, MAX_MEASURED_K)`: the same for more neighbours of the first queries."""
     num_rows: int
     trials: TrialCount
 
@@ -635,27 +643,45 @@ class FitSample:
         target = float(settings.recall or 0)
         count = math.ceil(_DESIGN_EFFECT * _FIT_NEIGHBOURS / ((1 - target) * MEASURED_K))
         count = min(max(_FIT_QUERIES[0], count), _FIT_QUERIES[1], n // 2)
-        drawn = np.sort(np.random.default_rng(index.family_.seed).choice(n, count, replace=False)).astype(np.int64)
-        queries, k = rows.take(drawn), MAX_MEASURED_K
+        drawn = np.random.default_rng(index.family_.seed).choice(n, count, replace=False).astype(np.int64)
+        drawn[:_FIT_QUERIES_OF_MANY].sort()
+        drawn[_FIT_QUERIES_OF_MANY:].sort()
         tick = ticker(report, "neighbours", count)
-        truth = index.nearest(queries.matrix, k + 1, num_probes=settings.num_partitions, recall=_FIT_TRUTH)
-        near, ranks = (part.reshape(count, k + 1) for part in ranks_of(queries, truth.ids))
-        far = truth.distances.reshape(count, k + 1)[:, MEASURED_K].astype(np.float64)
-        # Without the row itself; a row with more than k copies need not find itself.
-        others = near != drawn[:, None]
-        others[others.all(axis=1), k] = False
-        tick(count)
-        ranks = ranks[others].reshape(count, k)
-        return cls(target, queries.matrix, far + 1e-5 * far + 1e-12, ranks, n, TrialCount(report))
 
-    def min_probes(self, k: int, num_partitions: int) -> int:
-        """Return the fewest partitions that have the target's share of the k neighbours, by their ranks alone."""
-        ranks = self.ranks[:, :k]
+        def neighbours(own: Ints, k: int) -> tuple[Floats, Ints]:
+            """Return the distance of the last of `MEASURED_K` neighbours of each row, and the ranks of k neighbours."""
+            queries = rows.take(own)
+            truth = index.nearest(queries.matrix, k + 1, num_probes=settings.num_partitions, recall=_FIT_TRUTH)
+            near, ranks = (part.reshape(len(own), k + 1) for part in ranks_of(queries, truth.ids))
+            far = truth.distances.reshape(len(own), k + 1)[:, MEASURED_K].astype(np.float64)
+            # Without the row itself; a row with more than k copies need not find itself.
+            others = near != own[:, None]
+            others[others.all(axis=1), k] = False
+            tick(len(own))
+            return far, ranks[others].reshape(len(own), k)
+
+        far, many = neighbours(drawn[:_FIT_QUERIES_OF_MANY], MAX_MEASURED_K)
+        other_far, few = neighbours(drawn[_FIT_QUERIES_OF_MANY:], MEASURED_K)
+        far, few = np.concatenate([far, other_far]), np.concatenate([many[:, :MEASURED_K], few])
+        limits = far + 1e-5 * far + 1e-12
+        return cls(target, rows.take(drawn).matrix, limits, few, many, n, TrialCount(report))
+
+    def min_probes(self, k: int, num_partitions: int, lost: float = 0.0) -> int:
+        """Return the fewest partitions that have the target's share of the k neighbours, by their ranks alone.
+
+        `lost` is the share of neighbours that searches miss in the partitions they visit.
+        """
+        ranks = self.ranks if k <= MEASURED_K else self.ranks_of_many
         return smallest(
             MIN_PROBES,
             num_partitions,
-            lambda probes: self._interval((ranks < probes).mean(axis=1), k)[0] >= self.target,
+            lambda probes: self._interval(np.maximum(_visited(ranks, probes) - lost, 0.0), k)[0] >= self.target,
         )
+
+    def lost(self, measured: Settings) -> float:
+        """Return the share of neighbours that were missed in visited partitions: by their bounds and the reach."""
+        recall = 0.0 if measured.tuning is None else measured.tuning.measured_recall
+        return max(0.0, float(_visited(self.ranks, measured.num_probes).mean()) - recall)
 
     def measure(self, index: TunableIndex, trial: Settings) -> Settings:
         """Return the settings with the recall of the `MEASURED_K` neighbours."""
@@ -684,21 +710,33 @@ class FitSample:
         return wilson(mean * count * k / effect, count * k / effect)
 
 
+def _visited(ranks: Ints, probes: int) -> Floats:
+    """Return the share of the neighbours of each query that are in the visited partitions."""
+    shares: Floats = (ranks < probes).mean(axis=1)
+    return shares
+
+
 def measured_settings(index: TunableIndex, sample: FitSample) -> Settings:
     """Return the settings of new partitions whose measured recall reaches the target.
 
-    Probes are added until codes are faster.
+    If it does not, ranks and the measured loss in visited partitions say how many probes reach it. Without a
+    measurement if codes are faster.
     """
     first = first_settings(index.settings_)
     expected = sample.min_probes(MEASURED_K, first.num_partitions)
-    best = sample.measure(index, replace(first, num_probes=expected))
-    while not (sample.reaches(best) or prefers_codes(best)):
-        # Bounds and the reach of a query lose neighbours, too.
-        more = math.ceil(best.num_probes * math.sqrt(math.sqrt(2)))
-        best = sample.measure(index, replace(first, num_probes=min(more, first.num_partitions)))
+    best = replace(first, num_probes=expected)
+    while not prefers_codes(best):
+        best = sample.measure(index, best)
+        if sample.reaches(best):
+            break
+        least = math.ceil(best.num_probes * _PROBE_GROWTH)
+        more = max(sample.min_probes(MEASURED_K, first.num_partitions, sample.lost(best)), least)
+        best = replace(best, num_probes=min(more, first.num_partitions))
+    if best.tuning is None:
+        return best
     many = sample.min_probes(MAX_MEASURED_K, first.num_partitions) * best.num_probes / expected
     num_probes_100 = min(max(math.ceil(many), best.num_probes), first.num_partitions)
-    return replace(best, tuning=replace(cast("TuneReport", best.tuning), num_probes_100=num_probes_100))
+    return replace(best, tuning=replace(best.tuning, num_probes_100=num_probes_100))
 
 
 def measured_codes(index: TunableIndex, sample: FitSample) -> Settings:
@@ -706,15 +744,17 @@ def measured_codes(index: TunableIndex, sample: FitSample) -> Settings:
 
     The bound guarantees a recall for the neighbour at the limit of a query; nearer ones are found more often.
     """
-    best = index.settings_
-    for factor in (2, 4, 8, 16, 32):
-        recall = max(0.5, round(1 - factor * (1 - sample.target), 9))
-        chosen = tuple(dict.fromkeys((*best.chosen, "recall")))
-        trial = sample.measure(index, replace(best, recall=recall, chosen=chosen))
-        if not sample.reaches(trial):
-            break
-        best = trial
-    return best
+    settings = index.settings_
+    chosen = tuple(dict.fromkeys((*settings.chosen, "recall")))
+    measured: dict[int, Settings] = {}
+
+    def reaches(trial: int) -> bool:
+        recall = max(0.5, round(1 - _CODE_MISSES[trial] * (1 - sample.target), 9))
+        measured[trial] = sample.measure(index, replace(settings, recall=recall, chosen=chosen))
+        return sample.reaches(measured[trial])
+
+    best = smallest(0, len(_CODE_MISSES), reaches)
+    return measured.get(best, settings)
 
 
 def true_neighbours(
