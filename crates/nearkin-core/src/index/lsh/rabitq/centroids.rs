@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::estimate::PartitionQuery;
 use super::kernels::{BLOCK, Kernel};
 use super::quantizer::{CodeTable, VectorTransform, encode_residual, product, rounded_down, square, squared_distance};
-use super::rerank::{Probe, ProbeMetric, Scratch};
+use super::rerank::{Probe, ProbeMetric, Scratch, Selection, sort_key};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::cpu::prefetch::prefetch_at;
@@ -341,9 +341,12 @@ impl Centroids {
             let values: &[f32] = &self.values;
             (0..self.size).step_by(16).take(LINES).for_each(|line| prefetch_at(values, first + line));
         };
-        selection.entries.iter().take(AHEAD).for_each(|&(_, position)| prefetch(position));
-        for (order, &(_, position)) in selection.entries.iter().enumerate() {
-            if let Some(&(_, next)) = selection.entries.get(order + AHEAD) {
+        let Selection { entries, keys, .. } = selection;
+        keys.clear();
+        alloc::try_reserve(keys, entries.len())?;
+        entries.iter().take(AHEAD).for_each(|&(_, position)| prefetch(position));
+        for (order, &(_, position)) in entries.iter().enumerate() {
+            if let Some(&(_, next)) = entries.get(order + AHEAD) {
                 prefetch(next);
             }
             let id = ids[position as usize];
@@ -352,20 +355,27 @@ impl Centroids {
                 #[inline(always)]
                 || squared_distance(point, centroid),
             );
-            probes.push(match metric {
-                ProbeMetric::L2 => Probe::by_distance(square, id),
+            match metric {
+                ProbeMetric::L2 => keys.push(sort_key(square, id)),
                 ProbeMetric::Product(of_mean) => {
                     let along = product(point, centroid);
                     let base = rounded_down(of_mean - along, of_mean.abs() + along.abs());
-                    Probe { order: square - self.weights[id as usize], square, base, partition: id }
+                    probes.push(Probe { order: square - self.weights[id as usize], square, base, partition: id });
                 }
-            });
+            }
         }
-        if count < probes.len() {
-            probes.select_nth_unstable_by_key(count - 1, Probe::key);
+        if metric == ProbeMetric::L2 {
+            // A probe by distance is its key, and integers are sorted faster.
+            if count < keys.len() {
+                keys.select_nth_unstable(count - 1);
+                keys.truncate(count);
+            }
+            keys.sort_unstable();
+            probes.extend(keys.iter().map(|&key| Probe::of_key(key)));
+        } else {
+            probes.sort_unstable_by_key(Probe::key);
             probes.truncate(count);
         }
-        probes.sort_unstable_by_key(Probe::key);
         Ok(())
     }
 

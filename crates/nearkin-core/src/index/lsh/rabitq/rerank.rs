@@ -47,6 +47,11 @@ impl Probe {
     pub(super) fn key(&self) -> i64 {
         sort_key(self.order, self.partition)
     }
+
+    /// The probe by distance that has this key.
+    pub(super) fn of_key(key: i64) -> Self {
+        Self::by_distance(unordered((key >> 32) as i32), key as u32)
+    }
 }
 
 /// How partitions are chosen for a query.
@@ -141,9 +146,15 @@ fn ordered(value: f32) -> i32 {
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
+/// Return the number that `ordered` maps to this integer.
+#[inline(always)]
+fn unordered(key: i32) -> f32 {
+    f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
+}
+
 /// Pack a number and a position into an integer that sorts by both.
 #[inline(always)]
-fn sort_key(value: f32, position: u32) -> i64 {
+pub(super) fn sort_key(value: f32, position: u32) -> i64 {
     i64::from(ordered(value)) << 32 | i64::from(position)
 }
 
@@ -151,10 +162,12 @@ fn sort_key(value: f32, position: u32) -> i64 {
 #[derive(Debug, Default)]
 pub(super) struct Selection {
     groups: Vec<f32>,
-    keys: Vec<i32>,
+    ranks: Vec<i32>,
     below: Vec<u32>,
     /// Bounds and positions.
     pub(super) entries: Vec<(f32, u32)>,
+    /// Keys of probes to be sorted.
+    pub(super) keys: Vec<i64>,
 }
 
 impl Selection {
@@ -190,11 +203,10 @@ impl Selection {
                 }
             }
             let limit = if requested < self.groups.len() {
-                self.keys.clear();
-                alloc::try_reserve(&mut self.keys, self.groups.len())?;
-                self.keys.extend(self.groups.iter().map(|&low| ordered(low)));
-                let key = *self.keys.select_nth_unstable(requested - 1).1;
-                f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
+                self.ranks.clear();
+                alloc::try_reserve(&mut self.ranks, self.groups.len())?;
+                self.ranks.extend(self.groups.iter().map(|&low| ordered(low)));
+                unordered(*self.ranks.select_nth_unstable(requested - 1).1)
             } else {
                 f32::INFINITY
             };
@@ -329,5 +341,26 @@ impl Rerank<'_> {
     pub(super) fn finish(&self, scored: &mut [(f64, u32)]) -> Result<Vec<(f64, u32)>> {
         scored.sort_unstable_by(|a, b| self.order(a, b));
         alloc::try_copy(scored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_the_order_of_distances_and_give_back_their_probes() {
+        let squares = [f32::NEG_INFINITY, -2.5, -0.0, 0.0, f32::MIN_POSITIVE, 1.0, 1.0000001, 3e38, f32::INFINITY];
+        let mut keys = Vec::new();
+        for square in squares {
+            for partition in [0, 1, 1 << 31, u32::MAX] {
+                let probe = Probe::by_distance(square, partition);
+                let again = Probe::of_key(probe.key());
+                assert_eq!((square.to_bits(), partition), (again.order.to_bits(), again.partition));
+                assert_eq!([again.order; 2], [again.square, again.base]);
+                keys.push(probe.key());
+            }
+        }
+        assert!(keys.is_sorted() && keys.windows(2).all(|pair| pair[0] != pair[1]));
     }
 }
