@@ -542,6 +542,15 @@ def test_ids_of_a_random_function_are_refused(sail: Any) -> None:
     refused(InputError, "has other ids when it is read again; write the DataFrame to a table", lambda: dedup(random_))
 
 
+def test_texts_of_a_random_function_are_refused(sail: Any) -> None:
+    """Texts are read again to be compared, and must be those that were hashed."""
+    documents = frame(sail, id=[1, 2, 3], text=["one text of some words"] * 2 + ["another"])
+    # Case and punctuation are no features: the texts are near-duplicates, however many marks they end in.
+    text = functions().concat("text", functions().expr("repeat('!', cast(1 + floor(rand() * 1000000) as int))"))
+    random_ = documents.select("id", text.alias("text"))
+    refused(InputError, "texts that one task read again are missing or not those before", lambda: dedup(random_))
+
+
 def test_columns_have_names(sail: Any) -> None:
     documents = frame(sail, id=[1, 2], text=["a", "b"])
     refused(ParameterError, "the name of a column", lambda: dedup(documents, functions().col("text")))

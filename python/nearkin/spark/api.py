@@ -44,7 +44,9 @@ def dedup(
     Parameters
     ----------
     df : DataFrame
-        Of Spark 4.0 or newer, classic or Spark Connect, or of Sail.
+        Of Spark 4.0 or newer, classic or Spark Connect, or of Sail. It is read several times: for the hashes, for the
+        texts of candidates (again in each later round) and for `kept`. If it is slow to compute, write it to a table
+        first.
     text : str
         The column of the texts, strings; null counts as the empty text, and a warning counts nulls.
     id : str
@@ -88,7 +90,8 @@ def dedup(
     ParameterError
         A column that is missing or of another type; arguments out of range.
     InputError
-        Null ids, ids that are not distinct; hashes of another recipe.
+        Null ids, ids that are not distinct; ids or texts that change when they are read again; hashes of another
+        recipe.
     MismatchError
         Workers with another version of nearkin; a checkpoint of another job.
     OutputError

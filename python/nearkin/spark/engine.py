@@ -36,9 +36,19 @@ _MAX_SENT = 1 << 18
 """Rows that are sent to the engine at once."""
 _MAX_FETCHED = 10_000_000
 """Rows that are fetched from the engine at once."""
-WRITE_OPTIONS = {"compression": "zstd", "max_row_group_size": str(1 << 13), "dictionary_enabled": "false"}
-"""Options of Parquet. Without the second one Sail buffers a million rows, and without the third one it looks for equal
-texts in a third of the time of writing; Spark ignores both, and buffers 128 MB."""
+WRITE_OPTIONS = {
+    "compression": "zstd",
+    # Of Sail, which otherwise buffers a million rows, and looks for equal texts in a third of the time of writing.
+    "max_row_group_size": str(1 << 13),
+    "dictionary_enabled": "false",
+    # The same of Spark, which otherwise buffers 128 MB in each task, and the level of compression that Sail has.
+    "parquet.block.size": str(1 << 24),
+    "parquet.enable.dictionary": "false",
+    "parquet.compression.codec.zstd.level": "1",
+}
+"""Options of Parquet for both engines; each ignores those of the other."""
+_STAGE_OPTIONS = {**WRITE_OPTIONS, "compression": "uncompressed"}
+"""Options of the tables of stages, which are mostly hashes, have no texts, and are read again at once."""
 
 
 def functions() -> Any:
@@ -224,7 +234,7 @@ class Checkpoint:
             if name not in self.done:
                 self._report(name)
                 start = time.perf_counter()
-                self._write(rows.write.mode("overwrite").options(**WRITE_OPTIONS), folder)
+                self._write(rows.write.mode("overwrite").options(**_STAGE_OPTIONS), folder)
                 self.seconds[name] = time.perf_counter() - start
             # A folder without rows has no schema of its own.
             return self._checked(name, self.session.read.schema(rows.schema).parquet(folder))
@@ -239,7 +249,7 @@ class Checkpoint:
                 chunk = table.slice(start, _MAX_SENT)
                 data = (chunk,) if chunk.num_rows else ([], schema)
                 rows = self.session.createDataFrame(*data)
-                self._write(rows.write.mode(mode).options(**WRITE_OPTIONS), folder)
+                self._write(rows.write.mode(mode).options(**_STAGE_OPTIONS), folder)
                 mode = "append"
         return self._checked(name, self.session.read.schema(schema).parquet(folder))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import DATES, Hashing, is_direct
+from nearkin.dedup.distributed.documents import DATES, Hashing, content_rows, is_direct
 from nearkin.dedup.distributed.links import LONG
 from nearkin.dedup.distributed.pairs import MAX_FIRST
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
@@ -38,6 +38,8 @@ from nearkin.spark.plans import Plans
 _GROWTH = 4
 """Factor by which the pairs of a document grow from one round to the next."""
 _MAX_ROUNDS = 60
+_LAYOUT = 2
+"""Version of the columns of stages: 2 has no texts in the first one."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
@@ -75,6 +77,7 @@ class SparkJob:
         report: Progress,
     ) -> None:
         self.session = spark_session(df)
+        self.is_spark = is_spark(self.session)
         self.df, self.against, self.text, self.id = df, against, text, id
         self.config, self.source, self.hashes = config, source, hashes
         self.F = functions()
@@ -94,18 +97,18 @@ class SparkJob:
         documents = self._hash_documents()
         plans, point = self.plans, self.checkpoint
         copies = point.frame("copies", lambda: plans.copies(documents))
-        plans.counts["copies"] = copies.count()
+        plans.counts["copies"] = point.done["copies"]
         searched = plans.searched(documents, copies)
         plans.counts["searched"] = plans.counts["documents"] + plans.counts["older"] - plans.counts["copies"]
         if not plans.by_bands:
             searched = point.frame("searched", lambda: plans.searched(documents, copies))
             plans.choose_units(searched)
-        passes = 1 if is_spark(self.session) else plans.num_unit_passes
+        passes = 1 if self.is_spark else plans.num_unit_passes
         parts = [partial(plans.first_pairs, searched, passes, at) for at in range(passes)]
         units = union([point.frame(_pass_name("units", passes, at), part) for at, part in enumerate(parts)])
         # Near-duplicates share several bands.
         pairs = point.frame("candidates", lambda: plans.select_pairs(units).distinct())
-        links = [self._verify(documents, pairs, "links")]
+        links = [self._verify(documents, pairs, point.done["candidates"], "links")]
         members = plans.select_members(units)
         plans.counts["members"] = members.count()
         removals = self._decide(links, "first")
@@ -154,6 +157,7 @@ class SparkJob:
         options = (config.threshold, config.verify, config.differ, config.empty, config.cluster, config.keep)
         facts = [
             __version__,
+            str(_LAYOUT),
             str(config.recipe),
             config.recipe.digest,
             repr(sorted(config.candidate_source.summary().items(), key=str)),
@@ -192,7 +196,7 @@ class SparkJob:
         F, plans, keys = self.F, self.plans, self.config.order
 
         def build(frame: DataFrame, *, reference: bool) -> Callable[[], DataFrame]:
-            columns = [F.col(quote(self.id)).cast(self.id_type).alias("id"), F.col(quote(self.text)).alias("text")]
+            columns = self._text_columns()
             source = self.source is not None and not reference
             if not reference:
                 columns += [F.col(quote(by.column)).alias(f"key{at}") for at, by in enumerate(keys) if by.column]
@@ -209,7 +213,7 @@ class SparkJob:
         plans.counts.update(documents=counts.pop("rows"), older=0, **counts)
         self._check_dates()
         self._check_distinct(new, "ids")
-        columns = ["id", "number", "key", "content", "features", "length", "values", "text"]
+        columns = ["id", "number", "key", "content", "features", "length", "values"]
         documents = new.select(*columns, F.lit(False).alias("older"))
         if self.against is not None:
             reference = self._hash_stage(self.against, "older", build(self.against, reference=True))
@@ -226,15 +230,17 @@ class SparkJob:
         import pyarrow as pa
 
         point, done = self.checkpoint, name in self.checkpoint.done
+        names = self._columns(name)
         if self.resumable:
             with raise_engine_errors():
-                checksum = _checksum(frame, self._columns(name))
+                checksum = _checksum(frame, names)
             stored = point.table(f"{name}-columns", "rows bigint, sum bigint", lambda: pa.Table.from_pylist([checksum]))
         hashed = point.frame(name, build)
         if not done:
-            # Kept rows are read from the frame again, by id; random ids would be others.
+            # Texts and kept rows are read from the frame again, by id; random ids would be others.
             with raise_engine_errors():
-                same = _checksum(frame, [self.id]) == _checksum(hashed, ["id"])
+                ids = checksum if self.resumable and names == [self.id] else _checksum(frame, [self.id])
+                same = ids == _checksum(hashed, ["id"])
             if not same:
                 reason = f"column {self.id!r} has other ids when it is read again"
                 message = f"{reason}; write the DataFrame to a table first, and give what is read from there"
@@ -243,7 +249,7 @@ class SparkJob:
         with raise_engine_errors():
             before = fetch_rows(stored)[0]
             same = before == checksum
-            same = same and _checksum(frame, [self.id, self.text]) == _checksum(hashed, ["id", "text"])
+            same = same and self._contents(frame) == _checksum(_hex_contents(hashed), ["id", "content"])
         if not same:
             raise MismatchError(
                 f"checkpoint={point.path!r} has {before['rows']:,} documents, and those of this call are not the same "
@@ -254,6 +260,21 @@ class SparkJob:
             )
         return hashed
 
+    def _text_columns(self) -> list[Any]:
+        """Return the columns id and text of a DataFrame of documents."""
+        id, text = (self.F.col(quote(name)) for name in (self.id, self.text))
+        return [id.cast(self.id_type).alias("id"), text.alias("text")]
+
+    def _texts(self) -> DataFrame:
+        """Return id, older and text of all documents, which are read again for those of pairs."""
+        frames = [(self.df, False), *([] if self.against is None else [(self.against, True)])]
+        return union([frame.select(*self._text_columns(), self.F.lit(older).alias("older")) for frame, older in frames])
+
+    def _contents(self, frame: DataFrame) -> dict[str, int]:
+        """Return a checksum of ids and contents."""
+        rows = frame.select(*self._text_columns()).mapInArrow(content_rows, f"id {self.id_type}, content binary")
+        return _checksum(_hex_contents(rows), ["id", "content"])
+
     def _columns(self, name: str) -> list[str]:
         """Return the columns of a stage that hashes documents, without the texts."""
         if name != "documents":
@@ -263,14 +284,16 @@ class SparkJob:
 
     # Links and decisions
 
-    def _verify(self, documents: DataFrame, pairs: DataFrame, name: str, *, all_match: bool = False) -> DataFrame:
+    def _verify(
+        self, documents: DataFrame, pairs: DataFrame, count: int, name: str, *, all_match: bool = False
+    ) -> DataFrame:
         """Verify pairs, in several passes if the engine would keep too many of their texts in memory at once."""
-        F, count = self.F, pairs.count()
-        passes = 1 if is_spark(self.session) else self.plans.num_passes(count)
+        F = self.F
+        passes = 1 if self.is_spark else self.plans.num_passes(count)
 
         def build(at: int) -> DataFrame:
             own = pairs if passes == 1 else pairs.where(F.pmod(F.col("right"), F.lit(passes)) == at)
-            return self.plans.links(documents, own, -(-count // passes), all_match=all_match)
+            return self.plans.links(documents, self._texts(), own, -(-count // passes), all_match=all_match)
 
         names = [_pass_name(name, passes, at) for at in range(passes)]
         return union([self.checkpoint.frame(each, partial(build, at)) for at, each in enumerate(names)])
@@ -296,11 +319,11 @@ class SparkJob:
             units = point.frame(f"units-{number}", build)
             pairs = plans.select_pairs(units).distinct()
             pairs = point.frame(f"pairs-{number}", partial(pairs.join, verified, ["left", "right"], "left_anti"))
-            count = pairs.count()
+            count = point.done[f"pairs-{number}"]
             if not count and not plans.has_more(units):
                 return removals
             if count:
-                links.append(self._verify(documents, pairs, f"links-{number}"))
+                links.append(self._verify(documents, pairs, count, f"links-{number}"))
                 verified = verified.union(pairs)
                 removals = self._decide(links, f"round-{number}")
             max_pairs *= _GROWTH
@@ -317,13 +340,14 @@ class SparkJob:
         ends = removals.select(F.col("by").alias("left"), F.col("number").alias("right"))
         if self.config.cluster == "components":
             # A member of a component often has no link to the first one.
-            links = [self._verify(documents, ends, "links-heads", all_match=True)]
+            links = [self._verify(documents, ends, removals.count(), "links-heads", all_match=True)]
         rows = _select_links(links).distinct().join(ends, ["left", "right"], "left_semi")
         columns = F.col("right").alias("number"), F.col("left").alias("rep"), "similarity", "distance"
         removed = point.frame("removed", lambda: rows.select(*columns))
-        if removed.count() != removals.count():
+        found, expected = point.done["removed"], removals.count()
+        if found != expected:
             raise LookupError(
-                f"{removals.count():,} documents were removed, and {removed.count():,} of their links were read again: "
+                f"{expected:,} documents were removed, and {found:,} of their links were read again: "
                 "the documents under checkpoint= changed while the job ran; give this run a folder of its own"
             )
         return removed
@@ -373,6 +397,10 @@ def _count_rows(rows: DataFrame, columns: list[str]) -> dict[str, int]:
         if name:
             sums += [count_bit(at, f"missing{at}"), count_bit(DATES + at, f"dates{at}")]
     return {name: value or 0 for name, value in fetch_rows(rows.agg(*sums))[0].items()}
+
+
+def _hex_contents(rows: DataFrame) -> DataFrame:
+    return rows.select("id", functions().hex("content").alias("content"))
 
 
 def _checksum(rows: DataFrame, columns: list[str]) -> dict[str, int]:

@@ -121,7 +121,7 @@ class Plans:
         """Hash documents; the columns are those of `Hashing.rows`."""
         schema = (
             f"id {id_type}, number bigint, key binary, content binary, features bigint, length bigint, values binary, "
-            f"missing bigint, text string{', source string' if source else ''}"
+            f"missing bigint{', source string' if source else ''}"
         )
         return rows.mapInArrow(hashing.rows, schema)
 
@@ -234,12 +234,13 @@ class Plans:
 
     def member_documents(self, documents: DataFrame, members: DataFrame) -> DataFrame:
         """Return what the comparison of members needs of their documents."""
-        rows, numbers = documents.select("number", "length", "values", "text"), members.select("number").distinct()
+        rows = documents.select("number", "id", "older", "length", "values", "content")
+        numbers = members.select("number").distinct()
         if self.counts["members"] > _MAX_SELECTED:
-            return self.broadcast(numbers, self.counts["members"]).join(rows, "number")
+            return self.broadcast(numbers, self.counts["members"]).join(rows, "number").select(*rows.columns)
         # Without a join documents are read and not sent.
         selection = Selection(np.sort(to_integers(fetch(numbers, "number").column("number"))))
-        return rows.mapInArrow(selection.rows, "number bigint, length bigint, values binary, text string")
+        return rows.mapInArrow(selection.rows, rows.schema)
 
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
@@ -318,8 +319,10 @@ class Plans:
 
     # Links
 
-    def links(self, documents: DataFrame, pairs: DataFrame, count: int, *, all_match: bool = False) -> DataFrame:
-        """Return the pairs that match, and rows that count the work."""
+    def links(
+        self, documents: DataFrame, texts: DataFrame, pairs: DataFrame, count: int, *, all_match: bool = False
+    ) -> DataFrame:
+        """Return the pairs that match, and rows that count the work; `texts` has id, older and text."""
         F, config = self.F, self.config
         blocks = Blocks(num_blocks(count, self.counts))
         if config.comparison is not None and self.counts["long"]:
@@ -328,18 +331,19 @@ class Plans:
         blocks = pairs.mapInArrow(blocks.rows, "block bigint, left bigint, right bigint")
         ends = blocks.select("block", F.col("left").alias("number"))
         ends = ends.union(blocks.select("block", F.col("right").alias("number"))).distinct()
-        text = F.col("text") if config.comparison is not None else F.lit(None).cast("string")
-        compared = documents.select("number", "length", "values", text.alias("text"))
 
         def null(name: str, kind: str) -> Any:
             return F.lit(None).cast(kind).alias(name)
 
         # Broadcast the pairs, so that the documents are streamed.
-        block_documents = self.broadcast(ends, 2 * count).join(compared, "number")
-        columns = F.col("number").alias("left"), null("right", "bigint"), "length", "values", "text"
-        rows = block_documents.select("block", *columns)
-        nulls = null("length", "bigint"), null("values", "binary"), null("text", "string")
-        rows = rows.union(blocks.select("block", "left", "right", *nulls))
+        compared = self.broadcast(ends, 2 * count).join(documents, "number")
+        left, right, text = F.col("number").alias("left"), null("right", "bigint"), null("text", "string")
+        hashes = null("length", "bigint"), null("values", "binary"), null("content", "binary")
+        rows = compared.select("block", left, right, "length", "values", "content", text)
+        rows = rows.union(blocks.select("block", "left", "right", *hashes, text))
+        if config.comparison is not None:
+            names = self.broadcast(compared.select("block", left, "id", "older"), 2 * count)
+            rows = rows.union(names.join(texts, ["id", "older"]).select("block", "left", right, *hashes, "text"))
         verification = Verification(self.source, self.dtype, config.comparison, float(config.threshold), all_match)
         return rows.repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
 

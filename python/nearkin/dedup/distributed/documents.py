@@ -218,6 +218,16 @@ class Selection:
 # Hashing
 
 
+def content_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Convert id and text to id and content, as `Hashing.rows` does."""
+    import pyarrow as pa
+
+    for batch in batches:
+        contents, _ = content_hashes(pa.chunked_array([batch.column("text")]))
+        columns = [batch.column("id"), pack_values(contents.reshape(-1, 2))]
+        yield pa.RecordBatch.from_arrays(columns, ["id", "content"])
+
+
 def is_direct(order: Sequence[KeepKey], *, integer: bool) -> bool:
     """Return True if numbers follow from ids alone."""
     return integer and len(order) == 1 and order[0].by in ("first", "last")
@@ -257,7 +267,7 @@ class Hashing:
         RecordBatch
             id; number (null if it follows from the key); key (null if there are numbers); content (16 bytes); features;
             length; values; missing (bit i: the document has no value of key i; bit DATES + i: its value is a string
-            with a date; bit 62: no text); text; source.
+            with a date; bit 62: no text); source.
 
         Raises
         ------
@@ -283,7 +293,6 @@ class Hashing:
                 "length": pa.array(lengths.astype(np.int64)),
                 "values": pack_values(values),
                 "missing": pa.array(missing),
-                "text": batch.column("text"),
             }
             if "source" in batch.schema.names:
                 columns["source"] = batch.column("source")

@@ -84,7 +84,7 @@ _MAX_ROUNDS = 60
 def hash_block(
     table: pa.Table, hashing: Hashing, columns: Sequence[tuple[str, str]], id_type: str
 ) -> tuple[pa.Table, dict[str, int]]:
-    """Hash the documents of a block; the columns are those of `Hashing.rows` and `older`.
+    """Hash the documents of a block; the columns are those of `Hashing.rows`, `text` and `older`.
 
     Parameters
     ----------
@@ -106,6 +106,7 @@ def hash_block(
     rows = run_stage(hashing.rows, [pa.Table.from_batches([batch]) for batch in batches])
     counts = {"documents": rows.num_rows}
     if rows.num_rows:
+        rows = rows.append_column("text", inputs["text"])
         rows = rows.append_column("older", pa.array(np.full(rows.num_rows, hashing.reference)))
         missing = to_integers(rows.column("missing"))
         counts["without_features"] = int((to_integers(rows.column("features")) == 0).sum())
@@ -300,7 +301,7 @@ def split_open(
 
 def split_documents(table: pa.Table, ends: pa.Table, with_text: bool, count: int) -> list[pa.Table]:
     """Return the documents of a block that each block of pairs needs."""
-    names = ["length", "values", *(["text"] if with_text else [])]
+    names = ["length", "values", "content", *(["text"] if with_text else [])]
     rows = join_rows(table, ends, names)
     if not rows.num_rows:
         return [rows] * count
@@ -316,25 +317,16 @@ def verify_block(verification: Verification, pairs: pa.Table, *parts: pa.Table) 
     import pyarrow as pa
 
     rows = concat(parts)
-    n, m = rows.num_rows, pairs.num_rows
-    columns = {
-        "left": rows.column("number"),
-        "right": pa.nulls(n, pa.int64()),
-        "length": rows.column("length"),
-        "values": rows.column("values"),
-        "text": rows.column("text") if "text" in rows.column_names else pa.nulls(n, pa.large_string()),
-    }
-    documents = pa.table(columns)
-    empty = {name: pa.nulls(m, documents.schema.field(name).type) for name in ("length", "values", "text")}
-    links = run_stage(verification.rows, [documents, pa.table({**_columns(pairs, "left", "right"), **empty})])
+    rows = rows.rename_columns(["left" if name == "number" else name for name in rows.column_names])
+    kinds = [rows.select(["left", "length", "values", "content"]), pairs.select(["left", "right"])]
+    if verification.comparison is not None:
+        kinds.append(rows.select(["left", "text"]))
+    table = pa.concat_tables(kinds, promote_options="default")
+    links = run_stage(verification.rows, [table])
     is_link = links.column("right").is_valid()
     work = links.filter(pa.compute.invert(is_link))
     counts = {name: int(to_integers(work.column(name)).sum()) for name in COUNTS}
     return links.select(["left", "right", "similarity", "distance"]).filter(is_link), counts
-
-
-def _columns(table: pa.Table, *names: str) -> dict[str, Any]:
-    return {name: table.column(name) for name in names}
 
 
 def list_empty(table: pa.Table) -> pa.Table:

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import absorb_listed
+from nearkin._core import absorb_listed, content_hashes
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
 from nearkin.dedup.candidates.base import chunk_ranges, list_offsets
 from nearkin.dedup.distributed.documents import (
     TASK_BYTES,
     Numbers,
+    binary_bytes,
     gather,
     num_tasks,
     scramble,
@@ -35,7 +36,7 @@ from nearkin.dedup.distributed.documents import (
     unpack_values,
 )
 from nearkin.dedup.verify import TextMeasure
-from nearkin.errors import bad_parameter
+from nearkin.errors import InputError, bad_parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,8 +129,14 @@ class Verification:
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Convert rows of complete blocks to links.
 
-        A row is a pair (left, right), or a document (left, with length, text and values; right is null). Links have
-        left, right, similarity and distance; one row without them counts the work.
+        A row is a pair (left, right), a document (left, with length, values and content) or its text (left, text); the
+        other columns are null. There are texts if they are compared. Links have left, right, similarity and distance;
+        one row without them counts the work.
+
+        Raises
+        ------
+        InputError
+            A text is missing, or is not the one that was hashed.
         """
         # Gather rows before taking a slot and return them after giving it back: engines may wait for either.
         tables = [gather(batches)]
@@ -143,7 +150,7 @@ class Verification:
         if table is None:
             return
         is_pair = table.column("right").is_valid()
-        documents = _Block.of(table.filter(pa.compute.invert(is_pair)), self.dtype)
+        documents = _Block.of(table.filter(pa.compute.invert(is_pair)), self.dtype, texts=self.comparison is not None)
         pairs = table.select(["left", "right"]).filter(is_pair)
         # Several units may propose the same pair.
         both = np.unique(np.stack([to_integers(pairs.column(name)) for name in ("right", "left")], axis=1), axis=0)
@@ -201,7 +208,7 @@ class Verification:
             missing = cache.missing(np.unique(np.concatenate(sides)))
             if len(missing):
                 cache.shrink()
-                cache.add(missing, documents.texts.take(missing.astype(np.int64)))
+                cache.add(missing, documents.texts.take(missing.astype(np.int64)))  # type: ignore[union-attr]
             similarity[start:end] = cache.similarities(*sides, left_out=True)
             if self.comparison is not None and self.comparison.differ:
                 differ[start:end] = cache.which_differ(*sides)
@@ -215,20 +222,37 @@ class _Block:
     numbers: Numbers
     lengths: Numbers
     values: Values
-    texts: pa.ChunkedArray
+    texts: pa.ChunkedArray | None
 
     @classmethod
-    def of(cls, table: pa.Table, dtype: np.dtype[Any]) -> _Block:
-        import pyarrow as pa
+    def of(cls, table: pa.Table, dtype: np.dtype[Any], *, texts: bool) -> _Block:
         import pyarrow.compute as pc
 
+        is_hashed = table.column("values").is_valid()
+        hashed = table.filter(is_hashed).select(["left", "length", "values", "content"]).sort_by("left")
+        numbers, values = to_integers(hashed.column("left")), unpack_values(hashed.column("values"), dtype)
+        own = cls._match_texts(numbers, hashed, table.filter(pc.invert(is_hashed))) if texts else None
+        return cls(numbers, to_integers(hashed.column("length")), values, own)
+
+    @staticmethod
+    def _match_texts(numbers: Numbers, hashed: pa.Table, rows: pa.Table) -> pa.ChunkedArray:
+        """Return the texts of documents, which are read again to be compared."""
+        import pyarrow as pa
+
         # The texts of a block can have more than 2 GB.
-        texts = table.column("text").cast(pa.large_string())
-        table = table.set_column(table.schema.get_field_index("text"), "text", texts)
-        table = table.take(pc.sort_indices(table, [("left", "ascending")]))
-        texts = table.column("text")
-        values = unpack_values(table.column("values"), dtype)
-        return cls(to_integers(table.column("left")), to_integers(table.column("length")), values, texts)
+        rows = pa.table({"left": rows.column("left"), "text": rows.column("text").cast(pa.large_string())})
+        rows = rows.sort_by("left")
+        changed = len(numbers)
+        if np.array_equal(to_integers(rows.column("left")), numbers):
+            contents, _ = content_hashes(rows.column("text"))
+            before = binary_bytes(hashed.column("content")).view(np.uint64)
+            changed = int((contents != before).reshape(-1, 2).any(axis=1).sum())
+        if changed:
+            place = "the column of texts"
+            reason = f"{changed:,} of {len(numbers):,} texts that one task read again are missing or not those before"
+            message = f"{place}: {reason}; write the documents to a table first, and give what is read from there"
+            raise InputError(message, place=place, reason=reason)
+        return rows.column("text")
 
     def find(self, numbers: Numbers) -> Numbers:
         """Return the rows of documents."""
