@@ -200,9 +200,10 @@ def test_buckets_pair_documents_with_the_first_ones(most: int, seed: int) -> Non
     parts=st.sampled_from([1, 2, 7, 1 << 16]),
     cut=st.integers(0, 60),
     words=st.integers(0, 2),
+    copies=st.sampled_from([1, 2, 18, 255, 256, 600]),
 )
 def test_parcels_keep_numbers_bits_and_buckets(
-    rows: list[tuple[int, int, int]], parts: int, cut: int, words: int
+    rows: list[tuple[int, int, int]], parts: int, cut: int, words: int, copies: int
 ) -> None:
     """Whatever the order and the range of numbers; equal units stay equal, and a part has those of a range."""
     rows = sorted(rows, key=lambda row: row[1])
@@ -210,9 +211,13 @@ def test_parcels_keep_numbers_bits_and_buckets(
     for chunk in (rows[:cut], rows[cut:]):
         units, numbers = (np.array([row[at] for row in chunk], np.int64) for at in (0, 1))
         bits = np.array([[row[2]] * words for row in chunk], np.uint64).reshape(len(chunk), words)
-        batches += list(pairs.pack_parcels(units, np.arange(len(units)), numbers, bits, parts))
-    units, numbers, bits = pairs.unpack_parcels(pa.Table.from_batches(batches))
-    actual = list(zip(units.tolist(), numbers.tolist(), bits.tolist(), strict=True))
+        documents_of = np.repeat(np.arange(len(units)), copies)
+        batches += list(pairs.pack_parcels(np.repeat(units, copies), documents_of, numbers, bits, parts))
+    units, of, numbers, bits = pairs.unpack_parcels(pa.Table.from_batches(batches))
+    # A document is listed once for each 255 of its rows in a part.
+    assert len(rows) * -(-copies // 255) == len(numbers)
+    actual = list(zip(units.tolist(), numbers[of].tolist(), bits[of].tolist(), strict=True))
+    rows = [row for row in rows for _ in range(copies)]
 
     def unit_of(unit: int) -> int:
         unit %= 1 << 64

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS
-from nearkin.dedup.distributed.pairs import PAIR_SECONDS
+from nearkin.dedup.distributed.pairs import PAIR_SECONDS, num_parts
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.spark.columns import check_text
 from nearkin.spark.engine import DataFrame, fetch_rows, functions, quote, union
@@ -33,8 +33,8 @@ _MIN_VALUES = 128
 """Values of a signature of the default recipe; more bands take more."""
 _BITS = 16
 """Bytes of the one-bit values of a document."""
-_PARCEL_ROW = 4 + 1 + _BITS
-"""Bytes of a row of a band: a unit, the difference of a number, bits."""
+_PARCEL_ROW, _PARCEL_DOCUMENT = 4, 1 + 1 + _BITS
+"""Bytes of a row of a band, its unit, and of a document in a parcel: a count, the difference of a number, bits."""
 FITTED_BYTES = 1089
 """Bytes of a text in the jobs that constants were fitted on."""
 BANDS = (18, 6)
@@ -216,11 +216,11 @@ def explain(
             cost["hash"](n * (mean + signature) / (FITTED_BYTES + 4 * _MIN_VALUES)),
             10_000 * (mean + signature) * 2,
         ),
-        StageEstimate("copies", n, 32 * n, cost["copies"](n), rows_memory),
+        StageEstimate("copies", n, (_PARCEL_ROW + _PARCEL_DOCUMENT) * n, cost["copies"](n), rows_memory),
         StageEstimate(
             "pairs",
             n * num_bands,
-            _PARCEL_ROW * n * num_bands,
+            round(n * (_PARCEL_ROW * num_bands + _PARCEL_DOCUMENT * _num_listed(n, num_bands))),
             cost["pairs"](n * num_bands / BANDS[0]) + n * unrelated * PAIR_SECONDS,
             rows_memory,
         ),
@@ -238,6 +238,12 @@ def explain(
         StageEstimate("kept", n, row * n, cost["kept"](n * mean / FITTED_BYTES), 10_000 * mean * 2),
     )
     return JobEstimate(n, mean, (num_bands, num_rows), near_pairs, unrelated, stages)
+
+
+def _num_listed(documents: int, num_bands: int) -> float:
+    """Return the expected number of parts of the buckets in which a document has rows."""
+    parts = num_parts(documents * num_bands)
+    return parts * (1 - (1 - 1 / parts) ** num_bands)
 
 
 def explain_job(frames: list[DataFrame], text: str, config: DedupConfig, *, in_memory: bool) -> JobEstimate:

@@ -4,14 +4,15 @@ Cost before a job runs:
 
 | | shuffled bytes per document | comparisons per document |
 |---|---|---|
-| bands (MinHash) | 32 + 16 b, for b bands | none: documents with equal hashes meet |
-| tables (SimHash) | 32 + t (26 + w), for t tables, fingerprints of w bytes | t N / 2^(k + 1), for blocks of k bits |
-| slices (SimHash) | 32 + (s + 1) (26 + w), for s slices | N / 2 |
+| bands (MinHash) | 22 + 4 b + 18 p, for b bands in p parts of the buckets | none: documents with equal hashes meet |
+| tables (SimHash) | 22 + t (26 + w), for t tables, fingerprints of w bytes | t N / 2^(k + 1), for blocks of k bits |
+| slices (SimHash) | 22 + (s + 1) (26 + w), for s slices | N / 2 |
 
-32 bytes find exact copies (a content hash, a number, a count). A document has a row in each band or table; with slices
-it is sent to s + 1 tasks, in which it is compared with every other document once. So the work of bands grows with N and
-that of slices with N²; tables are in between if the radius is small. With radius 30 of 128 bits no block is short
-enough to be equal and long enough to be rare, and comparing all pairs is fastest.
+22 bytes find exact copies (a content hash, 4 bytes of it, a number, a count). A document has a row in each band or
+table, and its bits once in each part; with slices it is sent to s + 1 tasks, in which it is compared with every other
+document once. So the work of bands grows with N and that of slices with N²; tables are in between if the radius is
+small. With radius 30 of 128 bits no block is short enough to be equal and long enough to be rare, and comparing all
+pairs is fastest.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from nearkin.dedup.distributed.pairs import (
     PARCELS,
     ROW_BYTES,
     Bands,
+    ContentParcels,
     FirstMembers,
     FirstPairs,
     LargeBuckets,
@@ -151,11 +153,10 @@ class Plans:
 
     def copies(self, documents: DataFrame) -> DataFrame:
         """Return the documents with the same content as an earlier one: number, original."""
-        F = self.F
-        contents = documents.where(F.col("features") > 0).select("content", "number")
-        groups = contents.groupBy("content").agg(F.min("number").alias("original"), F.count("number").alias("n"))
-        shared = groups.where(F.col("n") > 1).select("content", "original")
-        return contents.join(shared, "content").where("number != original").select("number", "original")
+        parts = num_parts(self.counts["documents"] + self.counts["older"])
+        contents = documents.where(self.F.col("features") > 0).select("content", "number")
+        parcels = contents.mapInArrow(ContentParcels(parts).rows, PARCELS).repartition(parts, "part")
+        return parcels.mapInArrow(ContentParcels.copies, "number bigint, original bigint")
 
     def searched(self, documents: DataFrame, copies: DataFrame) -> DataFrame:
         """Return number and values of the documents to search: those with features that are no copies."""

@@ -180,22 +180,29 @@ class Bands:
 
 # Parcels
 
-PARCELS = "part bigint, first bigint, units binary, numbers binary, bits binary"
-"""The columns of parcels: a part of the buckets; the number of the first row; and for each row 4 bytes of its unit, the
-difference of its number from the one before, in as many bytes as the largest needs, and its one-bit values."""
+PARCELS = "part bigint, first bigint, units binary, counts binary, numbers binary, bits binary"
+"""The columns of parcels: a part of the buckets; the number of the first document; 4 bytes of the unit of each row; and
+for each document a byte with the number of its rows, the difference of its number from the one before, in as many bytes
+as the largest needs, and its one-bit values. A document in more than 255 rows is listed again."""
 _UNIT_BITS = 32
 _MAX_PARTS = 1 << 16
+_MAX_COUNT = 255
+"""Rows of a document in a part that one byte counts."""
 _SLICE = 1 << 18
 """Documents of a batch that are packed at once."""
 
 
 def num_parts(rows: int) -> int:
-    """Return the number of parts of buckets; half a task each, because engines send several to a task by chance."""
-    return min(num_tasks(rows, TASK_ROWS >> 1), _MAX_PARTS)
+    """Return the number of parts of buckets.
+
+    The fewer there are, the more rows of a document share its bits, so a part has twice the rows of other tasks, at
+    about half the bytes.
+    """
+    return min(num_tasks(rows, TASK_ROWS << 1), _MAX_PARTS)
 
 
-ROW_BYTES = 22
-"""Bytes of a row of a parcel with 128 bits, if numbers differ by less than 2^16."""
+ROW_BYTES = 23
+"""Bytes of a row of a parcel with 128 bits, at most, if numbers differ by less than 2^16."""
 
 
 def bucket_parts(units: Numbers, parts: int) -> NDArray[np.uint16]:
@@ -230,6 +237,12 @@ def pack_parcels(
     part = bucket_parts(units, parts)
     order = np.argsort(part, kind="stable")
     part, documents = part[order], documents[order]
+    # The first row of each document in a part, and every 255th one after it.
+    rows = np.arange(len(units))
+    is_first = np.concatenate([[True], (part[1:] != part[:-1]) | (documents[1:] != documents[:-1])])
+    first = np.flatnonzero((rows - np.maximum.accumulate(np.where(is_first, rows, 0))) % _MAX_COUNT == 0)
+    counts = np.diff(np.append(first, len(units))).astype(np.uint8)
+    part, documents = part[first], documents[first]
     numbers = numbers[documents]
     starts = np.flatnonzero(np.concatenate([[True], part[1:] != part[:-1]]))
     steps = np.diff(numbers, prepend=numbers[:1])
@@ -237,10 +250,16 @@ def pack_parcels(
     for step_type in (np.uint8, np.uint16, np.uint32, np.int64):
         if steps.min() >= np.iinfo(step_type).min and steps.max() <= np.iinfo(step_type).max:
             break
-    ends = np.append(starts, len(units))
-    columns = (units[order].astype(np.uint32), steps.astype(step_type), bits[documents])
-    packed = dict(zip(("units", "numbers", "bits"), (_pack_ranges(rows, ends) for rows in columns), strict=True))
-    yield pa.RecordBatch.from_pydict({"part": part[starts].astype(np.int64), "first": numbers[starts], **packed})
+    ends = np.append(starts, len(first))
+    columns = {
+        "part": pa.array(part[starts].astype(np.int64)),
+        "first": pa.array(numbers[starts]),
+        "units": _pack_ranges(units[order].astype(np.uint32), np.append(first[starts], len(units))),
+        "counts": _pack_ranges(counts, ends),
+        "numbers": _pack_ranges(steps.astype(step_type), ends),
+        "bits": _pack_ranges(bits[documents], ends),
+    }
+    yield pa.RecordBatch.from_pydict(columns)
 
 
 def _pack_ranges(rows: NDArray[Any], ends: Numbers) -> pa.Array:
@@ -252,28 +271,66 @@ def _pack_ranges(rows: NDArray[Any], ends: Numbers) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(ends) - 1, buffers)
 
 
-def unpack_parcels(table: pa.Table) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
-    """Return units, numbers and bits of the rows of parcels."""
+def unpack_parcels(table: pa.Table) -> tuple[Numbers, Numbers, Numbers, NDArray[np.uint64]]:
+    """Return unit and document of each row of parcels, and numbers and bits of the documents."""
     import pyarrow.compute as pc
 
-    counts = to_integers(pc.binary_length(table.column("units"))) // (_UNIT_BITS // 8)
-    widths = to_integers(pc.binary_length(table.column("numbers"))) // counts
-    parts = []
+    def lengths(name: str) -> Numbers:
+        return to_integers(pc.binary_length(table.column(name)))
+
+    rows, count = lengths("units") // (_UNIT_BITS // 8), lengths("counts")
+    widths, bits = lengths("numbers") // count, binary_bytes(table.column("bits")).view(np.uint64)
+    unit = binary_bytes(table.column("units")).view(np.uint32).astype(np.int64)
+    unit |= np.repeat(to_integers(table.column("part")) << _UNIT_BITS, rows)
+    steps = np.zeros(int(count.sum()), np.int64)
     for width in np.unique(widths).tolist():
-        own = widths == width
-        parcels, count = (table, counts) if own.all() else (table.filter(own), counts[own])
-        n = int(count.sum())
-        unit = binary_bytes(parcels.column("units")).view(np.uint32).astype(np.int64)
-        unit |= np.repeat(to_integers(parcels.column("part")) << _UNIT_BITS, count)
-        steps = binary_bytes(parcels.column("numbers")).view(np.int64 if width == 8 else f"u{width}")
-        number = np.cumsum(steps, dtype=np.int64)
-        starts = np.cumsum(count) - count
-        number += np.repeat(to_integers(parcels.column("first")) - number[starts], count)
-        parts.append((unit, number, binary_bytes(parcels.column("bits")).view(np.uint64).reshape(n, -1)))
-    unit, number, bits = (
-        column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    return unit, number, bits
+        own, parcels = np.repeat(widths == width, count), table.filter(widths == width)
+        steps[own] = binary_bytes(parcels.column("numbers")).view(np.int64 if width == 8 else f"u{width}")
+    number = np.cumsum(steps)
+    number += np.repeat(to_integers(table.column("first")) - number[np.cumsum(count) - count], count)
+    document = np.repeat(np.arange(len(number)), binary_bytes(table.column("counts")))
+    return unit, document, number, bits.reshape(len(number), -1)
+
+
+@dataclass(frozen=True)
+class ContentParcels:
+    """Content hashes → parcels, whose units are their first halves, and whose bits are all of them.
+
+    Attributes
+    ----------
+    parts : int
+        Number of parts, up to 2^16.
+    """
+
+    parts: int
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert number and content to parcels."""
+        for batch in batches:
+            numbers = to_integers(batch.column("number"))
+            contents = unpack_values(batch.column("content"), np.dtype((np.uint64, (2,))))
+            order = np.argsort(numbers)
+            numbers, contents = numbers[order], contents[order]
+            units = np.ascontiguousarray(contents[:, 0]).view(np.int64)
+            yield from pack_parcels(units, np.arange(len(units)), numbers, contents, self.parts)
+
+    @staticmethod
+    def copies(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert parcels of complete parts to number, original of documents with the content of an earlier one."""
+        if (table := gather(batches)) is not None:
+            with task_slots:
+                _, numbers, contents = _shared_rows(*unpack_parcels(table))
+                found = list(to_batches(content_copies(contents, numbers)))
+            yield from found
+
+
+def content_copies(contents: NDArray[np.uint64], numbers: Numbers) -> dict[str, Numbers]:
+    """Return number, original of documents with the content of an earlier one."""
+    order = np.lexsort((numbers, contents[:, 1], contents[:, 0]))
+    contents, numbers = contents[order], numbers[order]
+    first = np.concatenate([np.ones(min(len(order), 1), bool), (contents[1:] != contents[:-1]).any(axis=1)])
+    originals = numbers[first][np.cumsum(first) - 1] if len(order) else numbers
+    return {"number": numbers[~first], "original": originals[~first]}
 
 
 @dataclass(frozen=True)
@@ -431,14 +488,16 @@ class UnitCells:
 
 
 def _shared_rows(
-    units: Numbers, numbers: Numbers, bits: NDArray[np.uint64]
+    units: Numbers, documents: Numbers, numbers: Numbers, bits: NDArray[np.uint64]
 ) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
-    """Return the rows of units with at least two members, by unit and number."""
+    """Return unit, number and bits of the rows of units with at least two members, by unit and number."""
     order = np.argsort(units)
     equal = units[order[1:]] == units[order[:-1]]
     shared = order[np.append(equal, False) | np.append(False, equal)]
-    shared = shared[np.lexsort((numbers[shared], units[shared]))]
-    return units[shared], numbers[shared], bits[shared]
+    units, documents = units[shared], documents[shared]
+    order = np.lexsort((numbers[documents], units))
+    units, documents = units[order], documents[order]
+    return units, numbers[documents], bits[documents]
 
 
 def earlier_ranges(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
