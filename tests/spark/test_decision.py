@@ -71,11 +71,13 @@ def test_graphs(sail: Any, tmp_path: Path, cluster: str) -> None:
     assert 2 <= len(rounds) <= 21
 
 
+@pytest.mark.parametrize("clusters", [0, 1 << 20])
 @pytest.mark.parametrize("options", [{}, {"cluster": "components"}, {"links": "all", "keep": "last"}], ids=str)
-def test_jobs(engine: Engine, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole jobs without the driver have the result of one machine, with reference documents too."""
+def test_jobs(engine: Engine, options: dict[str, Any], clusters: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole jobs without the driver, but for numbers, have the result of one machine, with reference documents too."""
     monkeypatch.setattr(decision, "MAX_DRIVER_LINKS", 0)
-    monkeypatch.setattr(results, "MAX_DRIVER_CLUSTERS", 0)
+    monkeypatch.setattr(results, "MAX_DRIVER_REMOVED", 0)
+    monkeypatch.setattr(results, "MAX_DRIVER_CLUSTERS", clusters)
     texts = chain_texts(30) + star_texts(30, 8) + mixed_texts(100)
     ids = [f"page {at} of \u00e9" for at in range(len(texts))]
     engine.check_equal(DocumentSet.of(texts, ids), recipe=MINHASH, **options)

@@ -53,7 +53,7 @@ def start_server(folder: Path, name: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
-@pytest.mark.parametrize("stage", ["documents", "units", "links", "removed", "clusters"])
+@pytest.mark.parametrize("stage", ["documents", "units", "links", "first-removals", "clusters"])
 def test_a_server_that_is_killed_under_its_driver(stage: str, tmp_path: Path) -> None:
     """The driver gets a typed error, and goes on with another server."""
     from pyspark.sql import SparkSession

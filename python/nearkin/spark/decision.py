@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.distributed.documents import Numbers, to_batches, to_integers
 from nearkin.dedup.distributed.links import absorb, components, first_of_components
-from nearkin.spark.engine import Checkpoint, DataFrame, fetch, functions, union
+from nearkin.spark.engine import Checkpoint, DataFrame, functions, union
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -205,7 +205,7 @@ def _undo_shift(mixed: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
 
 
 def _fetch_links(links: DataFrame) -> tuple[Numbers, Numbers]:
-    table = fetch(links, "right")
+    table = links.toArrow()
     left, right = (np.asarray(table.column(name), np.int64) for name in ("left", "right"))
     return left, right
 

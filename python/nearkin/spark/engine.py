@@ -109,7 +109,7 @@ _INSTALL = (
 def check_workers(session: Session) -> None:
     """Raise EngineError unless all workers have this version of nearkin."""
     try:
-        rows = session.range(0, 8, 1, 8).mapInArrow(_worker_versions, "version string").distinct().collect()
+        rows = session.range(0, 8, 1, 8).mapInArrow(_worker_versions, "version string").collect()
     except Exception as error:
         reason = _cause(error)
         if "No module named" in reason or "ModuleNotFoundError" in str(error):
@@ -247,11 +247,14 @@ class Checkpoint:
             table, mode = build(), "overwrite"
             for start in range(0, max(table.num_rows, 1), _MAX_SENT):
                 chunk = table.slice(start, _MAX_SENT)
-                data = (chunk,) if chunk.num_rows else ([], schema)
-                rows = self.session.createDataFrame(*data)
+                rows = self.session.createDataFrame(chunk) if chunk.num_rows else self._no_rows(schema)
                 self._write(rows.write.mode(mode).options(**_STAGE_OPTIONS), folder)
                 mode = "append"
         return self._checked(name, self.session.read.schema(schema).parquet(folder))
+
+    def _no_rows(self, schema: str) -> DataFrame:
+        columns = (column.split() for column in schema.split(", "))
+        return self.session.range(0).selectExpr(*(f"cast(null AS {kind}) AS {name}" for name, kind in columns))
 
     def _checked(self, name: str, rows: DataFrame) -> DataFrame:
         """List a new stage; check that an earlier one still has all its rows."""

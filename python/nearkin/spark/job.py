@@ -53,15 +53,15 @@ class SparkJob:
         After `run`: all documents, hashed and numbered.
     copies : DataFrame
         After `run`: number, original of documents with the content of an earlier one.
-    removed : DataFrame
-        After `run`: number, rep (the representative), similarity, distance.
+    removals : DataFrame
+        After `run`: number, by of documents that are removed for another one.
     links : DataFrame
         After `run`: left, right, similarity, distance of the pairs that match.
     """
 
     documents: DataFrame
     copies: DataFrame
-    removed: DataFrame
+    removals: DataFrame
     links: DataFrame
 
     def __init__(
@@ -114,8 +114,7 @@ class SparkJob:
         removals = self._decide(links, "first")
         if plans.counts["members"]:
             removals = self._run_rounds(documents, searched, members, pairs, links, removals)
-        self.removed = self._removed_documents(documents, links, removals)
-        self.links = _select_links(links).distinct()
+        self.removals, self.links = removals, _select_links(links).distinct()
         self.documents, self.copies = documents, copies
 
     # Checks
@@ -317,6 +316,8 @@ class SparkJob:
         for number in range(1, _MAX_ROUNDS):
             build = partial(plans.open_pairs, searched, members, removals, max_pairs)
             units = point.frame(f"units-{number}", build)
+            if not point.done[f"units-{number}"]:
+                return removals
             pairs = plans.select_pairs(units).distinct()
             pairs = point.frame(f"pairs-{number}", partial(pairs.join, verified, ["left", "right"], "left_anti"))
             count = point.done[f"pairs-{number}"]
@@ -332,25 +333,38 @@ class SparkJob:
     def _decide(self, links: list[DataFrame], name: str) -> DataFrame:
         """Return number, by of the removed documents."""
         rows = _select_links(links).select("left", "right")
-        return Decision(self.checkpoint, self.config.cluster, name).removals(rows)
+        removals = Decision(self.checkpoint, self.config.cluster, name).removals(rows)
+        self.plans.counts["removals"] = self.checkpoint.done[f"{name}-removals"]
+        return removals
 
-    def _removed_documents(self, documents: DataFrame, links: list[DataFrame], removals: DataFrame) -> DataFrame:
-        """Return number, rep, similarity, distance of the removed documents."""
-        F, point = self.F, self.checkpoint
-        ends = removals.select(F.col("by").alias("left"), F.col("number").alias("right"))
+    def matched_links(self) -> DataFrame:
+        """Return left, right, similarity, distance of links: one for each removed document and its representative."""
+        F = self.F
+        ends = self.removals.select(F.col("by").alias("left"), F.col("number").alias("right"))
+        links = self.links
         if self.config.cluster == "components":
             # A member of a component often has no link to the first one.
-            links = [self._verify(documents, ends, removals.count(), "links-heads", all_match=True)]
-        rows = _select_links(links).distinct().join(ends, ["left", "right"], "left_semi")
+            count = self.plans.counts["removals"]
+            heads = self._verify(self.documents, ends, count, "links-heads", all_match=True)
+            links = _select_links([heads]).distinct()
+        return links.join(self.plans.broadcast(ends, self.plans.counts["removals"]), ["left", "right"], "left_semi")
+
+    def removed(self) -> DataFrame:
+        """Return number, rep (the representative), similarity, distance of the removed documents."""
+        F, point, rows = self.F, self.checkpoint, self.matched_links()
         columns = F.col("right").alias("number"), F.col("left").alias("rep"), "similarity", "distance"
         removed = point.frame("removed", lambda: rows.select(*columns))
-        found, expected = point.done["removed"], removals.count()
-        if found != expected:
-            raise LookupError(
-                f"{expected:,} documents were removed, and {found:,} of their links were read again: "
-                "the documents under checkpoint= changed while the job ran; give this run a folder of its own"
-            )
+        check_read("links", self.plans.counts["removals"], point.done["removed"])
         return removed
+
+
+def check_read(noun: str, expected: int, num_rows: int) -> None:
+    """Raise LookupError unless all rows about removed documents were read again."""
+    if num_rows != expected:
+        raise LookupError(
+            f"{num_rows:,} of {expected:,} {noun} of removed documents were read again: the documents under "
+            "checkpoint= changed while the job ran; give this run a folder of its own"
+        )
 
 
 def _pass_name(name: str, passes: int, at: int) -> str:

@@ -5,25 +5,40 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.distributed.documents import TASK_ROWS, gather, num_tasks, to_batches, to_integers
-from nearkin.dedup.distributed.links import COUNTS
+from nearkin.dedup.distributed.documents import (
+    TASK_ROWS,
+    Numbers,
+    Selection,
+    gather,
+    num_tasks,
+    to_batches,
+    to_integers,
+)
+from nearkin.dedup.distributed.links import COUNTS, Removals
 from nearkin.dedup.distributed.summary import summarize_job
+from nearkin.dedup.distributed.tables import cluster_members, number_clusters
 from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
 from nearkin.errors import warn_caller
 from nearkin.io.arrow import to_values
 from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name
-from nearkin.spark.job import SparkJob
+from nearkin.spark.job import SparkJob, check_read
 from nearkin.spark.plans import LINKS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+CLUSTERS = "id ID, cluster bigint, representative ID, distance bigint, similarity double, reason string"
+"""The columns of clusters; ID is the type of ids."""
 MAX_DRIVER_CLUSTERS = 5_000_000
 """Clusters that the driver numbers: less than 1 GB."""
+MAX_DRIVER_REMOVED = 1 << 19
+"""Removed documents whose clusters the driver builds: their numbers and those of their representatives, 8 MB, are sent
+to every task."""
 _SAMPLE = 1 << 14
 """Ids that are sampled to split the others into ranges."""
 
@@ -86,9 +101,9 @@ def _removed_ids(job: SparkJob, clusters: DataFrame) -> DataFrame:
 
 def _removed_documents(job: SparkJob) -> DataFrame:
     """Return number, rep, similarity, distance, exact of every removed document."""
-    F = job.F
-    own = job.removed.select("number", "rep", "similarity", "distance", F.lit(False).alias("exact"))
-    originals = job.removed.select(F.col("number").alias("original"), "rep", "similarity", "distance")
+    F, matched = job.F, job.removed()
+    own = matched.select("number", "rep", "similarity", "distance", F.lit(False).alias("exact"))
+    originals = matched.select(F.col("number").alias("original"), "rep", "similarity", "distance")
     copies = job.copies.where("number > 0").join(originals, "original", "left")
     exact = F.col("rep").isNull()
     return own.union(
@@ -104,6 +119,8 @@ def _removed_documents(job: SparkJob) -> DataFrame:
 
 def _build_clusters(job: SparkJob) -> DataFrame:
     F, point = job.F, job.checkpoint
+    if job.plans.counts["removals"] + job.plans.counts["copies"] <= min(MAX_DRIVER_REMOVED, MAX_DRIVER_CLUSTERS):
+        return point.table("clusters", CLUSTERS.replace("ID", job.id_type), partial(_build_on_driver, job))
     removed = _removed_documents(job)
     kept = removed.where("rep > 0").select("rep").distinct()
     kept = kept.select(
@@ -125,6 +142,29 @@ def _build_clusters(job: SparkJob) -> DataFrame:
     reason = F.when(F.col("rep") < 0, F.concat(reason, F.lit("-old"))).otherwise(reason)
     columns = ["id", "cluster", "representative", "distance", "similarity", reason.alias("reason")]
     return point.frame("clusters", lambda: rows.join(numbers, "rep").select(*columns))
+
+
+def _build_on_driver(job: SparkJob) -> pa.Table:
+    """Return the clusters of a job with few removed documents, by the functions of engines that run tasks."""
+    import pyarrow as pa
+
+    removals, copies = job.removals.toArrow().sort_by("number"), job.copies.toArrow()
+    number, by = (to_integers(removals.column(name)) for name in ("number", "by"))
+    pairs = np.stack([to_integers(copies.column(name)) for name in ("number", "original")], axis=1)
+    links = job.matched_links().toArrow()
+    check_read("links", len(number), links.num_rows)
+
+    def ids(numbers: Numbers) -> pa.ChunkedArray:
+        kind = pa.string() if job.id_type == "string" else pa.int64()
+        if not len(numbers):
+            return pa.chunked_array([], kind)
+        rows, selection = job.documents.select("number", "id"), Selection(np.unique(numbers))
+        table = rows.mapInArrow(selection.rows, rows.schema).toArrow().sort_by("number")
+        check_read("ids", len(selection.numbers), table.num_rows)
+        return table.column("id").cast(kind).take(np.searchsorted(to_integers(table.column("number")), numbers))
+
+    table, _ = cluster_members(links, Removals(number, by), pairs, ids, job.config)
+    return number_clusters(table)
 
 
 def _number_clusters(job: SparkJob, rows: DataFrame) -> DataFrame:
@@ -223,7 +263,7 @@ def _summarize(job: SparkJob, clusters: DataFrame) -> Summary:
     reasons = {row["reason"]: row["n"] for row in by_reason}
     sizes = clusters.groupBy("cluster").agg(F.count("id").alias("n")).agg(F.count("n"), F.max("n"))
     num_clusters, largest = fetch_rows(sizes)[0].values()
-    counted = (num_clusters, largest or 0), _count_work(job), job.removed.count()
+    counted = (num_clusters, largest or 0), _count_work(job), job.plans.counts["removals"]
     summary, warnings = summarize_job(job.config, job.plans.counts, reasons, *counted)
     if job.source is not None:
         summary["sources"], source_warnings = _count_sources(job, clusters)

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
 from nearkin.dedup.candidates import SimHashCandidates
@@ -39,7 +38,6 @@ from nearkin.dedup.distributed.links import (
     absorb,
     check_links,
     components,
-    find_pairs,
     num_blocks,
 )
 from nearkin.dedup.distributed.pairs import (
@@ -53,6 +51,7 @@ from nearkin.dedup.distributed.pairs import (
     OpenPairs,
     Slices,
     choose_tables,
+    content_copies,
     max_earlier,
     near_pairs,
     num_parts,
@@ -197,13 +196,8 @@ def find_copies(*parts: pa.Table) -> pa.Table:
     rows = concat(parts)
     if not rows.num_rows:
         return rows
-    contents = unpack_values(rows.column("content"), np.dtype((np.int64, (2,))))
-    numbers = to_integers(rows.column("number"))
-    order = np.lexsort((numbers, contents[:, 1], contents[:, 0]))
-    contents, numbers = contents[order], numbers[order]
-    first = np.concatenate([[True], (contents[1:] != contents[:-1]).any(axis=1)])
-    originals = numbers[first][np.cumsum(first) - 1]
-    return pa.table({"number": numbers[~first], "original": originals[~first]})
+    contents = unpack_values(rows.column("content"), np.dtype((np.uint64, (2,))))
+    return pa.table(content_copies(contents, to_integers(rows.column("number"))))
 
 
 def select_searched(table: pa.Table, copies: Numbers) -> tuple[pa.Table, int]:
@@ -615,35 +609,12 @@ class TableJob:
         left, right = np.ascontiguousarray(links[:, 0]), np.ascontiguousarray(links[:, 1])
         return components(left, right) if self.config.cluster == "components" else absorb(left, right)
 
-    def removed(self) -> tuple[Numbers, Numbers, NDArray[np.float64], Numbers, NDArray[np.bool_]]:
-        """Return number, representative, similarity (NaN for none), distance of the removed documents, and True for
-        copies of a kept one.
-        """
-        links, own, by = self.links, self.removals.removed, self.removals.by
-        if self.config.cluster == "components" and len(own):
+    def matched_links(self) -> pa.Table:
+        """Return links that have one for each removed document and its representative."""
+        if self.config.cluster == "components" and len(self.removals.removed):
             # A member of a component often has no link to the first one.
-            links = self._verify(np.stack([by, own], axis=1), all_match=True)
-        left, right = (to_integers(links.column(name)) for name in ("left", "right"))
-        order = np.lexsort((left, right))
-        rows = order[find_pairs(right[order], left[order], own, by)]
-        similarity = _floats(links.column("similarity"))[rows]
-        distance = to_integers(links.column("distance"))[rows]
-        copies = self.copies[self.copies[:, 0] > 0]
-        at = np.minimum(np.searchsorted(own, copies[:, 1]), max(len(own) - 1, 0))
-        follows = own[at] == copies[:, 1] if len(own) else np.zeros(len(copies), bool)
-        at, exact = at if len(own) else np.zeros(0, np.int64), ~follows
-        numbers, representatives = copies[:, 0].copy(), copies[:, 1].copy()
-        similarities, distances = np.full(len(copies), float(self.source.equal)), np.zeros(len(copies), np.int64)
-        if len(own):
-            representatives[follows] = by[at[follows]]
-            similarities[follows], distances[follows] = similarity[at[follows]], distance[at[follows]]
-        return (
-            np.concatenate([own, numbers]),
-            np.concatenate([by, representatives]),
-            np.concatenate([similarity, similarities]),
-            np.concatenate([distance, distances]),
-            np.concatenate([np.zeros(len(own), bool), exact]),
-        )
+            return self._verify(np.stack([self.removals.by, self.removals.removed], axis=1), all_match=True)
+        return self.links
 
     def ids(self, numbers: Numbers) -> pa.ChunkedArray:
         """Return the ids of documents."""
@@ -689,11 +660,6 @@ def _no_links() -> pa.Table:
 
     types = {"left": pa.int64(), "right": pa.int64(), "similarity": pa.float64(), "distance": pa.int64()}
     return pa.schema(list(types.items())).empty_table()
-
-
-def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Convert a column of numbers; null is NaN."""
-    return np.asarray(column.to_numpy(), np.float64)
 
 
 def _matrix(table: pa.Table, *names: str) -> Numbers:

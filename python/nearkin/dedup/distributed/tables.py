@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nearkin.dedup.config import DedupConfig
+from nearkin.dedup.distributed.documents import Numbers, to_integers
 from nearkin.dedup.distributed.job import Source, TableJob
+from nearkin.dedup.distributed.links import Removals, find_pairs
 from nearkin.dedup.distributed.summary import summarize_job
 from nearkin.dedup.distributed.tasks import Tasks
 from nearkin.dedup.summary import Summary
@@ -77,33 +80,14 @@ def build_tables(job: TableJob, blocks: int) -> DedupTables:
     import pyarrow as pa
 
     config = job.config
-    number, representative, similarity, distance, exact = job.removed()
-    kept = np.unique(representative[representative > 0])
-    ids = job.ids(np.concatenate([number, kept, representative]))
-    n, heads = len(number), len(kept)
-    equal = np.full(heads, job.source.equal, np.float64)
-    # Reasons by code: 0 kept, 1 exact, 2 same-letters, 3 near.
-    near = np.full(n, 3)
-    if config.verify == "jaccard":
-        near[similarity == 1.0] = 2
-    near[exact] = 1
-    rows = {
-        "id": ids.slice(0, n + heads),
-        "rep": np.concatenate([representative, kept]),
-        "representative": pa.chunked_array([*ids.slice(n + heads).chunks, *ids.slice(n, heads).chunks], ids.type),
-        "distance": np.concatenate([distance, np.zeros(heads, np.int64)]),
-        "similarity": pa.array(np.concatenate([similarity, equal]), from_pandas=True),
-        "reason": np.concatenate([near, np.zeros(heads, np.int64)]),
-    }
-    table = pa.table(rows)
-    is_removed = np.arange(n + heads) < n
-    pairs = table.filter(is_removed).select(["id", "representative", "distance", "similarity"])
-    clusters = _number_clusters(table)
+    table, n = cluster_members(job.matched_links(), job.removals, job.copies, job.ids, config)
+    pairs = table.slice(0, n).select(["id", "representative", "distance", "similarity"])
+    removed = pairs.column("id")
+    clusters = number_clusters(table)
     if config.links == "all":
         pairs = _all_links(job)
-    removed = pa.chunked_array([*ids.slice(0, n).chunks], ids.type)
     if config.empty == "drop":
-        removed = pa.chunked_array([*removed.chunks, *job.empty_ids(blocks=blocks).chunks], ids.type)
+        removed = pa.chunked_array([*removed.chunks, *job.empty_ids(blocks=blocks).chunks], removed.type)
     reasons = _count(clusters, "reason")
     sizes = list(_count(clusters, "cluster").values())
     summary, warnings = summarize_job(
@@ -114,6 +98,76 @@ def build_tables(job: TableJob, blocks: int) -> DedupTables:
     return DedupTables(clusters, pairs, removed, summary)
 
 
+def cluster_members(
+    links: pa.Table,
+    removals: Removals,
+    copies: Numbers,
+    ids: Callable[[Numbers], pa.ChunkedArray],
+    config: DedupConfig,
+) -> tuple[pa.Table, int]:
+    """Return the documents of clusters, in rows for `number_clusters`, those that are removed first, and their number.
+
+    Parameters
+    ----------
+    links : pyarrow.Table
+        left, right, similarity and distance, with a row for each removed document and its representative.
+    removals : Removals
+    copies : (n, 2) int64
+        Documents with the content of an earlier one, and that one.
+    ids : function
+        Returns the ids of documents by their numbers.
+    config : DedupConfig
+    """
+    import pyarrow as pa
+
+    equal = float(config.candidate_source.equal)
+    number, representative, similarity, distance, exact = _removed_rows(
+        links, removals, copies[copies[:, 0] > 0], equal
+    )
+    kept = np.unique(representative[representative > 0])
+    names = ids(np.concatenate([number, kept, representative]))
+    n, heads = len(number), len(kept)
+    # Reasons by code: 0 kept, 1 exact, 2 same-letters, 3 near.
+    near = np.full(n, 3)
+    if config.verify == "jaccard":
+        near[similarity == 1.0] = 2
+    near[exact] = 1
+    rows = {
+        "id": names.slice(0, n + heads),
+        "rep": np.concatenate([representative, kept]),
+        "representative": pa.chunked_array([*names.slice(n + heads).chunks, *names.slice(n, heads).chunks], names.type),
+        "distance": np.concatenate([distance, np.zeros(heads, np.int64)]),
+        "similarity": pa.array(np.concatenate([similarity, np.full(heads, equal)]), from_pandas=True),
+        "reason": np.concatenate([near, np.zeros(heads, np.int64)]),
+    }
+    return pa.table(rows), n
+
+
+def _removed_rows(links: pa.Table, removals: Removals, copies: Numbers, equal: float) -> tuple[Any, ...]:
+    """Return number, representative, similarity (NaN for none), distance of the removed documents, and True for copies
+    of a kept one.
+    """
+    own, by = removals.removed, removals.by
+    left, right = (to_integers(links.column(name)) for name in ("left", "right"))
+    order = np.lexsort((left, right))
+    rows = order[find_pairs(right[order], left[order], own, by)]
+    similarity = np.asarray(links.column("similarity").to_numpy(), np.float64)[rows]
+    distance = to_integers(links.column("distance"))[rows]
+    at = np.minimum(np.searchsorted(own, copies[:, 1]), max(len(own) - 1, 0))
+    follows = own[at] == copies[:, 1] if len(own) else np.zeros(len(copies), bool)
+    at = at[follows]
+    representatives = copies[:, 1].copy()
+    similarities, distances = np.full(len(copies), equal), np.zeros(len(copies), np.int64)
+    representatives[follows], similarities[follows], distances[follows] = by[at], similarity[at], distance[at]
+    return (
+        np.concatenate([own, copies[:, 0]]),
+        np.concatenate([by, representatives]),
+        np.concatenate([similarity, similarities]),
+        np.concatenate([distance, distances]),
+        np.concatenate([np.zeros(len(own), bool), ~follows]),
+    )
+
+
 def _count(table: pa.Table, column: str) -> dict[Any, int]:
     return {row["values"]: row["counts"] for row in to_values(table.column(column).value_counts())}
 
@@ -121,7 +175,7 @@ def _count(table: pa.Table, column: str) -> dict[Any, int]:
 _REASONS = np.array(["kept", "exact", "same-letters", "near"])
 
 
-def _number_clusters(table: pa.Table) -> pa.Table:
+def number_clusters(table: pa.Table) -> pa.Table:
     """Return the table of clusters, which are numbered by their smallest id."""
     import pyarrow as pa
 
