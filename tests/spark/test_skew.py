@@ -87,7 +87,7 @@ def test_boilerplate(engine: Engine, count: int, tmp_path: Path) -> None:
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a task have so few rows that buckets and texts are split."""
     monkeypatch.setattr(plans, "MAX_BUCKET", 32)
-    monkeypatch.setattr(plans, "_MAX_SELECTED", 0)
+    monkeypatch.setattr(plans, "_MAX_BROADCAST", 0)
     monkeypatch.setattr(plans, "_BUCKET_SAMPLE", 32)
     # The keys of 25 documents, or about thirty texts.
     monkeypatch.setattr(plans, "TASK_BYTES", 1 << 12)

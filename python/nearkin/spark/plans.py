@@ -30,7 +30,6 @@ from nearkin.dedup.distributed.documents import (
     Hashing,
     Numbers,
     Ranges,
-    Selection,
     num_tasks,
     to_integers,
     value_dtype,
@@ -81,8 +80,6 @@ _BUCKET_SAMPLE = 64
 probability below 1e-20, by the Poisson distribution."""
 _UNIT_ROWS = "unit bigint, number bigint"
 _CELL_ROWS = "unit bigint, number bigint, values binary, last bigint, by bigint, is_query boolean"
-_MAX_SELECTED = 1 << 20
-"""Numbers of eight bytes that are sent to every task with its function."""
 _MAX_BROADCAST = 2_000_000
 """Rows of 16 bytes that are sent to every worker."""
 
@@ -237,11 +234,7 @@ class Plans:
         """Return what the comparison of members needs of their documents."""
         rows = documents.select("number", "id", "older", "length", "values", "content")
         numbers = members.select("number").distinct()
-        if self.counts["members"] > _MAX_SELECTED:
-            return self.broadcast(numbers, self.counts["members"]).join(rows, "number").select(*rows.columns)
-        # Without a join documents are read and not sent.
-        selection = Selection(np.sort(to_integers(fetch(numbers, "number").column("number"))))
-        return rows.mapInArrow(selection.rows, rows.schema)
+        return self.broadcast(numbers, self.counts["members"]).join(rows, "number").select(*rows.columns)
 
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
