@@ -47,7 +47,8 @@ people run and that no other source has, with as many hosts, users and names as 
   Palo Alto), *domain* (security events of Windows as one line of text) and *relay* (Rust services that log with the
   spans of tracing)
 
-What is sealed chose no rule.
+After a measurement the errors of seven of the fourth and four of the fifth sources were read. What is sealed chose no
+rule.
 
 `LIBRARIES` are folders into which pip installed radicale, ZEO, dramatiq, huey and matrix-synapse; canopen, distributed,
 Trac, multipart and `setuptools<81`; angr, `bitstring<4.3` and `pycparser==3.0`; jupyter_server, ipykernel and
@@ -86,7 +87,20 @@ SECOND = (
     "torus",
 )
 THIRD = ("scheduler", "steps", "compute", "voice", "hub")
-CHOOSING = (*FIRST, *SECOND, *THIRD, "flows", "engine", "documents", "firewall", "storage", "payments", "baggage")
+LATER = (
+    "flows",
+    "engine",
+    "documents",
+    "firewall",
+    "storage",
+    "payments",
+    "baggage",
+    "audit",
+    "shop",
+    "containers",
+    "domain",
+)
+CHOOSING = (*FIRST, *SECOND, *THIRD, *LATER)
 """Sources whose errors were read after a blind test, so that rules may be chosen on them; the others are sealed."""
 MAX_LINES = 2500
 """Lines of a program, so that the file stays small: `program_logs.records` returns them in a random order."""

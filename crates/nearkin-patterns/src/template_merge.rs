@@ -52,8 +52,9 @@ use crate::lines::{is_http, is_message_code};
 use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
 use crate::units::{
     ANY, Class, FIELD, Field, OPTIONAL, Place, Run, Tail, Units, clause_ends, close, cover, find_chunks, find_fields,
-    find_json, find_keyed, find_pairs, find_runs, find_structures, find_tails, is_json_message, is_message, is_missing,
-    is_open, is_prefix, kind_of_units, part_end, sort_pairs, split_units, value_end, wildcard_offsets,
+    find_json, find_keyed, find_pairs, find_runs, find_structures, find_tails, follows_message_key, is_json_message,
+    is_message, is_missing, is_open, is_prefix, kind_of_units, part_end, sort_pairs, split_units, value_end,
+    wildcard_offsets,
 };
 use crate::values::{self, Values};
 use nearkin_core::Result;
@@ -317,8 +318,11 @@ impl<'a> TemplateMerger<'a> {
                 continue;
             }
             let whole = hash_shape(&self.units, shape);
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
             for (at, &unit) in shape.units.iter().enumerate() {
-                if !matches!(self.units.class(unit), Class::Between | Class::Optional) {
+                if !matches!(self.units.class(unit), Class::Between | Class::Optional)
+                    && !follows_message_key(at, &text)
+                {
                     let key = whole.wrapping_sub(mix(self.units.all[unit as usize].hash, at));
                     masked_templates.push(MaskedTemplate { key, at: at as u32, shape: number as u32 });
                 }
@@ -571,9 +575,8 @@ impl<'a> TemplateMerger<'a> {
     /// Return which units of a shape a level masks.
     fn masked_units(&self, shape: &Shape, level: Level) -> Vec<bool> {
         let class = |at: usize| self.units.class(shape.units[at]);
-        let behind_equals = |at: usize| {
-            at.checked_sub(1).is_some_and(|before| self.units.all[shape.units[before] as usize].text.ends_with(b"="))
-        };
+        let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+        let behind_equals = |at: usize| at > 0 && text(at - 1).ends_with(b"=");
         let is_open = |at: usize| match level {
             Level::Mixed => matches!(class(at), Class::Mixed | Class::Wildcard),
             Level::Values => {
@@ -583,7 +586,7 @@ impl<'a> TemplateMerger<'a> {
             Level::Words => !matches!(class(at), Class::Between | Class::Optional),
             Level::Keyed => !matches!(class(at), Class::Between | Class::Optional) && behind_equals(at),
         };
-        (0..shape.units.len()).map(is_open).collect()
+        (0..shape.units.len()).map(|at| is_open(at) && !follows_message_key(at, &text)).collect()
     }
 
     /// Merge a group if each varying position has enough evidence. Otherwise split it at the position with the fewest
@@ -1201,7 +1204,8 @@ impl<'a> TemplateMerger<'a> {
             let is_word =
                 |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
             let value = |at: usize| {
-                let end = if text(at - 1).ends_with(b"=") { value_end(count, at, &is_word, &text) } else { None };
+                let keyed = text(at - 1).ends_with(b"=") && !follows_message_key(at, &text);
+                let end = if keyed { value_end(count, at, &is_word, &text) } else { None };
                 let quoted = || self.is_quote(shape.units[at - 1]).then(|| close(count, at - 1, &text)).flatten();
                 end.or_else(|| quoted().map(|end| end - 1)).filter(|&end| (at..end).any(is_word)).map(|end| at..end)
             };
@@ -1276,7 +1280,7 @@ impl<'a> TemplateMerger<'a> {
         let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
         let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
         while at < count {
-            let keyed = at > 0 && text(at - 1).ends_with(b"=");
+            let keyed = at > 0 && text(at - 1).ends_with(b"=") && !follows_message_key(at, &text);
             let end = if keyed { value_end(count, at, &is_word, &text) } else { close(count, at, &text) };
             let quote = matches!(text(at), b"\"" | b"'" | b"`" | b"[");
             let range = match end {
@@ -2495,6 +2499,17 @@ mod tests {
         assert_eq!(3, texts_with(&rests.map(|rest| line(7, rest)), &Overrides::default()).len());
         let messages = rests.map(|rest| line(8, rest).replace("TTL=", "msg="));
         assert_eq!(3, texts_with(&messages, &Overrides::default()).len());
+    }
+
+    #[test]
+    fn what_follows_the_key_of_a_message_is_no_value() {
+        let lines = |key: &str| NAMES.map(|name| format!("{key}=\"{name} {name}\" of={name} is in"));
+        assert_eq!(9, texts_with(&lines("msg"), &Overrides::default()).len());
+        assert_eq!(1, texts_with(&lines("path"), &Overrides::default()).len());
+        let kinds =
+            |key: &str| -> Vec<String> { users(9).iter().map(|line| format!("{key}={}: 5", &line[11..14])).collect() };
+        assert_eq!(9, texts_with(&kinds("record type"), &Overrides::default()).len());
+        assert_eq!(1, texts_with(&kinds("record place"), &Overrides::default()).len());
     }
 
     #[test]

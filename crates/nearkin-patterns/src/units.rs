@@ -331,6 +331,7 @@ pub(crate) fn find_tails<'a>(
     };
     if let Some(equals) = (0..end).rev().find(|&at| text(at).contains(&b'='))
         && follows_key(equals)
+        && !follows_message_key(equals + 1, &text)
         && equals + 1 < end
         && !(equals + 1..end).any(ends_value)
     {
@@ -352,7 +353,8 @@ pub(crate) fn find_tails<'a>(
 }
 
 /// Return the end of the brackets or quotes that open at a unit. The quotes of a message at the start of a line, with
-/// pairs after it, do not count: `"Starting" pod="a"`; nor do those of keys and messages of JSON: `{"msg": "Starting"}`.
+/// pairs after it, do not count: `"Starting" pod="a"`; nor do those of messages after their key, `msg="Starting"`, and of
+/// keys and messages of JSON: `{"msg": "Starting"}`.
 pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u8]) -> Option<usize> {
     let open = text(at);
     let close: &[u8] = match open {
@@ -383,10 +385,16 @@ pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u
             let is_key = starts && next + 1 < count && mark(next + 1).starts_with(b":");
             let message =
                 at == 0 && open == b"\"" && next + 3 < count && text(next + 1) == b" " && text(next + 3) == b"=";
-            return (!message && !is_key && !is_json_message(at, text)).then_some(next + 1);
+            return (!message && !is_key && !is_json_message(at, text) && !follows_message_key(at, text))
+                .then_some(next + 1);
         }
     }
     None
+}
+
+/// Return true for what follows `key=` with the key of a message.
+pub(crate) fn follows_message_key<'a>(at: usize, text: &impl Fn(usize) -> &'a [u8]) -> bool {
+    at > 1 && text(at - 1) == b"=" && is_message(text(at - 2))
 }
 
 /// Return true for the quote before the text of a message in JSON.
