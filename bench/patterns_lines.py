@@ -13,8 +13,8 @@ system, and the output names the part of each:
   that is not among the eight.
 - *sealed*, with `--sealed`: five generated sources that were measured after each design of rules, errors unread.
 - *programs*, with `--sealed`: logs of three real programs (`program_logs.py`), errors unread.
-- *blind*, with `--sealed`: logs of five real programs and four generated sources (`blind_logs.py`), collected and
-  written by someone who had not read the miner, errors unread. Fifteen others were measured so, and are
+- *blind*, with `--sealed`: logs of two real programs and six generated sources (`blind_logs.py`), collected and
+  written by someone who had not read the miner, errors unread. Thirty-five others were measured so, and are
   *choosing* since.
 
 The measures are those of LogPAI's benchmark, LogHub-2.0. A group is correct if its lines are exactly those of an
