@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import gzip
+import io
 import json
 import shutil
 import signal
@@ -33,6 +34,7 @@ import nearkin as nk
 from command import call, run
 from nearkin.cli.options import parse_rate
 from nearkin.errors import InputError, OutputError, ParameterError, ServiceError
+from nearkin.service import responses
 from nearkin.service.app import Service
 from nearkin.service.auth import RELOAD_SECONDS, TokenBucket, TokenFile, read_tokens
 from nearkin.service.errors import PROBLEMS, Problem, problem_from
@@ -535,6 +537,33 @@ def test_results_are_streamed(tmp_path: Path) -> None:
             while piece := connection.recv(1 << 16):
                 answer += piece
         assert count == answer.count(b'"status"')
+
+
+def test_a_spool_is_read_while_it_is_written() -> None:
+    """Reading and writing move the same file, each to a place of its own, in threads."""
+
+    class SlowFile(io.BytesIO):
+        def seek(self, *place: int) -> int:
+            at = super().seek(*place)
+            time.sleep(0.001)
+            return at
+
+    async def main() -> bytes:
+        spool, parts = responses._ResponseSpool(SlowFile()), []
+
+        async def read() -> None:
+            while part := await spool.read():
+                parts.append(part)
+
+        reader = asyncio.ensure_future(read())
+        for piece in pieces:
+            await spool.write(piece)
+        spool.end()
+        await reader
+        return b"".join(parts)
+
+    pieces = [b"%08d" % number * 1024 for number in range(200)]
+    assert b"".join(pieces) == asyncio.run(main())
 
 
 # Failures

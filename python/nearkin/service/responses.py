@@ -104,6 +104,7 @@ class _ResponseSpool:
         self._file = file
         self._written = self._read = 0
         self._changed = asyncio.Event()
+        self._access_lock = asyncio.Lock()
         self._ended = False
 
     async def write(self, data: bytes) -> None:
@@ -128,7 +129,9 @@ class _ResponseSpool:
             self._file.seek(position)
             return method(argument)
 
-        return access() if self._written < _MEMORY // 2 else await asyncio.to_thread(access)
+        # The file has one position, so that reading and writing take turns.
+        async with self._access_lock:
+            return access() if self._written < _MEMORY // 2 else await asyncio.to_thread(access)
 
     def end(self) -> None:
         """Mark the end of the queue."""
