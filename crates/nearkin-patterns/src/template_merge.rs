@@ -1196,6 +1196,7 @@ impl<'a> TemplateMerger<'a> {
     fn merge_known(&mut self) -> Result<usize> {
         let hashes: Vec<Vec<u64>> = self.shapes.iter().map(|shape| self.hash_edges(shape).0).collect();
         let is_plain = |unit: &u32| self.units.class(*unit) == Class::Plain;
+        let first_plain = |shape: &Shape| shape.units.iter().position(is_plain).unwrap_or(shape.units.len());
         let mut known: HashMap<u64, HashSet<KnownValue>> = HashMap::new();
         let mut bound: HashSet<u64> = HashSet::new();
         let find_bound = |shape: &Shape| -> Vec<Range<usize>> {
@@ -1209,17 +1210,15 @@ impl<'a> TemplateMerger<'a> {
                 let quoted = || self.is_quote(shape.units[at - 1]).then(|| close(count, at - 1, &text)).flatten();
                 end.or_else(|| quoted().map(|end| end - 1)).filter(|&end| (at..end).any(is_word)).map(|end| at..end)
             };
-            (1..count).filter(|&at| shape.units[..at].iter().any(is_plain)).filter_map(value).collect()
+            (first_plain(shape) + 1..count).filter_map(value).collect()
         };
         for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
             self.cancel.check()?;
-            for (at, _) in shape.units.iter().enumerate().filter(|unit| *unit.1 == self.any) {
-                if shape.units[..at].iter().any(is_plain) {
-                    let values = shape.members.iter().map(|member| self.text_of(member, at));
-                    let values = values.filter(|value| !value.contains(&WILDCARD));
-                    let next = shape.units.get(at + 1).copied();
-                    known.entry(hashes[number][at]).or_default().extend(values.map(|value| (value, next)));
-                }
+            for at in (first_plain(shape)..shape.units.len()).filter(|&at| shape.units[at] == self.any) {
+                let values = shape.members.iter().map(|member| self.text_of(member, at));
+                let values = values.filter(|value| !value.contains(&WILDCARD));
+                let next = shape.units.get(at + 1).copied();
+                known.entry(hashes[number][at]).or_default().extend(values.map(|value| (value, next)));
             }
             let open = |range: &Range<usize>| {
                 shape.units[range.clone()] == [self.any] && self.kind_at(shape, range.start).is_some_and(is_open)

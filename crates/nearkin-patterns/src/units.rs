@@ -801,6 +801,7 @@ pub(crate) fn find_json<'a>(count: usize, text: impl Fn(usize) -> &'a [u8]) -> V
     if mark(0) != b"{" {
         return result;
     }
+    let ends = find_ends(count, &text);
     while let Some(value) = open.last().copied() {
         if mark(at) == b"}" {
             if let Some(value) = value {
@@ -823,7 +824,7 @@ pub(crate) fn find_json<'a>(count: usize, text: impl Fn(usize) -> &'a [u8]) -> V
                     continue;
                 }
                 b"\"" => quote_end(start).map(|end| (start + 1..end, end + 1)),
-                b"[" => find_ends(count, &text).get(start).filter(|&&end| end > 0).map(|&end| (start..end, end)),
+                b"[" => ends.get(start).filter(|&&end| end > 0).map(|&end| (start..end, end)),
                 _ => {
                     let end = (start..count).find(|&end| matches!(mark(end), b"," | b"}"));
                     end.filter(|&end| end > start).map(|end| (start..end, end))
