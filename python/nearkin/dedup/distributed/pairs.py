@@ -195,10 +195,10 @@ _SLICE = 1 << 18
 def num_parts(rows: int) -> int:
     """Return the number of parts of buckets.
 
-    The fewer there are, the more rows of a document share its bits, so a part has twice the rows of other tasks, at
-    about half the bytes.
+    The fewer there are, the more rows of a document share its bits, so a part has four times the rows of other tasks,
+    at about half the bytes of each.
     """
-    return min(num_tasks(rows, TASK_ROWS << 1), _MAX_PARTS)
+    return min(max(-(-rows // (TASK_ROWS << 2)), 2), _MAX_PARTS)
 
 
 ROW_BYTES = 23
