@@ -11,8 +11,8 @@ Parquet files of the kept documents; everything is measured, imports included:
   --data`: heap, anonymous mappings, thread stacks);
 - `sail`: `nearkin.spark.dedup` on Sail, whose server, with its workers, is a process of its own: the peaks of memory of
   driver and server are measured separately;
-- `spark`: the same on Spark `local[2]`, with Java's fast compiler only (`-XX:TieredStopAtLevel=1`), as docs/spark.md
-  recommends for such jobs. Wall time starts when the session is up; CPU seconds include the session.
+- `spark`: the same on Spark `local[2]`, up to a million documents with Java's fast compiler only
+  (`-XX:TieredStopAtLevel=1`), as docs/spark.md recommends. Wall time starts when the session is up; CPU seconds include the session.
 
 All three must keep the same documents. For Spark, which logs its shuffles, the bytes written before verification are
 reported per document.
@@ -67,6 +67,8 @@ GRAMS = 5
 FEATURES = ("char:4", f"word:{GRAMS}")
 QUERIES = (100_000, 1_000_000)
 PEERS = ("datatrove", "text-dedup", "daft")
+SMALL = 1_000_000
+"""Documents up to which Java's fast compiler alone is faster."""
 
 
 def write_corpus(folder: Path, documents: int, seed: int, data: Path, *, truth: bool = True) -> None:
@@ -158,7 +160,7 @@ def recipe() -> str:
     return str(nk.Recipe.of(None).with_family("minhash"))
 
 
-def start_session(engine: str, work: Path) -> Any:
+def start_session(engine: str, work: Path, java_options: str = "") -> Any:
     """Start a session and wait until it is up."""
     from pyspark.sql import SparkSession
 
@@ -172,7 +174,7 @@ def start_session(engine: str, work: Path) -> Any:
         (work / "log").mkdir()
         settings = {
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": java_options,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.eventLog.compress": "false",
@@ -204,7 +206,8 @@ def child(engine: str, corpus: Path, folder: Path) -> None:
     from nearkin.spark.engine import WRITE_OPTIONS
 
     work = folder / "work"
-    session = start_session(engine, work)
+    is_small = json.loads((corpus / "corpus.json").read_text())["documents"] <= SMALL
+    session = start_session(engine, work, "-XX:TieredStopAtLevel=1" if is_small else "")
     begun: dict[str, float] = {}
     stages: list[dict[str, Any]] = []
 
@@ -536,8 +539,8 @@ def report_search(run: dict[str, Any]) -> None:
 GROUPS = {
     "hash": r"documents|older",
     "copies": r"copies",
-    "pairs": r"large-buckets|units|candidates|pairs",
-    "scan": r"member-documents",
+    "pairs": r"large-buckets|units|candidates|pairs|member-documents",
+    "scan": r"(member-)?texts|links-\d",
     "verify": r"links",
     "decide": r"first|round|removed",
     "clusters": r"members|cluster",
@@ -550,11 +553,13 @@ def group_stages(row: dict[str, Any]) -> dict[str, tuple[float, int]]:
     """Return the CPU seconds of each group of a run on Sail, and the units that it reads."""
     cpu = dict.fromkeys(GROUPS, 0.0)
     for stage in row["stages"]:
-        [group] = [group for group, names in GROUPS.items() if re.match(names, stage["stage"])]
+        group = next(group for group, names in GROUPS.items() if re.match(names, stage["stage"]))
         cpu[group] += stage["cpu"]
     rows = {stage["stage"]: stage.get("rows", 0) for stage in row["stages"]}
     n, members = row["documents"], rows["clusters"]
     units = dict.fromkeys(GROUPS, n) | {"verify": row["candidates"], "decide": members, "clusters": members}
+    # Rounds verify few pairs, but read all texts.
+    units["scan"] = n * max(sum(bool(re.match(r"links-\d", name)) for name in rows), 1)
     return {group: (cpu[group], units[group]) for group in GROUPS}
 
 
@@ -579,8 +584,8 @@ def fit_model(run: dict[str, Any]) -> dict[str, tuple[float, float]]:
     for group in GROUPS:
         cpu, units = np.array([part[group] for part in measured if part[group][0]]).T
         if group == "verify":
-            # Each pass of a verification reads all documents, as the stage of members does, whose cost is known.
-            scan = constants["scan"][1] * np.array([row["documents"] * num_passes(row) for row in rows])
+            # The verification reads all texts, as the rounds do, whose cost is known.
+            scan = constants["scan"][1] * np.array([row["documents"] for row in rows])
             scaled = np.stack([np.zeros(len(cpu)), units / cpu], axis=1)
             wanted = 1 - scan / cpu
         else:

@@ -213,8 +213,26 @@ def test_pairs_are_verified_in_passes(engine: Engine, monkeypatch: pytest.Monkey
     summary = engine.check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:50]), checkpoint=str(folder))
     passes = sorted(path.name for path in folder.glob("links-pass-*"))
     assert len(passes) > 3
-    assert len([*folder.glob("units-pass-*")]) == 3
+    assert len([*folder.glob("units-pass-*")]) == 2
     assert summary["removed"] > 50
+
+
+def test_texts_of_pairs_are_written_once(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Stages after the first one read a table of the texts that they need, and no others."""
+    monkeypatch.setattr(job, "_MANY", 1)
+    rng = random.Random(6)
+    base = rng.choices(VOCABULARY, k=150)
+    # They meet in buckets and are too different to match, so that rounds compare each with all earlier ones.
+    texts = [" ".join(edit_words(base, 12, rng, VOCABULARY)) for _ in range(30)]
+    texts += chain_texts(20)
+    texts += [" ".join(rng.choices(VOCABULARY, k=60)) for _ in range(2_500)]
+    engine.check_equal(DocumentSet.of(texts), checkpoint=str(tmp_path / "rounds"))
+    engine.check_equal(DocumentSet.of(texts), checkpoint=str(tmp_path / "heads"), cluster="components")
+    monkeypatch.setattr(plans, "PASS_BYTES", 40_000)
+    engine.check_equal(DocumentSet.of(texts), checkpoint=str(tmp_path / "passes"))
+    names = ["rounds/member-texts", "heads/member-texts", "passes/texts"]
+    written = {name: pq.read_table(tmp_path / name).num_rows for name in names}
+    assert all(0 < count < len(texts) // 2 for count in written.values()), written
 
 
 def test_a_source_with_half_of_all_rows(engine: Engine) -> None:

@@ -53,7 +53,7 @@ class StageEstimate:
     shuffled_bytes : int
         Bytes that its rows have between machines, without compression.
     cpu_seconds : float
-        On Sail, with AVX-512.
+        On Sail, with AVX2.
     task_bytes : int
         Memory of one task; an executor runs one for each core.
     """
@@ -137,14 +137,14 @@ class StageCost:
 
 
 FITTED = {
-    "hash": StageCost(0.59, 1.55e-05),
-    "copies": StageCost(0.039, 7.7e-07),
-    "pairs": StageCost(0.036, 8.86e-06),
-    "scan": StageCost(0, 3.28e-06),
-    "verify": StageCost(0, 3.95e-05),
-    "decide": StageCost(0.1, 2.04e-06),
-    "clusters": StageCost(0.19, 3.52e-06),
-    "kept": StageCost(0, 1.04e-05),
+    "hash": StageCost(0.39, 8.34e-06),
+    "copies": StageCost(0.089, 4.7e-07),
+    "pairs": StageCost(0.024, 7.38e-06),
+    "scan": StageCost(0, 3.17e-06),
+    "verify": StageCost(0, 4.71e-05),
+    "decide": StageCost(0.018, 1.26e-06),
+    "clusters": StageCost(0.11, 5.41e-06),
+    "kept": StageCost(0, 9.69e-06),
 }
 """By least squares; the units are documents of `FITTED_BYTES` with 128 values, documents, documents in 18 bands,
 documents of `FITTED_BYTES` that a pass reads, pairs, documents in clusters (twice), documents of `FITTED_BYTES`."""
@@ -205,6 +205,8 @@ def explain(
     signature = 4 * max(_MIN_VALUES, num_bands * num_rows)
     row, text = 16, mean + 8 * num_bands + _BITS + 24
     count, members = round(n * near_pairs), round(n * clustered)
+    stored = 0 if passes == 1 else passes * min(2 * count, n)
+    read = 2 * n if passes == 1 else n + stored + min(2 * count, n)
     cost = FITTED
     # A task needs its rows, their order, and results: about four times its rows.
     rows_memory, text_memory = 4 * 16 * TASK_ROWS, 4 * TASK_BYTES
@@ -224,13 +226,13 @@ def explain(
             cost["pairs"](n * num_bands / BANDS[0]) + n * unrelated * PAIR_SECONDS,
             rows_memory,
         ),
-        # All documents in each pass, to which pairs are joined, and once for the rounds; both of each pair, the later
-        # one once.
+        # All texts are read for pairs and for the first round. Several passes read a table of the texts of pairs, which
+        # is written before them. The texts of rounds are not sent, but both of each pair are, the later one once.
         StageEstimate(
             "verify",
             count,
-            24 * count + (n * passes + count + min(n, count)) * text,
-            cost["verify"](count) + cost["scan"](n * (passes + 1) * mean / FITTED_BYTES),
+            24 * count + (n + stored + count + min(n, count)) * text,
+            cost["verify"](count) + cost["scan"](read * mean / FITTED_BYTES),
             text_memory,
         ),
         StageEstimate("decide", members, 4 * row * members, cost["decide"](members), rows_memory),

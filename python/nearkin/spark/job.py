@@ -38,6 +38,8 @@ from nearkin.spark.plans import Plans
 _GROWTH = 4
 """Factor by which the pairs of a document grow from one round to the next."""
 _MAX_ROUNDS = 60
+_MANY = 1 << 20
+"""Documents whose texts take longer to read than another stage."""
 _LAYOUT = 2
 """Version of the columns of stages: 2 has no texts in the first one."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -108,12 +110,17 @@ class SparkJob:
         units = union([point.frame(_pass_name("units", passes, at), part) for at, part in enumerate(parts)])
         # Near-duplicates share several bands.
         pairs = point.frame("candidates", lambda: plans.select_pairs(units).distinct())
-        links = [self._verify(documents, pairs, point.done["candidates"], "links")]
         members = plans.select_members(units)
-        plans.counts["members"] = members.count()
+        count, plans.counts["members"] = point.done["candidates"], members.count()
+        texts = self._texts()
+        if self._num_passes(count) > 1:
+            ends = [pairs.select(self.F.col(side).alias("number")) for side in ("left", "right")]
+            rows = 2 * count + plans.counts["members"]
+            texts = self._store_texts("texts", documents, union([*ends, members.select("number")]), rows) or texts
+        links = [self._verify(documents, texts, pairs, count, "links")]
         removals = self._decide(links, "first")
         if plans.counts["members"]:
-            removals = self._run_rounds(documents, searched, members, pairs, links, removals)
+            removals = self._run_rounds(documents, searched, texts, members, pairs, links, removals)
         self.removals, self.links = removals, _select_links(links).distinct()
         self.documents, self.copies = documents, copies
 
@@ -283,16 +290,36 @@ class SparkJob:
 
     # Links and decisions
 
+    def _num_passes(self, count: int) -> int:
+        """Return the number of passes in which pairs are verified."""
+        return 1 if self.is_spark else self.plans.num_passes(count)
+
+    def _store_texts(self, name: str, documents: DataFrame, numbers: DataFrame, count: int) -> DataFrame | None:
+        """Write the texts of documents that several stages read, `count` at most; None if the input is as good.
+
+        Stages read all texts to find those of their pairs, so a table of a part of them is faster from the second stage
+        on.
+        """
+        if self.config.comparison is None or 2 * count > self.plans.counts["searched"]:
+            return None
+        return self.checkpoint.frame(name, lambda: self.plans.texts_of(documents, self._texts(), numbers, count))
+
     def _verify(
-        self, documents: DataFrame, pairs: DataFrame, count: int, name: str, *, all_match: bool = False
+        self,
+        documents: DataFrame,
+        texts: DataFrame,
+        pairs: DataFrame,
+        count: int,
+        name: str,
+        *,
+        all_match: bool = False,
     ) -> DataFrame:
         """Verify pairs, in several passes if the engine would keep too many of their texts in memory at once."""
-        F = self.F
-        passes = 1 if self.is_spark else self.plans.num_passes(count)
+        F, passes = self.F, self._num_passes(count)
 
         def build(at: int) -> DataFrame:
             own = pairs if passes == 1 else pairs.where(F.pmod(F.col("right"), F.lit(passes)) == at)
-            return self.plans.links(documents, self._texts(), own, -(-count // passes), all_match=all_match)
+            return self.plans.links(documents, texts, own, -(-count // passes), all_match=all_match)
 
         names = [_pass_name(name, passes, at) for at in range(passes)]
         return union([self.checkpoint.frame(each, partial(build, at)) for at, each in enumerate(names)])
@@ -301,6 +328,7 @@ class SparkJob:
         self,
         documents: DataFrame,
         searched: DataFrame,
+        texts: DataFrame,
         members: DataFrame,
         verified: DataFrame,
         links: list[DataFrame],
@@ -324,7 +352,10 @@ class SparkJob:
             if not count and not plans.has_more(units):
                 return removals
             if count:
-                links.append(self._verify(documents, pairs, count, f"links-{number}"))
+                if number == 1 and "texts" not in point.done and plans.counts["documents"] >= _MANY:
+                    own, rows = members.select("number"), plans.counts["members"]
+                    texts = self._store_texts("member-texts", documents, own, rows) or texts
+                links.append(self._verify(documents, texts, pairs, count, f"links-{number}"))
                 verified = verified.union(pairs)
                 removals = self._decide(links, f"round-{number}")
             max_pairs *= _GROWTH
@@ -345,7 +376,7 @@ class SparkJob:
         if self.config.cluster == "components":
             # A member of a component often has no link to the first one.
             count = self.plans.counts["removals"]
-            heads = self._verify(self.documents, ends, count, "links-heads", all_match=True)
+            heads = self._verify(self.documents, self._texts(), ends, count, "links-heads", all_match=True)
             links = _select_links([heads]).distinct()
         return links.join(self.plans.broadcast(ends, self.plans.counts["removals"]), ["left", "right"], "left_semi")
 

@@ -313,6 +313,12 @@ class Plans:
 
     # Links
 
+    def texts_of(self, documents: DataFrame, texts: DataFrame, numbers: DataFrame, count: int) -> DataFrame:
+        """Return id, older and text of the documents with these numbers, `count` at most."""
+        own = self.broadcast(numbers.distinct(), count).join(documents.select("number", "id", "older"), "number")
+        names = self.broadcast(own.select("id", "older"), count)
+        return names.join(texts, ["id", "older"]).select("id", "older", "text")
+
     def links(
         self, documents: DataFrame, texts: DataFrame, pairs: DataFrame, count: int, *, all_match: bool = False
     ) -> DataFrame:
