@@ -299,6 +299,22 @@ pub(crate) fn is_listed(word: &[u8], list: &str) -> bool {
     !word.is_empty() && !word.iter().any(u8::is_ascii_whitespace) && positions.any(whole)
 }
 
+/// Return true for a duration as Java and Go print it: `PT1M30.5S` (ISO 8601), or several numbers with units, `1h2m3s`.
+fn is_duration(token: &[u8]) -> bool {
+    let (mut rest, iso) = token.strip_prefix(b"PT").map_or((token, false), |rest| (rest, true));
+    let units: [&[u8]; 6] =
+        if iso { [b"H", b"M", b"S", b"H", b"M", b"S"] } else { [b"h", b"ms", b"m", b"s", b"us", b"ns"] };
+    let mut count = 0;
+    while !rest.is_empty() {
+        let whole = count_digits(rest);
+        let decimals = rest[whole..].strip_prefix(b".").map_or(0, |after| count_digits(after) + 1);
+        let after = &rest[whole + decimals..];
+        let Some(unit) = units.iter().find(|unit| after.starts_with(unit)).filter(|_| whole > 0) else { return false };
+        (rest, count) = (&after[unit.len()..], count + 1);
+    }
+    count > usize::from(!iso)
+}
+
 /// Return the type of an integer, a float or a number with a unit.
 fn number(token: &[u8]) -> Option<Kind> {
     let unsigned = token.strip_prefix(b"-").or_else(|| token.strip_prefix(b"+")).unwrap_or(token);
@@ -317,7 +333,7 @@ fn number(token: &[u8]) -> Option<Kind> {
         rest = &after[decimals..];
     }
     if digits == 0 {
-        return None;
+        return (token.starts_with(b"PT") && is_duration(token)).then_some(Quantity);
     }
     if let [b'e' | b'E', exponent @ ..] = rest {
         let exponent = exponent.strip_prefix(b"-").or_else(|| exponent.strip_prefix(b"+"))?;
@@ -325,7 +341,7 @@ fn number(token: &[u8]) -> Option<Kind> {
     }
     match rest {
         [] => Some(Float),
-        [b'A'..=b'Z' | b'a'..=b'z' | b'%', ..] if is_unit(rest) => Some(Quantity),
+        [b'A'..=b'Z' | b'a'..=b'z' | b'%', ..] if is_unit(rest) || is_duration(token) => Some(Quantity),
         _ => None,
     }
 }

@@ -88,9 +88,13 @@ fn unmarked(line: &[u8], start: usize, at: usize) -> Option<(Kind, usize, usize)
     if start > 0 && line[start - 1] == b'=' && is_constant(&line[start..at]) {
         return Some((Kind::Word, start, at));
     }
+    if let Some(end) = amount_end(line, start, at) {
+        return Some((Kind::Quantity, start, end));
+    }
     let day = named_day(line, start, at).map(|end| (Kind::DateTime, start, end));
     day.or_else(|| match line.get(at)? {
         b'<' => bound(line, at).map(|end| (Kind::Quantity, at, end)),
+        b'[' => address_end(line, at).map(|end| (Kind::Ip, at, end)),
         b'{' => written_wildcard(line, at).map(|(kind, end)| (kind, at, end)),
         _ => None,
     })
@@ -140,7 +144,9 @@ impl Scanner<'_, '_> {
     fn chunk(&mut self, start: usize, end: usize, seen: u8) -> usize {
         let line = self.line;
         let quantity = || spaced_unit(line, start, end).map(|after| (Kind::Quantity, after));
-        let typed = if line[start].is_ascii_digit() { dated(line, start).or_else(quantity) } else { None };
+        let several = || grouped_end(line, start, end).or_else(|| duration_end(line, start, end));
+        let number = || quantity().or_else(|| several().map(|after| (Kind::Quantity, after)));
+        let typed = if line[start].is_ascii_digit() { dated(line, start).or_else(number) } else { None };
         let has_scheme = seen & (SLASH | COLON) == SLASH | COLON;
         let url = || has_scheme.then(|| url_end(line, start, end)).flatten().map(|after| (Kind::Url, after));
         if let Some((kind, after)) = typed.or_else(url) {
@@ -433,17 +439,103 @@ fn named_day(line: &[u8], start: usize, end: usize) -> Option<usize> {
     is_free(line, result).then_some(result)
 }
 
+/// Return the end of an address of IPv6 in brackets with a port: `[::1]:443`.
+fn address_end(line: &[u8], at: usize) -> Option<usize> {
+    let inner = &line[at + 1..line.len().min(at + 50)];
+    let close =
+        at + 1 + memchr::memchr(b']', inner).filter(|&close| memchr::memchr(b':', &inner[..close]).is_some())?;
+    let digits = line.get(close + 2..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let end = close + 2 + digits;
+    let is_address = line[close + 1] == b':' && (1..=5).contains(&digits) && is_free(line, end);
+    // All addresses, as services print them that listen on all.
+    let all = &inner[..close - at - 1] == b"::";
+    (is_address && (all || kinds::is_ip(&line[at..end]))).then_some(end)
+}
+
+/// Return the end of a duration of several numbers with units, or of days and a time: `2min 3.5s`, `1 day, 02:03:04`.
+fn duration_end(line: &[u8], start: usize, end: usize) -> Option<usize> {
+    let word = |at: usize| {
+        let rest = line.get(at..).unwrap_or_default();
+        let stop = rest.iter().position(|&byte| is_mark(byte)).unwrap_or(rest.len());
+        &rest[..stop]
+    };
+    let is_part = |word: &[u8]| {
+        let number = word.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+        number > 0 && [&b"w"[..], b"d", b"h", b"min", b"m", b"s", b"ms", b"us"].contains(&&word[number..])
+    };
+    let mut after = end;
+    if is_part(&line[start..end]) {
+        while line.get(after) == Some(&b' ') {
+            let next = word(after + 1);
+            let next = next.strip_suffix(b".").or_else(|| next.strip_suffix(b":")).unwrap_or(next);
+            if !is_part(next) {
+                break;
+            }
+            after += 1 + next.len();
+        }
+        return (after > end).then_some(after);
+    }
+    let unit = word(end + 1);
+    if line[start..end].iter().all(u8::is_ascii_digit)
+        && line.get(end) == Some(&b' ')
+        && matches!(unit, b"day" | b"days")
+    {
+        after += 1 + unit.len();
+        after += usize::from(line.get(after) == Some(&b','));
+        let time = line.get(after + 1..).and_then(kinds::time_length)?;
+        return (line[after] == b' ' && is_free(line, after + 1 + time)).then_some(after + 1 + time);
+    }
+    None
+}
+
+/// Return true for the code of a currency.
+fn is_currency(word: &[u8]) -> bool {
+    let codes: [&[u8]; 10] = [b"EUR", b"USD", b"GBP", b"JPY", b"CHF", b"CNY", b"INR", b"CAD", b"AUD", b"PLN"];
+    codes.contains(&word)
+}
+
+/// Return the end of an amount after a currency: `EUR 1,234.50`.
+fn amount_end(line: &[u8], start: usize, at: usize) -> Option<usize> {
+    let from = at + 1;
+    if !is_currency(&line[start..at]) || line.get(at) != Some(&b' ') {
+        return None;
+    }
+    let count = |of: &dyn Fn(&u8) -> bool| line[from..].iter().take_while(|byte| of(byte)).count();
+    let whole = from + count(&|byte| byte.is_ascii_digit());
+    let end = from + count(&|byte| byte.is_ascii_digit() || *byte == b'.');
+    let end = end - usize::from(line[..end].ends_with(b"."));
+    let number = || matches!(kinds::kind_of(&line[from..end]), Kind::Int | Kind::Float);
+    grouped_end(line, from, whole).or_else(|| (number() && is_free(&line[from..], end - from)).then_some(end))
+}
+
+/// Return the end of a number whose digits, from `start` to `end`, go on in groups of three after commas: `1,234,567.89`.
+fn grouped_end(line: &[u8], start: usize, end: usize) -> Option<usize> {
+    let digits = |at: usize| line[at.min(line.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if !(1..=3).contains(&(end - start)) || digits(start) != end - start {
+        return None;
+    }
+    let mut after = end;
+    while line.get(after) == Some(&b',') && digits(after + 1) == 3 {
+        after += 4;
+    }
+    let is_list = line.get(after) == Some(&b',') && digits(after + 1) > 0;
+    if line.get(after) == Some(&b'.') {
+        let decimals = digits(after + 1);
+        after += if decimals > 0 { decimals + 1 } else { 0 };
+    }
+    let ends = line.get(after).is_none_or(|&byte| is_mark(byte) || b".:!?".contains(&byte));
+    (after > end && !is_list && ends).then_some(after)
+}
+
 /// Return the end of a number followed by a blank and a unit of size or a currency: `5.2 KB`, `9.99 EUR`.
 fn spaced_unit(line: &[u8], start: usize, end: usize) -> Option<usize> {
     let unit = line.get(end + 1..)?;
     let length = unit.iter().take(4).take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let units: [&[u8]; 19] = [
-        b"B", b"KB", b"kB", b"MB", b"GB", b"TB", b"KiB", b"MiB", b"GiB", b"EUR", b"USD", b"GBP", b"JPY", b"CHF",
-        b"CNY", b"INR", b"CAD", b"AUD", b"PLN",
-    ];
+    let units: [&[u8]; 9] = [b"B", b"KB", b"kB", b"MB", b"GB", b"TB", b"KiB", b"MiB", b"GiB"];
     let ends = unit.get(length).is_none_or(|&byte| is_mark(byte) || b".:!?/".contains(&byte));
     let number = || matches!(kinds::kind_of(&line[start..end]), Kind::Int | Kind::Float);
-    (line[end] == b' ' && ends && units.contains(&&unit[..length]) && number()).then_some(end + 1 + length)
+    (line[end] == b' ' && ends && (units.contains(&&unit[..length]) || is_currency(&unit[..length])) && number())
+        .then_some(end + 1 + length)
 }
 
 /// Return the end of a URL that starts in this chunk.
@@ -524,6 +616,14 @@ mod tests {
             ("attempt_1445144423722_0020_m_000003_0 done", "attempt_{name} done"),
             ("IPV6 on eth0 by log4j", "IPV6 on eth0 by log4j"),
             ("size 5.2 KB, 12ms, 80%", "size {quantity}, {quantity}, {quantity}"),
+            ("sent 1,234,567 of 9,999.50 rows", "sent {quantity} of {quantity} rows"),
+            ("cpus 1,234,56 of 7,8", "cpus {int},{int},{int} of {int},{int}"),
+            ("paid EUR 1,234.50, then 7,000 USD.", "paid {quantity}, then {quantity} USD."),
+            ("paid USD 12.5 and EUR 9.", "paid {quantity} and {quantity}."),
+            ("took PT1M30.5S, then 1h2m3s", "took {quantity}, then {quantity}"),
+            ("took 2min 3.5s CPU, 1h 2min 3s.", "took {quantity} CPU, {quantity}."),
+            ("up 1 day, 02:03:04, 3 days 4:05, 2 days", "up {quantity}, {quantity}, {int} days"),
+            ("[::1]:443 to [::]:80, not [::1] or [a:b]:7", "{ip} to {ip}, not [{ip}] or [a:b]:{int}"),
             ("GET http://a.b/c?d=e, then /usr/bin/env.", "GET {url}, then {path}."),
             ("C:\\Windows\\x.dll and/or I/O of a@b.org", "{path} and/or I/O of {email}"),
             ("loaded:/etc/app.conf", "loaded:{path}"),

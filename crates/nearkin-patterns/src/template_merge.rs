@@ -21,7 +21,7 @@
 //! When no single word changes any more, larger steps follow, the surest first:
 //!
 //! 5. Pairs `key=value` that occur in several orders are sorted by key, and values of pairs in which shapes differ are
-//!    masked.
+//!    masked, as are those of `Key:  value` in cells between two blanks or tabs.
 //! 6. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
 //!    The rest of a line is a variable after `key=`, or after a colon and a variable, if there are enough texts.
 //! 7. Brackets with a variable in them that other shapes lack are an optional part.
@@ -74,6 +74,8 @@ const CONTENTS: usize = 3;
 const TEXTS: usize = 4;
 /// Number of pairs at the start of a list of pairs that may go on in several ways.
 const PAIRS: usize = 8;
+/// Number of values in cells that make a line a table of keys and values.
+const CELLS: usize = 3;
 /// Number of objects of JSON in each other whose values are compared one by one.
 const JSON_DEPTH: usize = 4;
 /// Maximum number of units of a value that consists of words.
@@ -996,9 +998,46 @@ impl<'a> TemplateMerger<'a> {
     fn merge_keyed(&mut self) -> Result<usize> {
         let find = |merger: &Self, shape: &Shape| {
             let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
-            find_keyed(shape.units.len(), |at| merger.units.class(shape.units[at]), text)
+            let is_one_blank = |at: usize| merger.text_of(&shape.members[0], at) == b" ";
+            find_keyed(shape.units.len(), |at| merger.units.class(shape.units[at]), text, is_one_blank)
         };
         self.merge_ranges(false, find, |_, values, _| values.len() > 1)
+    }
+
+    /// Merge shapes that differ in the values of cells alone.
+    fn merge_cells(&mut self) -> Result<usize> {
+        self.merge_ranges(false, Self::find_cells, |_, values, _| values.len() > 1)
+    }
+
+    /// Return the values of `key: ` in a line that tabs, or two blanks and more, divide into cells: the cells after a
+    /// key, or what follows the colon in its cell, if there are [`CELLS`] values. A key before a key is a heading.
+    fn find_cells(&self, shape: &Shape) -> Vec<Range<usize>> {
+        let (count, member) = (shape.units.len(), &shape.members[0]);
+        let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+        let is_wide = |at: &usize| {
+            let blanks = self.text_of(member, *at).iter().rev().take_while(|byte| b" \t".contains(byte));
+            blanks.fold(0, |width, &byte| width + if byte == b'\t' { 2 } else { 1 }) > 1
+        };
+        let ends: Vec<usize> = (0..count).filter(is_wide).chain([count]).collect();
+        let starts = iter::once(0).chain(ends.iter().map(|end| end + 1));
+        let cells: Vec<Range<usize>> = starts.zip(&ends).map(|(start, &end)| start..end).collect();
+        let is_key = |cell: &Range<usize>| cell.end < count && text(cell.end).starts_with(b":");
+        let colon = |cell: &Range<usize>| cell.clone().find(|&at| text(at) == b": ").filter(|at| at + 1 < cell.end);
+        let mut result: Vec<Range<usize>> = Vec::new();
+        for (number, cell) in cells.iter().enumerate() {
+            let value = if is_key(cell) {
+                let values = cells[number + 1..].iter().take_while(|cell| !is_key(cell) && colon(cell).is_none());
+                values.last().map(|last| (cell.end, cell.end + 1..last.end))
+            } else {
+                colon(cell).filter(|_| number > 0).map(|colon| (colon, colon + 1..cell.end))
+            };
+            result.extend(
+                value
+                    .filter(|(key, value)| *key > 0 && !value.is_empty() && !is_message(text(key - 1)))
+                    .map(|found| found.1),
+            );
+        }
+        if result.len() < CELLS { Vec::new() } else { result }
     }
 
     /// Merge shapes with the same text before [`PAIRS`] pairs `key=value` or more with the same keys, none of them that of a
@@ -1361,7 +1400,9 @@ impl<'a> TemplateMerger<'a> {
             let kinds = units.filter_map(|(at, _)| Some((at, self.kind_at(shape, at).filter(|&kind| is_open(kind))?)));
             let open: Places = kinds.map(|(at, kind)| (at, kind == Kind::Text)).collect();
             let plain = shape.units.iter().filter(|unit| is_plain(unit)).count();
-            if plain >= FRAME && open.iter().any(|open| open.1) && open[0].0 > 0 {
+            if open.first().is_some_and(|first| plain >= if first.0 > 0 { FRAME } else { LONG })
+                && open.iter().any(|open| open.1)
+            {
                 lengths.insert(open[0].0);
                 texts.entry(hashes[number][open[0].0]).or_default().push((number as u32, open));
             }
@@ -1798,6 +1839,7 @@ impl<'a> TemplateMerger<'a> {
             let mut changed = self.merge_runs()
                 + self.merge_pairs()
                 + self.merge_keyed()?
+                + self.merge_cells()?
                 + self.merge_json()?
                 + self.merge_fields()?
                 + self.merge_tails()?
@@ -2415,6 +2457,31 @@ mod tests {
         assert_eq!(2, texts(&["sent msg=in, rat=14", "sent msg=out, rat=7"]).len());
         assert_eq!(2, texts(&["failed uid=5 user=ann", "failed uid=5 user=bob"]).len());
         assert_eq!(2, texts(&["plan: package a, now: in", "plan: package a, now: out"]).len());
+        // The last of three pairs is a value, unless two blanks say that it was appended.
+        let expected = vec!["failed uid={int} tty=ssh user={word}"];
+        assert_eq!(expected, texts(&["failed uid=5 tty=ssh user=ann", "failed uid=5 tty=ssh user=bob"]));
+        assert_eq!(2, texts(&["failed uid=5 tty=ssh  user=ann", "failed uid=5 tty=ssh  user=bob"]).len());
+    }
+
+    #[test]
+    fn values_in_cells_are_variables_from_two_on() {
+        let line = |[account, domain, realm, rights]: [&str; 4], gap: &str| {
+            format!(
+                "A ticket was asked for.{gap}Account:{gap}Name:{gap}{account}{gap}Domain:{gap}{domain}{gap}\
+                 Realm of service: {realm}{gap}Rights:{gap}{rights}"
+            )
+        };
+        let lines = |gap: &str| {
+            [["ann", "CORP", "EXAMPLE", "Read"], ["NETWORK SERVICE", "NT AUTHORITY", "LOCAL", "Read   Write"]]
+                .map(|values| line(values, gap))
+        };
+        for gap in ["   ", "\t\t"] {
+            let expected = vec![line(["{text}", "{text}", "{word}", "{text}"], gap)];
+            assert_eq!(expected, texts_with(&lines(gap), &Overrides::default()));
+        }
+        // One blank divides nothing, and two values are no table.
+        assert_eq!(2, texts_with(&lines(" "), &Overrides::default()).len());
+        assert_eq!(2, texts(&["disk  State:  good  Slot:  top", "disk  State:  not good  Slot:  left side"]).len());
     }
 
     #[test]
@@ -2612,6 +2679,25 @@ mod tests {
         lines.push("job 7 sent text 'no more' to some".to_owned());
         assert_eq!(2, texts_with(&lines, &Overrides::default()).len());
         assert_eq!(vec!["nodes {text} are down"], texts(&["nodes (null) are down", "nodes [5] are down"]));
+    }
+
+    #[test]
+    fn a_text_at_the_start_of_a_sentence_is_a_variable_as_well() {
+        let services = ["cron", "sshd", "gdm-password", "sudo", "su-l", "login"];
+        let lines = |ends: &[&str]| -> Vec<String> {
+            let all = services.iter().flat_map(|service| {
+                NAMES.iter().flat_map(move |user| {
+                    ends.iter().map(move |end| {
+                        format!("pam_unix({service}:session): session opened for user {user}(uid=7) by {end}")
+                    })
+                })
+            });
+            all.collect()
+        };
+        let expected = vec!["{text}: session opened for user {text} by {text}"];
+        let mut all = lines(&["ann(uid=0)", "root(uid=5)", "bob(uid=1)"]);
+        all.push("pam_unix(cron:session): session opened for user hal(uid=7) by (uid=3)".to_owned());
+        assert_eq!(expected, texts_with(&all, &Overrides::default()));
     }
 
     #[test]

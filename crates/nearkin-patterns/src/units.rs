@@ -745,13 +745,14 @@ pub(crate) fn find_chunks<'a>(
     result
 }
 
-/// Return the values of pairs. After `key=`, except the last one of a line if no comma or bracket is before its key: that
-/// may be the object of the sentence; a value before a comma, a semicolon or a closing bracket may have blanks. And after
+/// Return the values of pairs. After `key=`, except the last one of a line if no comma or bracket, or less than two pairs
+/// and one blank, are before its key: that may be the object of the sentence; a value before a comma, a semicolon or a closing bracket may have blanks. And after
 /// `key: `, if commas are before two such pairs or more.
 pub(crate) fn find_keyed<'a>(
     count: usize,
     class: impl Fn(usize) -> Class,
     text: impl Fn(usize) -> &'a [u8],
+    is_one_blank: impl Fn(usize) -> bool,
 ) -> Vec<Range<usize>> {
     let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
     let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 1);
@@ -768,7 +769,10 @@ pub(crate) fn find_keyed<'a>(
         if wide < count && text(wide).first().is_some_and(|byte| b",;)]}".contains(byte)) {
             end = wide;
         }
-        if end < count || at < 2 || text(at - 2).first().is_some_and(|byte| b",;([{".contains(byte)) {
+        let is_value = at < 2
+            || text(at - 2).first().is_some_and(|byte| b",;([{".contains(byte))
+            || (result.len() > 1 && is_one_blank(at - 2));
+        if end < count || is_value {
             result.push(at + 1..end);
         }
         at = end.max(at + 1);
