@@ -223,7 +223,7 @@ def test_texts_of_pairs_are_written_once(engine: Engine, monkeypatch: pytest.Mon
     rng = random.Random(6)
     base = rng.choices(VOCABULARY, k=150)
     # They meet in buckets and are too different to match, so that rounds compare each with all earlier ones.
-    texts = [" ".join(edit_words(base, 12, rng, VOCABULARY)) for _ in range(30)]
+    texts: list[str | None] = [" ".join(edit_words(base, 12, rng, VOCABULARY)) for _ in range(30)]
     texts += chain_texts(20)
     texts += [" ".join(rng.choices(VOCABULARY, k=60)) for _ in range(2_500)]
     engine.check_equal(DocumentSet.of(texts), checkpoint=str(tmp_path / "rounds"))

@@ -353,8 +353,8 @@ class SparkJob:
                 return removals
             if count:
                 if number == 1 and "texts" not in point.done and plans.counts["documents"] >= _MANY:
-                    own, rows = members.select("number"), plans.counts["members"]
-                    texts = self._store_texts("member-texts", documents, own, rows) or texts
+                    own = members.select("number")
+                    texts = self._store_texts("member-texts", documents, own, plans.counts["members"]) or texts
                 links.append(self._verify(documents, texts, pairs, count, f"links-{number}"))
                 verified = verified.union(pairs)
                 removals = self._decide(links, f"round-{number}")
