@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS
-from nearkin.dedup.distributed.pairs import PAIR_SECONDS, num_parts
+from nearkin.dedup.distributed.pairs import PAIR_SECONDS, PART_ROWS, num_parts
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.spark.columns import check_text
 from nearkin.spark.engine import DataFrame, fetch_rows, functions, quote, union
@@ -210,6 +210,7 @@ def explain(
     cost = FITTED
     # A task needs its rows, their order, and results: about four times its rows.
     rows_memory, text_memory = 4 * 16 * TASK_ROWS, 4 * TASK_BYTES
+    parcels_memory = 4 * (_PARCEL_ROW + _PARCEL_DOCUMENT) * PART_ROWS
     stages = (
         StageEstimate(
             "hash",
@@ -218,13 +219,13 @@ def explain(
             cost["hash"](n * (mean + signature) / (FITTED_BYTES + 4 * _MIN_VALUES)),
             10_000 * (mean + signature) * 2,
         ),
-        StageEstimate("copies", n, (_PARCEL_ROW + _PARCEL_DOCUMENT) * n, cost["copies"](n), rows_memory),
+        StageEstimate("copies", n, (_PARCEL_ROW + _PARCEL_DOCUMENT) * n, cost["copies"](n), parcels_memory),
         StageEstimate(
             "pairs",
             n * num_bands,
             round(n * (_PARCEL_ROW * num_bands + _PARCEL_DOCUMENT * _num_listed(n, num_bands))),
             cost["pairs"](n * num_bands / BANDS[0]) + n * unrelated * PAIR_SECONDS,
-            rows_memory,
+            parcels_memory,
         ),
         # All texts are read for pairs and for the first round. Several passes read a table of the texts of pairs, which
         # is written before them. The texts of rounds are not sent, but both of each pair are, the later one once.

@@ -192,13 +192,13 @@ _SLICE = 1 << 18
 """Documents of a batch that are packed at once."""
 
 
-def num_parts(rows: int) -> int:
-    """Return the number of parts of buckets.
+PART_ROWS = TASK_ROWS << 2
+"""Rows of a part. The fewer parts there are, the more rows of a document share its bits. A task needs up to 0.8 GB."""
 
-    The fewer there are, the more rows of a document share its bits, so a part has four times the rows of other tasks,
-    at about half the bytes of each.
-    """
-    return min(max(-(-rows // (TASK_ROWS << 2)), 2), _MAX_PARTS)
+
+def num_parts(rows: int) -> int:
+    """Return the number of parts of buckets."""
+    return min(max(-(-rows // PART_ROWS), 2), _MAX_PARTS)
 
 
 ROW_BYTES = 23
@@ -271,25 +271,65 @@ def _pack_ranges(rows: NDArray[Any], ends: Numbers) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(ends) - 1, buffers)
 
 
-def unpack_parcels(table: pa.Table) -> tuple[Numbers, Numbers, Numbers, NDArray[np.uint64]]:
-    """Return unit and document of each row of parcels, and numbers and bits of the documents."""
-    import pyarrow.compute as pc
+@dataclass(frozen=True)
+class Parcels:
+    """Parcels of one part. Each column is unpacked alone: all at once take several times the memory."""
 
-    def lengths(name: str) -> Numbers:
-        return to_integers(pc.binary_length(table.column(name)))
+    table: pa.Table
 
-    rows, count = lengths("units") // (_UNIT_BITS // 8), lengths("counts")
-    widths, bits = lengths("numbers") // count, binary_bytes(table.column("bits")).view(np.uint64)
-    unit = binary_bytes(table.column("units")).view(np.uint32).astype(np.int64)
-    unit |= np.repeat(to_integers(table.column("part")) << _UNIT_BITS, rows)
-    steps = np.zeros(int(count.sum()), np.int64)
-    for width in np.unique(widths).tolist():
-        own, parcels = np.repeat(widths == width, count), table.filter(widths == width)
-        steps[own] = binary_bytes(parcels.column("numbers")).view(np.int64 if width == 8 else f"u{width}")
-    number = np.cumsum(steps)
-    number += np.repeat(to_integers(table.column("first")) - number[np.cumsum(count) - count], count)
-    document = np.repeat(np.arange(len(number)), binary_bytes(table.column("counts")))
-    return unit, document, number, bits.reshape(len(number), -1)
+    def units(self) -> NDArray[np.uint32]:
+        """Return the last 32 bits of the unit of each row."""
+        return binary_bytes(self.table.column("units")).view(np.uint32)
+
+    def documents(self) -> NDArray[np.uint32]:
+        """Return the document of each row."""
+        counts = binary_bytes(self.table.column("counts"))
+        return np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
+
+    def numbers(self) -> Numbers:
+        """Return the numbers of the documents."""
+        count = self._lengths("counts")
+        widths, numbers = self._lengths("numbers") // count, np.zeros(int(count.sum()), np.int64)
+        for width in np.unique(widths).tolist():
+            own, parcels = np.repeat(widths == width, count), self.table.filter(widths == width)
+            numbers[own] = binary_bytes(parcels.column("numbers")).view(np.int64 if width == 8 else f"u{width}")
+        np.cumsum(numbers, out=numbers)
+        starts = numbers[np.cumsum(count) - count]
+        numbers += np.repeat(to_integers(self.table.column("first")) - starts, count)
+        return numbers
+
+    def bits(self) -> NDArray[np.uint64]:
+        """Return the bits of the documents."""
+        bits = binary_bytes(self.table.column("bits")).view(np.uint64)
+        return bits.reshape(int(self._lengths("counts").sum()), -1)
+
+    def _lengths(self, name: str) -> Numbers:
+        import pyarrow.compute as pc
+
+        return to_integers(pc.binary_length(self.table.column(name)))
+
+    def shared_rows(self) -> tuple[NDArray[np.uint32], Numbers, NDArray[np.uint64]]:
+        """Return unit, number and bits of the rows of units with at least two members, by unit and number."""
+        units = self.units()
+        order = np.argsort(units)
+        ordered = units[order]
+        equal = ordered[1:] == ordered[:-1]
+        rows = order[np.append(equal, False) | np.append(False, equal)]
+        del order, ordered, equal
+        units, documents = units[rows], self.documents()[rows]
+        numbers = self.numbers()[documents]
+        order = np.lexsort((numbers, units))
+        return units[order], numbers[order], self.bits()[documents[order]]
+
+
+def _shared_rows(table: pa.Table) -> Iterator[tuple[Numbers, Numbers, NDArray[np.uint64]]]:
+    """Yield the `shared_rows` of each part, because engines send several to a task by chance."""
+    parts = to_integers(table.column("part"))
+    several = len(parts) > 0 and bool((parts != parts[0]).any())
+    for part in np.unique(parts).tolist():
+        with task_slots:
+            units, numbers, bits = Parcels(table.filter(parts == part) if several else table).shared_rows()
+        yield units.astype(np.int64) | part << _UNIT_BITS, numbers, bits
 
 
 @dataclass(frozen=True)
@@ -318,10 +358,8 @@ class ContentParcels:
     def copies(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Convert parcels of complete parts to number, original of documents with the content of an earlier one."""
         if (table := gather(batches)) is not None:
-            with task_slots:
-                _, numbers, contents = _shared_rows(*unpack_parcels(table))
-                found = list(to_batches(content_copies(contents, numbers)))
-            yield from found
+            for _, numbers, contents in _shared_rows(table):
+                yield from to_batches(content_copies(contents, numbers))
 
 
 def content_copies(contents: NDArray[np.uint64], numbers: Numbers) -> dict[str, Numbers]:
@@ -362,14 +400,13 @@ class FirstPairs:
         table = gather(batches)
         if table is None:
             return
-        parts = to_integers(table.column("part"))
-        # One part after another, because engines send several to a task by chance.
-        for part in np.unique(parts):
+        for units, numbers, bits in _shared_rows(table):
+            if not self.max_earlier:
+                # All pairs of a large bucket are sent as they are found.
+                yield from self._pair_rows(units, numbers, bits)
+                continue
             with task_slots:
-                found = self._pair_rows(*_shared_rows(*unpack_parcels(table.filter(parts == part))))
-                if self.max_earlier:
-                    # Few pairs; all pairs of a large bucket are sent as they are found.
-                    found = iter(list(found))
+                found = list(self._pair_rows(units, numbers, bits))
             yield from found
 
     def _pair_rows(self, units: Numbers, numbers: Numbers, bits: NDArray[np.uint64]) -> Iterator[pa.RecordBatch]:
@@ -485,19 +522,6 @@ class UnitCells:
                 unit = np.where(pieces[at] > 1, units[at] ^ scramble(cell + 1).view(np.int64), units[at])
                 rows = whole.take(pa.array(at))
                 yield from to_batches({**{name: rows.column(name) for name in rows.schema.names}, "unit": unit})
-
-
-def _shared_rows(
-    units: Numbers, documents: Numbers, numbers: Numbers, bits: NDArray[np.uint64]
-) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
-    """Return unit, number and bits of the rows of units with at least two members, by unit and number."""
-    order = np.argsort(units)
-    equal = units[order[1:]] == units[order[:-1]]
-    shared = order[np.append(equal, False) | np.append(False, equal)]
-    units, documents = units[shared], documents[shared]
-    order = np.lexsort((numbers[documents], units))
-    units, documents = units[order], documents[order]
-    return units, numbers[documents], bits[documents]
 
 
 def earlier_ranges(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
