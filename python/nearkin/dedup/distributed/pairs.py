@@ -238,10 +238,14 @@ def pack_parcels(
     order = np.argsort(part, kind="stable")
     part, documents = part[order], documents[order]
     # The first row of each document in a part, and every 255th one after it.
-    rows = np.arange(len(units))
     is_first = np.concatenate([[True], (part[1:] != part[:-1]) | (documents[1:] != documents[:-1])])
-    first = np.flatnonzero((rows - np.maximum.accumulate(np.where(is_first, rows, 0))) % _MAX_COUNT == 0)
-    counts = np.diff(np.append(first, len(units))).astype(np.uint8)
+    first = np.flatnonzero(is_first)
+    counts = np.diff(first, append=len(units))
+    if counts.max() > _MAX_COUNT:
+        rows = np.arange(len(units))
+        first = np.flatnonzero((rows - np.repeat(first, counts)) % _MAX_COUNT == 0)
+        counts = np.diff(first, append=len(units))
+    counts = counts.astype(np.uint8)
     part, documents = part[first], documents[first]
     numbers = numbers[documents]
     starts = np.flatnonzero(np.concatenate([[True], part[1:] != part[:-1]]))
