@@ -62,7 +62,11 @@ EVERY = {
     "dedup jsonl": 4,
     "dedup checkpoint": 11,
     **dict.fromkeys(
-        ("store create", "vectors create", "store dedup", "store dedup over", "files dedup", "files merge"), 15
+        (
+            *("store create", "store merge", "store erase", "store backup", "store dedup", "store dedup over"),
+            *("vectors create", "files dedup", "files merge"),
+        ),
+        15,
     ),
 }
 """Of how many calls one fails, dies or is the last before a power cut; `make faults` takes every one."""
