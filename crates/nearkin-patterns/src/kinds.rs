@@ -302,8 +302,7 @@ pub(crate) fn is_listed(word: &[u8], list: &str) -> bool {
 /// Return true for a duration as Java and Go print it: `PT1M30.5S` (ISO 8601), or several numbers with units, `1h2m3s`.
 fn is_duration(token: &[u8]) -> bool {
     let (mut rest, iso) = token.strip_prefix(b"PT").map_or((token, false), |rest| (rest, true));
-    let units: [&[u8]; 6] =
-        if iso { [b"H", b"M", b"S", b"H", b"M", b"S"] } else { [b"h", b"ms", b"m", b"s", b"us", b"ns"] };
+    let units: &[&[u8]] = if iso { &[b"H", b"M", b"S"] } else { &[b"h", b"ms", b"m", b"s", b"us", b"ns"] };
     let mut count = 0;
     while !rest.is_empty() {
         let whole = count_digits(rest);

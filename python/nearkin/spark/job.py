@@ -40,8 +40,8 @@ _GROWTH = 4
 _MAX_ROUNDS = 60
 _MANY = 1 << 20
 """Documents whose texts take longer to read than another stage."""
-_LAYOUT = 2
-"""Version of the columns of stages: 2 has no texts in the first one."""
+_LAYOUT = 3
+"""Version of the columns and passes of stages: 2 has no texts in the first one, 3 has larger parts of buckets."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 

@@ -363,7 +363,9 @@ class ContentParcels:
         """Convert parcels of complete parts to number, original of documents with the content of an earlier one."""
         if (table := gather(batches)) is not None:
             for _, numbers, contents in _shared_rows(table):
-                yield from to_batches(content_copies(contents, numbers))
+                with task_slots:
+                    found = list(to_batches(content_copies(contents, numbers)))
+                yield from found
 
 
 def content_copies(contents: NDArray[np.uint64], numbers: Numbers) -> dict[str, Numbers]:
