@@ -1221,7 +1221,11 @@ impl<'a> TemplateMerger<'a> {
             let is_edge = |unit: Option<&u32>| {
                 unit.is_some_and(|&unit| !text(unit).contains(&b' ') && !text(unit).contains(&b'\n'))
             };
-            return is_edge(value.first()) && is_edge(value.last()) && value.len() <= FIELD;
+            // A sign alone, such as `****`, is no value of a variable, and an optional part is another's.
+            let is_sign = value.len() == 1 && self.units.class(value[0]) == Class::Between;
+            let is_optional = value.first().is_some_and(|&unit| self.units.class(unit) == Class::Optional);
+            let ends = is_edge(value.first()) && is_edge(value.last());
+            return ends && !is_sign && !is_optional && value.len() <= FIELD;
         }
         (3..=WORDS).contains(&value.len())
             && value.iter().enumerate().all(|(at, &unit)| {
@@ -2611,6 +2615,7 @@ mod tests {
         assert_eq!(1, texts(&["Nodes (null) not responding", "Nodes cn[1,2-5],gpu7 not responding"]).len());
         // An adjective, and a word for something unknown.
         assert_eq!(2, texts(&["a null pointer was read", "a wild pointer was read"]).len());
+        assert_eq!(2, texts(&["user a in null", "user a in ****"]).len());
         assert_eq!(2, texts(&["signal of slot 5 is unknown", "signal of slot 6 is in use"]).len());
     }
 
@@ -2753,7 +2758,7 @@ mod tests {
             (
                 "(user|from|for|ORA-0942[01]: for|\\[[a-f]\\] of the|x \\[[a-c] [0-9]\\] of|\"[a-c] is\")",
                 "[a-h]{1,2}|eth[0-3]|A|B|a=[0-9] b=[c-e]|b=[c-e] a=[0-9]",
-                "(in|=|\\(\\)|1, 2|1|in port [0-9]|to: [a-c], b, c|GET|PUT|5 cats?|\\{'a': [a-c]\\}|<x [a-c] [0-9]>|f\\(x=[a-c], [a-c]\\)|None|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h]|dc=[a-c],ou=[a-c]|x\\[a=[a-c], b=[0-9]\\]|t=[a-e] [a-e]|x-[0-9] on: [a-h] [a-h]|s, k: [a-c], l: [a-c]|'[a-e]'|a\\.[a-e]/[a-c]:x|<X '[a-c]:[0-9]'>|\"[a-c]\\\\\"[a-c]\"|is \\(null\\)|is null|of true|[a-h] was|[a-h] [a-h] [a-h] was)",
+                "(in|=|\\(\\)|1, 2|1|in port [0-9]|to: [a-c], b, c|GET|PUT|5 cats?|\\{'a': [a-c]\\}|<x [a-c] [0-9]>|f\\(x=[a-c], [a-c]\\)|None|in \\([a-e1]\\)|x\\([0-9]\\)|\\[[a-c](, [a-c]){0,2}\\]|\"[a-c]( [a-c]){0,2}\"|of the: [a-h] [a-h]|dc=[a-c],ou=[a-c]|x\\[a=[a-c], b=[0-9]\\]|t=[a-e] [a-e]|x-[0-9] on: [a-h] [a-h]|s, k: [a-c], l: [a-c]|'[a-e]'|a\\.[a-e]/[a-c]:x|<X '[a-c]:[0-9]'>|\"[a-c]\\\\\"[a-c]\"|is \\(null\\)|is null|is \\*\\*\\*|of true|[a-h] was|[a-h] [a-h] [a-h] was)",
                 "[0-9]{1,2}|x\\.y|[a-e]|null|\\*\\*\\*|\\.\\.\\.[0-9]|[0-9] (s|minutes)|a=1 b=[a-c] c=1 d=1 e=1 f=1 g=1 h=[a-c]( i=1| [a-c])?",
                 prop::option::weighted(0.2, "\\{\"a\":[12],\"b\":[1-3]\\}|\"[a-c]\"|1|null|\\[\"[a-c]\"(, 1)?\\]"),
             ),
