@@ -14,7 +14,7 @@ from typing import Any
 
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import DATES, Hashing, content_rows, is_direct
+from nearkin.dedup.distributed.documents import DATES, Hashing, content_rows, direct_numbers, is_direct
 from nearkin.dedup.distributed.links import LONG
 from nearkin.dedup.distributed.pairs import MAX_FIRST
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
@@ -40,8 +40,9 @@ _GROWTH = 4
 _MAX_ROUNDS = 60
 _MANY = 1 << 20
 """Documents whose texts take longer to read than another stage."""
-_LAYOUT = 3
-"""Version of the columns and passes of stages: 2 has no texts in the first one, 3 has larger parts of buckets."""
+_LAYOUT = 4
+"""Version of the columns and passes of stages: 2 has no texts in the first one, 3 has larger parts of buckets, 4 finds
+texts by number if numbers follow from ids."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
@@ -272,9 +273,19 @@ class SparkJob:
         return [id.cast(self.id_type).alias("id"), text.alias("text")]
 
     def _texts(self) -> DataFrame:
-        """Return id, older and text of all documents, which are read again for those of pairs."""
-        frames = [(self.df, False), *([] if self.against is None else [(self.against, True)])]
-        return union([frame.select(*self._text_columns(), self.F.lit(older).alias("older")) for frame, older in frames])
+        """Return the texts of all documents, which are read again for those of pairs.
+
+        The other columns are id and older, or the number if it follows from the id, which saves a join.
+        """
+        (id, text), order = self._text_columns(), self.config.order
+
+        def columns(*, older: bool) -> list[Any]:
+            if self.direct:
+                return [direct_numbers(id, order, older=older).alias("number"), text]
+            return [id, self.F.lit(older).alias("older"), text]
+
+        own = self.df.select(*columns(older=False))
+        return own if self.against is None else own.union(self.against.select(*columns(older=True)))
 
     def _contents(self, frame: DataFrame) -> dict[str, int]:
         """Return a checksum of ids and contents."""

@@ -81,7 +81,7 @@ probability below 1e-20, by the Poisson distribution."""
 _UNIT_ROWS = "unit bigint, number bigint"
 _CELL_ROWS = "unit bigint, number bigint, values binary, last bigint, by bigint, is_query boolean"
 _MAX_BROADCAST = 2_000_000
-"""Rows of 16 bytes that are sent to every worker."""
+"""Rows that are sent to every worker, whose hash table of them has about 100 bytes for each."""
 
 
 def count_passes(pairs: int, documents: int, document_bytes: int) -> int:
@@ -160,9 +160,9 @@ class Plans:
         rows = documents.where(self.F.col("features") > 0).select("number", "values")
         return rows.join(self.broadcast(copies.select("number"), self.counts["copies"]), "number", "left_anti")
 
-    def broadcast(self, rows: DataFrame, count: int) -> DataFrame:
-        """Send rows to every worker if there are few."""
-        return self.F.broadcast(rows) if count <= _MAX_BROADCAST else rows
+    def broadcast(self, rows: DataFrame, count: int, *, integers: bool = False) -> DataFrame:
+        """Send rows to every worker if there are few; twice as many if they are one or two integers."""
+        return self.F.broadcast(rows) if count <= (1 + integers) * _MAX_BROADCAST else rows
 
     # Units
 
@@ -314,15 +314,18 @@ class Plans:
     # Links
 
     def texts_of(self, documents: DataFrame, texts: DataFrame, numbers: DataFrame, count: int) -> DataFrame:
-        """Return id, older and text of the documents with these numbers, `count` at most."""
-        own = self.broadcast(numbers.distinct(), count).join(documents.select("number", "id", "older"), "number")
+        """Return the rows of `texts` of the documents with these numbers, `count` at most."""
+        numbers = self.broadcast(numbers.distinct(), count, integers=True)
+        if "number" in texts.columns:
+            return numbers.join(texts, "number").select(*texts.columns)
+        own = numbers.join(documents.select("number", "id", "older"), "number")
         names = self.broadcast(own.select("id", "older"), count)
-        return names.join(texts, ["id", "older"]).select("id", "older", "text")
+        return names.join(texts, ["id", "older"]).select(*texts.columns)
 
     def links(
         self, documents: DataFrame, texts: DataFrame, pairs: DataFrame, count: int, *, all_match: bool = False
     ) -> DataFrame:
-        """Return the pairs that match, and rows that count the work; `texts` has id, older and text."""
+        """Return the pairs that match, and rows that count the work; `texts` has text, and id and older or number."""
         F, config = self.F, self.config
         blocks = Blocks(num_blocks(count, self.counts))
         if config.comparison is not None and self.counts["long"]:
@@ -336,14 +339,19 @@ class Plans:
             return F.lit(None).cast(kind).alias(name)
 
         # Broadcast the pairs, so that the documents are streamed.
-        compared = self.broadcast(ends, 2 * count).join(documents, "number")
+        ends = self.broadcast(ends, 2 * count, integers=True)
+        compared = ends.join(documents, "number")
         left, right, text = F.col("number").alias("left"), null("right", "bigint"), null("text", "string")
         hashes = null("length", "bigint"), null("values", "binary"), null("content", "binary")
         rows = compared.select("block", left, right, "length", "values", "content", text)
         rows = rows.union(blocks.select("block", "left", "right", *hashes, text))
         if config.comparison is not None:
-            names = self.broadcast(compared.select("block", left, "id", "older"), 2 * count)
-            rows = rows.union(names.join(texts, ["id", "older"]).select("block", "left", right, *hashes, "text"))
+            if "number" in texts.columns:
+                named = ends.join(texts, "number").select("block", left, "text")
+            else:
+                names = self.broadcast(compared.select("block", left, "id", "older"), 2 * count)
+                named = names.join(texts, ["id", "older"])
+            rows = rows.union(named.select("block", "left", right, *hashes, "text"))
         verification = Verification(self.source, self.dtype, config.comparison, float(config.threshold), all_match)
         return rows.repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
 
