@@ -408,7 +408,7 @@ def _write(output: _LocalOutput | _RemoteOutput, name: str, rows: DataFrame, res
         raise OutputError(f"{folder}: {reason}; {mend}", place=folder, in_place="old")
 
 
-# Input# Input
+# Input
 
 
 class InputTables:
@@ -505,7 +505,8 @@ class InputTables:
                 frame = reader.option("mergeSchema", "true").parquet(*paths)
             columns = frame.columns
         except Exception as error:
-            if "PATH_NOT_FOUND" not in str(error) and "UNABLE_TO_INFER_SCHEMA" not in str(error):
+            # The last is a bucket that does not exist.
+            if not re.search("PATH_NOT_FOUND|UNABLE_TO_INFER_SCHEMA|NoSuchBucket", str(error)):
                 raise
             columns = []
         if not columns:

@@ -75,10 +75,17 @@ class Items:
     match_details: Mapping[str, Any] = field(default_factory=dict)
     others: OtherColumns | None = None
 
+    def to_list(self) -> list[Any]:
+        """Return the items as Python objects."""
+        return to_values(self.values) if is_arrow(self.values) else list(self.values)
+
     def texts(self) -> list[str]:
         """Return the items as texts."""
-        values = to_values(self.values) if is_arrow(self.values) else list(self.values)
-        return [value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value for value in values]
+        return list(map(_to_text, self.to_list()))
+
+
+def _to_text(value: str | bytes) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
 OpenItems: TypeAlias = "Callable[[Progress], AbstractContextManager[Iterator[Items]]]"
@@ -445,15 +452,14 @@ def _annotate(model: Patterns, open_items: OpenItems, path: Path, *, quiet: bool
         for batch in batches:
             rows = []
             methods = batch.match_details.get("methods") or [None] * len(batch.names)
-            values = to_values(batch.values) if is_arrow(batch.values) else batch.values
-            for name, text, value, method in zip(batch.names, batch.texts(), values, methods, strict=True):
+            for name, value, method in zip(batch.names, batch.to_list(), methods, strict=True):
                 match = model.match(value, method) if isinstance(model, UrlPatterns) else model.match(value)
                 id = None if match is None else match.id
                 counts[id] += 1
-                row: dict[str, Any] = {"item": str(name), "text": text, "pattern_id": id}
+                row: dict[str, Any] = {"item": str(name), "text": _to_text(value), "pattern_id": id}
                 if match is not None:
-                    row |= {"pattern": match.pattern, "fields": match.variables}
-                    row |= {"leader": str(leaders.setdefault(match.id, name)), "number": counts[id]}
+                    row["pattern"], row["fields"] = match.pattern, match.variables
+                    row["leader"], row["number"] = str(leaders.setdefault(match.id, name)), counts[id]
                 rows.append(row)
             writer.write(rows, batch.others)
     if not quiet:

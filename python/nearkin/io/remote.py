@@ -7,7 +7,7 @@ looked up later come from the spool. Engines write their tables themselves; only
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,6 +26,8 @@ _WEB = ("http://", "https://")
 _PUBLIC = "date|doc|document|file|filename|id|lang|number|offset|p|page|part|path|start|title|v|version|versionid|year"
 _PUBLIC_PARAMETER = re.compile(rf"({_PUBLIC})=[A-Za-z0-9._~/-]{{1,64}}", re.IGNORECASE)
 _BLOCK = 4 << 20
+_PROBE = ".nearkin"
+"""Name of an empty file that tests whether a folder can be written."""
 
 
 def is_url(name: str) -> bool:
@@ -153,7 +155,7 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
 
 
 def check_new(url: str) -> None:
-    """Raise ParameterError if the folder at a URL exists and is not empty.
+    """Check that the folder at a URL is empty or does not exist, and can be written, by writing and deleting a file.
 
     Raises
     ------
@@ -163,18 +165,25 @@ def check_new(url: str) -> None:
         The folder is not empty.
     InputError
         Access is denied.
+    OutputError
+        A file cannot be written there.
     """
     system, path = _open_filesystem(url)
     with _wrap_errors(url):
         try:
             # Earlier listings are cached and may be out of date.
             system.invalidate_cache()
-            names = system.ls(path, detail=False)
+            names = [name for name in system.ls(path, detail=False) if not name.endswith(f"/{_PROBE}")]
         except FileNotFoundError:
-            return
+            names = []
     if names:
         allowed = f"a folder that is empty or does not exist; it contains {short_url(names[0])}"
         raise bad_parameter("out", short_url(url), allowed)
+    probe = f"{url.rstrip('/')}/{_PROBE}"
+    write_file(probe, b"")
+    # Who may write may still not be allowed to delete.
+    with suppress(Exception):
+        system.rm_file(f"{path.rstrip('/')}/{_PROBE}")
 
 
 def write_file(url: str, data: bytes) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, overload
 
 import numpy as np
@@ -129,6 +130,11 @@ class PackedTexts(Sequence[str]):
             return [self[i] for i in range(*row.indices(len(self)))]
         row = range(len(self))[row]
         return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes().decode()
+
+    def __iter__(self) -> Iterator[str]:
+        first = int(self.offsets[0])
+        data = self.data[first : self.offsets[-1]].tobytes()
+        return (data[start:end].decode() for start, end in pairwise((self.offsets - first).tolist()))
 
     def __repr__(self) -> str:
         return f"<{len(self)} texts, {int(self.offsets[-1] - self.offsets[0])} bytes>"

@@ -424,7 +424,8 @@ class RowWriter:
 
     def __init__(self, file: IO[bytes], path: str | os.PathLike[str], schema: pa.Schema) -> None:
         self._file, self._path, self._schema = file, path, schema
-        self._written = schema
+        self._written = {field.name: field for field in schema}
+        self._own_names, self._free_names = frozenset(schema.names), dict[str, str]()
         self._spool = Spool(Path(path).parent) if Path(path).suffix.lower() in _PARQUET else None
         self._num_batches = 0
 
@@ -443,17 +444,22 @@ class RowWriter:
             more: Iterable[Mapping[str, Any]] = others or ({} for _ in rows)
         else:
             more = map(_plain, to_values(others))
-        for row, other in zip(rows, more, strict=True):
-            full = {name: row.get(name) for name in self._schema.names}
-            full |= {self._free_name(name): value for name, value in other.items()}
-            self._file.write(_json_line(full))
+        empty, free_name = dict.fromkeys(self._schema.names), self._free_name
+        lines = [
+            _json_line({**empty, **row, **{free_name(name): value for name, value in other.items()}})
+            for row, other in zip(rows, more, strict=True)
+        ]
+        self._file.write(b"".join(lines))
 
     def _free_name(self, name: str) -> str:
         """Return the name of another column; distinct columns have distinct names."""
-        base = name
-        while base.endswith(_SUFFIX):
-            base = base.removesuffix(_SUFFIX)
-        return name + _SUFFIX if base in self._schema.names else name
+        free = self._free_names.get(name)
+        if free is None:
+            base = name
+            while base.endswith(_SUFFIX):
+                base = base.removesuffix(_SUFFIX)
+            free = self._free_names[name] = name + _SUFFIX if base in self._own_names else name
+        return free
 
     def _spool_batch(self, rows: Sequence[Mapping[str, Any]], others: OtherColumns | None) -> None:
         import pyarrow as pa
@@ -461,23 +467,38 @@ class RowWriter:
         columns = [_to_array(field, [row.get(field.name) for row in rows]) for field in self._schema]
         fields = list(self._schema)
         if isinstance(others, list):
-            for name in dict.fromkeys(name for other in others for name in other):
-                column = self._infer(name, [other.get(name) for other in others])
+            # Most rows may lack most columns.
+            cells: dict[str, list[Any]] = {}
+            for row, other in enumerate(others):
+                for name, value in other.items():
+                    if name not in cells:
+                        cells[name] = [None] * len(others)
+                    cells[name][row] = value
+            for name, values in cells.items():
+                column = self._infer(name, values)
                 columns.append(column)
                 fields.append(pa.field(self._free_name(name), column.type))
         elif others is not None:
             columns += others.columns
             fields += [field.with_name(self._free_name(field.name)) for field in others.schema]
         batch = pa.record_batch(columns, schema=pa.schema(fields))
-        try:
-            self._written = pa.unify_schemas([self._written, batch.schema], promote_options="permissive")
-        except pa.ArrowException as error:
-            raise self._mixed(str(error)) from error
+        for field in batch.schema:
+            before = self._written.setdefault(field.name, field)
+            if before.type != field.type:
+                self._written[field.name] = self._unify(before, field)
         with io.BytesIO() as buffer:
             with pa.ipc.new_stream(buffer, batch.schema) as stream:
                 stream.write_batch(batch)
             self._spool.write(buffer.getbuffer())  # type: ignore[union-attr]
         self._num_batches += 1
+
+    def _unify(self, one: pa.Field, other: pa.Field) -> pa.Field:
+        import pyarrow as pa
+
+        try:
+            return pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive").field(0)
+        except pa.ArrowException as error:
+            raise self._mixed(str(error)) from error
 
     def _infer(self, name: str, values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
         """Return values of JSON as a column."""
@@ -500,23 +521,24 @@ class RowWriter:
         import pyarrow.parquet as pq
 
         try:
-            with self._spool.reading() as spooled, pq.ParquetWriter(self._file, self._written) as writer:
+            schema = pa.schema(list(self._written.values()))
+            with self._spool.reading() as spooled, pq.ParquetWriter(self._file, schema) as writer:
                 for _ in range(self._num_batches):
                     for batch in pa.ipc.open_stream(spooled):
-                        columns = [self._column_of(batch, field) for field in self._written]
-                        writer.write_table(pa.Table.from_arrays(columns, schema=self._written))
+                        own = dict(zip(batch.schema.names, batch.columns, strict=True))
+                        columns = [self._column_of(own.get(field.name), field, batch.num_rows) for field in schema]
+                        writer.write_table(pa.Table.from_arrays(columns, schema=schema))
         except pa.ArrowNotImplementedError as error:
             raise self._mixed(str(error)) from error
         finally:
             self._spool.close()
 
-    def _column_of(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    def _column_of(self, column: pa.Array | None, field: pa.Field, num_rows: int) -> pa.Array:
         """Return a column of a batch in its final type; nulls if the batch does not have it."""
         import pyarrow as pa
 
-        if field.name not in batch.schema.names:
-            return pa.nulls(batch.num_rows, field.type)
-        column = batch.column(field.name)
+        if column is None:
+            return pa.nulls(num_rows, field.type)
         return column if column.type == field.type else self._infer(field.name, to_values(column), field.type)
 
     def __enter__(self) -> RowWriter:
@@ -535,10 +557,13 @@ def _to_array(field: pa.Field, values: list[Any]) -> pa.Array:
     return pa.array([list(value.items()) if isinstance(value, dict) else value for value in values], field.type)
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def _json_line(row: Mapping[str, Any]) -> bytes:
     """Return a row as a line of JSON; numbers beyond floats, such as 1e999, are null."""
     try:
-        line = json.dumps(row, ensure_ascii=False, allow_nan=False)
+        line = _ENCODER.encode(row)
     except ValueError:
         line = json.dumps(_plain(row), ensure_ascii=False)
     return line.encode("utf-8", "backslashreplace") + b"\n"

@@ -151,7 +151,9 @@ def raise_engine_errors() -> Iterator[None]:
         raise EngineError(f"the engine ended the job: {cause}", reason=cause) from error
 
 
-_UNWRITTEN = r"(?i)permission|read-only|mkdirs|not a directory|no such file|access.?denied|no filesystem for scheme"
+_UNWRITTEN = (
+    r"(?i)permission|read-only|mkdirs|not a directory|no ?such ?(file|bucket)|access.?denied|no filesystem for scheme"
+)
 """Messages of engines about a folder that can't be written."""
 _NUM_PROBES = 16
 """Tasks that write to a folder to test it."""

@@ -82,9 +82,11 @@ def collect_result(job: SparkJob) -> SparkResult:
     removed = clusters.where("reason <> 'kept'")
     removed_id = unused_name("removed_id", job.df.columns)
     removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
-    count = job.checkpoint.done["clusters"] + job.plans.counts["without_features"]
+    counts = job.plans.counts
+    count = counts["removals"] + counts["copies"] + counts["without_features"]
+    removed_ids = job.plans.broadcast(removed_ids, count, integers=job.id_type == "bigint")
     is_removed = job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id)
-    kept = job.df.join(job.plans.broadcast(removed_ids, count), is_removed, "left_anti")
+    kept = job.df.join(removed_ids, is_removed, "left_anti")
     pairs = removed.select("id", "representative", "distance", "similarity")
     if job.config.links == "all":
         pairs = job.checkpoint.frame("pairs", lambda: _build_links(job))
@@ -130,9 +132,12 @@ def _build_clusters(job: SparkJob) -> DataFrame:
         F.lit(0).cast("bigint").alias("distance"),
         F.lit(None).cast("boolean").alias("exact"),
     )
-    names = job.documents.select("number", "id")
+    removed = removed.union(kept)
+    count = 2 * (job.plans.counts["removals"] + job.plans.counts["copies"])
+    numbers = removed.select("number").union(removed.select("rep")).distinct()
+    names = job.plans.broadcast(numbers, count, integers=True).join(job.documents.select("number", "id"), "number")
     representatives = names.select(F.col("number").alias("rep"), F.col("id").alias("representative"))
-    rows = removed.union(kept).join(names, "number")
+    rows = removed.join(names, "number")
     rows = point.frame("members", lambda: rows.join(representatives, "rep"))
     numbers = _number_clusters(job, rows)
     near = F.lit("near")
