@@ -23,6 +23,11 @@ $(VENV)/.tools: pyproject.toml
 	@touch $@
 
 # Optional groups: without one its tests are skipped.
+# One after the other, also with `make -j2`: neither pip nor apt-get expects another one.
+$(VENV)/.browser: | $(VENV)/.peers
+$(VENV)/.engines: | $(VENV)/.browser
+$(VENV)/.chromium: | $(VENV)/.ssdeep
+$(VENV)/.java: | $(VENV)/.chromium
 $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines: $(VENV)/.tools
 	@( $(call pip,--group $(@:$(VENV)/.%=%)) ) \
 		|| echo "setup: the group $(@:$(VENV)/.%=%) could not be installed; its tests are skipped"
@@ -61,13 +66,15 @@ $(VENV)/.java: $(VENV)/.tools
 	else echo "setup: Java is not installed (Debian: apt-get install openjdk-17-jre-headless); tests of Spark are skipped"; fi
 	@touch $@
 
-# An editable release build: Python files are used in place, Rust is compiled as for a wheel.
+# An editable release build: Python files are used in place, Rust is compiled as for a wheel. The group `dev` has what it
+# needs, so that it can be compiled while other groups are installed.
 $(VENV)/.built: $(VENV)/.tools $(RUST) .cargo/config.toml
-	CARGO_NET_RETRY=5 $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	CARGO_NET_RETRY=5 $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 # Format, lint, types, tests, docs' examples: what must pass on every commit.
-check: setup
+check:
+	$(MAKE) --no-print-directory -j2 setup
 	cargo fmt --all --check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

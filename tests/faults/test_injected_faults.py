@@ -56,7 +56,7 @@ def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, 
 
 EVERY = {
     **dict.fromkeys(SAVERS, 1),
-    **dict.fromkeys(STORES, 5),
+    **dict.fromkeys(STORES, 9),
     # Savers with many calls, whose runs are long, inject faults into a sample.
     "index add": 3,
     "dedup jsonl": 4,
@@ -66,7 +66,7 @@ EVERY = {
             *("store create", "store merge", "store erase", "store backup", "store dedup", "store dedup over"),
             *("vectors create", "files dedup", "files merge"),
         ),
-        15,
+        25,
     ),
 }
 """Of how many calls one fails, dies or is the last before a power cut; `make faults` takes every one."""

@@ -30,6 +30,7 @@ from nearkin.dedup.distributed.documents import (
     Hashing,
     Numbers,
     Ranges,
+    distinct_numbers,
     num_tasks,
     to_integers,
     value_dtype,
@@ -164,6 +165,14 @@ class Plans:
         """Send rows to every worker if there are few; twice as many if they are one or two integers."""
         return self.F.broadcast(rows) if count <= (1 + integers) * _MAX_BROADCAST else rows
 
+    def distinct(self, rows: DataFrame, count: int) -> DataFrame:
+        """Return the distinct numbers of rows, `count` at most, for a join that keeps them in memory.
+
+        A function hides their number from the engine. Sail keeps the side in memory that it estimates to be smaller,
+        which after a filter was the side of all documents, whose texts reached its limit of 2 GB.
+        """
+        return self.broadcast(rows.mapInArrow(distinct_numbers, "number bigint").distinct(), count, integers=True)
+
     # Units
 
     @property
@@ -233,8 +242,8 @@ class Plans:
     def member_documents(self, documents: DataFrame, members: DataFrame) -> DataFrame:
         """Return what the comparison of members needs of their documents."""
         rows = documents.select("number", "id", "older", "length", "values", "content")
-        numbers = members.select("number").distinct()
-        return self.broadcast(numbers, self.counts["members"]).join(rows, "number").select(*rows.columns)
+        numbers = self.distinct(members.select("number"), self.counts["members"])
+        return numbers.join(rows, "number").select(*rows.columns)
 
     def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
         """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
@@ -315,7 +324,7 @@ class Plans:
 
     def texts_of(self, documents: DataFrame, texts: DataFrame, numbers: DataFrame, count: int) -> DataFrame:
         """Return the rows of `texts` of the documents with these numbers, `count` at most."""
-        numbers = self.broadcast(numbers.distinct(), count, integers=True)
+        numbers = self.distinct(numbers, count)
         if "number" in texts.columns:
             return numbers.join(texts, "number").select(*texts.columns)
         own = numbers.join(documents.select("number", "id", "older"), "number")

@@ -215,6 +215,12 @@ class Selection:
             yield batch.filter(pa.array(self.numbers[at] == number))
 
 
+def distinct_numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the distinct values of the column number of each batch."""
+    for batch in batches:
+        yield from to_batches({"number": np.unique(to_integers(batch.column("number")))})
+
+
 # Hashing
 
 
