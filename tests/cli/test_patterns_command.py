@@ -15,7 +15,9 @@ import pytest
 
 import nearkin as nk
 from command import call, run
+from nearkin.errors import InputError
 from nearkin.io.locks import lock_file
+from nearkin.patterns.tables import RowWriter
 
 NAMES = [f"{letter}ann" for letter in "abcdefghijklmnopqrst"]
 LINES = [
@@ -508,6 +510,31 @@ def test_annotated_records_keep_their_other_columns(
         None,
     ] == [row["host"] for row in rows]
     assert [None, None, "x"] == [row["late"] for row in rows]
+
+
+def test_batches_of_rows_may_differ_in_columns(tmp_path: Path) -> None:
+    """Columns of Parquet have the union of the types of their batches; types without one are an error."""
+    schema = pa.schema([("item", pa.string()), ("fields", pa.map_(pa.string(), pa.string()))])
+    batches: list[list[dict[str, Any]]] = [
+        [{"a": 1, "item": 7}, {"b": [1]}],
+        [{"a": 0.5, "c": None}, {"b": None}],
+        [{f"key {n}": n} for n in range(3)],
+    ]
+    path = tmp_path / "rows.parquet"
+    with path.open("wb") as file, RowWriter(file, path, schema) as writer:
+        for others in batches:
+            writer.write([{"item": "x", "fields": {"k": "v"}} for _ in others], others)
+    table = pq.read_table(path)
+    assert ["item", "fields", "a", "item_input", "b", "c", "key 0", "key 1", "key 2"] == table.schema.names
+    assert [1, None, 0.5, None, None, None, None] == table["a"].to_pylist()
+    assert [None] * 4 + [0, None, None] == table["key 0"].to_pylist()
+    assert ["x"] * 7 == table["item"].to_pylist()
+    for mixed in ([[{"a": 1}, {"a": "one"}]], [[{"a": 1}], [{"a": "one"}]]):
+        with path.open("wb") as file, RowWriter(file, path, schema) as writer:
+            for others in mixed[:-1]:
+                writer.write([{"item": "x"}], others)
+            with pytest.raises(InputError, match="a column of Parquet has one type"):
+                writer.write([{"item": "x"}] * len(mixed[-1]), mixed[-1])
 
 
 def test_annotated_numbers_beyond_floats_are_null(tmp_path: Path, app_log: Path) -> None:

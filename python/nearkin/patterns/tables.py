@@ -42,6 +42,8 @@ _JSON = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
 _SUFFIX = "_input"
 """Suffix of columns of the input whose names are taken."""
+_MAX_NAMES = 1 << 16
+"""Names of other columns that a writer remembers."""
 MAX_EXAMPLES = 3
 """Maximum number of examples of a pattern, as in the core."""
 MAX_SAMPLES = 5
@@ -455,6 +457,8 @@ class RowWriter:
         """Return the name of another column; distinct columns have distinct names."""
         free = self._free_names.get(name)
         if free is None:
+            if len(self._free_names) == _MAX_NAMES:
+                self._free_names.clear()
             base = name
             while base.endswith(_SUFFIX):
                 base = base.removesuffix(_SUFFIX)
