@@ -12,8 +12,8 @@ Parquet files of the kept documents; everything is measured, imports included:
 - `sail`: `nearkin.spark.dedup` on Sail, whose server, with its workers, is a process of its own: the peaks of memory of
   driver and server are measured separately;
 - `spark`: the same on Spark `local[2]` with Java's parallel collector, up to a million documents with its fast compiler
-  only (`-XX:+UseParallelGC`, `-XX:TieredStopAtLevel=1`), as docs/spark.md recommends. Wall time starts when the session is up; CPU seconds include
-  the session.
+  only (`-XX:+UseParallelGC`, `-XX:TieredStopAtLevel=1`), as docs/spark.md recommends. Wall time starts when the session
+  is up; CPU seconds include the session.
 
 All three must keep the same documents. For Spark, which logs its shuffles, the bytes written before verification are
 reported per document.
