@@ -281,7 +281,7 @@ class SparkJob:
 
         def columns(*, older: bool) -> list[Any]:
             if self.direct:
-                return [direct_numbers(id, order, older=older).alias("number"), text]
+                return [direct_numbers(id, order, reference=older).alias("number"), text]
             return [id, self.F.lit(older).alias("older"), text]
 
         own = self.df.select(*columns(older=False))

@@ -239,9 +239,9 @@ def is_direct(order: Sequence[KeepKey], *, integer: bool) -> bool:
     return integer and len(order) == 1 and order[0].by in ("first", "last")
 
 
-def direct_numbers(ids: Any, order: Sequence[KeepKey], *, older: bool) -> Any:
+def direct_numbers(ids: Any, order: Sequence[KeepKey], *, reference: bool) -> Any:
     """Return the numbers that follow from ids, as an array or as a column of an engine."""
-    return ids - NUMBER if older else ids * (-1 if order[0].by == "last" else 1) + NUMBER
+    return ids - NUMBER if reference else ids * (-1 if order[0].by == "last" else 1) + NUMBER
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ class Hashing:
             if len(wide):
                 reason = f"column {self.names[1]!r}: id {int(ids[wide[0]])} is not between -2**61 and 2**61"
                 raise InputError(f"{reason}; make ids strings", place=f"id {int(ids[wide[0]])}", reason=reason)
-            numbers = direct_numbers(ids, self.order, older=self.reference)
+            numbers = direct_numbers(ids, self.order, reference=self.reference)
             return pa.array(numbers, pa.int64()), pa.nulls(n, pa.binary()), missing
         parts = []
         for at, by in enumerate(order):
