@@ -17,7 +17,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import StoreLockedError
-from nearkin.store import compaction
+from nearkin.store import check, compaction
 from nearkin.store.memory import MAX_BACKLOG
 from nearkin.store.results import StoreStats
 from nearkin.store.segment import write_segment
@@ -176,6 +176,32 @@ def test_a_flush_leaves_the_files_of_a_running_merge_alone(tmp_path: Path) -> No
         assert 2 * PENDING == len(store)
     nk.Store.open(tmp_path / "s").close()
     assert not merging.exists()
+
+
+def test_a_check_follows_a_merge_that_ends_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The segment that a merge was writing when files were listed is compared with files that it then removed."""
+    with nk.Store.create(tmp_path / "s") as store:
+        for start in (0, PENDING):
+            fill(store, start, start + PENDING)
+            compaction.flush(tmp_path / "s", store.settings, store._budget)
+        with store._log.reading():
+            entries = store._log.segments()
+            merging = f"{1 << 63 | store._log.state().generation + 1:016x}"
+        assert len(entries) > 1
+        folder = tmp_path / "s" / "segments"
+        shutil.copy(folder / f"{entries[0].name}.documents.nks", folder / f"{merging}.documents.nks")
+        original, calls = check._check_commit, []
+
+        def merged(*arguments: Any) -> None:
+            calls.append(arguments)
+            original(*arguments)
+            if len(calls) == 1:
+                compaction.merge_all(tmp_path / "s", store.settings, store._budget)
+
+        monkeypatch.setattr(check, "_check_commit", merged)
+        store.verify()
+        assert 2 == len(calls), "the first transaction reads files that the merge removed"
+        assert 2 * PENDING == len(store)
 
 
 BACKUP = """

@@ -53,6 +53,7 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
                     raise log.corrupt(reason)
                 try:
                     _check_commit(log, settings, report)
+                    losses = [*filter(None, [missing_commits(log, mark)]), *unlisted_segments(folder, log, names)]
                 except FileNotFoundError as error:
                     # A merge that was committed after this transaction began removes files, and changes the
                     # generation. If the generation is the same, the file is lost.
@@ -61,7 +62,7 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
                         raise corrupt_file(error.filename or folder, str(error)) from None
                     last_generation = generation
                 else:
-                    for loss in [*filter(None, [missing_commits(log, mark)]), *unlisted_segments(folder, log, names)]:
+                    for loss in losses:
                         raise corrupt_file(folder, f"{loss}; open the store for writing, which records the loss")
                     if marks_damaged:
                         raise corrupt_file(folder / COMMITS_NAME, "it is missing or damaged; repair the store")
