@@ -53,7 +53,7 @@ def test_a_stage_within_another_counts_alone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(summary_module, "time", times)
     timer = StageTimer()
     with timer("outer"):
-        assert [7, 8] == list(timer.each("inner", [7, 8]))
+        assert [7, 8] == list(timer.each("inner", [7, 8], threaded=True))
         with timer("inner"), timer("innermost"):
             pass
     walls = {name: spent["wall"] for name, spent in timer.seconds.items()}

@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +19,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import nearkin as nk
 from corpora import TEXTS, encode, pack, read_all, unpack
 from nearkin.errors import InputError, NearkinError, ParameterError
 from nearkin.io import OutputDir, open_corpus
 from nearkin.io import base as corpus_module
 from nearkin.io import parquet as parquet_module
 from nearkin.io import records as records_module
+from nearkin.io.base import read_ahead
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
@@ -310,3 +314,54 @@ def test_settled_batches_of_a_column_of_nulls(tmp_path: Path) -> None:
     nobody = "no record has a column 'k'; the first has 'text', 'm'"
     with open_corpus(path, extra_columns=["k"]) as corpus, pytest.raises(InputError, match=nobody):
         next(corpus.batches(wait_for_columns=True))
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Numbers of threads that are set for a test."""
+    nk.set_num_threads(request.param)
+    yield request.param
+    nk.set_num_threads(None)
+
+
+def test_items_are_read_ahead_in_order(threads: int) -> None:
+    """By another thread, one item ahead; by the caller's own if no other is allowed."""
+    readers: list[int] = []
+    seconds: list[float] = []
+
+    def items() -> Iterator[int]:
+        for number in range(20):
+            readers.append(threading.get_ident())
+            yield number
+
+    assert [*range(20)] == [*read_ahead(items(), on_cpu=seconds.append)]
+    assert (threads == 1) == (threading.get_ident() in readers)
+    assert len({*readers}) == 1
+    assert len(seconds) == 21, "one for each item and one for the end"
+    assert min(seconds) >= 0
+    assert [] == [*read_ahead([])]
+    readers.clear()
+    assert [*range(20)] == [*read_ahead(items(), threaded=False)]
+    assert {threading.get_ident()} == {*readers}
+
+
+def test_a_reader_that_fails_or_is_left_is_closed(threads: int) -> None:
+    """Its error comes after the items before it; a caller that ends early leaves neither a thread nor an open file."""
+    closed: list[int] = []
+
+    def items() -> Iterator[int]:
+        try:
+            yield from range(5)
+            raise InputError("a bad record", place="record 5", reason="bad")
+        finally:
+            closed.append(1)
+
+    found: list[int] = []
+    with pytest.raises(InputError, match="a bad record"):
+        found.extend(read_ahead(items()))
+    assert [*range(5)] == found
+    early = read_ahead(items())
+    assert 0 == next(early)
+    early.close()  # type: ignore[attr-defined]
+    assert [1, 1] == closed
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("nearkin-read")]

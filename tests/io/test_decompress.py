@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import io
+import threading
 import zlib
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nearkin as nk
 from corpora import TEXTS, encode, pack, read_all
 from nearkin.errors import InputError
 from nearkin.io import Corpus, open_corpus
@@ -47,6 +49,27 @@ def test_what_is_compressed_is_decompressed(parts: list[bytes], size: int, kind:
     assert b"".join(parts) == whole(decompressed(io.BytesIO(packed), kind), size)
 
 
+def test_gzip_has_the_same_bytes_for_any_threads_and_writes() -> None:
+    """Blocks are compressed side by side, no larger than by one thread, into one member that other programs read."""
+    rng = np.random.default_rng(1)
+    words = [rng.bytes(4).hex() for _ in range(3000)]
+    data = " ".join(words[at] for at in rng.integers(0, 3000, 500_000)).encode()
+    outputs = []
+    for threads, size in [(1, len(data)), (2, 70_001), (3, 3_000_000)]:
+        nk.set_num_threads(threads)
+        with compressing(out := io.BytesIO(), "gz") as stream:
+            for start in range(0, len(data), size):
+                stream.write(data[start : start + size])
+        outputs.append(out.getvalue())
+    nk.set_num_threads(None)
+    assert len(data) > 4 << 20
+    assert len({*outputs}) == 1
+    assert data == gzip.decompress(outputs[0])
+    assert data == zlib.decompressobj(31).decompress(outputs[0]), "one member"
+    assert len(outputs[0]) < 1.001 * len(gzip.compress(data, 6))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("nearkin-gzip")]
+
+
 def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
     """Zero bytes after a member are skipped. Other bytes, a truncated member and a wrong checksum raise errors."""
     member = gzip.compress(b"one")
@@ -66,7 +89,8 @@ def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
 def test_a_failed_block_leaves_a_stream_without_its_end(kind: Compression) -> None:
     """After an error the compressed stream is incomplete, even when the compressor is freed."""
     out = io.BytesIO()
-    data = np.random.default_rng(0).bytes(1_000_000)
+    data = np.random.default_rng(0).bytes(8_000_000)
+    nk.set_num_threads(2)
 
     def interrupted() -> None:
         with compressing(out, kind) as stream:
@@ -75,6 +99,7 @@ def test_a_failed_block_leaves_a_stream_without_its_end(kind: Compression) -> No
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
+    nk.set_num_threads(None)
     gc.collect()
     assert len(out.getvalue()) > 500_000
     with pytest.raises((EOFError, OSError)):

@@ -187,9 +187,11 @@ def hash_corpus(
     extra: dict[str, SpillColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
     report_bytes = byte_reporter(corpus, report)
-    for batch in timer.each("read", corpus.batches()):
+    # What was read up to a batch, which is not what was read ahead of it.
+    batches = ((batch, corpus.bytes_read) for batch in corpus.batches())
+    for batch, bytes_read in timer.each("read", batches, threaded=corpus.can_reread):
         if not len(hasher):
-            candidate_source.calibrate(batch.texts, _estimate_count(corpus, len(batch.texts)))
+            candidate_source.calibrate(batch.texts, _estimate_count(corpus, len(batch.texts), bytes_read))
         hasher.append(batch.texts)
         if not numbered:
             ids.append(batch.ids)
@@ -213,14 +215,22 @@ def _is_on_disk(corpus: Corpus) -> bool:
     return all(path.is_file() for path in corpus.paths)
 
 
-def _estimate_count(corpus: Corpus, read: int) -> int:
-    """Return the estimated number of texts of a corpus of which `read` were read; 10,000,000 if its size is unknown."""
+def _estimate_count(corpus: Corpus, read: int, bytes_read: int) -> int:
+    """Return the estimated number of texts of a corpus; 10,000,000 if its size is unknown.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    read : int
+        Number of texts in the first `bytes_read` bytes.
+    bytes_read : int
+    """
     if corpus.format == "files":
         return len(corpus.paths)
-    if not corpus.bytes_read or not _is_on_disk(corpus):
+    if not bytes_read or not _is_on_disk(corpus):
         return 10_000_000
     size = sum(path.stat().st_size for path in corpus.paths)
-    return max(read, size * read // corpus.bytes_read)
+    return max(read, size * read // bytes_read)
 
 
 def byte_reporter(corpus: Corpus, report: Progress) -> Callable[..., None]:

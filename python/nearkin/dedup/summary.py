@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.io import Column
+from nearkin.io.base import read_ahead
 
 _T = TypeVar("_T")
-_END = object()
 
 Reason = Literal[
     "kept",
@@ -289,15 +289,21 @@ class StageTimer:
             outer = self._inner[-1]
             self._inner[-1] = (outer[0] + wall, outer[1] + cpu)
 
-    def each(self, name: str, items: Iterable[_T]) -> Iterator[_T]:
-        """Yield items, and add the time that they take to a stage."""
-        iterator = iter(items)
-        while True:
-            with self(name):
-                item = next(iterator, _END)
-            if item is _END:
-                return
-            yield item  # type: ignore[misc]  # The end is no item.
+    def each(self, name: str, items: Iterable[_T], *, threaded: bool) -> Iterator[_T]:
+        """Yield the items of `read_ahead`, and add the time of waiting for them, and their CPU time, to a stage."""
+        total = self.seconds.setdefault(name, {"wall": 0.0, "cpu": 0.0})
+        start = time.perf_counter()
+
+        def add(cpu: float) -> None:
+            wall = time.perf_counter() - start
+            total["wall"] += wall
+            total["cpu"] += cpu
+            outer = self._inner[-1]
+            self._inner[-1] = (outer[0] + wall, outer[1] + cpu)
+
+        for item in read_ahead(items, threaded=threaded, on_cpu=add):
+            yield item
+            start = time.perf_counter()
 
 
 def peak_memory_bytes() -> int | None:

@@ -10,18 +10,21 @@ Rows are numbered from 0 over all inputs in their order. Malformed records have 
 from __future__ import annotations
 
 import os
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin._core import num_threads
 from nearkin.errors import InputError, NearkinError, bad_parameter
 from nearkin.io.decompress import compressing
 from nearkin.io.html import visible_texts
@@ -33,6 +36,9 @@ from nearkin.io.values import MAX_MALFORMED, Batch, Column, MalformedRecords, Pa
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_T = TypeVar("_T")
+_END = object()
 
 OtherColumns: TypeAlias = Union[list[dict[str, Any]], "pa.RecordBatch"]
 """Columns of a batch: a dictionary for each row, or columns of Arrow."""
@@ -520,6 +526,43 @@ class Corpus(ABC):
     @abstractmethod
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         """Write the rows of a mask over all rows that belong to these sources."""
+
+
+def read_ahead(
+    items: Iterable[_T], *, threaded: bool = True, on_cpu: Callable[[float], None] | None = None
+) -> Iterator[_T]:
+    """Iterate on another thread, one item ahead of the caller.
+
+    Parameters
+    ----------
+    items : iterable
+        Its errors are raised here. It is closed if the caller ends early.
+    threaded : bool, default True
+        If False, or if `set_num_threads` allows one thread, the caller's thread iterates. A caller that ends early
+        waits for the item that another thread is reading, so this must be False for a pipe, which may never send it.
+    on_cpu : function, optional
+        Called before each item, and at the end, with the CPU seconds that its thread needed.
+    """
+    threaded = threaded and num_threads() > 1
+    iterator = iter(items)
+
+    def produce() -> tuple[_T | object, float]:
+        start = time.thread_time()
+        return next(iterator, _END), time.thread_time() - start
+
+    with ExitStack() as stack:
+        if isinstance(iterator, Generator):
+            stack.callback(iterator.close)
+        pool = stack.enter_context(ThreadPoolExecutor(1, "nearkin-read")) if threaded else None
+        ahead = None if pool is None else pool.submit(produce)
+        while True:
+            item, seconds = produce() if ahead is None else ahead.result()
+            if on_cpu is not None:
+                on_cpu(seconds)
+            if item is _END:
+                return
+            ahead = None if pool is None else pool.submit(produce)
+            yield cast("_T", item)
 
 
 def check_distinct(names: Sequence[str], place: str) -> None:

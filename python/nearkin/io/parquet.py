@@ -35,7 +35,7 @@ from nearkin.io.arrow import (
     types_at,
     value_type,
 )
-from nearkin.io.base import BLOCK, BatchSpans, Corpus, OtherColumns, check_distinct
+from nearkin.io.base import BLOCK, BatchSpans, Corpus, OtherColumns, check_distinct, read_ahead
 from nearkin.io.decompress import CHANGED, Reader, Sink, check_stamp, read_at
 from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
 from nearkin.io.tempspool import Spool
@@ -260,7 +260,6 @@ class ParquetCorpus(Corpus):
         return PackedTexts(cumulate(lengths), read_at(self._spool.descriptor(), starts, lengths, "the spool"))
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
-        first = 0
         with self._open(sources[0]) as (file, _):
             options = _writer_options(file.metadata)
         keep_groups = len(sources) == 1 < len(self._sources)
@@ -270,28 +269,32 @@ class ParquetCorpus(Corpus):
                 raise self._added_name_error(self._sources[0].name, self._added.name)
             schema = schema.append(pa.field(self._added.name, pa.int64()))
         with pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), schema, **options) as writer:
-            for number, source in enumerate(self._sources):
-                with self._open(number) as (file, stamp):
-                    if stamp != self._stamps[number]:
-                        raise file_error(source.name, CHANGED)
-                    kept = self._good_rows[number].copy()
-                    count = int(kept.sum())
-                    corpus_rows = first + np.cumsum(kept) - 1
-                    kept[kept] = mask[first : first + count]
-                    first += count
-                    if number in sources:
-                        self._write_rows(file, kept, corpus_rows, writer, keep_groups=keep_groups)
+            tables = self._kept_tables(mask, sources, keep_groups=keep_groups)
+            # New texts are looked up, in order, by the thread that asked for the output.
+            for table, row_group in read_ahead(tables, threaded=self._replacements is None):
+                writer.write_table(table, row_group_size=row_group)
 
-    def _write_rows(
-        self,
-        file: pq.ParquetFile,
-        kept: NDArray[np.bool_],
-        corpus_rows: NDArray[np.int64],
-        writer: pq.ParquetWriter,
-        *,
-        keep_groups: bool,
-    ) -> None:
-        """Write the kept rows of a file in row groups of 64 MiB, or, with `keep_groups`, in those of the file."""
+    def _kept_tables(
+        self, mask: NDArray[np.bool_], sources: Sequence[int], *, keep_groups: bool
+    ) -> Iterator[tuple[pa.Table, int | None]]:
+        """Iterate over the kept rows of some sources, each table with the number of rows of its row groups."""
+        first = 0
+        for number, source in enumerate(self._sources):
+            with self._open(number) as (file, stamp):
+                if stamp != self._stamps[number]:
+                    raise file_error(source.name, CHANGED)
+                kept = self._good_rows[number].copy()
+                count = int(kept.sum())
+                corpus_rows = first + np.cumsum(kept) - 1
+                kept[kept] = mask[first : first + count]
+                first += count
+                if number in sources:
+                    yield from self._kept_tables_of(file, kept, corpus_rows, keep_groups=keep_groups)
+
+    def _kept_tables_of(
+        self, file: pq.ParquetFile, kept: NDArray[np.bool_], corpus_rows: NDArray[np.int64], *, keep_groups: bool
+    ) -> Iterator[tuple[pa.Table, int | None]]:
+        """Iterate over the kept rows of a file in tables of 64 MiB, or, with `keep_groups`, of its row groups."""
         metadata = file.metadata
         numbers = [*range(metadata.num_row_groups)]
         size = sum(metadata.row_group(i).total_byte_size for i in numbers)
@@ -308,11 +311,11 @@ class ParquetCorpus(Corpus):
                     pending.append(part)
                     pending_size += part.nbytes
                 if pending_size >= _ROW_GROUP and not keep_groups:
-                    writer.write_table(pa.Table.from_batches(pending))
+                    yield pa.Table.from_batches(pending), None
                     pending, pending_size = [], 0
             if pending:
                 table = pa.Table.from_batches(pending)
-                writer.write_table(table, row_group_size=table.num_rows)
+                yield table, table.num_rows
 
     def _replace_texts(self, batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
         """Replace the texts of rows for which there are new texts."""
