@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit faults notices sanitize setup check format lint-rust lint-types lint-workflows sdist wheel test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: audit faults notices sanitize setup check format build-rust-tests lint-rust lint-types lint-workflows sdist wheel test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -74,19 +74,17 @@ $(VENV)/.built: $(VENV)/.tools $(RUST) .cargo/config.toml
 
 # Format, lint, types, tests, docs' examples: what must pass on every commit.
 check:
-	$(MAKE) --no-print-directory -j2 setup
 	cargo fmt --all --check
+	$(MAKE) --no-print-directory -j3 setup build-rust-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/prose.py
 	$(MAKE) --no-print-directory lint-workflows
-	$(MAKE) --no-print-directory -j2 lint-rust lint-types
-	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory -j3 lint-types test-rust test-python
 
 lint-rust:
 	cargo clippy --quiet --all-targets -- -D warnings
 
-# Beside the lints of Rust: types are checked on one core.
 lint-types: setup
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest nearkin._core --mypy-config-file pyproject.toml
@@ -132,12 +130,18 @@ test:
 	$(MAKE) --no-print-directory -j2 test-rust test-python
 
 # A machine that builds once has nothing to build on later.
-test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
+build-rust-tests test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
 # Nor does it print backtraces.
-test-rust: export CARGO_PROFILE_DEV_DEBUG := $(if $(CI),0,line-tables-only)
+build-rust-tests test-rust: export CARGO_PROFILE_DEV_DEBUG := $(if $(CI),0,line-tables-only)
+RUST_TESTS := cargo test --quiet -p nearkin-core -p nearkin-patterns --lib --tests
+# While `setup` waits for downloads, and for the one core that optimises a crate.
+build-rust-tests: lint-rust
+	$(RUST_TESTS) --no-run
+
 test-rust:
-	cargo test --quiet -p nearkin-core -p nearkin-patterns --lib --tests
-	cargo test --quiet -p nearkin-core -p nearkin-patterns --doc
+	$(RUST_TESTS)
+	# rustdoc warns of job slots of make that it cannot use.
+	MAKEFLAGS= cargo test --quiet -p nearkin-core -p nearkin-patterns --doc
 
 # The kernels of the other architecture, under emulation. Needs its standard library, linker and emulator; Debian:
 # dpkg --add-architecture arm64; apt-get install rustc-web libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu qemu-user
