@@ -17,7 +17,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import StoreLockedError
-from nearkin.store import check, compaction
+from nearkin.store import check, compaction, lost
 from nearkin.store.memory import MAX_BACKLOG
 from nearkin.store.results import StoreStats
 from nearkin.store.segment import write_segment
@@ -176,6 +176,34 @@ def test_a_flush_leaves_the_files_of_a_running_merge_alone(tmp_path: Path) -> No
         assert 2 * PENDING == len(store)
     nk.Store.open(tmp_path / "s").close()
     assert not merging.exists()
+
+
+def test_a_flush_follows_a_merge_that_ends_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The leftover of a killed flush is compared with files that a merge removes."""
+    with nk.Store.create(tmp_path / "s") as store:
+        for start in (0, PENDING):
+            fill(store, start, start + PENDING)
+            compaction.flush(tmp_path / "s", store.settings, store._budget)
+        fill(store, 2 * PENDING, 3 * PENDING)
+        with store._log.reading():
+            entries = store._log.segments()
+            leftover = f"{store._log.state().generation + 1:016x}"
+        folder = tmp_path / "s" / "segments"
+        shutil.copy(folder / f"{entries[0].name}.documents.nks", folder / f"{leftover}.documents.nks")
+        calls = []
+
+        def merged(*arguments: Any) -> Snapshot:
+            calls.append(arguments)
+            if len(calls) == 1:
+                with compaction.exclusive(tmp_path / "s") as log:
+                    compaction._merge(tmp_path / "s", log, store.settings, entries, store._budget)
+            return Snapshot(*arguments)
+
+        monkeypatch.setattr(lost, "Snapshot", merged)
+        compaction.flush(tmp_path / "s", store.settings, store._budget)
+        assert 2 == len(calls), "the first snapshot is of files that the merge removed"
+        store.verify()
+        assert 3 * PENDING == len(store)
 
 
 def test_a_check_follows_a_merge_that_ends_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

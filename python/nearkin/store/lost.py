@@ -186,9 +186,19 @@ def remove_unlisted(folder: Path, log: Log, name: str | None = None) -> list[Los
     The caller excludes others that write that segment, or any.
     """
     names = list_segments(folder) if name is None else [name]
-    with log.reading():
-        listed = {entry.name for entry in log.segments()}
-        losses = unlisted_segments(folder, log, names)
+    last_generation: int | None = None
+    losses: list[Loss] | None = None
+    while losses is None:
+        with log.reading():
+            listed = {entry.name for entry in log.segments()}
+            try:
+                losses = unlisted_segments(folder, log, names)
+            except FileNotFoundError:
+                # As in `check_store`: a merge has removed files meanwhile, or one is lost.
+                generation = log.state().generation
+                if generation == last_generation:
+                    raise
+                last_generation = generation
     if losses:
         for loss in losses:
             _record(folder, loss)
