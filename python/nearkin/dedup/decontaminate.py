@@ -25,6 +25,7 @@ from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD, ColumnChoice, SuiteInput
 from nearkin.errors import bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
+from nearkin.io.base import read_ahead
 from nearkin.notebook import html_facts
 from nearkin.progress import ShowProgress, reporting
 from nearkin.text.batches import Texts, iterate_batches
@@ -403,7 +404,7 @@ def _batches(inputs: DedupInputs) -> Iterator[tuple[Any, Column | None, Column |
     texts = inputs.texts
     if isinstance(texts, Corpus):
         source = inputs.sources if isinstance(inputs.sources, str) else None
-        for batch in texts.batches():
+        for batch in read_ahead(texts.batches(), threaded=texts.can_reread):
             yield batch.texts, batch.ids, None if source is None else batch.columns[source]
         return
     for stored in iterate_batches(texts):
