@@ -178,7 +178,7 @@ def test_a_flush_leaves_the_files_of_a_running_merge_alone(tmp_path: Path) -> No
     assert not merging.exists()
 
 
-def test_a_flush_follows_a_merge_that_ends_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flush_follows_a_merge_that_ends_during_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The leftover of a killed flush is compared with files that a merge removes."""
     with nk.Store.create(tmp_path / "s") as store:
         for start in (0, PENDING):
@@ -206,7 +206,7 @@ def test_a_flush_follows_a_merge_that_ends_meanwhile(tmp_path: Path, monkeypatch
         assert 3 * PENDING == len(store)
 
 
-def test_a_check_follows_a_merge_that_ends_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_follows_a_merge_that_ends_during_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The segment that a merge was writing when files were listed is compared with files that it then removed."""
     with nk.Store.create(tmp_path / "s") as store:
         for start in (0, PENDING):

@@ -194,7 +194,7 @@ def remove_unlisted(folder: Path, log: Log, name: str | None = None) -> list[Los
             try:
                 losses = unlisted_segments(folder, log, names)
             except FileNotFoundError:
-                # As in `check_store`: a merge has removed files meanwhile, or one is lost.
+                # As in `check_store`: a merge has removed files since the transaction began, or one is lost.
                 generation = log.state().generation
                 if generation == last_generation:
                     raise
