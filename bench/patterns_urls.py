@@ -538,7 +538,7 @@ def growth() -> list[dict[str, Any]]:
     from nearkin.patterns.urls import UrlPatterns
 
     rows = []
-    for seed, size in itertools.product((1, 2, *SEEDS), (100, 1_000, 10_000, 100_000)):
+    for seed, size in itertools.product((1, 2, *SEEDS), (100, 1_000, 10_000, 100_000, 1_000_000)):
         sample = draw_requests(draw_interfaces(random.Random(f"grow{seed}"), 40), size, seed, 0.03)
         methods, urls, truth = map(list, zip(*sample, strict=True))
         groups = UrlPatterns().fit(urls, methods).match_many(urls, methods)["id"].to_pylist()

@@ -294,6 +294,18 @@ def test_more_requests_do_not_change_the_patterns(size: int) -> None:
     assert size <= sum(found.values()) <= size * 1.002
 
 
+def test_files_in_any_folders_stay_one_pattern() -> None:
+    """Also after the state was compacted, whose one request then stands for thousands of files."""
+    r = random.Random(5)
+    folders = [[r.choice(WORDS) for _ in range(r.randrange(4))] for _ in range(4_000)]
+    urls = ["/".join(["/files", *names, f"{r.choice(WORDS)}-{r.choice(WORDS)}.go"]) for names in folders]
+    patterns = UrlPatterns(max_templates=1_000)
+    for start in range(0, len(urls), 500):
+        patterns.partial_fit(urls[start : start + 500])
+    assert ["/files/{tail}"] == patterns.table()["pattern"].to_pylist()
+    assert None not in patterns.match_many(urls)["id"].to_pylist()
+
+
 @pytest.mark.parametrize("size", [50, 105, 300, 3_000, 20_000])
 def test_names_with_numbers_are_one_pattern(size: int) -> None:
     """25 names with a number are one variable, for any number of requests; two are names."""

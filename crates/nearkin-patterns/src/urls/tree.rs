@@ -342,6 +342,11 @@ impl Merge<'_> {
     /// Return true if the rest is a path of unordered files.
     fn is_tail(&self, going: &[usize], path: &[Vec<u8>]) -> bool {
         let depth = path.len();
+        // It was one before `compact` put patterns in place of requests, whose counts are those of many files.
+        let was_tail = |&index: &usize| tokens::only_wildcard(&self.requests[index].path[depth]) == Some(Kind::Tail);
+        if going.iter().any(was_tail) {
+            return true;
+        }
         if depth == 0 || path.last().is_none_or(|part| !tokens::is_literal(part)) || going.len() < 6 {
             return false;
         }
