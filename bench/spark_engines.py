@@ -351,7 +351,7 @@ def decide_child(engine: str, cluster: str, links: Path, folder: Path) -> None:
     """Decide once; the removed documents go to `folder/removals`, seconds and rounds to `folder/result.json`."""
     removals = folder / "removals"
     if engine == "local":
-        from nearkin.dedup.distributed.links import absorb, components
+        from nearkin.distributed.links import absorb, components
 
         table = pq.read_table(links)
         ends = table["left"].to_numpy(), table["right"].to_numpy()

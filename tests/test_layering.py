@@ -148,7 +148,7 @@ VALIDATING = {"service.bodies"}
 
 
 # Modules that read the buffers of columns that `io.arrow` has checked.
-BUFFER_READERS = {"io.frames", "patterns.inputs", "dedup.distributed.documents"}
+BUFFER_READERS = {"io.frames", "patterns.inputs", "distributed.documents"}
 
 
 def test_arrow_data_enters_at_one_gate() -> None:

@@ -28,10 +28,10 @@ GROUPS: dict[str, list[str]] = {
         "contains",
         "KnownTexts",
         "decontaminate",
-        "dedup.decontaminate.Decontamination",
+        "pieces.decontaminate.Decontamination",
         "Suites",
         "leaks",
-        "dedup.leaks.Leaks",
+        "pieces.leaks.Leaks",
         "PairLabels",
     ],
     "Hash": [

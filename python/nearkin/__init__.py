@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from nearkin import digests as digests
     from nearkin import families, index, patterns, quality, store, theory
     from nearkin.dedup.contains import KnownTexts, contains
-    from nearkin.dedup.decontaminate import decontaminate
     from nearkin.dedup.files import dedup_files
     from nearkin.dedup.labels import PairLabels
-    from nearkin.dedup.leaks import leaks
-    from nearkin.dedup.passages import passages, repeats
     from nearkin.dedup.result import DedupResult
-    from nearkin.dedup.suites import Suites
     from nearkin.dedup.texts import dedup
     from nearkin.dedup.verify import similarity
     from nearkin.digests import ssdeep
@@ -46,6 +42,10 @@ if TYPE_CHECKING:
     from nearkin.patterns.lines import LogTemplates
     from nearkin.patterns.payloads import PayloadGroups as PayloadGroups
     from nearkin.patterns.urls import UrlPatterns
+    from nearkin.pieces.decontaminate import decontaminate
+    from nearkin.pieces.leaks import leaks
+    from nearkin.pieces.passages import passages, repeats
+    from nearkin.pieces.suites import Suites
     from nearkin.quality.band_tuning import BandTuning as BandTuning
     from nearkin.quality.band_tuning import tune_bands as tune_bands
     from nearkin.quality.evaluation import Evaluation as Evaluation
@@ -106,13 +106,13 @@ _LAZY = {
     "SimHash": "families.simhash",
     "Store": "store.store",
     "StoreGroup": "store.group",
-    "Suites": "dedup.suites",
+    "Suites": "pieces.suites",
     "Tuning": "quality.tuning",
     "UrlPatterns": "patterns.urls",
     "batched": "",
     "compare": "explain.comparison",
     "contains": "dedup.contains",
-    "decontaminate": "dedup.decontaminate",
+    "decontaminate": "pieces.decontaminate",
     "dedup": "dedup.texts",
     "dedup_files": "dedup.files",
     "digests": "",
@@ -123,12 +123,12 @@ _LAZY = {
     "hamming": "index.fingerprints",
     "index": "",
     "keywords": "text.words",
-    "leaks": "dedup.leaks",
+    "leaks": "pieces.leaks",
     "minhash_similarity": "families.minhash",
-    "passages": "dedup.passages",
+    "passages": "pieces.passages",
     "patterns": "",
     "quality": "",
-    "repeats": "dedup.passages",
+    "repeats": "pieces.passages",
     "signature": "families.minhash",
     "similarity": "dedup.verify",
     "ssdeep": "digests",

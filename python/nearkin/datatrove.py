@@ -30,10 +30,10 @@ import numpy as np
 
 from nearkin._core import set_num_threads
 from nearkin.dedup.config import EngineDedupOptions, engine_config
-from nearkin.dedup.distributed.documents import Hashing, to_integers
-from nearkin.dedup.distributed.job import TableJob, hash_block, join_rows
-from nearkin.dedup.distributed.tables import build_tables
-from nearkin.dedup.distributed.tasks import FileTable, LocalTasks, concat
+from nearkin.distributed.documents import Hashing, to_integers
+from nearkin.distributed.job import TableJob, hash_block, join_rows
+from nearkin.distributed.tables import build_tables
+from nearkin.distributed.tasks import FileTable, LocalTasks, concat
 from nearkin.errors import InputError, check_options, mismatch, require_extra
 from nearkin.families.minhash import signature
 from nearkin.families.simhash import fingerprint

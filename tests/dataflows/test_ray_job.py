@@ -20,11 +20,11 @@ from engines import (
 )
 
 from nearkin.dedup.config import engine_config
-from nearkin.dedup.distributed import job
-from nearkin.dedup.distributed import pairs as unit_pairs
-from nearkin.dedup.distributed.pairs import choose_tables
-from nearkin.dedup.distributed.tables import deduplicate
-from nearkin.dedup.distributed.tasks import LocalTasks
+from nearkin.distributed import job
+from nearkin.distributed import pairs as unit_pairs
+from nearkin.distributed.pairs import choose_tables
+from nearkin.distributed.tables import deduplicate
+from nearkin.distributed.tasks import LocalTasks
 from nearkin.errors import InputError
 from nearkin.progress import ignore_progress
 

@@ -12,9 +12,9 @@ import nearkin as nk
 from nearkin.dedup import summary as summary_module
 from nearkin.dedup.codes import dedup_codes
 from nearkin.dedup.config import Verify
-from nearkin.dedup.passages import PassagesSummary
 from nearkin.dedup.summary import StageTimer, removals_by_source
 from nearkin.io import Column
+from nearkin.pieces.passages import PassagesSummary
 
 
 def count_removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, float]], list[str]]:

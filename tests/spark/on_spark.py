@@ -23,7 +23,7 @@ from engines import MINHASH, SIMHASH, VOCABULARY, DocumentSet, Engine, chain_tex
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.dedup.distributed import links
+from nearkin.distributed import links
 from nearkin.spark import decision, dedup, fingerprint, job, plans, results, signature
 
 

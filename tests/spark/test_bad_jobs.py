@@ -15,8 +15,8 @@ import pytest
 from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed_texts
 
 import nearkin as nk
-from nearkin.dedup.distributed import pairs as unit_pairs
-from nearkin.dedup.distributed.links import Verification
+from nearkin.distributed import pairs as unit_pairs
+from nearkin.distributed.links import Verification
 from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
 from nearkin.spark import dedup, engine, fingerprint, job, results, signature
 from nearkin.spark.engine import Checkpoint, functions

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from engines import MINHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
-from nearkin.dedup.distributed.links import absorb, components
+from nearkin.distributed.links import absorb, components
 from nearkin.spark import decision, results
 from nearkin.spark.decision import Decision, DocumentHashes
 from nearkin.spark.engine import Checkpoint

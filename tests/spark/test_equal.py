@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
-from nearkin.dedup.distributed import pairs as unit_pairs
-from nearkin.dedup.distributed.pairs import choose_tables
+from nearkin.distributed import pairs as unit_pairs
+from nearkin.distributed.pairs import choose_tables
 from nearkin.errors import InputError, ParameterError
 from nearkin.spark import SparkResult, dedup, hashes, job, plans
 

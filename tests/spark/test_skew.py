@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.dedup.distributed import links, pairs
-from nearkin.dedup.distributed.links import Verification
-from nearkin.dedup.distributed.pairs import (
+from nearkin.distributed import links, pairs
+from nearkin.distributed.links import Verification
+from nearkin.distributed.pairs import (
     FirstMembers,
     FirstPairs,
     LargeBuckets,

@@ -17,7 +17,7 @@ from nearkin.errors import bad_parameter
 from nearkin.io.remote import short_url
 
 if TYPE_CHECKING:
-    from nearkin.dedup.fingerprint_source import FingerprintSource
+    from nearkin.index.fingerprint_source import FingerprintSource
     from nearkin.io import Corpus
     from nearkin.io.base import KeptLayout
     from nearkin.progress import Progress
@@ -133,7 +133,7 @@ class CorpusOptions:
         self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None, *, quiet: bool = False
     ) -> FingerprintSource:
         """Open a corpus as fingerprints; the other parameters are those of `open_fingerprints`."""
-        from nearkin.dedup.fingerprint_source import open_fingerprints
+        from nearkin.index.fingerprint_source import open_fingerprints
 
         options = {**self._reader_options(), "column": self.text_column, "id_column": self.id_column}
         source = open_fingerprints(inputs, recipe, kind, bits, **options)

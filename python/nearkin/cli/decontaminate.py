@@ -19,10 +19,10 @@ from nearkin.errors import bad_parameter
 from nearkin.io.base import REJECTED
 
 if TYPE_CHECKING:
-    from nearkin.dedup.decontaminate import Decontamination
     from nearkin.dedup.labels import PairLabels
-    from nearkin.dedup.suites import Suites
     from nearkin.io import Corpus, OutputDir
+    from nearkin.pieces.decontaminate import Decontamination
+    from nearkin.pieces.suites import Suites
 
 app = Commands()
 
@@ -117,10 +117,10 @@ def decontaminate(
     nearkin decontaminate more.jsonl --suites evals.suites --out clean2
     nearkin decontaminate corpus.jsonl --suites evals --labels labels.tsv --out better --id-column id
     """
-    from nearkin.dedup.decontaminate import decontaminate as search
     from nearkin.dedup.labels import read_pair_labels
-    from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD
     from nearkin.io import OutputDir, table_name
+    from nearkin.pieces.decontaminate import decontaminate as search
+    from nearkin.pieces.suites import MAX_CHANCE, THRESHOLD
 
     if action not in ACTIONS:
         raise bad_parameter("action", repr(action), " or ".join(ACTIONS))
@@ -172,7 +172,7 @@ def decontaminate(
 
 def _open_suites(paths: list[str], columns: list[str] | None, *, any_column: bool, item_id: str | None) -> Suites:
     """Open a saved index, or index the items of files."""
-    from nearkin.dedup.suites import Suites
+    from nearkin.pieces.suites import Suites
 
     choice: list[str] | dict[str, list[str]] | None = None
     if columns:
@@ -316,7 +316,7 @@ def leaks(
     nearkin leaks train.jsonl test.jsonl --report leaks.html
     nearkin leaks train.jsonl test.jsonl --id-column id --pairs --json
     """
-    from nearkin.dedup.leaks import leaks as search
+    from nearkin.pieces.leaks import leaks as search
 
     check_page(report)
     extra = [] if class_column is None else [class_column]

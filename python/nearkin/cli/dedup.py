@@ -49,10 +49,10 @@ from nearkin.notebook import count_of
 
 if TYPE_CHECKING:
     from nearkin.dedup.config import FileFamily
-    from nearkin.dedup.passages import PassagesResult
     from nearkin.dedup.result import DedupResult
     from nearkin.dedup.summary import Timing
     from nearkin.io import Corpus, OutputDir
+    from nearkin.pieces.passages import PassagesResult
     from nearkin.store.store import Store
 
 app = Commands()
@@ -709,8 +709,8 @@ def _example(rows: Iterable[Mapping[str, Any]]) -> str | None:
 
 def _dedup_passages(job: Job) -> None:
     """Write documents without removed passages, and tables of passages, documents and boilerplate."""
-    from nearkin.dedup.passages import passages
     from nearkin.io import table_name
+    from nearkin.pieces.passages import passages
 
     output = job.output
     if output.report:

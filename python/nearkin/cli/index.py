@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearkin.dedup.candidates.codes import CodeCandidates
-    from nearkin.dedup.fingerprint_source import FingerprintBatch, FingerprintSource
+    from nearkin.index.fingerprint_source import FingerprintBatch, FingerprintSource
     from nearkin.index.hamming import HammingIndex
     from nearkin.progress import Progress
     from nearkin.recipe import Recipe
@@ -519,7 +519,7 @@ def _read_codes(
 ) -> Iterator[FingerprintBatch]:
     """Read codes from a column of tables."""
     from nearkin.dedup.candidates.simhash import flatten
-    from nearkin.dedup.fingerprint_source import FingerprintBatch
+    from nearkin.index.fingerprint_source import FingerprintBatch
 
     with reading.for_codes(column).read(inputs) as corpus:
         corpus.bytes_as_hex = True
@@ -542,8 +542,8 @@ def _search_index(
     import numpy as np
 
     from nearkin.dedup.candidates.codes import CodeCandidates
-    from nearkin.dedup.fingerprint_source import FingerprintBatch
     from nearkin.families.simhash import fingerprint
+    from nearkin.index.fingerprint_source import FingerprintBatch
     from nearkin.index.fingerprints import from_hex
 
     names, texts = query.read_texts()

@@ -7,7 +7,7 @@
     result = nearkin.ray.dedup(pages, text="body", id="url", threshold=0.8)
     result.kept.write_parquet("clean")
 
-It needs the extra `ray`. The stages of `nearkin.dedup.distributed` run as tasks over blocks, which Ray schedules and
+It needs the extra `ray`. The stages of `nearkin.distributed` run as tasks over blocks, which Ray schedules and
 repeats after a failure; `tasks` moves the rows between them. Hashes as columns are `nearkin.batched`.
 """
 

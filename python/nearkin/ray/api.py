@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nearkin.dedup.config import DedupConfig, EngineDedupOptions, engine_config
-from nearkin.dedup.distributed.tables import deduplicate
 from nearkin.dedup.summary import Summary
 from nearkin.dedup.verify import Measure
+from nearkin.distributed.tables import deduplicate
 from nearkin.errors import bad_parameter, check_options, mismatch, warn_caller
 from nearkin.progress import ShowProgress, reporting
 from nearkin.ray.engine import RayTasks, raise_engine_errors

@@ -1,4 +1,4 @@
-"""Tasks of Ray, for `nearkin.dedup.distributed.job`."""
+"""Tasks of Ray, for `nearkin.distributed.job`."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from nearkin.dedup.decontaminate import Decontamination
 from nearkin.dedup.labels import PairLabels
-from nearkin.dedup.leaks import Leaks
 from nearkin.notebook import count_of
+from nearkin.pieces.decontaminate import Decontamination
+from nearkin.pieces.leaks import Leaks
 from nearkin.report.model import Contents, Section, Table, format_fixed, format_percent
 from nearkin.report.page import escape_invisible, render
 from nearkin.report.review import build_review

@@ -2,7 +2,7 @@
 
 It needs the extra `spark`, or `sail`, which does not need Java.
 
-This package leaves scheduling, shuffles and retries to the engine and matching to `nearkin.dedup.distributed`, whose
+This package leaves scheduling, shuffles and retries to the engine and matching to `nearkin.distributed`, whose
 functions run inside `mapInArrow` on complete Arrow batches. It only calls methods that Spark Connect has.
 """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.distributed.documents import pack_hashes, pack_values
+from nearkin.distributed.documents import pack_hashes, pack_values
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
 from nearkin.recipe import Recipe

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.distributed.documents import Numbers, to_batches, to_integers
-from nearkin.dedup.distributed.links import absorb, components, first_of_components
+from nearkin.distributed.documents import Numbers, to_batches, to_integers
+from nearkin.distributed.links import absorb, components, first_of_components
 from nearkin.spark.engine import Checkpoint, DataFrame, functions, union
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from nearkin.dedup.distributed.documents import TASK_BYTES, TASK_ROWS
-from nearkin.dedup.distributed.pairs import PAIR_SECONDS, PART_ROWS, num_parts
+from nearkin.distributed.documents import TASK_BYTES, TASK_ROWS
+from nearkin.distributed.pairs import PAIR_SECONDS, PART_ROWS, num_parts
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.spark.columns import check_text
 from nearkin.spark.engine import DataFrame, fetch_rows, functions, quote, union

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.distributed.documents import unpack_values
+from nearkin.distributed.documents import unpack_values
 from nearkin.errors import bad_parameter, check_count
 from nearkin.io.arrow import to_values
 from nearkin.spark.columns import column_type

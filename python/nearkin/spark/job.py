@@ -14,9 +14,9 @@ from typing import Any
 
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import DATES, Hashing, content_rows, direct_numbers, is_direct
-from nearkin.dedup.distributed.links import LONG
-from nearkin.dedup.distributed.pairs import MAX_FIRST
+from nearkin.distributed.documents import DATES, Hashing, content_rows, direct_numbers, is_direct
+from nearkin.distributed.links import LONG
+from nearkin.distributed.pairs import MAX_FIRST
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
 from nearkin.progress import Progress
 from nearkin.spark.columns import check_text, column_type

@@ -24,7 +24,7 @@ import numpy as np
 
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import (
+from nearkin.distributed.documents import (
     TASK_BYTES,
     TASK_ROWS,
     Hashing,
@@ -35,8 +35,8 @@ from nearkin.dedup.distributed.documents import (
     to_integers,
     value_dtype,
 )
-from nearkin.dedup.distributed.links import COUNTS, LONG, Blocks, Verification, num_blocks, num_long_blocks
-from nearkin.dedup.distributed.pairs import (
+from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, num_blocks, num_long_blocks
+from nearkin.distributed.pairs import (
     MAX_BUCKET,
     MEMBER,
     MORE,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.distributed.documents import (
+from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
+from nearkin.distributed.documents import (
     TASK_ROWS,
     Numbers,
     Selection,
@@ -19,10 +20,9 @@ from nearkin.dedup.distributed.documents import (
     to_batches,
     to_integers,
 )
-from nearkin.dedup.distributed.links import COUNTS, Removals
-from nearkin.dedup.distributed.summary import summarize_job
-from nearkin.dedup.distributed.tables import cluster_members, number_clusters
-from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
+from nearkin.distributed.links import COUNTS, Removals
+from nearkin.distributed.summary import summarize_job
+from nearkin.distributed.tables import cluster_members, number_clusters
 from nearkin.errors import warn_caller
 from nearkin.io.arrow import to_values
 from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
-from nearkin.dedup.distributed.documents import pack_hashes, unpack_hashes, value_dtype
 from nearkin.dedup.documents import HashedDocuments
+from nearkin.distributed.documents import pack_hashes, unpack_hashes, value_dtype
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.io.arrow import check_arrow, open_batches, to_values
 from nearkin.store.kinds.texts import NO_IDS, TextSettings

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD, Suites
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
+from nearkin.pieces.suites import MAX_CHANCE, THRESHOLD, Suites
 from nearkin.spark.columns import check_text, column_type
 from nearkin.spark.engine import DataFrame, check_workers, quote, spark_session
 

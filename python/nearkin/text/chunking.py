@@ -145,7 +145,7 @@ def split(
     min_length : int
         Minimum number of characters of a chunk; ignored for documents.
     frequent : (n_lines,) uint64
-        Hashes of lines to remove, ascending (`nearkin.dedup.chunks`).
+        Hashes of lines to remove, ascending (`nearkin.pieces.chunks`).
     chosen : (n_chosen,) int64, optional
         Numbers of the chunks to return, ascending (default: all). `ends` counts all chunks.
 

@@ -1,4 +1,4 @@
-"""nearkin.dedup.passages: texts without their passages."""
+"""nearkin.pieces.passages: texts without their passages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearkin.dedup.passages import Cuts, without_spans
+from nearkin.pieces.passages import Cuts, without_spans
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ from nearkin._core import absorb_listed, content_hashes
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
 from nearkin.dedup.candidates.base import chunk_ranges, list_offsets
-from nearkin.dedup.distributed.documents import (
+from nearkin.dedup.verify import TextMeasure
+from nearkin.distributed.documents import (
     TASK_BYTES,
     Numbers,
     binary_bytes,
@@ -35,7 +36,6 @@ from nearkin.dedup.distributed.documents import (
     to_integers,
     unpack_values,
 )
-from nearkin.dedup.verify import TextMeasure
 from nearkin.errors import InputError, bad_parameter
 
 if TYPE_CHECKING:

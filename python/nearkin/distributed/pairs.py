@@ -42,7 +42,7 @@ from nearkin._core import byte_hashes, hamming_distances
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates, Values
 from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.candidates.simhash import flatten
-from nearkin.dedup.distributed.documents import (
+from nearkin.distributed.documents import (
     TASK_ROWS,
     Numbers,
     binary_bytes,

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.dedup.candidates import MinHashCandidates
-from nearkin.dedup.distributed import documents, pairs
-from nearkin.dedup.distributed.documents import NUMBER, pack_values, unpack_values, value_dtype
-from nearkin.dedup.distributed.links import Blocks, absorb, components
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import column_key, keep_order, parse_keep
+from nearkin.distributed import documents, pairs
+from nearkin.distributed.documents import NUMBER, pack_values, unpack_values, value_dtype
+from nearkin.distributed.links import Blocks, absorb, components
 from nearkin.errors import InputError
 from nearkin.io import Column
 

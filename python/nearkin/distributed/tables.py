@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import Numbers, to_integers
-from nearkin.dedup.distributed.job import Source, TableJob
-from nearkin.dedup.distributed.links import Removals, find_pairs
-from nearkin.dedup.distributed.summary import summarize_job
-from nearkin.dedup.distributed.tasks import Tasks
 from nearkin.dedup.summary import Summary
+from nearkin.distributed.documents import Numbers, to_integers
+from nearkin.distributed.job import Source, TableJob
+from nearkin.distributed.links import Removals, find_pairs
+from nearkin.distributed.summary import summarize_job
+from nearkin.distributed.tasks import Tasks
 from nearkin.io.arrow import to_values
 from nearkin.progress import Progress
 

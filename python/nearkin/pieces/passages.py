@@ -3,11 +3,11 @@
 1. *Hash*: every text is split into chunks by each unit (`nearkin.text.chunking`), which are hashed like documents.
    Frequent lines are counted in the same pass.
 2. *Search, verify, absorb*: documents that are copies of earlier ones are passages as they are; then the chunks of the
-   others are visited in keep order (`nearkin.dedup.chunks`). Exact long repeats have a kernel of their own. Of several
+   others are visited in keep order (`nearkin.pieces.chunks`). Exact long repeats have a kernel of their own. Of several
    units each later one searches the text outside of all passages so far.
 3. *Remove*: passages are cut out, or documents are removed by their share of passages, or nothing is removed.
 
-Every removed passage also occurs in a document that is kept. Memory: `nearkin.dedup.chunks`, per chunk.
+Every removed passage also occurs in a document that is kept. Memory: `nearkin.pieces.chunks`, per chunk.
 """
 
 from __future__ import annotations
@@ -22,17 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
-from nearkin.dedup.chunks import (
-    Boilerplate,
-    ChunkReader,
-    LineCounts,
-    PassageMatches,
-    RepeatReader,
-    UnitChunks,
-    document_batches,
-    match_chunks,
-    match_copies,
-)
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import (
     MIN_LENGTH,
@@ -52,6 +41,17 @@ from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.values import INT
 from nearkin.notebook import html_facts
+from nearkin.pieces.chunks import (
+    Boilerplate,
+    ChunkReader,
+    LineCounts,
+    PassageMatches,
+    RepeatReader,
+    UnitChunks,
+    document_batches,
+    match_chunks,
+    match_copies,
+)
 from nearkin.progress import Progress, ShowProgress, reporting, ticker
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
@@ -360,7 +360,7 @@ def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
     Examples
     --------
-    >>> from nearkin.dedup.passages import without_spans
+    >>> from nearkin.pieces.passages import without_spans
     >>> without_spans("One.\n\nTwo.\n\nThree.", [(6, 10)]), without_spans("one two three", [(4, 7)])
     ('One.\n\nThree.', 'one three')
     """

@@ -196,7 +196,7 @@ def open_fingerprints(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from nearkin.dedup.fingerprint_source import open_fingerprints
+    >>> from nearkin.index.fingerprint_source import open_fingerprints
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "codes.txt"
     >>> _ = path.write_text("a\tff\nb\t-\n")
     >>> with open_fingerprints([str(path)], None, "hex") as source:

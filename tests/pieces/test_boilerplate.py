@@ -1,4 +1,4 @@
-"""nearkin.dedup.chunks: frequent lines."""
+"""nearkin.pieces.chunks: frequent lines."""
 
 from __future__ import annotations
 

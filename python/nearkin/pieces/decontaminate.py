@@ -1,6 +1,6 @@
 """Decontamination: find the items of benchmarks in documents, and drop, cut or flag what holds them.
 
-Documents are searched batch by batch for the items of `nearkin.dedup.suites.Suites`. A hit names the document, the
+Documents are searched batch by batch for the items of `nearkin.pieces.suites.Suites`. A hit names the document, the
 item, the place, the similarity and the expected number of such matches by chance. Memory: the index, one batch of
 documents, and the hits. `docs/decontaminate.md` has measurements.
 """
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from nearkin.dedup.documents import Cells, as_column
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.labels import LabelsInput, PairLabels, read_pair_labels
-from nearkin.dedup.passages import Cuts, without_spans
 from nearkin.dedup.result import IdList, ResultTable, TableColumn
-from nearkin.dedup.suites import MAX_CHANCE, THRESHOLD, ColumnChoice, SuiteInput, Suites
 from nearkin.errors import bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.base import read_ahead
 from nearkin.notebook import html_facts
+from nearkin.pieces.passages import Cuts, without_spans
+from nearkin.pieces.suites import MAX_CHANCE, THRESHOLD, ColumnChoice, SuiteInput, Suites
 from nearkin.progress import ShowProgress, reporting
 from nearkin.text.batches import Texts, iterate_batches
 from nearkin.theory.intervals import WeightSums, proportion

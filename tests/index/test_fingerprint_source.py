@@ -1,4 +1,4 @@
-"""nearkin.dedup.fingerprint_source: texts and existing fingerprints of every kind, in batches, and errors."""
+"""nearkin.index.fingerprint_source: texts and existing fingerprints of every kind, in batches, and errors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import nearkin as nk
-from nearkin.dedup.fingerprint_source import FingerprintSource, open_fingerprints
 from nearkin.errors import InputError, ParameterError
+from nearkin.index.fingerprint_source import FingerprintSource, open_fingerprints
 
 RECIPE = nk.Recipe("word:1|count|xxh3|simhash:128")
 
@@ -140,7 +140,7 @@ def test_numbers_may_be_in_a_column(tmp_path: Path) -> None:
 def test_standard_input_is_lines_by_default() -> None:
     """For existing fingerprints."""
     code = (
-        "from nearkin.dedup.fingerprint_source import open_fingerprints as o; "
+        "from nearkin.index.fingerprint_source import open_fingerprints as o; "
         "print(*(b.codes for b in o(['-'], None, 'hex')))"
     )
     actual = subprocess.run([sys.executable, "-c", code], input="ff\n1\n", capture_output=True, text=True, check=True)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.distributed.documents import scramble, to_integers
+from nearkin.distributed.documents import scramble, to_integers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Stage = Callable[["Iterator[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
-"""A function of `nearkin.dedup.distributed`."""
+"""A function of `nearkin.distributed`."""
 Tables = Sequence[Any]
 """References to tables."""
 

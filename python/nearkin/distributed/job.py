@@ -17,7 +17,7 @@ import numpy as np
 from nearkin._core import content_hashes
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.distributed.documents import (
+from nearkin.distributed.documents import (
     DATES,
     TASK_BYTES,
     TASK_ROWS,
@@ -30,7 +30,7 @@ from nearkin.dedup.distributed.documents import (
     unpack_values,
     value_dtype,
 )
-from nearkin.dedup.distributed.links import (
+from nearkin.distributed.links import (
     COUNTS,
     Blocks,
     Removals,
@@ -40,7 +40,7 @@ from nearkin.dedup.distributed.links import (
     components,
     num_blocks,
 )
-from nearkin.dedup.distributed.pairs import (
+from nearkin.distributed.pairs import (
     MAX_FIRST,
     MEMBER,
     MORE,
@@ -58,8 +58,8 @@ from nearkin.dedup.distributed.pairs import (
     num_slices,
     num_unit_tasks,
 )
-from nearkin.dedup.distributed.pairs import Tables as UnitTables
-from nearkin.dedup.distributed.tasks import Stage, Tables, Tasks, concat, exchange, run_stage, split, split_rows
+from nearkin.distributed.pairs import Tables as UnitTables
+from nearkin.distributed.tasks import Stage, Tables, Tasks, concat, exchange, run_stage, split, split_rows
 from nearkin.errors import InputError
 from nearkin.io.arrow import to_values
 from nearkin.io.frames import text_column

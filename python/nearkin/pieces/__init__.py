@@ -1,0 +1,1 @@
+"""Parts of texts: chunks, repeated passages, items of benchmarks, leaks between splits."""
