@@ -22,7 +22,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::{Error, Result};
 
@@ -221,9 +221,9 @@ pub fn try_reserve_heap<T: Ord>(heap: &mut BinaryHeap<T>, count: usize) -> Resul
 ///
 /// # Errors
 /// Memory runs out.
-pub fn try_collect_parallel<I: IndexedParallelIterator>(tasks: I) -> Result<Vec<I::Item>> {
+pub fn try_collect_parallel<P: Parallel<Item: Send>>(tasks: P) -> Result<Vec<P::Item>> {
     let mut values = try_with_capacity(tasks.len())?;
-    tasks.collect_into_vec(&mut values);
+    tasks.collect_into(&mut values);
     Ok(values)
 }
 
@@ -231,7 +231,7 @@ pub fn try_collect_parallel<I: IndexedParallelIterator>(tasks: I) -> Result<Vec<
 ///
 /// # Errors
 /// The first error of a task; memory runs out.
-pub fn try_map_parallel<T: Send, I: IndexedParallelIterator<Item = Result<T>>>(tasks: I) -> Result<Vec<T>> {
+pub fn try_map_parallel<T: Send>(tasks: impl Parallel<Item = Result<T>>) -> Result<Vec<T>> {
     try_map(try_collect_parallel(tasks)?.into_iter())
 }
 

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
+use rayon::slice::ParallelSliceMut;
 
 use crate::{Error, Result};
 

@@ -6,7 +6,7 @@
 //! absorb others in keep order (`dedup`). *Store*: documents on disk by row, id and content (`store`). `records` reads
 //! the lines of a corpus.
 //!
-//! A module uses only modules to its left: `error` · `alloc` · `cancel` · `cpu` · `hash` · `segment` · `records` ·
+//! A module uses only modules to its left: `error` · `parallel` · `alloc` · `cancel` · `cpu` · `hash` · `segment` · `records` ·
 //! `vectors` · `text` · `families` · `digests` · `index` · `dedup` · `store`.
 
 pub mod alloc;
@@ -18,6 +18,7 @@ pub mod error;
 pub mod families;
 pub mod hash;
 pub mod index;
+pub mod parallel;
 pub mod records;
 pub mod segment;
 pub mod store;

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use nearkin_core::parallel::prelude::*;
 
 use crate::kinds::Kind;
 use crate::templates::{self, ItemMetadata, NO_TIME, TemplateTable};

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 
+use nearkin_core::parallel::prelude::*;
 use nearkin_core::records::csv;
 use nearkin_core::records::jsonl;
 use nearkin_core::records::{self, Column};
 use nearkin_core::{Error, alloc};
 use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use rayon::prelude::*;
 
 use crate::convert::Slice;
 use crate::errors::IntoPython;

@@ -93,43 +93,45 @@ fn works_alone() -> bool {
     ALONE.try_with(|alone| *alone).unwrap_or(false)
 }
 
-/// The result of a task, set by a worker and awaited by the calling thread.
-struct Ended<T> {
-    /// True once there was a result, and the result until it is taken.
-    found: Mutex<(bool, Option<std::thread::Result<T>>)>,
+/// The end of a task, set by a worker and awaited by the calling thread: how it ended, until that is taken.
+#[derive(Default)]
+struct Ended {
+    result: Mutex<(bool, Option<std::thread::Result<()>>)>,
     arrived: Condvar,
 }
 
-impl<T> Default for Ended<T> {
-    fn default() -> Self {
-        Self { found: Mutex::new((false, None)), arrived: Condvar::new() }
-    }
-}
-
-impl<T> Ended<T> {
-    fn put(&self, result: std::thread::Result<T>) {
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = (true, Some(result));
+impl Ended {
+    fn put(&self, result: std::thread::Result<()>) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = (true, Some(result));
         self.arrived.notify_one();
     }
 
-    /// Wait at most this long; return whether there is a result.
+    /// Wait at most this long; return whether the task has ended.
     fn wait(&self, most: Duration) -> bool {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        self.arrived.wait_timeout_while(found, most, |found| !found.0).unwrap_or_else(PoisonError::into_inner).0.0
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        self.arrived.wait_timeout_while(result, most, |result| !result.0).unwrap_or_else(PoisonError::into_inner).0.0
     }
 
-    fn take(&self) -> Option<std::thread::Result<T>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+    fn take(&self) -> Option<std::thread::Result<()>> {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).1.take()
     }
 }
 
 /// Waits for a task when it is dropped.
-struct Waiting<'a, T>(&'a Ended<T>);
+struct Waiting<'a>(&'a Ended);
 
-impl<T> Drop for Waiting<'_, T> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         while !self.0.wait(LOOK) {}
     }
+}
+
+/// Call `run` with `work` as a task without a type, which it runs once, and return the value of `work`: one `run` is
+/// compiled for all kinds of work.
+fn untyped<T: Send>(work: impl FnOnce() -> T + Send, run: impl FnOnce(&mut (dyn FnMut() + Send))) -> Option<T> {
+    let (mut work, mut value) = (Some(work), None);
+    run(&mut || value = work.take().map(|work| work()));
+    value
 }
 
 /// The pool during one call.
@@ -147,13 +149,17 @@ impl Workers {
 
     /// Run `work` in the pool and handle signals in the calling thread; the GIL must be released.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        untyped(work, |task| self.install_task(task)).unwrap_or_else(|| unreachable!("the task has run"))
+    }
+
+    fn install_task(&self, work: &mut (dyn FnMut() + Send)) {
         let ended = Arc::new(Ended::default());
         // In every case, values that `work` borrows live until it has ended.
         let waiting = Waiting(&ended);
         let (there, stop) = (Arc::clone(&ended), self.stop.clone());
         let task: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
-            let found = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
-            there.put(found);
+            let result = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
+            there.put(result);
         });
         // SAFETY: once a result is set, the closure has run and released everything that it borrows; `waiting` waits
         // for that before this function is left in any way. The task's only other reference is `Ended`, of which it
@@ -163,10 +169,8 @@ impl Workers {
         while !waiting.0.wait(LOOK) {
             self.look();
         }
-        match waiting.0.take() {
-            Some(Ok(value)) => value,
-            Some(Err(panic)) => resume_unwind(panic),
-            None => unreachable!("it has ended"),
+        if let Some(Err(panic)) = waiting.0.take() {
+            resume_unwind(panic);
         }
     }
 
@@ -203,7 +207,12 @@ impl Workers {
 /// Run `work` in the pool with the GIL released. `work` must neither touch Python objects nor wait for a lock: a worker
 /// that waits for its own tasks takes up others, and one of those that wants the same lock would deadlock.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    detached_with(py, || Ok(()), |workers, ()| workers.install(work))
+    let workers = Workers::new()?;
+    let value = untyped(work, |task| {
+        let released = Released(&workers);
+        released_task(py, &mut move || released.get().install_task(task));
+    });
+    workers.end(value.unwrap_or_else(|| unreachable!("the task has run")))?.into_python()
 }
 
 /// Run `work` with the GIL released; `few` work runs as in `Workers::install_unless`.
@@ -212,7 +221,12 @@ pub(crate) fn detached_unless<T: Send>(
     few: bool,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
-    if few && works_alone() { py.detach(work).into_python() } else { detached(py, work) }
+    if few && works_alone() {
+        let value = untyped(work, |task| released_task(py, task));
+        value.unwrap_or_else(|| unreachable!("the task has run")).into_python()
+    } else {
+        detached(py, work)
+    }
 }
 
 /// Run `work` in the pool if it is `worth` it; otherwise in the calling thread with the GIL: for work of at most about
@@ -233,8 +247,14 @@ pub(crate) fn detached_with<G, T: Send>(
     work: impl FnOnce(&Workers, G) -> Result<T> + Send,
 ) -> PyResult<T> {
     let workers = Workers::new()?;
-    let value = Released(&workers).run(py, |workers| work(workers, lock()?));
-    workers.end(value)?.into_python()
+    let released = Released(&workers);
+    let value = untyped(move || work(released.get(), lock()?), |task| released_task(py, task));
+    workers.end(value.unwrap_or_else(|| unreachable!("the task has run")))?.into_python()
+}
+
+/// Run `task` with the GIL released.
+fn released_task(py: Python<'_>, task: &mut (dyn FnMut() + Send)) {
+    py.detach(task);
 }
 
 /// The workers of a call in a section without the GIL.
@@ -243,12 +263,9 @@ struct Released<'a>(&'a Workers);
 // SAFETY: `py.detach` runs its closure on the calling thread, so no other thread reaches the cell of `Workers`.
 unsafe impl Send for Released<'_> {}
 
-impl Released<'_> {
-    fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(&Workers) -> T + Send) -> T {
-        py.detach(move || {
-            let released = self;
-            work(released.0)
-        })
+impl<'a> Released<'a> {
+    fn get(&self) -> &'a Workers {
+        self.0
     }
 }
 

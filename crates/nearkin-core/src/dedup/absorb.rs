@@ -17,7 +17,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::Result;
 use crate::alloc;

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
 use crate::hash::idset::IdSet;

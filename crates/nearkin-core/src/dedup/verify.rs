@@ -21,7 +21,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::alloc;
 use crate::cancel::CancelToken;

@@ -15,7 +15,7 @@
 //! Angular Distance (NIPS 2015), sections 3 and 5. Three rounds, because one or two do not spread vectors of few
 //! non-zeros. Tests: the collision rate against the integral in `tests/families/test_laws.py`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::alloc;
 use crate::cancel::CancelToken;

@@ -15,7 +15,7 @@
 //! Cost: |A| · k for a set A and k values; the minima of 32 functions are in registers at once. Tests: the formulas in plain
 //! integers, and the package itself, in `tests/families/test_datasketch.py`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use sha1::{Digest, Sha1};
 
 use crate::cancel::CancelToken;

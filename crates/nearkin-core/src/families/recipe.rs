@@ -36,7 +36,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
 use crate::error::{check_length, check_offsets};

@@ -15,7 +15,7 @@
 //! Cost: O(features · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
 //! Tests: against plain signed counters here, the law 1 − θ/π in `tests/families/test_simhash.py`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
 use crate::cpu::bitsum::BitSum;

@@ -18,7 +18,7 @@
 //! sketches", PODC 2007; L. Irber et al., "Lightweight compositional analysis of metagenomes with `FracMinHash` and minimum
 //! metagenome covers", 2022, for containment by sampled hashes. Test: `sketches_are_the_smallest_hashes`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};

@@ -15,7 +15,7 @@
 //! section 3; Manku, Jain and Das Sarma (WWW 2007), section 2; Achlioptas (2003) for signs. Tests: against sums of the
 //! implied matrix here, and the law in `tests/families/test_laws.py`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::Result;
 use crate::alloc;

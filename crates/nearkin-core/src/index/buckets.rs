@@ -13,7 +13,7 @@
 //! keys in all: 8 n + 8 s bytes and at most 6 s for buckets; while building 56 n more for each thread.
 //! Test: `candidates_are_those_of_all_pairs`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
 use crate::{Error, Result, alloc};

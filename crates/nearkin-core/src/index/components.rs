@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn threads_that_join_at_once_make_the_same_sets() {
-        use rayon::prelude::*;
+        use crate::parallel::prelude::*;
         let nodes = 20_000_u32;
         // A path in an order that makes long chains of parents, and every thousandth edge left out.
         let edges: Vec<u32> = (0..nodes - 1).map(|i| i * 7919 % (nodes - 1)).filter(|i| i % 1000 != 999).collect();

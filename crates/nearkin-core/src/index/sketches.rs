@@ -22,7 +22,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
 use crate::families::sketch::{HashedTexts, check_size};

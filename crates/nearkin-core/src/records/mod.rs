@@ -14,8 +14,8 @@
 pub mod csv;
 pub mod jsonl;
 
+use crate::parallel::prelude::*;
 use memchr::{memchr, memrchr};
-use rayon::prelude::*;
 
 use crate::{Error, Result};
 
@@ -361,12 +361,9 @@ pub fn invalid_utf8(offsets: &[i64], data: &[u8]) -> Result<Vec<u32>> {
     if !fits {
         return Err(Error::parameter("offsets", "a row outside of the data", "ascending offsets within the data"));
     }
-    Ok(offsets
-        .par_windows(2)
-        .enumerate()
-        .filter(|(_, pair)| std::str::from_utf8(&data[pair[0] as usize..pair[1] as usize]).is_err())
-        .map(|(row, _)| row as u32)
-        .collect())
+    let is_invalid = |pair: &[i64]| std::str::from_utf8(&data[pair[0] as usize..pair[1] as usize]).is_err();
+    let invalid: Vec<bool> = offsets.par_windows(2).with_min_len(64).map(is_invalid).collect();
+    Ok((0..).zip(invalid).filter(|(_, invalid)| *invalid).map(|(row, _)| row).collect())
 }
 
 /// Read plain lines, each a document; an empty line is a document without text.

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::column::Column;
@@ -229,7 +229,8 @@ impl Segment {
         let (sections, cancel) = (&self.0.sections, &CancelToken::current());
         // Outside a pool the calling thread reads alone: rayon's global pool would not survive a fork.
         let section = if rayon::current_thread_index().is_some() {
-            sections.par_iter().find_first(|section| !self.is_equal(section, cancel))
+            let are_equal: Vec<bool> = sections.par_iter().map(|section| self.is_equal(section, cancel)).collect();
+            are_equal.iter().position(|equal| !equal).map(|at| &sections[at])
         } else {
             sections.iter().find(|section| !self.is_equal(section, cancel))
         };
@@ -283,9 +284,16 @@ pub fn with_verified<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result
 /// Run `work` with the guard, without verifying checksums.
 pub fn with_sigbus_guard<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let Some(segment) = segment else { return work() };
-    let found = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+    let (mut work, mut result) = (Some(work), None);
+    let has_ended = ends(&mut || result = work.take().map(|work| work()));
+    let result = result.filter(|_| has_ended).unwrap_or_else(|| {
         Err(segment.corrupt("its arrays do not hold together; run verify() and restore it from a copy"))
     });
     segment.unbroken()?;
-    found
+    result
+}
+
+/// Return true if `work` ends without a panic; compiled once for all kinds of work.
+fn ends(work: &mut dyn FnMut()) -> bool {
+    catch_unwind(AssertUnwindSafe(work)).is_ok()
 }

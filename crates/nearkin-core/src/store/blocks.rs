@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd_safe::{CDict, DDict};
 
@@ -403,7 +403,9 @@ impl Blocks {
         };
         let add = |a: (u64, u64), b: (u64, u64)| Ok((a.0 + b.0, a.1 + b.1));
         if rayon::current_thread_index().is_some() {
-            return (0..self.len()).into_par_iter().map(compress_block).try_reduce(|| (0, 0), add);
+            return alloc::try_map_parallel((0..self.len()).into_par_iter().map(compress_block))?
+                .into_iter()
+                .try_fold((0, 0), add);
         }
         (0..self.len()).try_fold((0, 0), |sum, block| add(sum, compress_block(block)?))
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::KIND;
 use super::blocks::Blocks;

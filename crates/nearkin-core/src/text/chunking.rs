@@ -25,7 +25,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_128;
 

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::Error;
 

@@ -3,7 +3,7 @@
 //! The hash is XXH3-128, seed 0, of the original UTF-8, before any normalization: among 10^9 different texts two share
 //! a hash with a probability of about 10^-21. A null counts as the empty text. Cost: one pass over the text.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::cancel::CancelToken;
@@ -16,18 +16,18 @@ use crate::{Result, alloc};
 /// Memory runs out.
 pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2]>, Vec<u64>)> {
     let cancel = &CancelToken::current();
-    let (mut hashes, mut lengths) = (alloc::try_with_capacity(texts.len())?, alloc::try_with_capacity(texts.len())?);
-    let hash_item = |i: usize| {
+    let (mut hashes, mut lengths) = (alloc::try_filled([0; 2], texts.len())?, alloc::try_zeroed(texts.len())?);
+    let hash_item = |(i, (hash, length)): (usize, (&mut [u64; 2], &mut u64))| {
         if cancel.is_set() {
-            return ([0; 2], 0);
+            return;
         }
         texts.prefetch(i + 1);
         let text = texts.get(i).unwrap_or_default();
         let value = xxh3_128(text.as_bytes());
-        ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
+        *hash = [value as u64, (value >> 64) as u64];
+        *length = text.chars().count() as u64;
     };
-    // Both lists have capacity.
-    (0..texts.len()).into_par_iter().with_min_len(64).map(hash_item).unzip_into_vecs(&mut hashes, &mut lengths);
+    hashes.par_iter_mut().zip(&mut lengths).enumerate().with_min_len(64).for_each(hash_item);
     Ok((hashes, lengths))
 }
 

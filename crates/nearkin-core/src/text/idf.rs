@@ -15,7 +15,7 @@ use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::alloc::TryOnce;
 use crate::cancel::CancelToken;

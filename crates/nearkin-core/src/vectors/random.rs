@@ -14,7 +14,7 @@
 //! Cost: about 5 ns per Gaussian. Sources: Steele, Lea and Flood (OOPSLA 2014), `SplitMix`, with the mixing function of
 //! its section 4; Wichura (Applied Statistics 37, 1988), algorithm AS 241, PPND16.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::Result;
 use crate::alloc::{self, Plain};

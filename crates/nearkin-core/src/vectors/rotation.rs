@@ -7,7 +7,7 @@
 //!
 //! Both pad vectors with zeros from d to D, the smallest power of two that is at least d and 64.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::hadamard::{Hadamard, Number, size_of_rotation};
 use super::random;

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use nearkin_core::Error;
 use nearkin_core::cancel::CancelToken;
+use nearkin_core::parallel::prelude::*;
 use nearkin_core::text::tokenizer::TextSource;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use rayon::prelude::*;
 
 use crate::convert::Slice;
 use crate::convert::texts::{FEW, HINT, Texts};

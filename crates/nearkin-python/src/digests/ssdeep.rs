@@ -9,10 +9,10 @@ use nearkin_core::digests::ssdeep::{
     Digest, GRAM, Hasher, Options, Query, check_gram, compare, compare_lenient, compare_with, explain, hash, hash_file,
     hash_file_and_content, list,
 };
+use nearkin_core::parallel::prelude::*;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::prelude::*;
 
 use super::{
     HashedFile, LARGE, PARSED_TOGETHER, SMALL, Spelled, StreamHasher, digest_bytes, each_file, name_row, update_hasher,

@@ -6,9 +6,9 @@ use nearkin_core::cancel::CancelToken;
 use nearkin_core::digests::tlsh::hash::Options;
 use nearkin_core::digests::tlsh::tiles::{Body, Tiles};
 use nearkin_core::digests::tlsh::{Digest, Form, Hasher, hash, hash_file, hash_file_and_content};
+use nearkin_core::parallel::prelude::*;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use rayon::prelude::*;
 
 use super::{
     HashedFile, LARGE, PARSED_TOGETHER, SMALL, Spelled, StreamHasher, digest_bytes, each_file, name_row, update_hasher,

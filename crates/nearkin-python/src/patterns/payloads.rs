@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use nearkin_core::cancel::CancelToken;
+use nearkin_core::parallel::prelude::*;
 use nearkin_core::{Error, Result, alloc, error};
 use nearkin_patterns::payloads::{groups, scripts, templates};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::prelude::*;
 
 use crate::convert::Slice;
 use crate::errors::IntoPython;

@@ -1,6 +1,6 @@
 //! Construction of an index: contents, grams, boilerplate, weights, table.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::table::GramTable;
 use super::words::{self, WordReader};

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::table::Entry;
 use super::words::WordReader;

@@ -17,7 +17,7 @@
 //! A row has the keys, then the bits in words of 64. Cost: O(values). Source: P. Li and A. C. König, "b-Bit minwise
 //! hashing", WWW 2010. Tests: `rows_are_keys_and_bits`; the law in `tests/dedup/candidates/test_minhash_candidates.py`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{MAX_PERM, Value};

@@ -34,7 +34,7 @@
 //! all bins certainly ends. Tests: against plain definitions here; bias and variance in
 //! `tests/families/test_minhash.py`.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;

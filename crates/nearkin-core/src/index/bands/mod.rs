@@ -28,7 +28,7 @@ mod tests;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::alloc;

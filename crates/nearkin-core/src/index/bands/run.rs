@@ -3,7 +3,7 @@
 //! A directory stores, for the upper p bits of the keys of a band, where they begin: with p about log2 n − 2 a look-up
 //! reads four keys on average.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Result;

@@ -13,7 +13,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::Index;
 use super::scan::tile::Collector;

@@ -13,7 +13,7 @@
 
 use std::cmp::Ordering;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::Index;
 use super::blocks::{Probing, Search};

@@ -20,7 +20,7 @@
 
 use std::cmp::Ordering;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::Index;
 use super::search::{Source, chunk_of};

@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::bits::Lists;
 use super::blocks::{Layout, Probing, Spec};

@@ -1,6 +1,6 @@
 //! Searches over all runs and the tail, by the method that the plan of each prefers.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::bits::Lists;
 use super::blocks::{Aim, Layout, Probing, Search, Spec};

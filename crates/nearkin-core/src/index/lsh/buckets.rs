@@ -12,7 +12,7 @@
 //! each row takes part in O(log n) merges and there are O(log n) runs. Removal does not change a run: callers skip dead
 //! rows, and a merge drops them.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::keys::{Hashes, TableLayout, mix};
 use crate::Result;

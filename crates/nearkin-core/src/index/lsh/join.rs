@@ -25,7 +25,7 @@
 //! bytes per row. Sources: M. Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002, section
 //! 3; P. Indyk, R. Motwani, "Approximate Nearest Neighbors", STOC 1998 (bands).
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::kernels::Metric;
 use super::vectors::{VectorStore, Vectors};

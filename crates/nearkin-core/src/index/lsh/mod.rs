@@ -28,7 +28,7 @@ mod rabitq;
 mod spherical;
 pub mod vectors;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::alloc;
 use crate::cancel::CancelToken;

@@ -21,7 +21,7 @@
 
 pub mod file;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;

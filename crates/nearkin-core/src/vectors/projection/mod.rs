@@ -22,7 +22,7 @@
 mod decide;
 mod few;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::alloc;
 use crate::cancel::CancelToken;
@@ -497,7 +497,7 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
             Ok(())
         };
         if worth_threads(x.len() / d, x.len()) {
-            out.par_chunks_mut(64).zip(x.par_chunks(64 * d)).enumerate().map(compute).collect::<Result<()>>()?;
+            out.par_chunks_mut(64).zip(x.par_chunks(64 * d)).enumerate().try_for_each(compute)?;
         } else {
             out.chunks_mut(64).zip(x.chunks(64 * d)).enumerate().try_for_each(compute)?;
         }

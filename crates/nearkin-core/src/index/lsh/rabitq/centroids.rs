@@ -18,7 +18,7 @@
 //! Cost: √C + (centroids of the visited groups) D / 4 look-ups, and D steps per distance. Memory: 4 D + D/8 + 13 bytes per
 //! centroid.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::estimate::PartitionQuery;
 use super::kernels::{BLOCK, Kernel};

@@ -1,6 +1,6 @@
 //! RaBitQ codes as sections of an index file; `docs/format-lsh.md` documents each section.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::centroids::Centroids;
 use super::ivf::{Ivf, NONE, max_blocks, no_appended_rows};

@@ -23,7 +23,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::centroids::{CentroidQuery, Centroids};
 use super::estimate::LookupTables;

@@ -41,7 +41,7 @@ mod rerank;
 
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::Hits;
 use super::kernels::Metric;

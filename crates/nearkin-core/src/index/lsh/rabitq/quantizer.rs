@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use super::kernels::{BLOCK, CodeBlocks, TABLE};
 use crate::cancel::CancelToken;
