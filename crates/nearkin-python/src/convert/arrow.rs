@@ -21,15 +21,13 @@
 
 use std::ops::Range;
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use nearkin_core::Error;
 use nearkin_core::text::columns::{self, Checked, Fault, Integer, Nulls, Read, View};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 
-use crate::convert::cdata::{Array, Refused, Schema, TextColumn, TextType};
+use crate::convert::cdata::{Array, Owned, Refused, Schema, Stream, TextColumn, TextType};
 use crate::convert::readable::check_readable;
 use crate::errors::to_python;
 use crate::threads::detached_if;
@@ -39,7 +37,7 @@ pub(crate) struct Strings {
     /// Borrowed from `owners`: the lifetime is that of this struct.
     pub(crate) items: Vec<columns::Item<'static>>,
     /// Released with the struct.
-    pub(crate) owners: Vec<FFI_ArrowArray>,
+    pub(crate) owners: Vec<Owned<Array>>,
 }
 
 /// Minimum number of rows for which the pool is used.
@@ -66,7 +64,7 @@ impl Strings {
         } else {
             return Ok(None);
         };
-        let mut rows = owners.iter().map(|chunk| rows_of(Array::of(&chunk.array)).map(|rows| rows.len()));
+        let mut rows = owners.iter().map(|chunk| rows_of(&chunk.array).map(|rows| rows.len()));
         let rows = rows.try_fold(0, |sum, rows| Ok(rows?.saturating_add(sum)));
         let rows = rows.map_err(|fault: Fault| to_python(fault.error(0)))?;
         let items = detached_if(source.py(), rows >= SHARED, || {
@@ -88,7 +86,7 @@ impl Strings {
 
 /// An array and its schema.
 struct Chunk {
-    array: FFI_ArrowArray,
+    array: Owned<Array>,
     column: TextColumn,
     /// True if the array is a table with the column as its only child.
     table: bool,
@@ -99,11 +97,11 @@ fn too_long(rows: usize) -> Error {
 }
 
 impl Chunk {
-    fn new(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<Self> {
+    fn new(array: Owned<Array>, schema: &Schema) -> PyResult<Self> {
         if array.is_released() {
             return Err(failed("reading an array", "it is released already; pass it once"));
         }
-        let (column, table) = Schema::of(schema).column().map_err(|refused| match refused {
+        let (column, table) = schema.column().map_err(|refused| match refused {
             Refused::Broken(reason) => failed("reading the schema", reason),
             Refused::Table(names) => PyTypeError::new_err(format!(
                 "the table has the columns {}; pass the one that holds the texts",
@@ -117,7 +115,7 @@ impl Chunk {
     }
 
     fn read(&self) -> Read<Checked<'static>> {
-        let array = Array::of(&self.array);
+        let array = &*self.array;
         let rows = rows_of(array)?;
         if !self.table {
             return strings(array, self.column, 0..rows.len());
@@ -305,23 +303,23 @@ fn is_of(object: &Bound<'_, PyAny>, package: &str) -> PyResult<bool> {
 
 fn stream_chunks(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
     let capsule = capsule.cast::<PyCapsule>()?;
-    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<Stream>();
     // SAFETY: the capsule's name determines the type it points to; moving out marks the original as released.
-    let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-    let (Some(get_schema), Some(get_next)) = (stream.get_schema(), stream.get_next()) else {
+    let mut stream = unsafe { Owned::take(pointer.as_ptr()) };
+    let (Some(get_schema), Some(get_next)) = (stream.get_schema, stream.get_next) else {
         return Err(failed("reading the stream", "it is released already; pass it once"));
     };
     let check = |code: std::os::raw::c_int| {
         if code == 0 { Ok(()) } else { Err(failed("reading the stream", format!("code {code}"))) }
     };
-    let mut schema = FFI_ArrowSchema::empty();
+    let mut schema = Owned::<Schema>::empty();
     // SAFETY: the callbacks get their stream and empty structs to fill, as the C stream interface requires.
-    check(unsafe { get_schema(&raw mut stream, &raw mut schema) })?;
+    check(unsafe { get_schema(stream.as_mut_ptr(), schema.as_mut_ptr()) })?;
     let mut chunks = Vec::new();
     loop {
-        let mut array = FFI_ArrowArray::empty();
+        let mut array = Owned::<Array>::empty();
         // SAFETY: as above.
-        check(unsafe { get_next(&raw mut stream, &raw mut array) })?;
+        check(unsafe { get_next(stream.as_mut_ptr(), array.as_mut_ptr()) })?;
         if array.is_released() {
             return Ok(chunks);
         }
@@ -331,10 +329,10 @@ fn stream_chunks(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
 
 fn array_chunk(pair: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = pair.extract()?;
-    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
-    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<Schema>();
+    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<Array>();
     // SAFETY: the capsules' names determine the types they point to; the array is moved out, the producer keeps the
     // schema.
-    let (array, schema) = unsafe { (FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
+    let (array, schema) = unsafe { (Owned::take(array.as_ptr()), schema.as_ref()) };
     Chunk::new(array, schema)
 }

@@ -1,20 +1,18 @@
 //! The structs of the Arrow C data interface, read field by field: any contents give a value or an error.
 //!
-//! arrow-rs has the same layout, ownership and release; but its accessors panic if a pointer is null, a text is not
-//! UTF-8 or a number is negative, and follow types to any depth. A column of texts has at most a table above it and a
-//! dictionary below it, so nothing deeper is read.
+//! A column of texts has at most a table above it and a dictionary below it, so nothing deeper is read. The owner of a
+//! struct releases it once, when it is dropped.
 //!
 //! The pointers and the counts themselves can't be checked: they are the contract of the interface. Source: Apache
-//! Arrow, "The Arrow C data interface", structs `ArrowSchema` and `ArrowArray`.
+//! Arrow, "The Arrow C data interface", structs `ArrowSchema` and `ArrowArray`, and
+//! "The Arrow C stream interface".
 
-use std::ffi::{CStr, c_char, c_void};
-
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_schema::DataType;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Deref;
 
 /// A producer's description of a type.
 #[repr(C)]
-pub(super) struct Schema {
+pub(crate) struct Schema {
     format: *const c_char,
     name: *const c_char,
     _metadata: *const c_char,
@@ -22,13 +20,13 @@ pub(super) struct Schema {
     n_children: i64,
     children: *const *const Schema,
     dictionary: *const Schema,
-    release: *const c_void,
+    release: Release<Self>,
     _private: *const c_void,
 }
 
 /// A producer's description of an array.
 #[repr(C)]
-pub(super) struct Array {
+pub(crate) struct Array {
     pub(super) length: i64,
     _null_count: i64,
     pub(super) offset: i64,
@@ -37,12 +35,118 @@ pub(super) struct Array {
     buffers: *const *const u8,
     children: *const *const Array,
     dictionary: *const Array,
-    release: *const c_void,
+    release: Release<Self>,
     _private: *const c_void,
 }
 
-const _: () = assert!(size_of::<Schema>() == size_of::<FFI_ArrowSchema>());
-const _: () = assert!(size_of::<Array>() == size_of::<FFI_ArrowArray>());
+/// A producer's arrays of one type, one after the other.
+#[repr(C)]
+pub(crate) struct Stream {
+    pub(super) get_schema: Option<unsafe extern "C" fn(*mut Stream, *mut Schema) -> c_int>,
+    pub(super) get_next: Option<unsafe extern "C" fn(*mut Stream, *mut Array) -> c_int>,
+    _get_last_error: *const c_void,
+    pub(super) release: Release<Self>,
+    _private: *const c_void,
+}
+
+/// The function that frees what a struct owns and sets itself to null.
+type Release<T> = Option<unsafe extern "C" fn(*mut T)>;
+
+/// A struct of the interface, which is all zeros when nothing is in it.
+///
+/// # Safety
+/// `release` is the struct's own field, and all zeros are a released struct.
+pub(crate) unsafe trait Releasable {
+    fn release(&self) -> Release<Self>;
+}
+
+macro_rules! releasable {
+    ($($kind:ty),+) => {$(
+        // SAFETY: as the interface declares it: null pointers and zero counts.
+        unsafe impl Releasable for $kind {
+            fn release(&self) -> Release<Self> {
+                self.release
+            }
+        }
+    )+};
+}
+releasable!(Schema, Array, Stream);
+
+/// A struct that is released when it is dropped.
+pub(crate) struct Owned<T: Releasable>(T);
+
+// SAFETY: the interface lets a consumer use and release a struct on any thread.
+unsafe impl<T: Releasable> Send for Owned<T> {}
+// SAFETY: as above; shared references only read.
+unsafe impl<T: Releasable> Sync for Owned<T> {}
+
+impl<T: Releasable> Owned<T> {
+    /// Return a released struct, for a producer to fill.
+    pub(super) fn empty() -> Self {
+        // SAFETY: all zeros are a released struct.
+        Self(unsafe { std::mem::zeroed() })
+    }
+
+    /// Move a struct out of its place, which is released afterwards.
+    ///
+    /// # Safety
+    /// The pointer is to a valid struct that nobody else uses.
+    pub(super) unsafe fn take(from: *mut T) -> Self {
+        // SAFETY: the caller's; all zeros are a released struct.
+        Self(unsafe { std::ptr::replace(from, std::mem::zeroed()) })
+    }
+
+    /// Return the address of the struct, for a callback of its producer.
+    pub(super) fn as_mut_ptr(&mut self) -> *mut T {
+        &raw mut self.0
+    }
+}
+
+impl<T: Releasable> Deref for Owned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Releasable> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.release() {
+            // SAFETY: it is not released yet, and is not used afterwards.
+            unsafe { release(&raw mut self.0) };
+        }
+    }
+}
+
+/// Names of flat types that hold no texts, by the start of their format.
+const TYPES: [(&str, &str); 25] = [
+    ("b", "Boolean"),
+    ("c", "Int8"),
+    ("C", "UInt8"),
+    ("s", "Int16"),
+    ("S", "UInt16"),
+    ("i", "Int32"),
+    ("I", "UInt32"),
+    ("l", "Int64"),
+    ("L", "UInt64"),
+    ("e", "Float16"),
+    ("f", "Float32"),
+    ("g", "Float64"),
+    ("z", "Binary"),
+    ("Z", "LargeBinary"),
+    ("vz", "BinaryView"),
+    ("tdD", "Date32"),
+    ("tdm", "Date64"),
+    ("tts", "Time32"),
+    ("ttm", "Time32"),
+    ("tt", "Time64"),
+    ("ts", "Timestamp"),
+    ("tD", "Duration"),
+    ("ti", "Interval"),
+    ("w:", "FixedSizeBinary"),
+    ("d:", "Decimal"),
+];
 
 /// A type of strings, or only of nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,15 +189,9 @@ fn child<T: 'static>(children: *const *const T, count: i64, index: usize) -> Opt
 }
 
 impl Schema {
-    /// Create a view of a schema, which must outlive it.
-    pub(super) fn of(schema: &FFI_ArrowSchema) -> &Self {
-        // SAFETY: both are the struct ArrowSchema of the C data interface.
-        unsafe { &*std::ptr::from_ref(schema).cast::<Self>() }
-    }
-
     /// Return the layout of the column of texts, and whether it is the only column of a table.
     pub(super) fn column(&self) -> Result<(TextColumn, bool), Refused> {
-        if self.release.is_null() {
+        if self.release.is_none() {
             return Err(Refused::Broken("it is released already; pass it once".to_owned()));
         }
         if self.format()? != "+s" || !self.dictionary.is_null() {
@@ -135,22 +233,19 @@ impl Schema {
             // Types may be nested to any depth: only the outermost is named.
             _ if format.starts_with('+') => Err(Refused::Other(format!("a nested type (format {format:?})"))),
             _ if !self.dictionary.is_null() => Err(Refused::Other("a dictionary of dictionaries".to_owned())),
-            // A flat type is determined by its format, which was checked.
-            _ => match DataType::try_from(self.raw()) {
-                Ok(other) => Err(Refused::Other(other.to_string())),
-                Err(error) => Err(Refused::Broken(error.to_string())),
-            },
+            _ => {
+                match TYPES.iter().find(|(start, _)| format == *start || (start.len() > 1 && format.starts_with(start)))
+                {
+                    Some((_, name)) => Err(Refused::Other((*name).to_owned())),
+                    None => Err(Refused::Broken(format!("its format {format:?} is no type of Arrow"))),
+                }
+            }
         }
-    }
-
-    fn raw(&self) -> &FFI_ArrowSchema {
-        // SAFETY: both are the struct ArrowSchema of the C data interface.
-        unsafe { &*std::ptr::from_ref(self).cast::<FFI_ArrowSchema>() }
     }
 
     /// Return child `index`, unless it is missing or released.
     pub(super) fn child(&self, index: usize) -> Option<&'static Self> {
-        child(self.children, self.n_children, index).filter(|child: &&Self| !child.release.is_null())
+        child(self.children, self.n_children, index).filter(|child: &&Self| !child.release.is_none())
     }
 
     pub(super) fn n_children(&self) -> i64 {
@@ -164,7 +259,7 @@ impl Schema {
     }
 
     pub(super) fn is_released(&self) -> bool {
-        self.release.is_null()
+        self.release.is_none()
     }
 
     pub(super) fn format(&self) -> Result<&str, Refused> {
@@ -186,14 +281,8 @@ impl Schema {
 }
 
 impl Array {
-    /// Create a view of an array, which must outlive it.
-    pub(super) fn of(array: &FFI_ArrowArray) -> &Self {
-        // SAFETY: both are the struct ArrowArray of the C data interface.
-        unsafe { &*std::ptr::from_ref(array).cast::<Self>() }
-    }
-
     pub(super) fn is_released(&self) -> bool {
-        self.release.is_null()
+        self.release.is_none()
     }
 
     /// True if the array claims buffers and has no pointers to them.

@@ -7,13 +7,11 @@
 //! The bytes of a buffer of `utf8` end at its last offset, because the interface does not give their number. Whether
 //! they belong to the producer cannot be checked.
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::convert::arrow::{failed, rows_of};
-use crate::convert::cdata::{Array, Refused, Schema};
+use crate::convert::cdata::{Array, Owned, Refused, Schema, Stream};
 use crate::convert::readable::check_readable;
 
 /// Maximum depth of a type.
@@ -25,7 +23,7 @@ const CHILDREN: i64 = 1 << 20;
 #[pyfunction]
 fn stream_schema<'py>(stream: &Bound<'py, PyCapsule>) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = next_schema(stream)?;
-    check_schema(Schema::of(&schema), 0).map_err(|reason| failed("reading the schema", reason))?;
+    check_schema(&schema, 0).map_err(|reason| failed("reading the schema", reason))?;
     PyCapsule::new_with_value(stream.py(), schema, c"arrow_schema")
 }
 
@@ -34,11 +32,11 @@ fn stream_schema<'py>(stream: &Bound<'py, PyCapsule>) -> PyResult<Bound<'py, PyC
 fn next_arrow<'py>(stream: &Bound<'py, PyCapsule>) -> PyResult<Option<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)>> {
     let schema = next_schema(stream)?;
     let pointer = stream_pointer(stream)?;
-    let mut array = FFI_ArrowArray::empty();
+    let mut array = Owned::<Array>::empty();
     // SAFETY: `stream_pointer` returned a stream that is not released; the callback gets it and an empty struct to fill.
     let code = unsafe {
-        let get_next = (*pointer).get_next().ok_or_else(|| failed("reading the stream", RELEASED))?;
-        get_next(pointer, &raw mut array)
+        let get_next = (*pointer).get_next.ok_or_else(|| failed("reading the stream", RELEASED))?;
+        get_next(pointer, array.as_mut_ptr())
     };
     if code != 0 {
         return Err(failed("reading the stream", format!("code {code}")));
@@ -56,8 +54,8 @@ fn next_arrow<'py>(stream: &Bound<'py, PyCapsule>) -> PyResult<Option<(Bound<'py
 /// Check an array and its schema, which pyarrow imports afterwards.
 #[pyfunction]
 fn check_arrow(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<()> {
-    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
-    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<Schema>();
+    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<Array>();
     // SAFETY: the capsules' names determine the types they point to, and they are alive during the call.
     let (schema, array) = unsafe { (schema.as_ref(), array.as_ref()) };
     if array.is_released() {
@@ -68,30 +66,29 @@ fn check_arrow(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> P
 
 const RELEASED: &str = "it is released already; pass it once";
 
-fn stream_pointer(stream: &Bound<'_, PyCapsule>) -> PyResult<*mut FFI_ArrowArrayStream> {
-    Ok(stream.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>().as_ptr())
+fn stream_pointer(stream: &Bound<'_, PyCapsule>) -> PyResult<*mut Stream> {
+    Ok(stream.pointer_checked(Some(c"arrow_array_stream"))?.cast::<Stream>().as_ptr())
 }
 
-fn next_schema(stream: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowSchema> {
+fn next_schema(stream: &Bound<'_, PyCapsule>) -> PyResult<Owned<Schema>> {
     let pointer = stream_pointer(stream)?;
-    let mut schema = FFI_ArrowSchema::empty();
+    let mut schema = Owned::<Schema>::empty();
     // SAFETY: the capsule's name determines the type; a released stream has no callbacks; the callback gets its stream
     // and an empty struct to fill.
     let code = unsafe {
         let stream = &*pointer;
-        if stream.release().is_none() {
+        if stream.release.is_none() {
             return Err(failed("reading the stream", RELEASED));
         }
-        let get_schema = stream.get_schema().ok_or_else(|| failed("reading the stream", RELEASED))?;
-        get_schema(pointer, &raw mut schema)
+        let get_schema = stream.get_schema.ok_or_else(|| failed("reading the stream", RELEASED))?;
+        get_schema(pointer, schema.as_mut_ptr())
     };
     if code == 0 { Ok(schema) } else { Err(failed("reading the stream", format!("code {code}"))) }
 }
 
-fn check_pair(schema: &FFI_ArrowSchema, array: &FFI_ArrowArray) -> PyResult<()> {
-    let schema = Schema::of(schema);
+fn check_pair(schema: &Schema, array: &Array) -> PyResult<()> {
     check_schema(schema, 0).map_err(|reason| failed("reading the schema", reason))?;
-    check_array(schema, Array::of(array)).map_err(|reason| failed("reading an array", reason))
+    check_array(schema, array).map_err(|reason| failed("reading an array", reason))
 }
 
 fn format_of(schema: &Schema) -> Result<&str, String> {

@@ -1,7 +1,7 @@
 //! Validation and conversion of Python arguments: texts, lengths, positions, offsets.
 
 pub(crate) mod arrow;
-mod cdata;
+pub(crate) mod cdata;
 pub(crate) mod imports;
 mod readable;
 pub(crate) mod texts;

@@ -8,7 +8,6 @@
 //!
 //! The strings are borrowed from their owners, which [`Texts`] keeps alive while the GIL is released.
 
-use arrow_array::ffi::FFI_ArrowArray;
 use nearkin_core::Error;
 use nearkin_core::alloc::{self, BestEffortVec};
 use nearkin_core::cpu::prefetch::prefetch;
@@ -20,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::convert::arrow::{SHARED, Strings};
+use crate::convert::cdata::{Array, Owned};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_if;
 
@@ -32,7 +32,7 @@ pub(crate) struct Texts {
 
 enum Owner {
     Python { _strings: Objects },
-    Arrow { _arrays: Vec<FFI_ArrowArray> },
+    Arrow { _arrays: Vec<Owned<Array>> },
     Buffer { _data: Kept },
 }
 
