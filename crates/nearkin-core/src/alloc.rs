@@ -408,11 +408,11 @@ mod tests {
         let mut set = HashSet::from([7]);
         try_reserve_set(&mut set, 100).expect("room");
         assert_eq!((true, true), (table.capacity() > 100, set.capacity() > 100));
-        assert_eq!(vec![0, 2, 4], try_collect_parallel((0..3).into_par_iter().map(|i| 2 * i)).expect("room"));
-        let up_to = |max: i32| {
-            try_map_parallel((0..9).into_par_iter().map(|i| if i < max { Ok(i) } else { Err(Error::Forked) }))
+        assert_eq!(vec![0, 2, 4], try_collect_parallel((0..3_usize).into_par_iter().map(|i| 2 * i)).expect("room"));
+        let up_to = |max: usize| {
+            try_map_parallel((0..9_usize).into_par_iter().map(|i| if i < max { Ok(i) } else { Err(Error::Forked) }))
         };
-        assert_eq!((0..9).collect::<Vec<i32>>(), up_to(9).expect("no task fails"));
+        assert_eq!((0..9).collect::<Vec<usize>>(), up_to(9).expect("no task fails"));
         assert!(matches!(up_to(5), Err(Error::Forked)));
         let sequential = |max: i32| try_map((0..9_i32).map(|i| if i < max { Ok(i) } else { Err(Error::Forked) }));
         assert_eq!((0..9).collect::<Vec<i32>>(), sequential(9).expect("no task fails"));

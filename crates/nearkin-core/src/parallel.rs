@@ -563,7 +563,7 @@ mod tests {
     fn loops_equal_sequential_ones() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("threads");
         pool.install(|| {
-            for count in [0, 1, 2, 63, 64, 1000] {
+            for count in [0_usize, 1, 2, 63, 64, 1000] {
                 let values: Vec<u64> = (0..count as u64).collect();
                 let squares = |values: &[u64]| values.iter().map(|x| x * x).collect::<Vec<u64>>();
                 assert_eq!(squares(&values), values.par_iter().map(|x| x * x).collect::<Vec<u64>>());
@@ -601,10 +601,10 @@ mod tests {
     #[test]
     fn the_first_error_is_returned_and_ends_the_loop() {
         let odd = |x: usize| if x % 2 == 1 { Err(x) } else { Ok(()) };
-        assert_eq!(Err(1), (0..2).into_par_iter().try_for_each(odd));
-        assert_eq!(Ok(()), (0..1).into_par_iter().try_for_each(odd));
+        assert_eq!(Err(1), (0..2_usize).into_par_iter().try_for_each(odd));
+        assert_eq!(Ok(()), (0..1_usize).into_par_iter().try_for_each(odd));
         let visited = std::sync::atomic::AtomicUsize::new(0);
-        let result = (0..1_000_000).into_par_iter().try_for_each(|_: usize| {
+        let result = (0..1_000_000_usize).into_par_iter().try_for_each(|_: usize| {
             visited.fetch_add(1, Ordering::Relaxed);
             Err(())
         });
@@ -615,8 +615,10 @@ mod tests {
     #[test]
     fn a_panic_of_a_part_reaches_the_caller() {
         let caught = std::panic::catch_unwind(|| {
-            let _: Vec<String> =
-                (0..100).into_par_iter().map(|i: usize| if i == 77 { panic!("stop") } else { i.to_string() }).collect();
+            let _: Vec<String> = (0..100_usize)
+                .into_par_iter()
+                .map(|i: usize| if i == 77 { panic!("stop") } else { i.to_string() })
+                .collect();
         });
         assert!(caught.is_err());
     }

@@ -40,6 +40,7 @@ mod errors;
 mod families;
 mod index;
 mod locks;
+#[cfg(feature = "patterns")]
 mod patterns;
 mod recipe;
 mod records;
@@ -59,10 +60,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     register(module)?;
+    #[cfg(feature = "patterns")]
+    patterns::register(module)?;
     // The stub lists all names; `python -m mypy.stubtest nearkin._core` compares it with this module.
     module.delattr("__all__")
 }
 
 register! {
-    mod threads, convert, records, vectors, text, recipe, families, digests, index, dedup, patterns, store
+    mod threads, convert, records, vectors, text, recipe, families, digests, index, dedup, store
 }

@@ -7,7 +7,7 @@ use nearkin_core::alloc;
 use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights};
 use nearkin_core::hash::FeatureHash;
 use nearkin_core::text::idf::DocumentFrequencies;
-use nearkin_core::text::tokenizer::Tokenizer;
+use nearkin_core::text::tokenizer::{TextSource, Tokenizer};
 use nearkin_core::text::words::{Words, joined};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -44,7 +44,7 @@ impl RecipeCore {
         &self,
         py: Python<'_>,
         texts: &Bound<'_, PyAny>,
-        call: impl FnOnce(&Recipe, &Texts) -> nearkin_core::Result<T> + Send,
+        call: impl FnOnce(&Recipe, &dyn TextSource) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         let texts = Texts::new(texts)?;
         detached_unless(py, texts.are_few(), || call(&self.recipe, &texts))

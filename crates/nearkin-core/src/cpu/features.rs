@@ -90,13 +90,15 @@ fn query() -> u8 {
     0
 }
 
+/// Declare sets of instructions: name, bit, when they are compiled, and features. A set that is left out has no values,
+/// so that no kernel is compiled for it.
 macro_rules! x86_sets {
-    ($($(#[$doc:meta])* $name:ident, $bit:literal: $($feature:tt),+;)+) => {
+    ($($(#[$doc:meta])* $name:ident, $bit:literal, $compiled:meta: $($feature:tt),+;)+) => {
         #[cfg(target_arch = "x86_64")]
         #[cold]
         fn query() -> u8 {
             let mut detected = 0;
-            $(if $(std::arch::is_x86_feature_detected!($feature))&&+ {
+            $(if cfg!($compiled) $(&& std::arch::is_x86_feature_detected!($feature))+ {
                 detected |= 1 << $bit;
             })+
             detected
@@ -104,8 +106,9 @@ macro_rules! x86_sets {
 
         $($(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name(());
+        pub struct $name(#[cfg($compiled)] (), #[cfg(not($compiled))] std::convert::Infallible);
 
+        #[cfg($compiled)]
         impl $name {
             /// Return the proof, if this processor has the instructions.
             #[inline]
@@ -128,19 +131,34 @@ macro_rules! x86_sets {
                 let result = compiled(work);
                 result
             }
+        }
+
+        #[cfg(not($compiled))]
+        impl $name {
+            /// Return None: these instructions were left out.
+            #[inline]
+            pub fn detect() -> Option<Self> {
+                None
+            }
+
+            /// Never called: there is no value.
+            #[inline]
+            pub fn run<R>(self, _work: impl FnOnce() -> R) -> R {
+                match self.0 {}
+            }
         })+
     };
 }
 
 x86_sets! {
     /// Counts of set bits.
-    Popcnt, 0: "popcnt";
+    Popcnt, 0, all(): "popcnt";
     /// 256-bit integers, with BMI1 and BMI2, which every such processor has.
-    Avx2, 1: "avx2", "bmi1", "bmi2", "popcnt";
+    Avx2, 1, all(): "avx2", "bmi1", "bmi2", "popcnt";
     /// 512-bit registers: AVX-512 F, BW, DQ and VL, as all servers with AVX-512 have them.
-    Avx512, 2: "avx512bw", "avx512dq", "avx512vl", "bmi1", "bmi2", "popcnt";
+    Avx512, 2, feature = "avx512": "avx512bw", "avx512dq", "avx512vl", "bmi1", "bmi2", "popcnt";
     /// [`Avx512`] with its instructions for bytes and bits: VBMI, VBMI2, BITALG, VPOPCNTDQ.
-    Avx512Bits, 3: "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512bitalg",
+    Avx512Bits, 3, feature = "avx512": "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512bitalg",
         "avx512vpopcntdq", "bmi1", "bmi2", "popcnt";
 }
 

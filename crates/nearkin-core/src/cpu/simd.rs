@@ -211,8 +211,7 @@ macro_rules! with_simd {
                 },
             )
         } else {
-            type $S = $crate::cpu::simd::Scalar;
-            $body
+            $crate::cpu::simd::without_avx2!($S => $body)
         };
         #[cfg(target_arch = "aarch64")]
         let result = if $crate::cpu::features::Neon::detect().is_some() {
@@ -231,6 +230,23 @@ macro_rules! with_simd {
     }};
 }
 pub(crate) use with_simd;
+
+/// Evaluate the scalar form, which is not compiled where every processor of the target has AVX2.
+#[cfg(all(target_arch = "x86_64", not(target_feature = "avx2")))]
+macro_rules! without_avx2 {
+    ($S:ident => $body:expr) => {{
+        type $S = $crate::cpu::simd::Scalar;
+        $body
+    }};
+}
+#[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]
+macro_rules! without_avx2 {
+    ($S:ident => $body:expr) => {
+        unreachable!("the processor has the instructions that the crate was compiled for")
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use without_avx2;
 
 /// Evaluate an expression in the form of every instruction set that this processor has, for tests.
 #[cfg(test)]

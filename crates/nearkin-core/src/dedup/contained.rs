@@ -37,8 +37,8 @@ pub struct Match {
 /// Offsets or candidates that do not fit the texts; the call is cancelled, or memory runs out.
 pub fn contained(
     tokenizer: &Tokenizer,
-    queries: &(impl TextSource + ?Sized),
-    references: &(impl TextSource + ?Sized),
+    queries: &dyn TextSource,
+    references: &dyn TextSource,
     offsets: &[i64],
     candidates: &[u32],
     threshold: f64,
@@ -221,7 +221,7 @@ mod tests {
             let set: BTreeSet<String> = grams(&references).into_iter().collect();
             let both: BTreeSet<String> = grams(&query).into_iter().filter(|gram| set.contains(gram)).collect();
             let similarity = both.len() as f64 / set.len() as f64;
-            let matches = contained(&tokenizer, [query.as_str()].as_slice(), [references.as_str()].as_slice(), &[0, 1], &[0], threshold);
+            let matches = contained(&tokenizer, &[query.as_str()].as_slice(), &[references.as_str()].as_slice(), &[0, 1], &[0], threshold);
             let matches = matches.expect("room").0.remove(0);
             if both.is_empty() || similarity < threshold {
                 prop_assert_eq!(Vec::<Match>::new(), matches);
@@ -262,7 +262,7 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let (queries, references) = (["abc"], ["abc"]);
         let call = |offsets: &[i64], candidates: &[u32]| {
-            contained(&tokenizer(2), queries.as_slice(), references.as_slice(), offsets, candidates, 0.5)
+            contained(&tokenizer(2), &queries.as_slice(), &references.as_slice(), offsets, candidates, 0.5)
         };
         assert!(call(&[0, 1], &[1]).is_err() && call(&[0], &[]).is_err() && call(&[0, 2], &[0]).is_err());
         assert_eq!(

@@ -216,7 +216,7 @@ impl Cache {
     ///
     /// # Panics
     /// If there are more rows than texts.
-    pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) -> Result<()> {
+    pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &dyn TextSource) -> Result<()> {
         assert!(rows.len() <= texts.len(), "one text per row");
         let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
         let (measure, distinguishers, clock) = (self.measure, self.distinguishers.as_ref(), self.clock);
@@ -513,7 +513,7 @@ impl Cache {
 ///
 /// # Errors
 /// The call is cancelled, or memory runs out.
-pub fn feature_sets(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<i64>, Vec<u64>)> {
+pub fn feature_sets(tokenizer: &Tokenizer, texts: &dyn TextSource) -> Result<(Vec<i64>, Vec<u64>)> {
     let cancel = &CancelToken::current();
     let collect_features = |scratch: &mut Scratch, i| -> Result<Vec<u64>> {
         let mut ids = Vec::new();
@@ -553,7 +553,7 @@ mod tests {
         let mut cache = Cache::new(measure, None, 1 << 20);
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
         assert_eq!(rows, cache.missing(&rows).expect("room"));
-        cache.add(&tokenizer(), &rows, texts).expect("nothing stops it");
+        cache.add(&tokenizer(), &rows, &texts).expect("nothing stops it");
         cache
     }
 
@@ -586,7 +586,7 @@ mod tests {
         #[test]
         fn sets_compare_as_their_texts_do(texts in prop::collection::vec("[a-d ]{0,30}|\\PC{0,9}", 1..150)) {
             let rows: Vec<u32> = (0..texts.len() as u32).collect();
-            let (offsets, ids) = feature_sets(&tokenizer(), texts.as_slice()).expect("nothing stops it");
+            let (offsets, ids) = feature_sets(&tokenizer(), &texts.as_slice()).expect("nothing stops it");
             prop_assert!(offsets.windows(2).all(|ends| ids[ends[0] as usize..ends[1] as usize].is_sorted_by(|a, b| a < b)));
             let other: Vec<u32> = rows.iter().rev().copied().collect();
             for measure in [Measure::Jaccard, Measure::Containment] {
@@ -626,7 +626,7 @@ mod tests {
         let numbers = || Distinguishers::new(&["numbers".to_owned()]).expect("known");
         for measure in [Measure::Jaccard, Measure::Containment, Measure::Indel] {
             let mut cache = Cache::new(measure, Some(numbers()), 1 << 20);
-            cache.add(&tokenizer(), &[0, 1, 2], texts.as_slice()).expect("room");
+            cache.add(&tokenizer(), &[0, 1, 2], &texts.as_slice()).expect("room");
             let (mut subject, cancel) = (Subject::default(), CancelToken::default());
             cache.subject(0, &mut subject).expect("room");
             let found = |row| cache.matches(row, &subject, 0.5, &cancel).expect("room");
@@ -672,7 +672,7 @@ mod tests {
             let rows: Vec<u32> = (next as u32..).take(count).collect();
             let few: Vec<&String> = texts[next..].iter().take(count).collect();
             assert_eq!(rows, cache.missing(&rows).expect("room"));
-            cache.add(&tokenizer(), &rows, few.as_slice()).expect("nothing stops it");
+            cache.add(&tokenizer(), &rows, &few.as_slice()).expect("nothing stops it");
             cache.shrink().expect("room");
             next += count;
         }
@@ -700,7 +700,7 @@ mod tests {
         assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
         // Cleared chunks are reused.
         let again: Vec<&String> = missing.iter().map(|&row| &texts[row as usize]).collect();
-        cache.add(&tokenizer(), &missing, again.as_slice()).expect("nothing stops it");
+        cache.add(&tokenizer(), &missing, &again.as_slice()).expect("nothing stops it");
         assert_eq!(None, cache.first_missing(&rows));
         let last = rows.len() as u32 - 1;
         assert_eq!(vec![1.0], cache.similarities(&[last], &[last], false).expect("a similarity"));

@@ -353,7 +353,7 @@ impl Recipe {
     ///
     /// # Errors
     /// The recipe is for given features or for signatures; memory runs out.
-    pub fn fingerprints(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<u64>, Vec<u64>)> {
+    pub fn fingerprints(&self, texts: &dyn TextSource) -> Result<(Vec<u64>, Vec<u64>)> {
         let (tokenizer, simhash) = (self.tokenizer()?, self.simhash()?);
         let mut out = alloc::try_zeroed(texts.len().saturating_mul(simhash.words()))?;
         let mut counts = alloc::try_zeroed(texts.len())?;
@@ -407,12 +407,8 @@ impl Recipe {
     ///
     /// # Errors
     /// The recipe is for given features or for fingerprints; memory runs out.
-    pub fn signatures(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Signatures, Vec<u64>)> {
-        fn of<V: Value>(
-            recipe: &Recipe,
-            family: &MinHash,
-            texts: &(impl TextSource + ?Sized),
-        ) -> Result<(Vec<V>, Vec<u64>)> {
+    pub fn signatures(&self, texts: &dyn TextSource) -> Result<(Signatures, Vec<u64>)> {
+        fn of<V: Value>(recipe: &Recipe, family: &MinHash, texts: &dyn TextSource) -> Result<(Vec<V>, Vec<u64>)> {
             let tokenizer = recipe.tokenizer()?;
             let mut out = alloc::try_filled(V::NONE, texts.len().saturating_mul(family.num_perm()))?;
             let mut counts = alloc::try_zeroed(texts.len())?;
@@ -490,7 +486,7 @@ impl Recipe {
     ///
     /// # Errors
     /// The recipe is for given features; memory runs out.
-    pub fn words(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<Words>> {
+    pub fn words(&self, texts: &dyn TextSource) -> Result<Vec<Words>> {
         let tokenizer = self.tokenizer()?;
         let cancel = &CancelToken::current();
         let find = |scratch: &mut Scratch, i| {
@@ -513,7 +509,7 @@ impl Recipe {
     ///
     /// # Errors
     /// The recipe is for given features; memory runs out.
-    pub fn keywords(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<(Words, Vec<f64>)>> {
+    pub fn keywords(&self, texts: &dyn TextSource) -> Result<Vec<(Words, Vec<f64>)>> {
         let tokenizer = self.tokenizer()?;
         let cancel = &CancelToken::current();
         let find = |scratch: &mut KeywordScratch, i| {
@@ -574,7 +570,7 @@ impl Recipe {
     ///
     /// # Errors
     /// The recipe is for given features; the call is cancelled; memory runs out.
-    pub fn count_documents(&self, counted: &mut DocumentFrequencies, texts: &(impl TextSource + ?Sized)) -> Result<()> {
+    pub fn count_documents(&self, counted: &mut DocumentFrequencies, texts: &dyn TextSource) -> Result<()> {
         counted.add(self.tokenizer()?, texts)
     }
 }

@@ -118,7 +118,7 @@ impl SimHash {
         &self,
         tokenizer: &Tokenizer,
         weight: Weight,
-        texts: &(impl TextSource + ?Sized),
+        texts: &dyn TextSource,
         out: &mut [u64],
         counts: &mut [u64],
     ) -> Result<()> {
@@ -140,7 +140,7 @@ impl SimHash {
         &self,
         tokenizer: &Tokenizer,
         keywords: &Keywords,
-        texts: &(impl TextSource + ?Sized),
+        texts: &dyn TextSource,
         out: &mut [u64],
         counts: &mut [u64],
     ) -> Result<()> {
@@ -157,7 +157,7 @@ impl SimHash {
     fn each_text<S>(
         &self,
         cancel: &CancelToken,
-        texts: &(impl TextSource + ?Sized),
+        texts: &dyn TextSource,
         out: &mut [u64],
         counts: &mut [u64],
         scratch: impl Fn() -> S + Sync + Send,

@@ -63,7 +63,7 @@ impl HashedTexts {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub fn new(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized), seed: u64) -> Result<Self> {
+    pub fn new(tokenizer: &Tokenizer, texts: &dyn TextSource, seed: u64) -> Result<Self> {
         let cancel = &CancelToken::current();
         let chunk = |scratch: &mut (Scratch, Vec<u64>), number: usize| -> Result<Self> {
             let (scratch, ids) = scratch;
@@ -127,12 +127,7 @@ impl HashedTexts {
 ///
 /// # Errors
 /// A size out of its range; the call is cancelled, or memory runs out.
-pub fn sketches(
-    tokenizer: &Tokenizer,
-    texts: &(impl TextSource + ?Sized),
-    size: usize,
-    seed: u64,
-) -> Result<(Vec<u32>, Vec<u64>)> {
+pub fn sketches(tokenizer: &Tokenizer, texts: &dyn TextSource, size: usize, seed: u64) -> Result<(Vec<u32>, Vec<u64>)> {
     check_size(size)?;
     let cancel = &CancelToken::current();
     let width = size + 1;
@@ -187,8 +182,8 @@ mod tests {
             texts in prop::collection::vec("[abc é]{0,40}", 0..130), size in 1_usize..20, seed in 0_u64..5,
         ) {
             let tokenizer = Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
-            let (rows, counts) = sketches(&tokenizer, texts.as_slice(), size, seed).expect("room");
-            let hashed = HashedTexts::new(&tokenizer, texts.as_slice(), seed).expect("room");
+            let (rows, counts) = sketches(&tokenizer, &texts.as_slice(), size, seed).expect("room");
+            let hashed = HashedTexts::new(&tokenizer, &texts.as_slice(), seed).expect("room");
             prop_assert_eq!((texts.len(), texts.is_empty()), (hashed.len(), hashed.is_empty()));
             for (i, text) in texts.iter().enumerate() {
                 let mut ids = Vec::new();

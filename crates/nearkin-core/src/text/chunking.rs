@@ -96,7 +96,7 @@ pub struct Chunks {
 /// # Errors
 /// Memory runs out; the call is cancelled.
 pub fn split(
-    texts: &(impl TextSource + ?Sized),
+    texts: &dyn TextSource,
     unit: Unit,
     min_chars: usize,
     frequent: &[u64],
@@ -432,7 +432,7 @@ pub struct WordPositions {
 ///
 /// # Errors
 /// Memory runs out; the call is cancelled.
-pub fn word_positions(texts: &(impl TextSource + ?Sized)) -> Result<WordPositions> {
+pub fn word_positions(texts: &dyn TextSource) -> Result<WordPositions> {
     let cancel = &CancelToken::current();
     let text_chunks = |i: usize| -> Result<Vec<(u64, [i64; 2])>> {
         cancel.check()?;
@@ -478,7 +478,7 @@ mod tests {
         let mut hashes: Vec<u64> = frequent.iter().map(|line| xxh3_128(line.as_bytes()) as u64).collect();
         hashes.sort_unstable();
         let unit = Unit::new(unit).expect("a unit");
-        let chunks = split([text].as_slice(), unit, 1, &hashes, None).expect("room");
+        let chunks = split(&[text].as_slice(), unit, 1, &hashes, None).expect("room");
         let characters: Vec<char> = text.chars().collect();
         let pieces: Vec<String> = chunks
             .offsets
@@ -523,14 +523,14 @@ mod tests {
     #[test]
     fn short_parts_are_left_out_and_parts_can_be_chosen() {
         let texts = ["one\nthree", "", "four\nsix\nseven"];
-        let chunks = split(texts.as_slice(), Unit::Line, 4, &[], None).expect("room");
+        let chunks = split(&texts.as_slice(), Unit::Line, 4, &[], None).expect("room");
         assert_eq!((vec![0, 1, 1, 3], vec![5, 4, 5]), (chunks.ends.clone(), chunks.visible.clone()));
         assert_eq!(vec![[4, 9], [0, 4], [9, 14]], chunks.spans);
         assert_eq!(vec![[9, 8], [0, 0], [14, 12]], chunks.sizes);
-        let selected = split(texts.as_slice(), Unit::Line, 4, &[], Some(&[0, 2])).expect("room");
+        let selected = split(&texts.as_slice(), Unit::Line, 4, &[], Some(&[0, 2])).expect("room");
         assert_eq!((b"threeseven".to_vec(), vec![0, 5, 10]), (selected.data, selected.offsets));
         assert_eq!((vec![[4, 9], [9, 14]], chunks.ends), (selected.spans, selected.ends));
-        assert!(split(texts.as_slice(), Unit::Line, 4, &[], Some(&[3])).is_err());
+        assert!(split(&texts.as_slice(), Unit::Line, 4, &[], Some(&[3])).is_err());
     }
 
     #[test]
@@ -565,9 +565,9 @@ mod tests {
     fn a_stopped_split_is_an_error() {
         let texts = vec!["word ".repeat(50); 20];
         for unit in [Unit::Document, Unit::Line, Unit::Window(4)] {
-            at_every_check(&mut (), |()| split(texts.as_slice(), unit, 0, &[], None), |()| ());
+            at_every_check(&mut (), |()| split(&texts.as_slice(), unit, 0, &[], None), |()| ());
         }
-        at_every_check(&mut (), |()| word_positions(texts.as_slice()), |()| ());
+        at_every_check(&mut (), |()| word_positions(&texts.as_slice()), |()| ());
     }
 
     /// Return the minima of the surrounding hashes, by the definition.
@@ -599,7 +599,7 @@ mod tests {
                 let seen: String = chunks_of(&text, unit, &[]).concat().split_whitespace().collect();
                 prop_assert_eq!(text.split_whitespace().collect::<String>(), seen);
             }
-            let words = word_positions([text.as_str()].as_slice()).expect("room");
+            let words = word_positions(&[text.as_str()].as_slice()).expect("room");
             let characters: Vec<char> = text.chars().collect();
             let results: Vec<String> =
                 words.spans.iter().map(|span| characters[span[0] as usize..span[1] as usize].iter().collect()).collect();

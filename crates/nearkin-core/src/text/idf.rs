@@ -150,7 +150,7 @@ const CHUNK: usize = 1 << 10;
 /// Count the texts that are not null, and the document frequency of each feature; incomplete after cancellation.
 fn count(
     tokenizer: &Tokenizer,
-    texts: &(impl TextSource + ?Sized),
+    texts: &dyn TextSource,
     chunk: Range<usize>,
     scratch: &mut Scratch,
     seen: &mut IdSet,
@@ -216,7 +216,7 @@ impl DocumentFrequencies {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out: nothing is counted.
-    pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<()> {
+    pub fn add(&mut self, tokenizer: &Tokenizer, texts: &dyn TextSource) -> Result<()> {
         let cancel = &CancelToken::current();
         let chunk = |(scratch, seen): &mut (Scratch, IdSet), chunk: usize| {
             let last = ((chunk + 1) * CHUNK).min(texts.len());
@@ -303,7 +303,7 @@ mod tests {
                 }
             }
             let mut counted = DocumentFrequencies::default();
-            texts.chunks(batch).for_each(|batch| counted.add(&tokenizer, batch).expect("nothing stops it"));
+            texts.chunks(batch).for_each(|batch| counted.add(&tokenizer, &batch).expect("nothing stops it"));
             let kept: Vec<(&[u8], u32)> =
                 expected.iter().filter(|count| *count.1 >= min_df).map(|(word, &df)| (word.as_bytes(), df)).collect();
             prop_assert_eq!(texts.len() as u64, counted.documents());
@@ -325,7 +325,7 @@ mod tests {
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let texts: Vec<String> = (0..3 * CHUNK + 7).map(|i| format!("all w{}", i % 10)).collect();
         let mut counted = DocumentFrequencies::default();
-        counted.add(&tokenizer, texts.as_slice()).expect("nothing stops it");
+        counted.add(&tokenizer, &texts.as_slice()).expect("nothing stops it");
         let found = counted.features(1).expect("valid");
         assert_eq!(
             (texts.len() as u64, Some(&(&b"all"[..], texts.len() as u32))),
@@ -339,8 +339,8 @@ mod tests {
         let tokenizer =
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let mut counted = DocumentFrequencies::default();
-        counted.add(&tokenizer, ["a a b", "b c", ""].as_slice()).expect("nothing stops it");
-        counted.add(&tokenizer, ["B"].as_slice()).expect("nothing stops it");
+        counted.add(&tokenizer, &["a a b", "b c", ""].as_slice()).expect("nothing stops it");
+        counted.add(&tokenizer, &["B"].as_slice()).expect("nothing stops it");
         assert_eq!(4, counted.documents());
         let expected: Vec<(&[u8], u32)> = vec![(b"a", 1), (b"b", 3), (b"c", 1)];
         assert_eq!(expected, counted.features(1).expect("valid"));

@@ -64,7 +64,7 @@ pub trait TextSource: Sync {
 /// Bytes of the next text that are prefetched: 2 KB.
 const AHEAD: usize = 32;
 
-impl<S: AsRef<str> + Sync> TextSource for [S] {
+impl<S: AsRef<str> + Sync> TextSource for &[S] {
     fn len(&self) -> usize {
         <[S]>::len(self)
     }

@@ -88,7 +88,7 @@ fn fingerprints_are_refused_and_given() {
     ] {
         let recipe = recipe(&slots);
         let texts = if name == "md5" { some.as_slice() } else { texts.as_slice() };
-        ask(&format!("fingerprints: {name}"), || recipe.fingerprints(texts));
+        ask(&format!("fingerprints: {name}"), || recipe.fingerprints(&texts));
     }
 }
 
@@ -99,7 +99,7 @@ fn signatures_are_refused_and_given() {
         for value_bits in [32, 64] {
             let family = Family::MinHash { num_perm: 32, scheme, value_bits };
             let recipe = recipe(&Slots { family, ..Slots::default() });
-            ask(&format!("signatures: {scheme}"), || recipe.signatures(texts.as_slice()));
+            ask(&format!("signatures: {scheme}"), || recipe.signatures(&texts.as_slice()));
         }
     }
     let family = Family::MinHash { num_perm: 32, scheme: "one", value_bits: 32 };
@@ -132,12 +132,12 @@ fn words_and_keywords_are_refused_and_given() {
     let texts = texts();
     for cut in ["uax29", "jieba", "cppjieba", "script"] {
         let recipe = recipe(&word_slots(1, cut));
-        ask(&format!("words: {cut}"), || joined(&recipe.words(texts.as_slice())?));
+        ask(&format!("words: {cut}"), || joined(&recipe.words(&texts.as_slice())?));
     }
     let textrank = recipe(&Slots { weight: "textrank", ..word_slots(1, "jieba") });
-    ask("keywords", || textrank.keywords(texts.as_slice()));
+    ask("keywords", || textrank.keywords(&texts.as_slice()));
     let counted = recipe(&Slots { weight: "count", ..word_slots(2, "uax29") });
-    ask("counted keywords", || counted.keywords(texts.as_slice()));
+    ask("counted keywords", || counted.keywords(&texts.as_slice()));
     ask("features", || counted.features(&texts[9000]));
 }
 
@@ -147,14 +147,14 @@ fn document_frequencies_are_whole() {
     let recipe = recipe(&word_slots(2, "uax29"));
     let some = || {
         let mut counted = DocumentFrequencies::default();
-        recipe.count_documents(&mut counted, &texts[..5000]).expect("there is memory");
+        recipe.count_documents(&mut counted, &&texts[..5000]).expect("there is memory");
         counted
     };
     let state = |counted: &DocumentFrequencies| {
         let features = counted.features(1).expect("there is memory");
         (counted.documents(), features.len(), features.iter().map(|feature| u64::from(feature.1)).sum::<u64>())
     };
-    attack("document frequencies", some, state, |counted| recipe.count_documents(counted, &texts[5000..]));
+    attack("document frequencies", some, state, |counted| recipe.count_documents(counted, &&texts[5000..]));
     let counted = some();
     ask("features of documents", || Ok(counted.features(1)?.len()));
 }
@@ -188,10 +188,10 @@ fn dictionaries_and_tables_are_refused_and_given() {
 fn hashes_of_contents_are_refused_and_given() {
     let texts = texts();
     let bytes = vec![7_u8; 1 << 17];
-    ask("contents", || content_hashes(texts.as_slice()));
+    ask("contents", || content_hashes(&texts.as_slice()));
     ask("bytes", || byte_hashes(&bytes, 16));
     let recipe = recipe(&Slots::default());
-    ask("feature sets", || feature_sets(recipe.tokenizer()?, texts.as_slice()));
+    ask("feature sets", || feature_sets(recipe.tokenizer()?, &texts.as_slice()));
 }
 
 #[test]
@@ -205,16 +205,16 @@ fn caches_are_whole() {
     for measure in [Measure::Jaccard, Measure::Indel] {
         let some = || {
             let mut cache = Cache::new(measure, None, 0);
-            cache.add(tokenizer, first, &texts[..1000]).expect("there is memory");
+            cache.add(tokenizer, first, &&texts[..1000]).expect("there is memory");
             cache
         };
         let state = |cache: &Cache| {
             (cache.first_missing(&rows), cache.similarities(&[1, 2], &[3, 4], false).expect("there is memory"))
         };
-        attack("cache add", some, state, |cache| cache.add(tokenizer, later, &texts[1000..]));
+        attack("cache add", some, state, |cache| cache.add(tokenizer, later, &&texts[1000..]));
         attack("cache missing", some, state, |cache| Ok(cache.missing(&twice)?.len()));
     }
-    let (offsets, ids) = feature_sets(tokenizer, texts.as_slice()).expect("there is memory");
+    let (offsets, ids) = feature_sets(tokenizer, &texts.as_slice()).expect("there is memory");
     let empty = || Cache::new(Measure::Containment, None, 0);
     let state = |cache: &Cache| cache.first_missing(&rows);
     attack("cache add sets", empty, state, |cache| cache.add_sets(&rows, &offsets, &ids));
@@ -246,7 +246,7 @@ fn comparisons_are_refused_and_given() {
     let texts: Vec<String> = (8..12).map(|seed| some_words(4000, "abcdefgh", " ", seed)).collect();
     for measure in [Measure::Jaccard, Measure::Indel] {
         let mut cache = Cache::new(measure, None, usize::MAX);
-        cache.add(tokenizer, &[0, 1, 2, 3], texts.as_slice()).expect("there is memory");
+        cache.add(tokenizer, &[0, 1, 2, 3], &texts.as_slice()).expect("there is memory");
         ask("similarities", || cache.similarities(&[0, 2], &[1, 3], false));
         let matched = |found: nearkin_core::dedup::absorb::Matches| (found.by, found.verified);
         ask("matches", || first_matches(&cache, 0.1, &[0, 2], &[0, 1, 2], &[1, 3], 9).map(matched));

@@ -41,13 +41,7 @@ impl SuiteIndex {
     /// # Errors
     /// `n` or `window` out of range; suites that don't cover the texts; 2^32 words or more; the call is cancelled, or
     /// memory runs out.
-    pub fn build(
-        texts: &(impl TextSource + ?Sized),
-        suites: &[u64],
-        n: usize,
-        window: usize,
-        about: &[u8],
-    ) -> Result<Self> {
+    pub fn build(texts: &dyn TextSource, suites: &[u64], n: usize, window: usize, about: &[u8]) -> Result<Self> {
         check_shape(n, window)?;
         if suites.first() != Some(&0) || suites.last() != Some(&(texts.len() as u64)) || !suites.is_sorted() {
             return Err(Error::parameter(
@@ -112,7 +106,7 @@ pub(super) fn check_shape(n: usize, window: usize) -> Result<()> {
 }
 
 /// Read the words of all items, and number those with equal words as one content, in the order of the items.
-fn read_contents(texts: &(impl TextSource + ?Sized), cancel: &CancelToken) -> Result<Contents> {
+fn read_contents(texts: &dyn TextSource, cancel: &CancelToken) -> Result<Contents> {
     let reader = WordReader::new()?;
     let read = |scratch: &mut Scratch, chunk: usize| -> Result<Read> {
         let mut read = Read::default();
@@ -337,7 +331,7 @@ fn owners(of_item: &[u32], contents: usize) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok((starts, owners))
 }
 
-fn copy_texts(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<u64>, Vec<u8>)> {
+fn copy_texts(texts: &dyn TextSource) -> Result<(Vec<u64>, Vec<u8>)> {
     let (mut ends, mut bytes) = (alloc::try_with_capacity(texts.len() + 1)?, Vec::new());
     ends.push(0);
     for item in 0..texts.len() {

@@ -127,11 +127,11 @@ mod tests {
     fn a_saved_index_finds_the_same_and_damage_is_an_error() {
         let path = std::env::temp_dir().join(format!("nearkin-suites-{}", std::process::id()));
         let items = ["one two three four five six seven eight", "nine ten eleven twelve thirteen", ""];
-        let index = SuiteIndex::build(items.as_slice(), &[0, 1, 3], 4, 2, b"{}").expect("valid");
+        let index = SuiteIndex::build(&items.as_slice(), &[0, 1, 3], 4, 2, b"{}").expect("valid");
         let find = |index: &SuiteIndex| {
             let limits = Limits { threshold: 0.5, max_chance: 1.0 };
             let text = "zero one two three four five six seven eight nine";
-            with_verified(index.segment(), || index.scan([text].as_slice(), limits)).map(|columns| columns.items)
+            with_verified(index.segment(), || index.scan(&[text].as_slice(), limits)).map(|columns| columns.items)
         };
         index.save(&path).expect("writable");
         let opened = SuiteIndex::open(&path).expect("whole");

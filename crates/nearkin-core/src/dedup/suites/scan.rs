@@ -107,7 +107,7 @@ impl SuiteIndex {
     ///
     /// # Errors
     /// Limits out of range; the call is cancelled, or memory runs out.
-    pub fn scan(&self, documents: &(impl TextSource + ?Sized), limits: Limits) -> Result<Columns> {
+    pub fn scan(&self, documents: &dyn TextSource, limits: Limits) -> Result<Columns> {
         if !(limits.threshold > 0.0 && limits.threshold <= 1.0) {
             return Err(Error::parameter("threshold", limits.threshold, "above 0, up to 1"));
         }
@@ -440,7 +440,7 @@ mod tests {
     const ANY: Limits = Limits { threshold: 1e-9, max_chance: 1.0 };
 
     fn index(items: &[String], n: usize, window: usize) -> SuiteIndex {
-        SuiteIndex::build(items, &[0, items.len() as u64], n, window, b"").expect("valid")
+        SuiteIndex::build(&items, &[0, items.len() as u64], n, window, b"").expect("valid")
     }
 
     fn rows(columns: &Columns) -> Vec<(u32, i64, i64, f64)> {
@@ -523,7 +523,7 @@ mod tests {
             let index = index(&[sentence(&item), "another item of other words".to_owned()], 4, 2);
             let document = [&before[..], &item, &after].concat();
             let (text, start) = (sentence(&document), sentence(&before).len() + usize::from(!before.is_empty()));
-            let columns = index.scan([text].as_slice(), Limits { threshold: 0.8, max_chance: 1e-6 }).expect("room");
+            let columns = index.scan(&[text].as_slice(), Limits { threshold: 0.8, max_chance: 1e-6 }).expect("room");
             let end = start + sentence(&item).len();
             prop_assert_eq!(vec![(0, start as i64, end as i64, 1.0)], rows(&columns));
         }
@@ -533,8 +533,8 @@ mod tests {
     fn items_with_equal_words_are_found_together() {
         let items = ["The quick brown fox jumps over the lazy dog today", "Another item of several other words, long"];
         let items = [items[0].to_owned(), items[1].to_owned(), items[0].to_uppercase()];
-        let index = SuiteIndex::build(items.as_slice(), &[0, 2, 3], 4, 2, b"").expect("valid");
-        let columns = index.scan([items[0].as_str(), ""].as_slice(), ANY).expect("room");
+        let index = SuiteIndex::build(&items.as_slice(), &[0, 2, 3], 4, 2, b"").expect("valid");
+        let columns = index.scan(&[items[0].as_str(), ""].as_slice(), ANY).expect("room");
         assert_eq!(vec![(0, 0, 49, 1.0), (2, 0, 49, 1.0)], rows(&columns));
         assert_eq!((vec![0, 2, 2], vec![10, 0]), (columns.offsets, columns.words));
     }
@@ -546,9 +546,9 @@ mod tests {
         let items: Vec<String> = (0..10).map(|i| format!("{template} {}", own(i))).collect();
         let index = index(&items, 4, 2);
         let limits = Limits { threshold: 0.75, max_chance: 1e-6 };
-        assert!(rows(&index.scan([template].as_slice(), ANY).expect("room")).is_empty());
+        assert!(rows(&index.scan(&[template].as_slice(), ANY).expect("room")).is_empty());
         // The own part alone is the complete evidence, except for the words next to the template.
-        let found = rows(&index.scan([own(3)].as_slice(), limits).expect("room"));
+        let found = rows(&index.scan(&[own(3)].as_slice(), limits).expect("room"));
         assert_eq!(1, found.len());
         assert_eq!((3, 20.0 / 23.0), (found[0].0, found[0].3));
     }
@@ -565,7 +565,7 @@ mod tests {
                 words.splice(at..at, 100..100 + inserted);
                 let (before, after) = (sentence(&[200; 70]), sentence(&[300; 70]));
                 let text = format!("{before} {} {after}", sentence(&words));
-                let found = rows(&index.scan([text.as_str()].as_slice(), limits).expect("room"));
+                let found = rows(&index.scan(&[text.as_str()].as_slice(), limits).expect("room"));
                 let start = before.len() as i64 + 1;
                 let expected = (0, start, start + sentence(&words).len() as i64);
                 assert_eq!(vec![expected], found.iter().map(|&(item, a, b, _)| (item, a, b)).collect::<Vec<_>>());
@@ -579,7 +579,7 @@ mod tests {
         let changed = sentence(&(0..26).chain(400..404).collect::<Vec<_>>());
         let index = index(std::slice::from_ref(&item), 4, 2);
         let limits = Limits { threshold: 0.75, max_chance: 1e-6 };
-        let found = rows(&index.scan([format!("{changed} {item} {item}")].as_slice(), limits).expect("room"));
+        let found = rows(&index.scan(&[format!("{changed} {item} {item}")].as_slice(), limits).expect("room"));
         let (first, length) = (changed.len() as i64, item.len() as i64);
         let expected = [(0, first - 20), (first + 1, first + 1 + length), (first + length + 2, first + 2 * length + 2)];
         assert_eq!(expected.to_vec(), found.iter().map(|&(_, a, b, _)| (a, b)).collect::<Vec<_>>());
@@ -591,10 +591,10 @@ mod tests {
         for limits in
             [Limits { threshold: 0.0, ..ANY }, Limits { threshold: 1.5, ..ANY }, Limits { max_chance: 0.0, ..ANY }]
         {
-            assert!(index.scan([""].as_slice(), limits).is_err());
+            assert!(index.scan(&[""].as_slice(), limits).is_err());
         }
-        assert!(SuiteIndex::build([""].as_slice(), &[0, 1], 1, 2, b"").is_err());
-        assert!(SuiteIndex::build([""].as_slice(), &[0, 1], 4, 0, b"").is_err());
-        assert!(SuiteIndex::build([""].as_slice(), &[0, 2], 4, 2, b"").is_err());
+        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 1], 1, 2, b"").is_err());
+        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 1], 4, 0, b"").is_err());
+        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 2], 4, 2, b"").is_err());
     }
 }

@@ -451,7 +451,7 @@ impl MinHash {
         &self,
         tokenizer: &Tokenizer,
         hash: WordHash,
-        texts: &(impl TextSource + ?Sized),
+        texts: &dyn TextSource,
         out: &mut [V],
         counts: &mut [u64],
     ) -> Result<()> {

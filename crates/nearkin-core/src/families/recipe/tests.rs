@@ -13,7 +13,7 @@ fn recipe(slots: &Slots<'_>) -> Recipe {
 }
 
 fn words(slots: &Slots<'_>, text: &str) -> Vec<String> {
-    let found = recipe(slots).words([text].as_slice()).expect("a recipe that reads texts");
+    let found = recipe(slots).words(&[text].as_slice()).expect("a recipe that reads texts");
     found[0].strings().map(str::to_owned).collect()
 }
 
@@ -130,11 +130,11 @@ proptest! {
         let recipe = recipe(&Slots { idf, ..slots });
         let expected = weigh(&features, weight, top, value);
 
-        let (found, weights) = &recipe.keywords([&text].as_slice()).expect("reads texts")[0];
+        let (found, weights) = &recipe.keywords(&[&text].as_slice()).expect("reads texts")[0];
         let found: Vec<(String, f64)> = found.strings().map(str::to_owned).zip(weights.iter().copied()).collect();
         prop_assert_eq!(&expected, &found);
 
-        let (fingerprint, counts) = recipe.fingerprints([&text].as_slice()).expect("reads texts");
+        let (fingerprint, counts) = recipe.fingerprints(&[&text].as_slice()).expect("reads texts");
         let count = if weight == "count" && top == "all" { features.iter().map(|f| f.1).sum() } else { expected.len() as u64 };
         prop_assert_eq!(vec![count], counts);
         let hash = FeatureHash::new(hash.0, hash.1).expect("known");
@@ -208,28 +208,28 @@ proptest! {
         }
         let upper = Signatures::Narrow(expected.iter().map(|value| (value >> 32) as u32).collect());
         let expected = Signatures::Wide(expected);
-        prop_assert_eq!(&upper, &narrow.signatures(texts.as_slice()).expect("reads texts").0);
-        prop_assert_eq!(&expected, &wide.signatures(texts.as_slice()).expect("reads texts").0);
+        prop_assert_eq!(&upper, &narrow.signatures(&texts.as_slice()).expect("reads texts").0);
+        prop_assert_eq!(&expected, &wide.signatures(&texts.as_slice()).expect("reads texts").0);
         prop_assert_eq!(&expected, &wide.signatures_given(&offsets, &features).expect("fits"));
         prop_assert_eq!(&upper, &narrow.signatures_hashed(&offsets, &hashes).expect("fits"));
         // The union with itself is itself, and likewise with an empty set.
         prop_assert_eq!(&expected, &wide.merge(expected.clone(), &expected).expect("one width"));
-        let nothing = narrow.signatures(vec![""; texts.len()].as_slice()).expect("reads texts").0;
+        let nothing = narrow.signatures(&vec![""; texts.len()].as_slice()).expect("reads texts").0;
         prop_assert_eq!(&upper, &narrow.merge(nothing, &upper).expect("one width"));
     }
 
     #[test]
     fn a_batch_is_its_texts_one_by_one(texts in prop::collection::vec(any_text(), 0..40)) {
         let recipe = recipe(&Slots { features: "word", n: 1, top: "3", ..Slots::default() });
-        let (fingerprints, counts) = recipe.fingerprints(texts.as_slice()).expect("reads texts");
-        let (keywords, words) = (recipe.keywords(texts.as_slice()), recipe.words(texts.as_slice()));
+        let (fingerprints, counts) = recipe.fingerprints(&texts.as_slice()).expect("reads texts");
+        let (keywords, words) = (recipe.keywords(&texts.as_slice()), recipe.words(&texts.as_slice()));
         let (keywords, words) = (keywords.expect("reads texts"), words.expect("reads texts"));
         for (i, text) in texts.iter().enumerate() {
             let one = [text];
-            let (fingerprint, count) = recipe.fingerprints(one.as_slice()).expect("reads texts");
+            let (fingerprint, count) = recipe.fingerprints(&one.as_slice()).expect("reads texts");
             prop_assert_eq!((&fingerprint[..], count[0]), (&fingerprints[2 * i..2 * i + 2], counts[i]));
-            prop_assert_eq!(&recipe.keywords(one.as_slice()).expect("reads texts")[0], &keywords[i]);
-            let found = recipe.words(one.as_slice()).expect("reads texts");
+            prop_assert_eq!(&recipe.keywords(&one.as_slice()).expect("reads texts")[0], &keywords[i]);
+            let found = recipe.words(&one.as_slice()).expect("reads texts");
             prop_assert_eq!(found[0].strings().collect::<Vec<_>>(), words[i].strings().collect::<Vec<_>>());
         }
     }
@@ -293,7 +293,7 @@ fn stop_words_lists_and_lengths_leave_words_out() {
 #[test]
 fn textrank_ranks_the_words_of_a_text() {
     let slots = Slots { features: "word", n: 1, weight: "textrank", top: "2", ..Slots::default() };
-    let found = recipe(&slots).keywords(["a b a c a d", ""].as_slice()).expect("reads texts");
+    let found = recipe(&slots).keywords(&["a b a c a d", ""].as_slice()).expect("reads texts");
     assert_eq!((Some("a"), Some(&1.0)), (found[0].0.strings().next(), found[0].1.first()));
     assert_eq!((2, 0), (found[0].0.len(), found[1].0.len()));
 }
@@ -302,7 +302,7 @@ fn textrank_ranks_the_words_of_a_text() {
 fn seeds_and_bits_change_the_functions_alone() {
     let of = |seed, bits| {
         let recipe = recipe(&Slots { seed, family: Family::SimHash { bits }, ..Slots::default() });
-        recipe.fingerprints(["the quick brown fox jumps over the lazy dog"].as_slice()).expect("reads texts").0
+        recipe.fingerprints(&["the quick brown fox jumps over the lazy dog"].as_slice()).expect("reads texts").0
     };
     // Word j of seed s is word 0 of seed s + j, and a narrower fingerprint is the beginning of a wider one.
     assert_eq!(of(5, 128), [of(5, 64), of(6, 64)].concat());
@@ -347,13 +347,13 @@ fn nulls_have_no_features_and_are_no_documents() {
 fn a_fitted_table_weighs_by_what_it_counted() {
     let counting = recipe(&Slots { features: "word", n: 1, ..Slots::default() });
     let mut counted = DocumentFrequencies::default();
-    counting.count_documents(&mut counted, ["red wine", "red cheese", "red"].as_slice()).expect("reads texts");
+    counting.count_documents(&mut counted, &["red wine", "red cheese", "red"].as_slice()).expect("reads texts");
     let features = counted.features(1).expect("valid");
     let names: Vec<&[u8]> = features.iter().map(|feature| feature.0).collect();
     let values: Vec<f64> = features.iter().map(|feature| smoothed(3, feature.1.into())).collect();
     let table = IdfTable::fitted(&names, &values, smoothed(3, 0)).expect("as many values");
     let slots = Slots { features: "word", n: 1, weight: "idf", idf: Some(table), top: "1", ..Slots::default() };
-    let found = recipe(&slots).keywords(["red wine and red"].as_slice()).expect("reads texts");
+    let found = recipe(&slots).keywords(&["red wine and red"].as_slice()).expect("reads texts");
     // 2 · 1 / 4 for red, (ln 2 + 1) / 4 for wine, (ln 4 + 1) / 4 for and.
     assert_eq!(vec!["and"], found[0].0.strings().collect::<Vec<_>>());
     assert_eq!(vec![smoothed(3, 0) / 4.0], found[0].1);
@@ -466,21 +466,21 @@ fn recipes_refuse_what_they_do_not_make() {
     let text = ["text"];
     let refused = |error: Option<Error>| error.map(|error| error.to_string()).unwrap_or_default();
     let fingerprints = "family=minhash is not allowed; use simhash for fingerprints";
-    assert_eq!(fingerprints, refused(minhash.fingerprints(text.as_slice()).err()));
+    assert_eq!(fingerprints, refused(minhash.fingerprints(&text.as_slice()).err()));
     assert_eq!(fingerprints, refused(minhash.fingerprints_given(&[0, 1], &text, Weights::Integers(&[1])).err()));
     assert_eq!(fingerprints, refused(minhash.fingerprints_csr(&[0], &[], &[]).err()));
     let signatures = "family=simhash is not allowed; use minhash, as in char:4|binary|xxh3|minhash:128";
-    assert_eq!(signatures, refused(simhash.signatures(text.as_slice()).err()));
+    assert_eq!(signatures, refused(simhash.signatures(&text.as_slice()).err()));
     assert_eq!(signatures, refused(simhash.signatures_given(&[0, 1], &text).err()));
     assert_eq!(signatures, refused(simhash.signatures_hashed(&[0], &[]).err()));
     let (narrow, wide) = (Signatures::Narrow(vec![0; 4]), Signatures::Wide(vec![0; 4]));
     assert_eq!(signatures, refused(simhash.merge(narrow.clone(), &narrow).err()));
     let reading = "features=given is not allowed; use char:n or word:n to read texts; given takes features and weights";
-    assert_eq!(reading, refused(given.fingerprints(text.as_slice()).err()));
-    assert_eq!(reading, refused(given.words(text.as_slice()).err()));
-    assert_eq!(reading, refused(given.keywords(text.as_slice()).err()));
+    assert_eq!(reading, refused(given.fingerprints(&text.as_slice()).err()));
+    assert_eq!(reading, refused(given.words(&text.as_slice()).err()));
+    assert_eq!(reading, refused(given.keywords(&text.as_slice()).err()));
     assert_eq!(reading, refused(given.features("text").err()));
-    assert_eq!(reading, refused(given.count_documents(&mut DocumentFrequencies::default(), text.as_slice()).err()));
+    assert_eq!(reading, refused(given.count_documents(&mut DocumentFrequencies::default(), &text.as_slice()).err()));
     let weights = Weights::Floats(&[1.0, 2.0]);
     let length = "weights=2 values is not allowed; use 1 values";
     assert_eq!(length, refused(given.fingerprints_given(&[0, 1], &text, weights).err()));
@@ -562,7 +562,7 @@ fn golden_fingerprints_come_out_again() {
             let recipe = recipe_of_json(entry["json"].as_str().expect("a string"));
             for (name, text) in golden["texts"].as_object().expect("a table") {
                 let text = text.as_str().expect("a text");
-                let (found, counts) = recipe.fingerprints([text].as_slice()).expect("reads texts");
+                let (found, counts) = recipe.fingerprints(&[text].as_slice()).expect("reads texts");
                 let expected = from_hex(entry["fingerprints"][name].as_str().expect("a string"), found.len());
                 assert_eq!((&expected, entry["counts"][name].as_u64()), (&found, Some(counts[0])), "{name} {entry}");
             }
