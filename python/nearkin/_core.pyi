@@ -332,6 +332,7 @@ def contained_texts(
     offsets: npt.NDArray[np.int64],
     candidates: npt.NDArray[np.uint32],
     threshold: float,
+    spans: bool,
 ) -> tuple[
     npt.NDArray[np.int64],
     npt.NDArray[np.uint32],

@@ -262,7 +262,7 @@ type Contained = (Array<i64>, Array<u32>, Array<f64>, Array<i64>, Array<i64>);
 /// Return offsets, and for the known texts in each query: index, similarity, start and end (exclusive) of the span in
 /// characters.
 #[pyfunction]
-#[pyo3(signature = (recipe, queries, known, *, offsets, candidates, threshold))]
+#[pyo3(signature = (recipe, queries, known, *, offsets, candidates, threshold, spans))]
 fn contained_texts(
     py: Python<'_>,
     recipe: &Bound<'_, RecipeCore>,
@@ -271,10 +271,11 @@ fn contained_texts(
     offsets: Slice<i64>,
     candidates: Slice<u32>,
     threshold: f64,
+    spans: bool,
 ) -> PyResult<Contained> {
     let (queries, known) = (Texts::new(queries)?, Texts::new(known)?);
     let tokenizer = recipe.get().tokenizer()?;
-    let work = || contained::contained(tokenizer, &queries, &known, &offsets, &candidates, threshold)?.columns();
+    let work = || contained::contained(tokenizer, &queries, &known, &offsets, &candidates, threshold, spans)?.columns();
     let contained::Columns { offsets, references, similarity, starts, ends } = detached(py, work)?;
     Ok((Array(offsets), Array(references), Array(similarity), Array(starts), Array(ends)))
 }

@@ -218,27 +218,41 @@ class KnownTexts:
                 "features find fewer by chance; max_spread=None returns them"
             )
 
-    def _find_batch(self, texts: list[str | None], names: list[Any]) -> tuple[ContainedTexts, int]:
-        """Return a row for each reference text inside a query of the batch, and how many were too scattered."""
+    def pairs(self, texts: list[str | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the positions of queries, and of the reference texts inside them, without their spans.
+
+        Parameters
+        ----------
+        texts : list of str or None
+            The queries.
+        """
+        offsets, rows, *_ = self._match(texts, spans=False)
+        return np.repeat(np.arange(len(texts)), np.diff(offsets)), rows
+
+    def _match(self, texts: list[str | None], *, spans: bool) -> tuple[NDArray[Any], ...]:
+        """Return by query: offsets, rows, the distinct candidates; similarities, starts and ends of the matches."""
         hashed = HashedFeatures(self.recipe.core, texts, self._source.seed)
-        numbers = np.arange(len(texts), dtype=np.uint32)
-        offsets, rows = self._index.scan(hashed, numbers, kept=False, any_size=True)
-        distinct, candidates = np.unique(rows, return_inverse=True)
-        known = self._look_up(distinct.astype(np.int64)) if len(distinct) else []
-        offsets, matched, similarity, start, end = contained_texts(
+        offsets, rows = self._index.scan(hashed, np.arange(len(texts), dtype=np.uint32), kept=False, any_size=True)
+        distinct, candidates = np.unique(rows.astype(np.int64), return_inverse=True)
+        offsets, matched, *values = contained_texts(
             self.recipe.core,
             texts,
-            known,
+            self._look_up(distinct) if len(distinct) else [],
             offsets=offsets,
             candidates=candidates.astype(np.uint32),
             threshold=float(self.threshold),
+            spans=spans,
         )
+        return offsets, distinct[matched], distinct, *values
+
+    def _find_batch(self, texts: list[str | None], names: list[Any]) -> tuple[ContainedTexts, int]:
+        """Return a row for each reference text inside a query of the batch, and how many were too scattered."""
+        offsets, rows, known, similarity, start, end = self._match(texts, spans=True)
         queries = np.repeat(np.arange(len(texts)), np.diff(offsets))
-        rows = distinct[matched].astype(np.int64)
         order: NDArray[np.int64] = np.lexsort((rows, -similarity, queries))
         scattered = 0
         if self.max_spread is not None:
-            lengths = content_hashes(known)[1].astype(np.int64)[matched]
+            lengths = content_hashes(self._look_up(known))[1].astype(np.int64)[np.searchsorted(known, rows)]
             dense = (end - start <= self.max_spread * lengths)[order]
             scattered = len(order) - int(dense.sum())
             order = order[dense]
