@@ -92,6 +92,12 @@ def texts(data: Path, name: str) -> list[str]:
     return list(values)
 
 
+def sections(name: str) -> dict[str, str]:
+    """Return the sections of a file of `bench/data`; each begins with a line `== NAME`."""
+    parts = re.split(r"^== (\w+)\n", (DATA / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {section: text.strip("\n") for section, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
 def pieces(sources: Iterable[str], size: int) -> Iterator[str]:
     """Cut texts into pieces of about `size` characters, at white space if possible.
 
