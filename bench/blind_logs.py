@@ -67,6 +67,7 @@ random, and threads race: a second run gives other lines.
 from __future__ import annotations
 
 import collections
+import json
 import random
 import re
 import uuid
@@ -115,8 +116,11 @@ PROGRAMS = (
     *("bot", "accessories", "flows"),
 )
 SOURCES = {name: text.split("\n") for name, text in common.sections("blind_logs.txt").items()}
-"""The templates of each generated source, and under `values` those of variables, each with its name before it."""
-GENERATED = [name for name in SOURCES if name != "values"]
+"""The templates of each generated source, and under `values` those of variables, each with its name before it.
+
+Under `lists` are the variables that are lists: name, texts, separator and the most texts.
+"""
+GENERATED = [name for name in SOURCES if name not in ("values", "lists")]
 # The event loop of asyncio has its own messages, which `program_logs.py` has already.
 QUIET = "import logging; logging.getLogger('asyncio').disabled = True\n"
 # Threads of some programs never end, and some programs log the names of the environment.
@@ -138,66 +142,17 @@ def _list(texts: str, separator: str, count: int) -> log_sources.Rule:
     return lambda r: separator.join(_choice(texts)(r) for _ in range(r.randrange(1, count + 1)))
 
 
-def _hex(digits: int) -> log_sources.Rule:
-    return lambda r: f"{r.randrange(16**digits):0{digits}x}"
-
-
 VALUES: dict[str, log_sources.Rule] = {
     **log_sources.VALUES,
+    **{f"hex{digits}": log_sources.write_hex(digits) for digits in (2, 4, 6, 7, 12, 16)},
+    **{name: _list(*rule) for name, *rule in map(json.loads, SOURCES["lists"])},
     "count": lambda r: str(r.randrange(1, 99)),
     "percent": lambda r: str(r.randrange(101)),
     "port2": lambda r: str(r.randrange(1, 49)),
-    "hex4": _hex(4),
-    "hex6": _hex(6),
-    "hex7": _hex(7),
-    "hex12": _hex(12),
-    "hex16": _hex(16),
-    "attributes": _list("{attribute}|objectClass|userPassword|homeDirectory|gidNumber|memberOf|*|+", " ", 6),
-    "frames2": _list("{hex7}z|{hex8}z", " ", 9),
-    "nics": _list("{nic}", " ", 3),
-    "hex2": _hex(2),
-    "sha64": _hex(64),
-    "pods": _list('"{pod}"', ",", 5),
-    "shellcmds": _list("/bin/sh|-c|pg_isready|{path}|--{noun}={small}", '","', 4),
-    "frames2b": _list(
-        "\n {class}.{method2}({entity2}.java:{int})|\n java.base@17.0.9/java.lang.Thread.run(Thread.java:840)", "", 6
-    ),
-    "jgroups": _list("{jgroup}", ", ", 5),
-    "linkaddresses": _list("{ip}/{count},|{ip6}/64,|fe80::{hex4}:{hex4}/64,", "", 3),
-    "dnsaddresses": _list("/{ip},|/{ip6},|", "", 3),
-    "routes": _list("{ip}/{count} -> 0.0.0.0 {netif},|::/0 -> fe80::{hex4} {netif},|0.0.0.0/0 -> {ip} {netif},", "", 4),
-    "hexbytes": _list("{hex8}", " ", 4),
-    "stackframes": _list("0x{hex8}", " ", 12),
-    "nodelist": _list("{rackloc}|{small}", ", ", 5),
-    "rpms": _list("{int}|{int}|****", " ", 4),
-    "hexpairs": _list("{hex2}", " ", 14),
-    "laps": _list("{pace}", ", ", 6),
-    "widgetids": _list("{count}", ", ", 4),
-    "imagebases": _list("{imagebase}", " ", 4),
-    "networkinfo": _list(
-        '{"id": "{uuid}", "address": "fa:16:3e:{hex2}:{hex2}:{hex2}", "type": "ovs", "active": {truefalse2}}', ", ", 2
-    ),
-    "segments": _list(
-        "{'id': '{uuid}', 'network_type': 'vxlan', 'physical_network': None, 'segmentation_id': {count}}", ", ", 2
-    ),
-    "osset": _list("'{uuid}'", ", ", 4),
-    "codecs": _list("{codec}", ",", 4),
-    "memberlist": _list("'{channel}'|'{dialed}'", ", ", 2),
-    "sensorkeys": _list(
-        '"temperature":{temp2}|"humidity":{float}|"battery":{percent}|"state":"{command2}"|"occupancy":{truefalse2}'
-        '|"voltage":{int}|"action":null|"color":{"x":{xycolor},"y":{xycolor}}',
-        ",",
-        5,
-    ),
-    "rooms": _list("{room}", ", ", 3),
-    "sensorlist": _list("{friendly}|{entityid}|{room} door", ", ", 3),
-    "entitylist": _list("{entityid}", ", ", 5),
-    "pmulids": _list("{pmulid}", " ", 3),
+    "sha64": log_sources.write_hex(64),
     # One host has some tens of containers, and one request logs several lines.
     "cdsha": lambda r: f"{random.Random(r.randrange(40)).randrange(16**64):064x}",
     "rbrid": lambda r: str(uuid.UUID(int=random.Random(r.randrange(150)).randrange(16**32), version=4)),
-    "kftps": _list("{kftp}", ", ", 4),
-    "kfstates": _list("{kfstate}", ", ", 3),
     **{line.partition("|")[0]: _choice(line.partition("|")[2]) for line in SOURCES["values"]},
 }
 

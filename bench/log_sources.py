@@ -1,9 +1,10 @@
 """Generated logs whose templates are known: 17 sources in the manner of common programs.
 
-Each source is a list of templates in `data/log_sources.txt`. `{kind}` is a variable, drawn by a rule of `VALUES`; `[[...]]` is an optional
-part, present in half of the lines; `~~...~~` are fields that are separated by blanks and printed in any order. The
-variation is that of real logs: optional parts, values of several types at one position, rare constants next to frequent
-variables, leader dots and missing readings, lists of any length, quoted strings, JSON, stack traces.
+Each source is a list of templates in `data/log_sources.txt`. `{kind}` is a variable, drawn by a rule of `VALUES`;
+`[[...]]` is an optional part, present in half of the lines; `~~...~~` are fields that are separated by blanks and
+printed in any order. The variation is that of real logs: optional parts, values of several types at one position, rare
+constants next to frequent variables, leader dots and missing readings, lists of any length, quoted strings, JSON, stack
+traces.
 
 The sources are divided into three parts. Rules and constants of `nearkin.patterns` may be chosen on `CHOOSING`.
 `SHOWING` shows what they reach. `SEALED` was written with the others, before the rules, and was measured once, at the
@@ -53,7 +54,8 @@ def _path(r: random.Random) -> str:
     return "/" + "/".join(_letters(r, 3, 8) for _ in range(r.randrange(1, 5))) + r.choice(["", ".log", ".py", ".conf"])
 
 
-def _hex(digits: int) -> Rule:
+def write_hex(digits: int) -> Rule:
+    """Return a rule for hexadecimal numbers of so many digits."""
     return lambda r: f"{r.randrange(16**digits):0{digits}x}"
 
 
@@ -90,16 +92,16 @@ VALUES: dict[str, Rule] = {
     "float": lambda r: f"{r.random() * 100:.3f}",
     "either": lambda r: str(r.randrange(10**4)) if r.random() < 0.7 else f"{r.randrange(10, 16**4):x}",
     "hex": lambda r: f"0x{r.randrange(16**6):x}",
-    "hex8": _hex(8),
-    "sha": _hex(40),
-    "uuid": lambda r: f"{_hex(8)(r)}-{_hex(4)(r)}-{_hex(4)(r)}-{_hex(4)(r)}-{_hex(12)(r)}",
+    "hex8": write_hex(8),
+    "sha": write_hex(40),
+    "uuid": lambda r: f"{write_hex(8)(r)}-{write_hex(4)(r)}-{write_hex(4)(r)}-{write_hex(4)(r)}-{write_hex(12)(r)}",
     "ip": _ip,
     "ipport": lambda r: f"{_ip(r)}:{r.randrange(1024, 65535)}",
     "host": _host,
     "hostport": lambda r: f"{_host(r)}:{r.randrange(1024, 65535)}",
     "source": _either(0.01, "LOCAL(0)", _ip),
     "client": _either(0.02, "localhost", _ip),
-    "mac": lambda r: ":".join(_hex(2)(r) for _ in range(6)),
+    "mac": lambda r: ":".join(write_hex(2)(r) for _ in range(6)),
     "user": lambda r: r.choice(FIRST),
     "few": lambda r: r.choice(FIRST[:5]),
     "noun": lambda r: r.choice(NOUNS),
