@@ -110,7 +110,6 @@ MAX_EVENT_SECOND = 120
 MAX_SECONDS = 90
 """A program of the second and fourth ones ends then."""
 
-
 PROGRAMS = (
     *("bans", "calendar", "objects", "jobs", "chat", "fieldbus", "workers", "binaries", "tracker", "notebooks"),
     *("bot", "accessories", "flows"),
