@@ -92,6 +92,12 @@ def texts(data: Path, name: str) -> list[str]:
     return list(values)
 
 
+def sections(name: str) -> dict[str, str]:
+    """Return the sections of a file of `bench/data`; each begins with a line `== NAME`."""
+    parts = re.split(r"^== (\w+)\n", (DATA / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {section: text.strip("\n") for section, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
 def pieces(sources: Iterable[str], size: int) -> Iterator[str]:
     """Cut texts into pieces of about `size` characters, at white space if possible.
 
@@ -425,6 +431,19 @@ def reserve(name: str, now: datetime.datetime) -> Path:
     raise AssertionError
 
 
+def layout(value: Any, indent: int = 0) -> str:
+    """Return JSON with each list and object on one line if it fits into 120 characters."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) + indent <= 120 or not isinstance(value, list | dict):
+        return line
+    margin = "\n" + " " * indent
+    if isinstance(value, list):
+        parts = [layout(each, indent + 1) for each in value]
+    else:
+        parts = [f"{json.dumps(key, ensure_ascii=False)}: {layout(each, indent + 1)}" for key, each in value.items()]
+    return line[0] + margin + " " + f",{margin} ".join(parts) + margin + line[-1]
+
+
 def save(name: str, content: dict[str, Any], **about: Any) -> Path:
     """Write a run file; a process that saves the same benchmark again replaces its own file."""
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -440,7 +459,7 @@ def save(name: str, content: dict[str, Any], **about: Any) -> Path:
     if name not in _own:
         _own[name] = reserve(name, now)
     part = _own[name].with_suffix(".part")
-    part.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.write_text(layout(run) + "\n", encoding="utf-8")
     return part.replace(_own[name])
 
 

@@ -42,7 +42,7 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +109,8 @@ def split_sets(data: Path, loghub: Path | None, *, sealed: bool) -> dict[str, Se
     return parts
 
 
-def generate(sources: dict[str, str]) -> Sets:
-    return {name: log_sources.records(name, source) for name, source in sources.items()}
+def generate(names: Iterable[str]) -> Sets:
+    return {name: log_sources.records(name) for name in names}
 
 
 def normalise(template: str) -> str:

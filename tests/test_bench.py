@@ -69,6 +69,14 @@ def test_a_process_that_saves_again_keeps_its_file(common: ModuleType) -> None:
     assert 2 == common.latest("text")["figure"]
 
 
+def test_short_parts_of_a_run_take_one_line(common: ModuleType) -> None:
+    """A round is one line; a longer list or object has a line for each part."""
+    rounds = {"cpu": [0.5] * 9, "wall": {f"round {number}": number for number in range(6)}}
+    assert rounds == json.loads(common.layout(rounds))
+    expected = ["{", f' "cpu": {json.dumps(rounds["cpu"])},', f' "wall": {json.dumps(rounds["wall"])}', "}"]
+    assert expected == common.layout(rounds).split("\n")
+
+
 def test_runs_are_ordered_by_day_time_and_counter(common: ModuleType) -> None:
     """The tenth run of a second comes after its second; a later day comes after a later time."""
     common.RUNS.mkdir()
