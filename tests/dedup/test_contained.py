@@ -48,6 +48,17 @@ def test_a_sample_has_an_interval_with_the_true_number() -> None:
     assert about["low"] < about["estimate"] < about["high"]
 
 
+def test_a_part_of_the_documents_gives_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit on characters the sample is looked up in fewer documents; what is found there is contained."""
+    texts = corpus(80, 40)
+    complete = nk.dedup(texts, near_misses=5).summary["contained"]
+    monkeypatch.setattr(contained, "MAX_CHARACTERS", sum(map(len, texts)) // 2)
+    part = nk.dedup(texts, near_misses=5).summary["contained"]
+    assert (120, 40) == (complete["compared"], complete["found"])
+    assert 30 < part["compared"] < 90
+    assert 0 < part["found"] < 40
+
+
 @pytest.mark.parametrize("share", [0.01, 0.2])
 def test_the_interval_covers_the_true_number_in_95_of_100_samples(share: float) -> None:
     """Of 2,000 samples at least 93%: at a coverage of 95% fewer have a probability below 1e-4; the seed is fixed."""

@@ -642,6 +642,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield f"{count:,}", f"{has} no text to compare and {was} {fate}"
     if (contained := summary.get("contained", {})).get("found"):
         interval = f"{contained['low']:,} to {contained['high']:,}, from {contained['sampled']:,} of them"
+        if contained["compared"] < contained["of"]:
+            interval += f", looked up in {contained['compared']:,}: at least that many"
         are = "more is" if contained["estimate"] == 1 else "more are"
         yield f"{contained['estimate']:,}", f"{are} contained in a kept one ({interval}): see --measure containment"
     if summary.get("unreadable"):

@@ -70,10 +70,12 @@ class SourceRemovals(TypedDict):
 
 
 class ContainedEstimate(TypedDict):
-    """Numbers of sampled, kept and (in the sample) contained documents; the estimated number and its interval."""
+    """Numbers of sampled and kept documents, of kept ones they were looked up in, and of contained ones in the sample;
+    the estimated number and its interval, lower bounds if not all kept documents were compared."""
 
     sampled: int
     of: int
+    compared: int
     found: int
     estimate: int
     low: int
