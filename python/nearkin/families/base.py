@@ -35,7 +35,6 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import read_family, write_family
 from nearkin.errors import (
-    InputError,
     NotFittedError,
     bad_parameter,
     check_count,
@@ -45,7 +44,7 @@ from nearkin.errors import (
     newer_format,
 )
 from nearkin.io.saved import check_saved
-from nearkin.vectors.arrays import Floats, Ints, Rows, Vectors, as_rows
+from nearkin.vectors.arrays import Floats, Ints, Rows, Vectors, as_rows, row_error
 from nearkin.vectors.projection import unpack_bits
 
 if TYPE_CHECKING:
@@ -673,14 +672,7 @@ def flip_probes(bits: npt.NDArray[np.bool_], costs: Floats) -> Probes:
 def check_directions(rows: Rows, norms: Floats, remedy: str = "remove it", noun: str = "row") -> None:
     """Raise InputError for a zero vector, which has no direction."""
     if not norms.all():
-        position = f"{noun} {rows.first + int(np.argmin(norms != 0))}"
-        reason = f"is a zero vector, which has no direction; {remedy}"
-        raise InputError(f"{position}: {reason}", place=position, reason=reason)
-
-
-def input_error(reason: str) -> InputError:
-    """Return the InputError for training vectors that a family can't use."""
-    return InputError(f"X: {reason}", place="X", reason=reason)
+        raise row_error(rows, norms == 0, f"is a zero vector, which has no direction; {remedy}", noun)
 
 
 def check_hashes(name: str, value: int) -> int:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix
-from nearkin.errors import InputError, bad_parameter, check_number
+from nearkin.errors import bad_parameter, check_number, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -28,10 +28,9 @@ from nearkin.families.base import (
     ProjectionLabels,
     Projections,
     flip_probes,
-    input_error,
     row_distances,
 )
-from nearkin.vectors.arrays import Floats, Ints, Rows
+from nearkin.vectors.arrays import Floats, Ints, Rows, row_error
 from nearkin.vectors.projection import pack_bits
 
 _COLUMNS, _THRESHOLDS = 10, 11
@@ -114,7 +113,7 @@ class BitSampling(Family):
             self.low_ = float(min([values.min(), *zero])) if values.size else 0.0
             self.high_ = float(max([values.max(), *zero])) if values.size else 0.0
             if not self.low_ < self.high_:
-                raise input_error(f"all values are {self.low_:g}, so they have no range; give limits=")
+                raise input_error("X", f"all values are {self.low_:g}, so they have no range; give limits=")
         elif self.limits is not None:
             self.low_, self.high_ = float(self.limits[0]), float(self.limits[1])
         words = draw_matrix("word", self.seed, _COLUMNS, 0, self.bits, 1)
@@ -145,9 +144,8 @@ class BitSampling(Family):
         if self.limits is None:
             invalid = ((dense != 0) & (dense != 1)).any(axis=1)
             if invalid.any():
-                row = f"row {rows.first + int(np.argmax(invalid))}"
                 reason = "has values other than 0 and 1; give limits= to hash numbers by L1 distance"
-                raise InputError(f"{row}: {reason}", place=row, reason=reason)
+                raise row_error(rows, invalid, reason)
         return dense[:, self.columns_].astype(np.float64)
 
     def _projections(self, rows: Rows) -> Projections:

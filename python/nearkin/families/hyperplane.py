@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import Rotations, all_products, draw_matrix, draw_orthonormal
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -44,7 +44,6 @@ from nearkin.families.base import (
     check_hashes,
     check_seed,
     flip_probes,
-    input_error,
     row_distances,
 )
 from nearkin.vectors.arrays import Floats, Matrix, Rows
@@ -164,7 +163,9 @@ class Hyperplane(Family):
         self.mean_, self.offset_ = np.zeros(d), np.zeros(count)
         if self.center:
             if rows.all_equal():
-                raise input_error("all vectors are equal, so none has a direction from their mean; use center=False")
+                raise input_error(
+                    "X", "all vectors are equal, so none has a direction from their mean; use center=False"
+                )
             self.mean_ = rows.means()
             if count:
                 self.offset_ = -all_products(self.mean_[None], self.normals_)

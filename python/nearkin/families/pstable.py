@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix, few_floor_codes, floor_codes
-from nearkin.errors import bad_parameter, check_choice, check_number
+from nearkin.errors import bad_parameter, check_choice, check_number, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -36,7 +36,6 @@ from nearkin.families.base import (
     ProjectionLabels,
     Projections,
     check_flag,
-    input_error,
 )
 from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
 from nearkin.vectors.projection import Projection
@@ -151,7 +150,7 @@ class PStable(Family):
         nearest = neighbour_distances(base, self.metric, 1, _NUM_QUERIES)
         if not len(nearest):
             why = "1 sample has no distances" if len(base) == 1 else "all sampled vectors are equal"
-            raise input_error(f"{why}, so no width follows from them; give width= a number")
+            raise input_error("X", f"{why}, so no width follows from them; give width= a number")
         return 4.0 * float(np.median(nearest))
 
     def _transform(self, rows: Rows) -> Codes:

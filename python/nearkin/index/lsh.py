@@ -61,6 +61,7 @@ from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, IdArray, IdCore, Ids, check_existing, check_ids, new_ids
 from nearkin.index.lsh_params import (
+    COUNT_NAMES,
     MAX_MEASURED_K,
     MEASURED_K,
     CodeRank,
@@ -1394,14 +1395,8 @@ def _settings_from_file(about: dict[str, Any], params: IndexParams, fitted: Fami
         tuning=None if tuning is None else TuneReport(**_rename(tuning, _PARAM_NAMES)),
     )
     # Settings are valid arguments, with 0 for the counts that the filter does not use.
-    counts = {
-        "buckets": ("num_tables", "hashes_per_table", "num_probes"),
-        "codes": () if settings.rank == "estimate" else ("num_candidates",),
-        "partitions": ("num_probes", "num_partitions"),
-    }
-    names = ("num_tables", "hashes_per_table", "num_probes", "num_candidates", "num_partitions")
-    used = counts.get(settings.filter)
-    if used is None or any(bool(getattr(settings, name)) != (name in used) for name in names):
+    used = settings.used_counts
+    if any(bool(getattr(settings, name)) != (name in used) for name in COUNT_NAMES):
         raise ValueError("its counts are not those of its filter")
     if (settings.recall is None) == (settings.rank == "estimate"):
         raise ValueError("its recall is not that of its rank")

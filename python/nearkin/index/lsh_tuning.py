@@ -55,8 +55,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore
-from nearkin.errors import bad_parameter, check_count
-from nearkin.families.base import Family, input_error
+from nearkin.errors import bad_parameter, check_count, input_error
+from nearkin.families.base import Family
 from nearkin.index.lsh_params import (
     MAX_MEASURED_K,
     MEASURED_K,
@@ -64,12 +64,12 @@ from nearkin.index.lsh_params import (
     IndexParams,
     Settings,
     TuneReport,
-    code_settings,
+    choose_settings,
     estimate_settings,
     first_settings,
     prefers_codes,
     resolve_max_norm,
-    table_settings,
+    selective_hashes,
 )
 from nearkin.index.results import SearchResult
 from nearkin.progress import Progress, ticker
@@ -209,7 +209,7 @@ class TuneSample:
     measured: Ints
     """Positions of all queries that the recall is measured with, including `queries`."""
     limits: Floats
-    """Distance of the k-th true neighbour of each of `measured`."""
+    """Distance of the k-th true neighbour of each of `measured`, with a tolerance."""
     trials: TrialCount
 
     @cached_property
@@ -301,13 +301,13 @@ def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTar
     n, k = len(rows), target.k
     if n < 2 * k + 2:
         raise input_error(
-            f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
+            "X", f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
         )
     max_norm = resolve_max_norm(params, metric, rows)
     # A row of zeros can't be a query for inner products: they are all zero.
     eligible = np.flatnonzero(rows.norms() > 0) if metric == "inner_product" else np.arange(n)
     if len(eligible) < 2:
-        raise input_error("fewer than two rows are not zero, so there are no queries to measure with")
+        raise input_error("X", "fewer than two rows are not zero, so there are no queries to measure with")
     rng = np.random.default_rng(target.seed)
     # Differences of the Manhattan distance take several times as long as products.
     affordable = _MAX_COORDINATES // (n * rows.d) // (8 if metric == "l1" else 1)
@@ -316,24 +316,34 @@ def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTar
     random = np.sort(rng.choice(n, min(_NUM_RANDOM, n), replace=False)).astype(np.int64)
     queries, measured = np.sort(drawn[:_NUM_QUERIES]), np.sort(drawn)
     nearest, distances = true_neighbours(rows, measured, metric, k, ticker(report, "neighbours", n))
-    nearest, limits = nearest[np.searchsorted(measured, queries)], distances[:, -1]
+    nearest, limits = nearest[np.searchsorted(measured, queries)], _with_tolerance(distances[:, -1])
     return TuneSample(params, metric, max_norm, rows, queries, nearest, random, measured, limits, TrialCount(report))
 
 
 def measure_recall(index: TunableIndex, sample: TuneSample, k: int) -> tuple[float, float]:
     """Return the recall of queries that are rows of the index, and its lower bound."""
-    far = sample.limits
-    limit = far + 1e-5 * np.abs(far) + 1e-12
     queries = sample.rows.take(sample.measured)
     # An exact scan would hide that there are too few candidates.
     hits = index.nearest(queries.matrix, k + 1, complete=False)
-    good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=len(far))
     # Each row finds itself or an equal row; by inner product only if it is long enough.
-    own = -(queries.norms() ** 2) if sample.metric == "inner_product" else np.zeros(len(far))
-    shares: Floats = np.minimum(np.maximum(good - (own <= limit), 0), k) / k
+    own = -(queries.norms() ** 2) if sample.metric == "inner_product" else np.zeros(len(queries))
+    shares = _found_shares(hits, sample.limits, own <= sample.limits, k)
     mean = float(shares.mean())
     sample.trials.add()
     return mean, mean - _STANDARD_ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
+
+
+def _with_tolerance(distances: Floats) -> Floats:
+    """Return the distances up to which a row counts as one of the true neighbours: rounding must not exclude it."""
+    limits: Floats = distances + 1e-5 * np.abs(distances) + 1e-12
+    return limits
+
+
+def _found_shares(hits: SearchResult, limits: Floats, is_found: npt.NDArray[np.bool_] | bool, k: int) -> Floats:
+    """Return the share of the k neighbours of each query that were found, without the query if it is a hit."""
+    good = np.bincount(hits.queries[hits.distances <= limits[hits.queries]], minlength=len(limits))
+    shares: Floats = np.clip(good - is_found, 0, k) / k
+    return shares
 
 
 def _reduce_tables(
@@ -375,19 +385,27 @@ def _reduce_effort(
     high: int = getattr(best.settings, name)
     # A query is a row of the index, and itself a candidate.
     low = target.k if name == "num_candidates" else 0
-    while high - low > max(1, int(_RESOLUTION * high)):
-        middle = (low + high) // 2
-        index.settings_ = replace(index.settings_, **{name: middle})  # type: ignore[arg-type]  # An int.
-        result = measure_recall(index, sample, target.k)
-        if result[1] >= target.recall:
-            high, measured = middle, result
-        else:
-            low = middle
+    recalls = {high: measured}
+
+    def reaches(effort: int) -> bool:
+        index.settings_ = replace(index.settings_, **{name: effort})  # type: ignore[arg-type]  # An int.
+        recalls[effort] = measure_recall(index, sample, target.k)
+        return recalls[effort][1] >= target.recall
+
+    high = _least_effort(low, high, reaches, _RESOLUTION)
     index.settings_ = replace(index.settings_, **{name: high})  # type: ignore[arg-type]
     if name == "num_candidates":
         cost = _codes_cost(best.family.num_hashes, sample.rows, high)
         best = replace(best, candidates=float(high), nanoseconds=cost)
-    return replace(best, settings=replace(best.settings, **{name: high})), measured  # type: ignore[arg-type]
+    return replace(best, settings=replace(best.settings, **{name: high})), recalls[high]  # type: ignore[arg-type]
+
+
+def _least_effort(low: int, high: int, reaches: Callable[[int], bool], resolution: float = 0.0) -> int:
+    """Return the smallest number above `low` that reaches the recall, up to the resolution; `high` if none does."""
+    while high - low > max(1, int(resolution * high)):
+        middle = (low + high) // 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return high
 
 
 def _increase_effort(best: Candidate, sample: TuneSample, target: TuneTarget, family: Family) -> Candidate | None:
@@ -442,7 +460,7 @@ def _code_candidates(sample: TuneSample, target: TuneTarget) -> list[Candidate]:
             return []
         count = params.num_candidates
     recall = float(np.mean(ranks <= count))
-    settings = code_settings(params, sample.metric, sample.max_norm, count)
+    settings = choose_settings(params, sample.metric, "codes", sample.max_norm, num_candidates=count)
     return [Candidate(params.family, settings, recall, float(count), _codes_cost(bits, sample.rows, count))]
 
 
@@ -496,10 +514,8 @@ def _table_candidates(sample: TuneSample, target: TuneTarget, report: Progress) 
 def _hashes_per_table(sample: TuneSample, family: Family) -> list[int]:
     """Return numbers of hashes per table to try: around one random row per bucket."""
     values = family.resized(64).fit(sample.hashed).hash_values(sample.take(sample.random))
-    equal = float(np.mean(values[1:] == values[:-1]))
-    if equal >= 1:
+    if (middle := selective_hashes(values, len(sample.rows))) is None:
         return []
-    middle = math.log(len(sample.rows)) / -math.log(max(equal, 1e-9))
     counts = sorted({max(1, round(middle * factor)) for factor in (0.35, 0.6, 0.8, 1.0)})
     if sample.params.hashes_per_table:
         counts = [sample.params.hashes_per_table]
@@ -522,7 +538,8 @@ def _table_candidate(
     recall = float(np.mean(collision_in_any_table(near, tables)))
     candidates = n * float(np.mean(collision_in_any_table(random, tables)))
     cost = _tables_cost(tables, h, probes, sample.rows, candidates)
-    settings = table_settings(params, sample.metric, sample.max_norm, tables, h, probes)
+    counts = {"num_tables": tables, "hashes_per_table": h, "num_probes": probes}
+    settings = choose_settings(params, sample.metric, "buckets", sample.max_norm, **counts)
     return Candidate(family, settings, recall, candidates, cost)
 
 
@@ -599,14 +616,7 @@ def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned])
 
     def min_probes(guarantee: float) -> int:
         """Return the fewest partitions that reach the recall; all if none do."""
-        low, high = 0, settings.num_partitions
-        while high - low > 1:
-            middle = (low + high) // 2
-            if measure(guarantee, middle)[1] >= target.recall:
-                high = middle
-            else:
-                low = middle
-        return high
+        return _least_effort(0, settings.num_partitions, lambda n: measure(guarantee, n)[1] >= target.recall)
 
     probes = settings.num_probes
     if settings.filter == "partitions" and params.num_probes is None:
@@ -663,8 +673,7 @@ class FitSample:
         far, many = neighbours(drawn[:_FIT_QUERIES_OF_MANY], MAX_MEASURED_K)
         other_far, few = neighbours(drawn[_FIT_QUERIES_OF_MANY:], MEASURED_K)
         far, few = np.concatenate([far, other_far]), np.concatenate([many[:, :MEASURED_K], few])
-        limits = far + 1e-5 * far + 1e-12
-        return cls(target, rows.take(drawn).matrix, limits, few, many, n, TrialCount(report))
+        return cls(target, rows.take(drawn).matrix, _with_tolerance(far), few, many, n, TrialCount(report))
 
     def min_probes(self, k: int, num_partitions: int, lost: float = 0.0) -> int:
         """Return the fewest partitions that have the target's share of the k neighbours, by their ranks alone.
@@ -685,12 +694,11 @@ class FitSample:
 
     def measure(self, index: TunableIndex, trial: Settings) -> Settings:
         """Return the settings with the recall of the `MEASURED_K` neighbours."""
-        k, count = MEASURED_K, len(self.limits)
+        k = MEASURED_K
         hits = index.nearest(
             self.queries, k + 1, num_probes=trial.num_probes or None, recall=trial.recall, complete=False
         )
-        good = np.bincount(hits.queries[hits.distances <= self.limits[hits.queries]], minlength=count)
-        shares: Floats = np.clip(good - 1, 0, k) / k
+        shares = _found_shares(hits, self.limits, True, k)
         low, high = self._interval(shares, k)
         scanned = self.num_rows * (trial.num_probes / trial.num_partitions if trial.num_probes else 1.0)
         mean = float(shares.mean())

@@ -40,7 +40,7 @@ from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, ope
 from nearkin.dedup.labels import read_pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import similarity
-from nearkin.errors import InputError, bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_count, input_error
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
 from nearkin.io.tables import Tabular
@@ -303,7 +303,7 @@ def _parse_labels(truth: Labels) -> PairLabels | ClusterLabels:
         labels = read_judgements(truth)
         if isinstance(labels, DedupRun):
             reason = "is the folder of a run, which is not the truth; use a table of labels"
-            raise InputError(f"{os.fspath(truth)}: {reason}", place=os.fspath(truth), reason=reason)
+            raise input_error(os.fspath(truth), reason)
         return labels
     return read_pair_labels(truth, "truth")
 
@@ -428,7 +428,7 @@ class _Tuner:
         labelled = _LabelledPairs.of(labels, self.sample.names)
         if not labelled.match.any():
             reason = "no pair that is labelled a match has both its documents in the sample; check the ids"
-            raise InputError(f"truth: {reason}", place="truth", reason=reason)
+            raise input_error("truth", reason)
         positives = labelled.select(labelled.match)
         negatives = None if labelled.complete else labelled.select(~labelled.match)
         candidates: list[_Candidate] = []

@@ -32,7 +32,7 @@ from nearkin._core import (
     row_norms,
     row_norms_csr,
 )
-from nearkin.errors import InputError, ParameterError, bad_parameter, mismatch
+from nearkin.errors import InputError, ParameterError, bad_parameter, input_error, mismatch
 from nearkin.io.arrow import from_caller, is_arrow
 
 if TYPE_CHECKING:
@@ -486,6 +486,11 @@ def _as_narrow_rows(rows: Rows, vector_type: VectorType) -> Rows:
 
 def _row_error(row: int, reason: str, remedy: str) -> InputError:
     return InputError(f"row {row}: {reason}; {remedy}", place=f"row {row}", reason=reason)
+
+
+def row_error(rows: Rows, invalid: npt.NDArray[np.bool_], reason: str, noun: str = "row") -> InputError:
+    """Return the error for the first invalid row of a batch, by its number among all rows."""
+    return input_error(f"{noun} {rows.first + int(np.argmax(invalid))}", reason)
 
 
 def hash_input(rows: Rows, max_norm: float | None, *, query: bool = False) -> HashInput:
