@@ -39,6 +39,7 @@ from nearkin.errors import (
     bad_parameter,
     check_count,
     check_name,
+    check_number,
     damaged,
     mismatch,
     newer_format,
@@ -184,6 +185,13 @@ class Family(ABC):
             1 - (1 - p^k)^L of the collision probability p, for independent tables.
         """
         return theory.amplify(self.collision_probability(value), hashes_per_table, num_tables)
+
+    def _fitted_value(self, name: str) -> Any:
+        """Return a parameter after `fit`, or as given if its number does not depend on data."""
+        value = getattr(self, f"{name}_", getattr(self, name))
+        if value == "auto":
+            raise bad_parameter(name, '"auto"', "a number, or call fit(X) first")
+        return value
 
     def _derive(self) -> None:  # noqa: B027 a family may have nothing to prepare
         """Compute what follows from parameters and learned arrays; called after `fit`, `load` and unpickling."""
@@ -356,10 +364,14 @@ class Family(ABC):
             allowed = "a family with margins, such as hyperplane, pstable, cross_polytope"
             raise bad_parameter("family", self.name, allowed)
         count = maximum if count is None else check_count("count", count, 1, maximum, f"1 to {maximum}")
-        return self._probes(self._rows(X), count)
+        rows = self._rows(X)
+        rows.norms()
+        return self._probes(rows, count)
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        raise bad_parameter("family", self.name, "a family with margins")
+        """Return the bits of values above their limits, and each other bit at the cost of its squared margin."""
+        values, limits, margins = self._projections(rows)
+        return flip_probes(values > limits, margins**2)
 
     def projections(self, X: Vectors) -> Projections:
         """Return the numbers that each function compares or rounds, for people to inspect.
@@ -383,9 +395,23 @@ class Family(ABC):
         rows.norms()
         return self._projections(rows)
 
-    @abstractmethod
     def _projections(self, rows: Rows) -> Projections:
-        """Return the projections of rows with finite values."""
+        """Return the projections of rows with finite values; families without thresholds override this."""
+        values = self._values(rows)
+        limits = np.broadcast_to(self._limits(), values.shape).copy()
+        return Projections(values, limits, np.abs(values - limits) / self._lengths())
+
+    def _values(self, rows: Rows) -> Floats:
+        """Return the values that are compared with `_limits`, `(n, bits)`."""
+        raise NotImplementedError
+
+    def _limits(self) -> Floats:
+        """Return the limit of each bit."""
+        return np.zeros(1)
+
+    def _lengths(self) -> Floats:
+        """Return how far a value moves for a distance of 1 of a vector, for each bit."""
+        return np.ones(1)
 
     def pair_values(self, X: Vectors, Y: Vectors) -> Floats:
         """Return the similarity or distance of pairs of vectors, as `collision_probability` takes it (see `distance`).
@@ -640,6 +666,13 @@ def family_from_description(description: dict[str, Any]) -> Family:
     family = _FAMILIES[name](**params)
     family._check()
     return family
+
+
+def check_scale(name: str, value: object) -> None:
+    """Check a scale of distances that `fit` can choose."""
+    if value != "auto":
+        allowed = 'a number from 1e-100 to 1e100, or "auto"'
+        check_number(name, value, allowed, lambda number: 1e-100 <= number <= 1e100)
 
 
 def row_distances(left: Rows, right: Rows, distance: Distance) -> Floats:

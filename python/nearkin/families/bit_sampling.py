@@ -26,7 +26,6 @@ from nearkin.families.base import (
     Family,
     Probes,
     ProjectionLabels,
-    Projections,
     flip_probes,
     row_distances,
 )
@@ -134,11 +133,10 @@ class BitSampling(Family):
     def _transform(self, rows: Rows) -> Codes:
         words = np.zeros((len(rows), -(-self.bits // 64)), np.uint64)
         for part, batch in rows.batches(max(rows.d, self.bits)):
-            words[part] = pack_bits(self._chosen_values(batch) > self.thresholds_)
+            words[part] = pack_bits(self._values(batch) > self.thresholds_)
         return words
 
-    def _chosen_values(self, rows: Rows) -> Floats:
-        """Return the values of the chosen columns as `float64`, `(n, bits)`."""
+    def _values(self, rows: Rows) -> Floats:
         rows.norms()
         dense = rows.dense()
         if self.limits is None:
@@ -148,10 +146,8 @@ class BitSampling(Family):
                 raise row_error(rows, invalid, reason)
         return dense[:, self.columns_].astype(np.float64)
 
-    def _projections(self, rows: Rows) -> Projections:
-        values = self._chosen_values(rows)
-        limits = np.broadcast_to(self.thresholds_, values.shape).copy()
-        return Projections(values, limits, np.abs(values - limits))
+    def _limits(self) -> Floats:
+        return self.thresholds_
 
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
         if self.limits is None:
@@ -161,8 +157,8 @@ class BitSampling(Family):
         return row_distances(a, b, "l1")
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        values = self._chosen_values(rows)
-        return flip_probes(values > self.thresholds_, ((values - self.thresholds_) / (self.high_ - self.low_)) ** 2)
+        values, limits, margins = self._projections(rows)
+        return flip_probes(values > limits, (margins / (self.high_ - self.low_)) ** 2)
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Return 1 - distance / d of Hamming distances, or 1 - distance / (d · range) of L1 distances, after `fit`.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from nearkin._core import draw_matrix
 from nearkin.errors import check_choice, check_number, input_error
-from nearkin.families.base import Family
+from nearkin.families.base import Family, check_scale
 from nearkin.vectors.arrays import Floats, Rows
 from nearkin.vectors.sampling import neighbour_distances, sample_rows
 
@@ -48,9 +48,7 @@ class FourierFamily(Family):
     def _check(self) -> None:
         super()._check()
         check_choice("kernel", self.kernel, "gaussian", "laplacian")
-        if self.gamma != "auto":
-            allowed = 'a number from 1e-100 to 1e100, or "auto"'
-            check_number("gamma", self.gamma, allowed, lambda gamma: 1e-100 <= gamma <= 1e100)
+        check_scale("gamma", self.gamma)
 
     def _fit_waves(self, rows: Rows, sample_stream: int, stream: int) -> None:
         """Set gamma, and draw the frequencies in turns."""

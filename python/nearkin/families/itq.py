@@ -26,7 +26,6 @@ from nearkin.families.base import (
     Distance,
     Family,
     ProjectionLabels,
-    Projections,
 )
 from nearkin.vectors.arrays import Floats, Rows
 from nearkin.vectors.projection import Projection
@@ -142,9 +141,11 @@ class ITQ(Family):
     def _transform(self, rows: Rows) -> Codes:
         return self._projection.sign_codes(rows)
 
-    def _projections(self, rows: Rows) -> Projections:
-        values = rows.all_products(self.components_) + self.offset_
-        return Projections(values, np.zeros_like(values), np.abs(values) / self._projection.norms)
+    def _values(self, rows: Rows) -> Floats:
+        return rows.all_products(self.components_) + self.offset_
+
+    def _lengths(self) -> Floats:
+        return self._projection.norms
 
 
 def _nearest_corners(rotated: Floats) -> tuple[Floats, float]:

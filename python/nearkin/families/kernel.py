@@ -35,11 +35,8 @@ from nearkin.families.base import (
     Codes,
     Distance,
     Family,
-    Probes,
     ProjectionLabels,
-    Projections,
     check_directions,
-    flip_probes,
     row_distances,
 )
 from nearkin.vectors.arrays import Floats, Rows, row_error
@@ -288,23 +285,15 @@ class KernelLSH(Family):
             words[part] = self._projection.sign_codes(values)
         return words
 
-    def _margins(self, rows: Rows) -> Floats:
+    def _values(self, rows: Rows) -> Floats:
         margins = np.empty((len(rows), self.bits))
         for part, values in self._kernel_rows(rows):
             margins[part] = values.all_products(self.weights_) + self.offset_
         return margins
 
-    def _projections(self, rows: Rows) -> Projections:
-        values = self._margins(rows)
-        return Projections(values, np.zeros_like(values), np.abs(values))
-
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
         a, b = (Rows(np.ascontiguousarray(self._embed(rows)), None) for rows in (left, right))
         return row_distances(a, b, "cosine")
-
-    def _probes(self, rows: Rows, count: int) -> Probes:
-        margins = self._margins(rows)
-        return flip_probes(margins > 0, margins**2)
 
     def embed(self, X: npt.ArrayLike) -> Floats:
         """Return coordinates in the span of the anchors, whose inner products are the centred, projected kernel.
