@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.simhash import as_fingerprints
+from nearkin.index.fingerprints import from_integers
 from nearkin.io import BadRecord, Batch, Corpus, open_corpus
 from nearkin.io.corpus import DefaultColumn
 from nearkin.io.values import MAX_MALFORMED
@@ -127,15 +128,9 @@ class FingerprintSource:
                 if not self.numbered:
                     names[row] = name
             values = [value and last for value, (_, _, last) in zip(values, fields, strict=True)]
-        width = 8 * -(-self.bits // 64)
-        packed = bytearray()
-        present = np.ones(len(values), bool)
-        for row, value in enumerate(values):
-            number = self._parse_number(value.strip(), batch.first_row + row)
-            present[row] = number is not None
-            packed += (number or 0).to_bytes(width, "little")
-        flat = np.frombuffer(bytes(packed), "<u8").astype(np.uint64)
-        return FingerprintBatch(names, flat if width == 8 else flat.reshape(-1, width // 8), present)
+        numbers = [self._parse_number(value.strip(), row) for row, value in enumerate(values, batch.first_row)]
+        codes = from_integers((number or 0 for number in numbers), self.bits)
+        return FingerprintBatch(names, codes, np.array([number is not None for number in numbers], bool))
 
     def _parse_number(self, text: str, row: int) -> int | None:
         if text in ("", "-"):

@@ -199,16 +199,25 @@ def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
     bits = check_bits(bits)
     if isinstance(texts, str):
         raise bad_parameter("texts", repr(texts), "an iterable of strings; [text] for one")
-    words = words_per_row(bits)
-    packed = bytearray()
+    numbers = []
     for text in texts:
         # int() also accepts spaces, signs, underscores and digits of other scripts.
         is_number = isinstance(text, str) and _HEX.fullmatch(text) is not None
         value = int(text, 16) if is_number else -1
         if not 0 <= value < 1 << bits:
             raise bad_parameter("text", repr(text), f"a hexadecimal number below 2**{bits}")
-        packed += value.to_bytes(8 * words, "little")
-    flat = np.frombuffer(bytes(packed), dtype="<u8").astype(np.uint64)
+        numbers.append(value)
+    return from_integers(numbers, bits)
+
+
+def from_integers(numbers: Iterable[int], bits: int) -> Fingerprints:
+    """Return integers from 0 to below 2**bits as fingerprints."""
+    packed = b"".join(number.to_bytes(8 * words_per_row(bits), "little") for number in numbers)
+    return split_words(np.frombuffer(packed, dtype="<u8").astype(np.uint64), words_per_row(bits))
+
+
+def split_words(flat: Fingerprints, words: int) -> Fingerprints:
+    """Return the words of fingerprints one after the other as rows: `(n,)` for one word, otherwise `(n, words)`."""
     return flat if words == 1 else flat.reshape(-1, words)
 
 
@@ -273,8 +282,7 @@ def from_bytes(codes: npt.ArrayLike, bits: int = 64) -> Fingerprints:
         raise bad_parameter("codes", f"{array.dtype} of shape {array.shape}", f"uint8 of shape (n, {width})")
     padded = np.zeros((len(array), 8 * words_per_row(bits)), dtype=np.uint8)
     padded[:, :width] = array
-    rows = masked_rows(padded.view("<u8").astype(np.uint64), bits)
-    return rows.reshape(-1) if words_per_row(bits) == 1 else rows
+    return split_words(masked_rows(padded.view("<u8").astype(np.uint64), bits).reshape(-1), words_per_row(bits))
 
 
 def parse_hex_codes(codes: Any, bits: int | None = None, *, first_row: int = 0) -> tuple[Fingerprints, int]:

@@ -964,9 +964,7 @@ class LSHIndex(Index[Vectors, float]):
         """
         core = self._fitted_core()
         rows = core.live_rows()
-        own = core.ids_of(rows.astype(np.int64))
-        order = np.argsort(own, kind="stable")
-        near = rows[order[np.searchsorted(own, ids, sorter=order)]]
+        near = rows[_positions(core.ids_of(rows.astype(np.int64)))(ids)]
         return near.astype(np.int64), core.partition_ranks(queries.flat(), near).astype(np.int64)
 
     def _as_result_distances(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
@@ -1031,13 +1029,12 @@ class LSHIndex(Index[Vectors, float]):
                 tick(len(batch))
             return
         # Searches return ids; their sort order leads back to ordinals.
-        ids = core.ids_of(rows.astype(np.int64))
-        order = np.argsort(ids, kind="stable")
+        positions_of = _positions(core.ids_of(rows.astype(np.int64)))
         start = 0
         for _, vectors in self._stored_batches():
             offsets, hit_ids, apart = self._rank(vectors, params, None, limit)
             own = np.repeat(np.arange(start, start + len(vectors)), np.diff(offsets))
-            yield own, order[np.searchsorted(ids, hit_ids, sorter=order)], apart
+            yield own, positions_of(hit_ids), apart
             start += len(vectors)
             tick(len(vectors))
 
@@ -1327,6 +1324,12 @@ def _probes_for_k(settings: Settings, k: int | None) -> int:
         steps = ((18, math.sqrt(few * half)), (32, half), (56, math.sqrt(half * many)), (MAX_MEASURED_K, many))
         probes = next(step for last, step in steps if k <= last)
     return min(settings.num_partitions, math.ceil(probes))
+
+
+def _positions(ids: IdArray) -> Callable[[IdArray], Ints]:
+    """Return a function that gives the positions of ids among these."""
+    order = np.argsort(ids, kind="stable")
+    return lambda keys: order[np.searchsorted(ids, keys, sorter=order)]
 
 
 def _check_radius(radius: float) -> float:
