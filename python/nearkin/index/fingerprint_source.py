@@ -20,7 +20,6 @@ from nearkin.families.simhash import as_fingerprints
 from nearkin.index.fingerprints import from_integers
 from nearkin.io import BadRecord, Batch, Corpus, open_corpus
 from nearkin.io.corpus import DefaultColumn
-from nearkin.io.values import MAX_MALFORMED
 from nearkin.recipe import Recipe
 
 _BASES = {"hex": (16, "hexadecimal"), "int": (10, "decimal")}
@@ -157,12 +156,7 @@ def open_fingerprints(
     *,
     format: str | None = None,
     column: str | None = None,
-    id_column: str | None = None,
-    strict: bool = False,
-    max_malformed: float = MAX_MALFORMED,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    html: bool = False,
+    **reading: Any,
 ) -> FingerprintSource:
     r"""Open a corpus as fingerprints.
 
@@ -176,10 +170,12 @@ def open_fingerprints(
         None for texts.
     bits : int, optional
         Width of existing fingerprints; default 64.
-    format, id_column, strict, max_malformed, encoding, delimiter, html
+    format : str, optional
         As for `nearkin.io.open_corpus`; numbers from standard input are lines of text by default.
     column : str, optional
         Column of the text (default `text`) or of the fingerprint (default `fingerprint`).
+    **reading
+        Other options of `nearkin.io.open_corpus`: id_column, strict, max_malformed, encoding, delimiter, html.
 
     Raises
     ------
@@ -204,17 +200,8 @@ def open_fingerprints(
         raise bad_parameter("recipe", None, "a recipe to hash texts by")
     if fingerprints is not None and format is None and any(name == "-" for name in inputs):
         format = "txt"
-    corpus = open_corpus(
-        inputs,
-        format=format,
-        text_column=column or (None if fingerprints is None else DefaultColumn("fingerprint")),
-        id_column=id_column,
-        strict=strict,
-        max_malformed=max_malformed,
-        encoding=encoding,
-        delimiter=delimiter,
-        html=html,
-    )
+    text_column = column or (None if fingerprints is None else DefaultColumn("fingerprint"))
+    corpus = open_corpus(inputs, format=format, text_column=text_column, **reading)
     if fingerprints is not None and corpus.format in ("files", "warc"):
         corpus.close()
         raise bad_parameter("format", corpus.format, "jsonl, parquet, csv, tsv or txt for fingerprints")
