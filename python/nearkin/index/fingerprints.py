@@ -132,18 +132,16 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
     2
     """
     left, right = as_uint64(a, "a"), as_uint64(b, "b")
+    single, words = left.ndim == right.ndim == 0, 1
     if bits is not None and words_per_row(check_bits(bits)) > 1 and left.ndim == right.ndim == 1:
         if left.shape != (words_per_row(bits),) or right.shape != left.shape:
             raise mismatch(
                 "words of a fingerprint", f"{len(left)} and {len(right)}", f"{words_per_row(bits)} for bits={bits}"
             )
-        left, right = masked_rows(left, bits, "a"), masked_rows(right, bits, "b")
-        return int(hamming_distances(left.reshape(-1), right.reshape(-1), words_per_row(bits))[0])
+        left, right, single = left[None], right[None], True
     if max(left.ndim, right.ndim) > 2:
         raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at most two dimensions")
-    single = left.ndim == 0 and right.ndim == 0
     if left.ndim == 2 or right.ndim == 2:
-        single = False
         widths = [1 if side.ndim == 0 else side.shape[-1] for side in (left, right)]
         if widths[0] != widths[1]:
             raise mismatch("words of a fingerprint", widths[0], widths[1])
@@ -152,8 +150,6 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
             raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at least one word per fingerprint")
         if words > words_per_row(MAX_BITS):
             raise bad_parameter("words", words, f"1 to {words_per_row(MAX_BITS)}")
-    else:
-        words = 1
     if bits is not None:
         if words != words_per_row(bits):
             raise mismatch("words of a fingerprint", words, f"{words_per_row(bits)} for bits={bits}")

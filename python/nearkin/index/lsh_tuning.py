@@ -56,7 +56,7 @@ import numpy.typing as npt
 
 from nearkin._core import LshCore
 from nearkin.errors import bad_parameter, check_count, input_error
-from nearkin.families.base import Family
+from nearkin.families.base import Family, row_distances
 from nearkin.index.lsh_params import (
     MAX_MEASURED_K,
     MEASURED_K,
@@ -821,12 +821,10 @@ def _block_distances(block: Rows, points: Rows, metric: Metric, norms: Floats) -
 
 def _exact_distances(rows: Rows, query: Rows, metric: Metric) -> Floats:
     """Return the distances of rows to one query in `float64`."""
-    x: Floats = rows.dense().astype(np.float64)
-    q: Floats = query.dense().astype(np.float64)[0]
-    if metric == "l2":
-        return np.asarray(np.sqrt(((x - q) ** 2).sum(axis=1)))
-    if metric == "l1":
-        return np.asarray(np.abs(x - q).sum(axis=1))
+    x, q = (Rows(side.dense().astype(np.float64), None) for side in (rows, query))
+    if metric in ("l2", "l1"):
+        return row_distances(x, q, metric)
+    products: Floats = x.dense() @ q.dense()[0]
     if metric == "cosine":
-        return np.asarray(1 - x @ q / (np.sqrt((x**2).sum(axis=1)) * float(query.norms()[0])))
-    return np.asarray(-(x @ q))
+        return np.asarray(1 - products / (np.sqrt((x.dense() ** 2).sum(axis=1)) * float(query.norms()[0])))
+    return -products
