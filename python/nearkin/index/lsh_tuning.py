@@ -285,7 +285,7 @@ def tune(
         limits = f"max_tables={target.max_tables}, memory={target.memory} and the given parameters"
         allowed = f"less: no choice within {limits} reaches it on a sample of the data"
         raise bad_parameter("recall", target.recall, allowed)
-    tuner = _Tuner(sample, build, min(candidates, key=lambda candidate: candidate.nanoseconds))
+    tuner = _SettingsTuner(sample, build, min(candidates, key=lambda candidate: candidate.nanoseconds))
     if tuner.reach_recall():
         tuner.reduce_tables()
         tuner.reduce_effort()
@@ -335,7 +335,7 @@ def _found_shares(hits: SearchResult, limits: Floats, is_found: npt.NDArray[np.b
     return shares
 
 
-class _Tuner(Generic[Tuned]):
+class _SettingsTuner(Generic[Tuned]):
     """The best choice so far, the index built with it, and its recall with the lower bound."""
 
     def __init__(self, sample: TuneSample, build: Build[Tuned], choice: Candidate) -> None:

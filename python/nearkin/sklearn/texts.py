@@ -167,7 +167,7 @@ class SimHashVectorizer(_TextVectorizer):
         # Bit i is bit i % 64 of word i // 64, on machines of either byte order.
         if self.output == "packed":
             return to_bytes(values, recipe.bits)
-        bits = unpack_bits(values.reshape(len(counts), -1), recipe.bits)
+        bits = unpack_bits(values.reshape(len(counts), recipe.words), recipe.bits)
         if self.output == "bits":
             return bits
         signs: npt.NDArray[np.float64] = (2.0 * bits - 1.0) / np.sqrt(recipe.bits)
