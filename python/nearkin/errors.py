@@ -300,6 +300,19 @@ def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
     return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)
 
 
+def input_error(place: object, reason: str) -> InputError:
+    """Return the InputError for an input that can't be used.
+
+    Parameters
+    ----------
+    place : object
+        The file, row or argument, as the message names it.
+    reason : str
+        What was found, and how to mend it.
+    """
+    return InputError(f"{place}: {reason}", place=str(place), reason=reason)
+
+
 def check_options(function: Callable[..., object], declared: type, options: Mapping[str, object]) -> None:
     """Raise UnknownOptionError for the first name in `**options` that their `TypedDict` does not declare.
 

@@ -27,11 +27,10 @@ from nearkin.index.lsh_params import (
     METRICS,
     IndexParams,
     Settings,
-    code_settings,
+    choose_settings,
     explain_filter,
     resolve_max_norm,
     resolve_settings,
-    table_settings,
 )
 from nearkin.vectors.arrays import as_rows
 
@@ -167,20 +166,17 @@ def test_hashes_per_table_leave_about_one_random_row_per_bucket(n: int) -> None:
 
 def test_what_was_left_open_is_what_was_chosen() -> None:
     """`chosen` names the settings of the filter in use, the metric, the maximum norm and the width."""
-    tables = table_settings(IndexParams(family=PStable(), num_probes=3), "l2", None, 7, 5, 3)
+    counts = {"num_tables": 7, "hashes_per_table": 5, "num_probes": 3}
+    tables = choose_settings(IndexParams(family=PStable(), num_probes=3), "l2", "buckets", **counts)
     assert ("filter", "num_tables", "hashes_per_table", "metric", "width") == tables.chosen
-    tables = table_settings(
-        IndexParams(family=PStable(width=2.0), num_tables=7, metric="l2", filter="buckets"), "l2", None, 7, 5, 3
-    )
-    assert ("hashes_per_table", "num_probes") == tables.chosen
-    codes = code_settings(
-        IndexParams(family=Hyperplane(), metric="inner_product", rank="spherical"), "inner_product", 2.0, 9
-    )
+    params = IndexParams(family=PStable(width=2.0), num_tables=7, metric="l2", filter="buckets")
+    assert ("hashes_per_table", "num_probes") == choose_settings(params, "l2", "buckets", **counts).chosen
+    params = IndexParams(family=Hyperplane(), metric="inner_product", rank="spherical")
+    codes = choose_settings(params, "inner_product", "codes", 2.0, num_candidates=9)
     assert ("filter", "num_candidates", "max_norm") == codes.chosen
     assert ("rank", "metric") == codes.explicit
-    codes = code_settings(
-        IndexParams(family=Hyperplane(), metric="inner_product", max_norm=2.0), "inner_product", 2.0, 9
-    )
+    params = IndexParams(family=Hyperplane(), metric="inner_product", max_norm=2.0)
+    codes = choose_settings(params, "inner_product", "codes", 2.0, num_candidates=9)
     assert ("filter", "num_candidates") == codes.chosen
 
 

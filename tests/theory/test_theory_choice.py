@@ -11,7 +11,7 @@ import pytest
 
 from nearkin import errors, theory
 from nearkin.families import PStable
-from nearkin.theory.choice import _next_cell_one_side
+from nearkin.theory.choice import _mean_next_cell
 
 
 def test_next_cell_is_the_share_of_neighbours_in_it() -> None:
@@ -41,7 +41,7 @@ def test_slaney_has_the_printed_example() -> None:
     near = _distance(0.768)
     k = math.log(100_000) / -math.log(0.586)
     assert (22, 21.54) == (round(k), pytest.approx(k, abs=0.01))  # type: ignore[comparison-overlap]
-    side = float(_next_cell_one_side(np.array([near]), 1.0)[0])
+    side = float(_mean_next_cell(np.array([near]), "l2", 1.0, 1.0)[0])
     tables = 1 / (22 * 0.768**21 * side)
     assert tables == pytest.approx(100, rel=0.03)
 

@@ -42,6 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import MismatchError, bad_parameter, check_count
+from nearkin.index.fingerprints import from_integers
 from nearkin.index.hamming import HammingIndex
 from nearkin.recipe import Recipe
 
@@ -386,10 +387,8 @@ class SimhashIndex:
         return [self.f // (self.k + 1) * block for block in range(self.k + 1)]
 
     def _to_words(self, values: Iterable[int]) -> npt.NDArray[np.uint64]:
-        mask, width = (1 << self.f) - 1, -(-self.f // 64)
-        joined = b"".join((value & mask).to_bytes(8 * width, "little") for value in values)
-        words = np.frombuffer(joined, dtype="<u8").astype(np.uint64)
-        return words if width == 1 else words.reshape(-1, width)
+        mask = (1 << self.f) - 1
+        return from_integers((value & mask for value in values), self.f)
 
     def _touch(self, simhash: Simhash) -> None:
         """Check the width of a fingerprint, and count its buckets."""

@@ -45,32 +45,26 @@ __all__ = [
     "spherical_hamming",
 ]
 
+_MODULES = {
+    "base": "Family Probes load",
+    "bit_sampling": "BitSampling",
+    "cross_polytope": "CrossPolytope",
+    "datasketch": "datasketch_signature",
+    "hyperplane": "Hyperplane",
+    "itq": "ITQ",
+    "kernel": "KernelLSH",
+    "minhash": "MinHash minhash_similarity",
+    "pstable": "PStable",
+    "random_fourier": "RandomFourier",
+    "shift_invariant": "ShiftInvariant",
+    "simhash": "SimHash",
+    "sparse": "SparseSimHash",
+    "spherical": "BoundingPower SphericalHash bounding_power spherical_hamming",
+}
+"""Public names of each module."""
+
 if not TYPE_CHECKING:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "ITQ": "itq",
-            "BitSampling": "bit_sampling",
-            "BoundingPower": "spherical",
-            "CrossPolytope": "cross_polytope",
-            "Family": "base",
-            "Hyperplane": "hyperplane",
-            "KernelLSH": "kernel",
-            "MinHash": "minhash",
-            "PStable": "pstable",
-            "Probes": "base",
-            "RandomFourier": "random_fourier",
-            "ShiftInvariant": "shift_invariant",
-            "SimHash": "simhash",
-            "SparseSimHash": "sparse",
-            "SphericalHash": "spherical",
-            "bounding_power": "spherical",
-            "datasketch_signature": "datasketch",
-            "load": "base",
-            "minhash_similarity": "minhash",
-            "spherical_hamming": "spherical",
-        },
-    )
+    __getattr__ = lazy_names(__name__, {name: module for module, names in _MODULES.items() for name in names.split()})
 
 
 def __dir__() -> list[str]:

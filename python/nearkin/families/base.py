@@ -35,17 +35,17 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import read_family, write_family
 from nearkin.errors import (
-    InputError,
     NotFittedError,
     bad_parameter,
     check_count,
     check_name,
+    check_number,
     damaged,
     mismatch,
     newer_format,
 )
 from nearkin.io.saved import check_saved
-from nearkin.vectors.arrays import Floats, Ints, Rows, Vectors, as_rows
+from nearkin.vectors.arrays import Floats, Ints, Rows, Vectors, as_rows, row_error
 from nearkin.vectors.projection import unpack_bits
 
 if TYPE_CHECKING:
@@ -185,6 +185,13 @@ class Family(ABC):
             1 - (1 - p^k)^L of the collision probability p, for independent tables.
         """
         return theory.amplify(self.collision_probability(value), hashes_per_table, num_tables)
+
+    def _fitted_value(self, name: str) -> Any:
+        """Return a parameter after `fit`, or as given if its number does not depend on data."""
+        value = getattr(self, f"{name}_", getattr(self, name))
+        if value == "auto":
+            raise bad_parameter(name, '"auto"', "a number, or call fit(X) first")
+        return value
 
     def _derive(self) -> None:  # noqa: B027 a family may have nothing to prepare
         """Compute what follows from parameters and learned arrays; called after `fit`, `load` and unpickling."""
@@ -357,10 +364,14 @@ class Family(ABC):
             allowed = "a family with margins, such as hyperplane, pstable, cross_polytope"
             raise bad_parameter("family", self.name, allowed)
         count = maximum if count is None else check_count("count", count, 1, maximum, f"1 to {maximum}")
-        return self._probes(self._rows(X), count)
+        rows = self._rows(X)
+        rows.norms()
+        return self._probes(rows, count)
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        raise bad_parameter("family", self.name, "a family with margins")
+        """Return the bits of values above their limits, and each other bit at the cost of its squared margin."""
+        values, limits, margins = self._projections(rows)
+        return flip_probes(values > limits, margins**2)
 
     def projections(self, X: Vectors) -> Projections:
         """Return the numbers that each function compares or rounds, for people to inspect.
@@ -384,9 +395,23 @@ class Family(ABC):
         rows.norms()
         return self._projections(rows)
 
-    @abstractmethod
     def _projections(self, rows: Rows) -> Projections:
-        """Return the projections of rows with finite values."""
+        """Return the projections of rows with finite values; families without thresholds override this."""
+        values = self._values(rows)
+        limits = np.broadcast_to(self._limits(), values.shape).copy()
+        return Projections(values, limits, np.abs(values - limits) / self._lengths())
+
+    def _values(self, rows: Rows) -> Floats:
+        """Return the values that are compared with `_limits`, `(n, bits)`."""
+        raise NotImplementedError
+
+    def _limits(self) -> Floats:
+        """Return the limit of each bit."""
+        return np.zeros(1)
+
+    def _lengths(self) -> Floats:
+        """Return how far a value moves for a distance of 1 of a vector, for each bit."""
+        return np.ones(1)
 
     def pair_values(self, X: Vectors, Y: Vectors) -> Floats:
         """Return the similarity or distance of pairs of vectors, as `collision_probability` takes it (see `distance`).
@@ -643,6 +668,13 @@ def family_from_description(description: dict[str, Any]) -> Family:
     return family
 
 
+def check_scale(name: str, value: object) -> None:
+    """Check a scale of distances that `fit` can choose."""
+    if value != "auto":
+        allowed = 'a number from 1e-100 to 1e100, or "auto"'
+        check_number(name, value, allowed, lambda number: 1e-100 <= number <= 1e100)
+
+
 def row_distances(left: Rows, right: Rows, distance: Distance) -> Floats:
     """Return the cosines, or the L2, L1 or Hamming distances, of pairs of rows, `(n,)`."""
     if left.csr is not None and right.csr is not None:
@@ -673,14 +705,7 @@ def flip_probes(bits: npt.NDArray[np.bool_], costs: Floats) -> Probes:
 def check_directions(rows: Rows, norms: Floats, remedy: str = "remove it", noun: str = "row") -> None:
     """Raise InputError for a zero vector, which has no direction."""
     if not norms.all():
-        position = f"{noun} {rows.first + int(np.argmin(norms != 0))}"
-        reason = f"is a zero vector, which has no direction; {remedy}"
-        raise InputError(f"{position}: {reason}", place=position, reason=reason)
-
-
-def input_error(reason: str) -> InputError:
-    """Return the InputError for training vectors that a family can't use."""
-    return InputError(f"X: {reason}", place="X", reason=reason)
+        raise row_error(rows, norms == 0, f"is a zero vector, which has no direction; {remedy}", noun)
 
 
 def check_hashes(name: str, value: int) -> int:

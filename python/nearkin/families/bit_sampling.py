@@ -19,19 +19,17 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix
-from nearkin.errors import InputError, bad_parameter, check_number
+from nearkin.errors import bad_parameter, check_number, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
     Family,
     Probes,
     ProjectionLabels,
-    Projections,
     flip_probes,
-    input_error,
     row_distances,
 )
-from nearkin.vectors.arrays import Floats, Ints, Rows
+from nearkin.vectors.arrays import Floats, Ints, Rows, row_error
 from nearkin.vectors.projection import pack_bits
 
 _COLUMNS, _THRESHOLDS = 10, 11
@@ -114,7 +112,7 @@ class BitSampling(Family):
             self.low_ = float(min([values.min(), *zero])) if values.size else 0.0
             self.high_ = float(max([values.max(), *zero])) if values.size else 0.0
             if not self.low_ < self.high_:
-                raise input_error(f"all values are {self.low_:g}, so they have no range; give limits=")
+                raise input_error("X", f"all values are {self.low_:g}, so they have no range; give limits=")
         elif self.limits is not None:
             self.low_, self.high_ = float(self.limits[0]), float(self.limits[1])
         words = draw_matrix("word", self.seed, _COLUMNS, 0, self.bits, 1)
@@ -135,25 +133,21 @@ class BitSampling(Family):
     def _transform(self, rows: Rows) -> Codes:
         words = np.zeros((len(rows), -(-self.bits // 64)), np.uint64)
         for part, batch in rows.batches(max(rows.d, self.bits)):
-            words[part] = pack_bits(self._chosen_values(batch) > self.thresholds_)
+            words[part] = pack_bits(self._values(batch) > self.thresholds_)
         return words
 
-    def _chosen_values(self, rows: Rows) -> Floats:
-        """Return the values of the chosen columns as `float64`, `(n, bits)`."""
+    def _values(self, rows: Rows) -> Floats:
         rows.norms()
         dense = rows.dense()
         if self.limits is None:
             invalid = ((dense != 0) & (dense != 1)).any(axis=1)
             if invalid.any():
-                row = f"row {rows.first + int(np.argmax(invalid))}"
                 reason = "has values other than 0 and 1; give limits= to hash numbers by L1 distance"
-                raise InputError(f"{row}: {reason}", place=row, reason=reason)
+                raise row_error(rows, invalid, reason)
         return dense[:, self.columns_].astype(np.float64)
 
-    def _projections(self, rows: Rows) -> Projections:
-        values = self._chosen_values(rows)
-        limits = np.broadcast_to(self.thresholds_, values.shape).copy()
-        return Projections(values, limits, np.abs(values - limits))
+    def _limits(self) -> Floats:
+        return self.thresholds_
 
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
         if self.limits is None:
@@ -163,8 +157,8 @@ class BitSampling(Family):
         return row_distances(a, b, "l1")
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        values = self._chosen_values(rows)
-        return flip_probes(values > self.thresholds_, ((values - self.thresholds_) / (self.high_ - self.low_)) ** 2)
+        values, limits, margins = self._projections(rows)
+        return flip_probes(values > limits, (margins / (self.high_ - self.low_)) ** 2)
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Return 1 - distance / d of Hamming distances, or 1 - distance / (d · range) of L1 distances, after `fit`.

@@ -26,7 +26,8 @@ the package, and golden values (`tests/families/test_datasketch.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, TypeAlias, get_args
 
@@ -83,18 +84,24 @@ def datasketch_signature(
     """
     num_perm = check_count("num_perm", num_perm, 1, _MAX_PERM, f"1 to {_MAX_PERM}")
     functions = kernel(check_scheme(scheme), num_perm, seed)
-    parts: list[Numbers] = []
+    parts = [functions.signatures_given(*batch) for batch in feature_batches(documents, "lists of features", _BATCH)]
+    return np.concatenate(parts).reshape(-1, num_perm)
+
+
+def feature_batches(
+    documents: Iterable[Iterable[str | bytes]], allowed: str, size: float = math.inf
+) -> Iterator[tuple[NDArray[np.int64], list[bytes]]]:
+    """Yield the ends of documents and their features as bytes, in batches of at least this many features."""
     ends, features = [0], list[bytes]()
     for document in documents:
         if isinstance(document, (str, bytes)):
-            raise bad_parameter("documents", repr(document), "lists of features")
+            raise bad_parameter("documents", repr(document), allowed)
         features.extend(feature if isinstance(feature, bytes) else feature.encode() for feature in document)
         ends.append(len(features))
-        if len(features) >= _BATCH:
-            parts.append(functions.signatures_given(np.array(ends, np.int64), features))
+        if len(features) >= size:
+            yield np.array(ends, np.int64), features
             ends, features = [0], []
-    parts.append(functions.signatures_given(np.array(ends, np.int64), features))
-    return np.concatenate(parts).reshape(-1, num_perm)
+    yield np.array(ends, np.int64), features
 
 
 def check_scheme(scheme: object) -> DatasketchScheme:

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import draw_matrix
-from nearkin.errors import check_choice, check_number
-from nearkin.families.base import Family, input_error
+from nearkin.errors import check_choice, check_number, input_error
+from nearkin.families.base import Family, check_scale
 from nearkin.vectors.arrays import Floats, Rows
 from nearkin.vectors.sampling import neighbour_distances, sample_rows
 
@@ -48,9 +48,7 @@ class FourierFamily(Family):
     def _check(self) -> None:
         super()._check()
         check_choice("kernel", self.kernel, "gaussian", "laplacian")
-        if self.gamma != "auto":
-            allowed = 'a number from 1e-100 to 1e100, or "auto"'
-            check_number("gamma", self.gamma, allowed, lambda gamma: 1e-100 <= gamma <= 1e100)
+        check_scale("gamma", self.gamma)
 
     def _fit_waves(self, rows: Rows, sample_stream: int, stream: int) -> None:
         """Set gamma, and draw the frequencies in turns."""
@@ -69,7 +67,7 @@ class FourierFamily(Family):
         distances = neighbour_distances(sample_rows(rows, 4096, self.seed, stream), metric, _RANK, 256)
         if not len(distances):
             raise input_error(
-                "all sampled vectors are equal, so no gamma follows from their distances; give gamma= a number"
+                "X", "all sampled vectors are equal, so no gamma follows from their distances; give gamma= a number"
             )
         scale = float(np.median(distances))
         return 1 / scale**2 if metric == "l2" else 1 / scale

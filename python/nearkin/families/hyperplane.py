@@ -31,20 +31,16 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import Rotations, all_products, draw_matrix, draw_orthonormal
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
     Family,
-    Probes,
     ProjectionLabels,
-    Projections,
     check_directions,
     check_flag,
     check_hashes,
     check_seed,
-    flip_probes,
-    input_error,
     row_distances,
 )
 from nearkin.vectors.arrays import Floats, Matrix, Rows
@@ -164,7 +160,9 @@ class Hyperplane(Family):
         self.mean_, self.offset_ = np.zeros(d), np.zeros(count)
         if self.center:
             if rows.all_equal():
-                raise input_error("all vectors are equal, so none has a direction from their mean; use center=False")
+                raise input_error(
+                    "X", "all vectors are equal, so none has a direction from their mean; use center=False"
+                )
             self.mean_ = rows.means()
             if count:
                 self.offset_ = -all_products(self.mean_[None], self.normals_)
@@ -183,8 +181,9 @@ class Hyperplane(Family):
         """Yield slices of the rows, and these rows as dense arrays."""
         return ((part, batch.dense()) for part, batch in rows.batches(max(self.num_hashes, self.dimension_)))
 
-    def _margins(self, rows: Rows) -> Floats:
-        """Return the product of each row with the normal of each plane, a signed distance for normals of length 1."""
+    def _values(self, rows: Rows) -> Floats:
+        if not self.center:
+            _check_nonzero(rows, rows.norms())
         if not self.is_structured:
             return rows.all_products(self.normals_) + self.offset_
         out = np.empty((len(rows), self.num_hashes))
@@ -193,7 +192,6 @@ class Hyperplane(Family):
         return out
 
     def _lengths(self) -> Floats:
-        """Return the lengths of the normals; those of a rotation are 1."""
         return np.ones(1) if self.is_structured else self._projection.norms
 
     def _transform(self, rows: Rows) -> Codes:
@@ -207,24 +205,11 @@ class Hyperplane(Family):
             codes[part] = self._rotations.codes(batch, self.mean_).reshape(len(batch), words)
         return codes
 
-    def _projections(self, rows: Rows) -> Projections:
-        if not self.center:
-            _check_nonzero(rows, rows.norms())
-        values = self._margins(rows)
-        return Projections(values, np.zeros_like(values), np.abs(values) / self._lengths())
-
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
         if not self.center:
             return super()._pair_values(left, right)
         a, b = (Rows(rows.dense() - self.mean_, None) for rows in (left, right))
         return row_distances(a, b, "cosine")
-
-    def _probes(self, rows: Rows, count: int) -> Probes:
-        norms = rows.norm_bounds()
-        if not self.center:
-            _check_nonzero(rows, norms)
-        margins = self._margins(rows)
-        return flip_probes(margins > 0, (margins / self._lengths()) ** 2)
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Return 1 - arccos(value) / pi for cosines seen from the origin, or from `mean_` with `center`.

@@ -20,14 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import all_products, draw_orthonormal
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_count, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
     Family,
     ProjectionLabels,
-    Projections,
-    input_error,
 )
 from nearkin.vectors.arrays import Floats, Rows
 from nearkin.vectors.projection import Projection
@@ -105,13 +103,13 @@ class ITQ(Family):
         if self.bits > rows.d:
             raise bad_parameter("bits", self.bits, f"1 to the dimension {rows.d}: a bit needs a direction of its own")
         if len(rows) <= self.bits:
-            raise input_error(f"has {len(rows)} rows; give more than bits={self.bits} vectors")
+            raise input_error("X", f"has {len(rows)} rows; give more than bits={self.bits} vectors")
         self.mean_ = rows.means()
         training = sample_rows(rows, max(self.samples, self.bits + 1), self.seed, _SAMPLE) - self.mean_
         values, vectors = np.linalg.eigh(training.T @ training)
         rank = int((values > max(float(values[-1]), 0.0) * 1e-10).sum())
         if self.bits > rank:
-            raise input_error(f"its vectors span {rank} dimensions about their mean; use at most {rank} bits")
+            raise input_error("X", f"its vectors span {rank} dimensions about their mean; use at most {rank} bits")
         principal = vectors[:, ::-1][:, : self.bits]
         projected = training @ principal
         rotation = draw_orthonormal(self.seed, _ROTATION, self.bits, self.bits).reshape(self.bits, self.bits)
@@ -143,9 +141,11 @@ class ITQ(Family):
     def _transform(self, rows: Rows) -> Codes:
         return self._projection.sign_codes(rows)
 
-    def _projections(self, rows: Rows) -> Projections:
-        values = rows.all_products(self.components_) + self.offset_
-        return Projections(values, np.zeros_like(values), np.abs(values) / self._projection.norms)
+    def _values(self, rows: Rows) -> Floats:
+        return rows.all_products(self.components_) + self.offset_
+
+    def _lengths(self) -> Floats:
+        return self._projection.norms
 
 
 def _nearest_corners(rotated: Floats) -> tuple[Floats, float]:

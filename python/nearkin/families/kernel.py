@@ -30,20 +30,16 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix
-from nearkin.errors import InputError, bad_parameter, check_count, check_number
+from nearkin.errors import bad_parameter, check_count, check_number, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
     Family,
-    Probes,
     ProjectionLabels,
-    Projections,
     check_directions,
-    flip_probes,
-    input_error,
     row_distances,
 )
-from nearkin.vectors.arrays import Floats, Rows
+from nearkin.vectors.arrays import Floats, Rows, row_error
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.sampling import random_subsets, sample_positions
 
@@ -160,7 +156,7 @@ class KernelLSH(Family):
 
     def _fit(self, rows: Rows) -> None:
         if len(rows) < 2:
-            raise input_error("has one row; give two vectors or more, better a few hundred")
+            raise input_error("X", "has one row; give two vectors or more, better a few hundred")
         chosen = sample_positions(len(rows), self.anchors, self.seed, _ANCHORS)
         self.gamma_ = 1.0 if self.gamma == "auto" else float(self.gamma)
         if self.kernel == "precomputed":
@@ -184,7 +180,7 @@ class KernelLSH(Family):
         kept = values > _MIN_EIGENVALUE * np.abs(values).max()
         if not kept.any() or float(values[-1]) <= 1e-12 * np.abs(kernel).max():
             reason = "all anchors have the same kernel values, so no direction separates them; give varied vectors"
-            raise input_error(reason)
+            raise input_error("X", reason)
         self.rank_ = int(kept.sum())
         self.root_ = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
         if self.subset is None:
@@ -204,7 +200,9 @@ class KernelLSH(Family):
             return 1.0
         median = float(np.median(self._distances(self.anchors_)))
         if median <= 0:
-            raise input_error("most anchors are equal, so no gamma follows from their distances; give gamma= a number")
+            raise input_error(
+                "X", "most anchors are equal, so no gamma follows from their distances; give gamma= a number"
+            )
         return 1.0 / median
 
     def _distances(self, dense: Floats) -> Floats:
@@ -287,23 +285,15 @@ class KernelLSH(Family):
             words[part] = self._projection.sign_codes(values)
         return words
 
-    def _margins(self, rows: Rows) -> Floats:
+    def _values(self, rows: Rows) -> Floats:
         margins = np.empty((len(rows), self.bits))
         for part, values in self._kernel_rows(rows):
             margins[part] = values.all_products(self.weights_) + self.offset_
         return margins
 
-    def _projections(self, rows: Rows) -> Projections:
-        values = self._margins(rows)
-        return Projections(values, np.zeros_like(values), np.abs(values))
-
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
         a, b = (Rows(np.ascontiguousarray(self._embed(rows)), None) for rows in (left, right))
         return row_distances(a, b, "cosine")
-
-    def _probes(self, rows: Rows, count: int) -> Probes:
-        margins = self._margins(rows)
-        return flip_probes(margins > 0, margins**2)
 
     def embed(self, X: npt.ArrayLike) -> Floats:
         """Return coordinates in the span of the anchors, whose inner products are the centred, projected kernel.
@@ -351,6 +341,5 @@ def check_histograms(rows: Rows, kernel: str) -> None:
     """Raise InputError for a negative value, which no histogram has."""
     dense = rows.dense()
     if dense.size and float(dense.min()) < 0:
-        position = f"row {rows.first + int(np.argmin(dense.min(axis=1) >= 0))}"
         reason = f"has a negative value; the kernel {kernel!r} compares histograms, whose values are 0 or more"
-        raise InputError(f"{position}: {reason}", place=position, reason=reason)
+        raise row_error(rows, dense.min(axis=1) < 0, reason)

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import signature_differences
 from nearkin.errors import bad_parameter, mismatch
+from nearkin.families.datasketch import feature_batches
 from nearkin.recipe import Recipe, Scheme
 from nearkin.text.batches import Texts, hash_batches
 from nearkin.vectors.arrays import as_contiguous, csr_arrays, values_of
@@ -233,14 +234,8 @@ class MinHash:
         ParameterError
             A text instead of its features.
         """
-        offsets = [0]
-        features: list[bytes] = []
-        for document in documents:
-            if isinstance(document, (str, bytes)):
-                raise bad_parameter("documents", repr(document), "lists of features; nearkin.signature reads texts")
-            features.extend(feature if isinstance(feature, bytes) else feature.encode() for feature in document)
-            offsets.append(len(features))
-        return self._rows(self.recipe.core.signatures_given(np.array(offsets, np.int64), features))
+        batch = next(feature_batches(documents, "lists of features; nearkin.signature reads texts"))
+        return self._rows(self.recipe.core.signatures_given(*batch))
 
     def signature_hashes(
         self, hashes: NDArray[np.uint64] | Sequence[NDArray[np.uint64]], offsets: npt.ArrayLike | None = None

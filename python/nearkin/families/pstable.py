@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix, few_floor_codes, floor_codes
-from nearkin.errors import bad_parameter, check_choice, check_number
+from nearkin.errors import bad_parameter, check_choice, check_number, input_error
 from nearkin.families.base import (
     Codes,
     Distance,
@@ -36,7 +36,7 @@ from nearkin.families.base import (
     ProjectionLabels,
     Projections,
     check_flag,
-    input_error,
+    check_scale,
 )
 from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
 from nearkin.vectors.projection import Projection
@@ -123,9 +123,7 @@ class PStable(Family):
     def _check(self) -> None:
         super()._check()
         check_choice("metric", self.metric, "l2", "l1")
-        if self.width != "auto":
-            allowed = 'a number from 1e-100 to 1e100, or "auto"'
-            check_number("width", self.width, allowed, lambda width: 1e-100 <= width <= 1e100)
+        check_scale("width", self.width)
         check_flag("u_functions", self.u_functions)
 
     def _fit(self, rows: Rows) -> None:
@@ -151,7 +149,7 @@ class PStable(Family):
         nearest = neighbour_distances(base, self.metric, 1, _NUM_QUERIES)
         if not len(nearest):
             why = "1 sample has no distances" if len(base) == 1 else "all sampled vectors are equal"
-            raise input_error(f"{why}, so no width follows from them; give width= a number")
+            raise input_error("X", f"{why}, so no width follows from them; give width= a number")
         return 4.0 * float(np.median(nearest))
 
     def _transform(self, rows: Rows) -> Codes:
@@ -171,14 +169,16 @@ class PStable(Family):
             out[unsure, columns] = saturate(np.floor((values + self.offset_[columns]) / self.width_))
         return keys
 
+    def _values(self, rows: Rows) -> Floats:
+        return (rows.all_products(self.directions_) + self.offset_) / self.width_
+
     def _projections(self, rows: Rows) -> Projections:
-        values = (rows.all_products(self.directions_) + self.offset_) / self.width_
+        values = self._values(rows)
         above = values - np.floor(values)
         return Projections(values, np.full_like(values, np.nan), np.minimum(above, 1.0 - above))
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        rows.norms()
-        positions = (rows.all_products(self.directions_) + self.offset_) / self.width_
+        positions = self._values(rows)
         floor = np.floor(positions)
         keys, above = saturate(floor), positions - floor
         # The cost of a neighbouring cell is the squared distance to its edge, in units of the width.
@@ -228,10 +228,7 @@ class PStable(Family):
         ParameterError
             A negative distance; `width="auto"` before `fit`.
         """
-        width = getattr(self, "width_", self.width)
-        if width == "auto":
-            raise bad_parameter("width", '"auto"', "a number, or call fit(X) first")
-        return theory.pstable(value, self.metric, width=width)
+        return theory.pstable(value, self.metric, width=self._fitted_value("width"))
 
     def table_probability(self, value: npt.ArrayLike, num_tables: int, hashes_per_table: int) -> Floats:
         """Return the probability of a shared bucket; with `u_functions` that of `nearkin.theory.u_tables`."""

@@ -25,13 +25,11 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import band_codes, draw_matrix, few_band_codes, set_bits
-from nearkin.errors import bad_parameter
 from nearkin.families.base import (
     Codes,
     Distance,
     Probes,
     ProjectionLabels,
-    Projections,
     check_flag,
     flip_probes,
 )
@@ -142,16 +140,19 @@ class ShiftInvariant(FourierFamily):
             set_bits(out, unsure, columns, _distance_to_integer(values + self.phase_[columns]) <= self.half_[columns])
         return words
 
-    def _projections(self, rows: Rows) -> Projections:
-        values = _distance_to_integer(self._turns(rows))
-        limits = np.broadcast_to(self.half_, values.shape).copy()
-        return Projections(values, limits, np.abs(values - limits) / np.maximum(self._projection.norms, 1e-300))
+    def _values(self, rows: Rows) -> Floats:
+        return _distance_to_integer(self._turns(rows))
+
+    def _limits(self) -> Floats:
+        return self.half_
+
+    def _lengths(self) -> Floats:
+        return np.maximum(self._projection.norms, 1e-300)
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        rows.norms()
-        beyond = _distance_to_integer(self._turns(rows)) - self.half_
-        # The distance to the level in turns of each wave; waves of higher frequency reach it sooner.
-        return flip_probes(beyond <= 0, (beyond / np.maximum(self._projection.norms, 1e-300)) ** 2)
+        # Margins are in turns of each wave; waves of higher frequency reach their limit sooner.
+        values, limits, margins = self._projections(rows)
+        return flip_probes(values <= limits, margins**2)
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Return the probability of equal bits at these L2 (gaussian) or L1 (laplacian) distances.
@@ -168,9 +169,7 @@ class ShiftInvariant(FourierFamily):
         ParameterError
             A negative distance; `gamma="auto"` before `fit`.
         """
-        gamma = getattr(self, "gamma_", self.gamma)
-        if gamma == "auto":
-            raise bad_parameter("gamma", '"auto"', "a number, or call fit(X) first")
+        gamma = self._fitted_value("gamma")
         return theory.shift_invariant(value, self.kernel, gamma=gamma, dither=self.dither)
 
 

@@ -28,7 +28,6 @@ from nearkin.families.base import (
     Distance,
     Family,
     ProjectionLabels,
-    Projections,
     check_directions,
 )
 from nearkin.vectors.arrays import Floats, Ints, Rows
@@ -117,7 +116,7 @@ class SparseSimHash(Family):
         flat = sparse_simhash(ends, columns, data, columns=num_columns, bits=self.bits, seed=self.seed, heavy=heavy)
         return flat.reshape(len(ends) - 1, -(-self.bits // 64))
 
-    def _projections(self, rows: Rows) -> Projections:
+    def _values(self, rows: Rows) -> Floats:
         values = np.full((len(rows), self.bits), np.nan)
         ends, columns, data = rows.as_csr()
         for row in range(len(rows)):
@@ -131,7 +130,7 @@ class SparseSimHash(Family):
             if len(positive):
                 # Summed in ascending columns, as the core does.
                 values[row] = 2 * np.cumsum(positive, axis=0)[-1] - np.cumsum(data[part])[-1]
-        return Projections(values, np.zeros_like(values), np.abs(values))
+        return values
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Return 1 - arccos(value) / pi: exact with "gaussian", otherwise for vectors without heavy columns.

@@ -38,6 +38,7 @@ from nearkin.errors import (
     check_choice,
     check_count,
     check_number,
+    input_error,
     mismatch,
     warn_caller,
 )
@@ -48,7 +49,6 @@ from nearkin.families.base import (
     ProjectionLabels,
     Projections,
     check_hashes,
-    input_error,
 )
 from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows, values_of
 from nearkin.vectors.projection import Bounds, Projection
@@ -157,7 +157,7 @@ class SphericalHash(Family):
 
     def _fit(self, rows: Rows) -> None:
         if len(rows) < self.bits:
-            raise input_error(f"has {len(rows)} rows; give bits={self.bits} vectors or more, or use fewer bits")
+            raise input_error("X", f"has {len(rows)} rows; give bits={self.bits} vectors or more, or use fewer bits")
         training = sample_rows(rows, max(self.samples, self.bits), self.seed, _SAMPLE)
         # Distances are computed about the mean: far from the origin, squares would cancel.
         mean = rows.means()

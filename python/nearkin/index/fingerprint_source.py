@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.simhash import as_fingerprints
+from nearkin.index.fingerprints import from_integers
 from nearkin.io import BadRecord, Batch, Corpus, open_corpus
 from nearkin.io.corpus import DefaultColumn
-from nearkin.io.values import MAX_MALFORMED
 from nearkin.recipe import Recipe
 
 _BASES = {"hex": (16, "hexadecimal"), "int": (10, "decimal")}
@@ -127,15 +127,9 @@ class FingerprintSource:
                 if not self.numbered:
                     names[row] = name
             values = [value and last for value, (_, _, last) in zip(values, fields, strict=True)]
-        width = 8 * -(-self.bits // 64)
-        packed = bytearray()
-        present = np.ones(len(values), bool)
-        for row, value in enumerate(values):
-            number = self._parse_number(value.strip(), batch.first_row + row)
-            present[row] = number is not None
-            packed += (number or 0).to_bytes(width, "little")
-        flat = np.frombuffer(bytes(packed), "<u8").astype(np.uint64)
-        return FingerprintBatch(names, flat if width == 8 else flat.reshape(-1, width // 8), present)
+        numbers = [self._parse_number(value.strip(), row) for row, value in enumerate(values, batch.first_row)]
+        codes = from_integers((number or 0 for number in numbers), self.bits)
+        return FingerprintBatch(names, codes, np.array([number is not None for number in numbers], bool))
 
     def _parse_number(self, text: str, row: int) -> int | None:
         if text in ("", "-"):
@@ -162,12 +156,7 @@ def open_fingerprints(
     *,
     format: str | None = None,
     column: str | None = None,
-    id_column: str | None = None,
-    strict: bool = False,
-    max_malformed: float = MAX_MALFORMED,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    html: bool = False,
+    **reading: Any,
 ) -> FingerprintSource:
     r"""Open a corpus as fingerprints.
 
@@ -181,10 +170,12 @@ def open_fingerprints(
         None for texts.
     bits : int, optional
         Width of existing fingerprints; default 64.
-    format, id_column, strict, max_malformed, encoding, delimiter, html
+    format : str, optional
         As for `nearkin.io.open_corpus`; numbers from standard input are lines of text by default.
     column : str, optional
         Column of the text (default `text`) or of the fingerprint (default `fingerprint`).
+    **reading
+        Other options of `nearkin.io.open_corpus`: id_column, strict, max_malformed, encoding, delimiter, html.
 
     Raises
     ------
@@ -209,17 +200,8 @@ def open_fingerprints(
         raise bad_parameter("recipe", None, "a recipe to hash texts by")
     if fingerprints is not None and format is None and any(name == "-" for name in inputs):
         format = "txt"
-    corpus = open_corpus(
-        inputs,
-        format=format,
-        text_column=column or (None if fingerprints is None else DefaultColumn("fingerprint")),
-        id_column=id_column,
-        strict=strict,
-        max_malformed=max_malformed,
-        encoding=encoding,
-        delimiter=delimiter,
-        html=html,
-    )
+    text_column = column or (None if fingerprints is None else DefaultColumn("fingerprint"))
+    corpus = open_corpus(inputs, format=format, text_column=text_column, **reading)
     if fingerprints is not None and corpus.format in ("files", "warc"):
         corpus.close()
         raise bad_parameter("format", corpus.format, "jsonl, parquet, csv, tsv or txt for fingerprints")

@@ -132,18 +132,16 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
     2
     """
     left, right = as_uint64(a, "a"), as_uint64(b, "b")
+    single, words = left.ndim == right.ndim == 0, 1
     if bits is not None and words_per_row(check_bits(bits)) > 1 and left.ndim == right.ndim == 1:
         if left.shape != (words_per_row(bits),) or right.shape != left.shape:
             raise mismatch(
                 "words of a fingerprint", f"{len(left)} and {len(right)}", f"{words_per_row(bits)} for bits={bits}"
             )
-        left, right = masked_rows(left, bits, "a"), masked_rows(right, bits, "b")
-        return int(hamming_distances(left.reshape(-1), right.reshape(-1), words_per_row(bits))[0])
+        left, right, single = left[None], right[None], True
     if max(left.ndim, right.ndim) > 2:
         raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at most two dimensions")
-    single = left.ndim == 0 and right.ndim == 0
     if left.ndim == 2 or right.ndim == 2:
-        single = False
         widths = [1 if side.ndim == 0 else side.shape[-1] for side in (left, right)]
         if widths[0] != widths[1]:
             raise mismatch("words of a fingerprint", widths[0], widths[1])
@@ -152,8 +150,6 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
             raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at least one word per fingerprint")
         if words > words_per_row(MAX_BITS):
             raise bad_parameter("words", words, f"1 to {words_per_row(MAX_BITS)}")
-    else:
-        words = 1
     if bits is not None:
         if words != words_per_row(bits):
             raise mismatch("words of a fingerprint", words, f"{words_per_row(bits)} for bits={bits}")
@@ -199,16 +195,25 @@ def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
     bits = check_bits(bits)
     if isinstance(texts, str):
         raise bad_parameter("texts", repr(texts), "an iterable of strings; [text] for one")
-    words = words_per_row(bits)
-    packed = bytearray()
+    numbers = []
     for text in texts:
         # int() also accepts spaces, signs, underscores and digits of other scripts.
         is_number = isinstance(text, str) and _HEX.fullmatch(text) is not None
         value = int(text, 16) if is_number else -1
         if not 0 <= value < 1 << bits:
             raise bad_parameter("text", repr(text), f"a hexadecimal number below 2**{bits}")
-        packed += value.to_bytes(8 * words, "little")
-    flat = np.frombuffer(bytes(packed), dtype="<u8").astype(np.uint64)
+        numbers.append(value)
+    return from_integers(numbers, bits)
+
+
+def from_integers(numbers: Iterable[int], bits: int) -> Fingerprints:
+    """Return integers from 0 to below 2**bits as fingerprints."""
+    packed = b"".join(number.to_bytes(8 * words_per_row(bits), "little") for number in numbers)
+    return split_words(np.frombuffer(packed, dtype="<u8").astype(np.uint64), words_per_row(bits))
+
+
+def split_words(flat: Fingerprints, words: int) -> Fingerprints:
+    """Return the words of fingerprints one after the other as rows: `(n,)` for one word, otherwise `(n, words)`."""
     return flat if words == 1 else flat.reshape(-1, words)
 
 
@@ -273,8 +278,7 @@ def from_bytes(codes: npt.ArrayLike, bits: int = 64) -> Fingerprints:
         raise bad_parameter("codes", f"{array.dtype} of shape {array.shape}", f"uint8 of shape (n, {width})")
     padded = np.zeros((len(array), 8 * words_per_row(bits)), dtype=np.uint8)
     padded[:, :width] = array
-    rows = masked_rows(padded.view("<u8").astype(np.uint64), bits)
-    return rows.reshape(-1) if words_per_row(bits) == 1 else rows
+    return split_words(masked_rows(padded.view("<u8").astype(np.uint64), bits).reshape(-1), words_per_row(bits))
 
 
 def parse_hex_codes(codes: Any, bits: int | None = None, *, first_row: int = 0) -> tuple[Fingerprints, int]:

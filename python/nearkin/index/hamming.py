@@ -30,6 +30,7 @@ from nearkin.index.fingerprints import (
     parse_bit_codes,
     parse_byte_codes,
     parse_hex_codes,
+    split_words,
     words_per_row,
 )
 from nearkin.index.ids import Existing, IdArray, Ids, check_existing, new_ids
@@ -186,8 +187,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         >>> index.bits, index.pairs(radius=8).to_arrow().to_pylist()
         (64, [{'left': 'a.png', 'right': 'b.png', 'distance': 1}])
         """
-        rows, bits = parse_hex_codes(codes, bits)
-        return cls._of_codes(rows, bits, ids, radius)
+        return cls._of_codes(*parse_hex_codes(codes, bits), ids, radius)
 
     @classmethod
     def from_bytes(
@@ -222,8 +222,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         >>> index.bits, index.fingerprints()[1]
         (16, array([8193, 8195], dtype=uint64))
         """
-        rows, bits = parse_byte_codes(codes, bits)
-        return cls._of_codes(rows, bits, ids, radius)
+        return cls._of_codes(*parse_byte_codes(codes, bits), ids, radius)
 
     @classmethod
     def from_bits(cls, codes: npt.ArrayLike, ids: Ids | None = None, *, radius: int | None = None) -> HammingIndex:
@@ -256,8 +255,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         >>> index.bits, index.fingerprints()[1]
         (3, array([5, 1], dtype=uint64))
         """
-        rows, bits = parse_bit_codes(codes)
-        return cls._of_codes(rows, bits, ids, radius)
+        return cls._of_codes(*parse_bit_codes(codes), ids, radius)
 
     @classmethod
     def _of_codes(cls, rows: Fingerprints, bits: int, ids: Ids | None, radius: int | None) -> HammingIndex:
@@ -366,8 +364,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         (['b', 'a'], [7, 5])
         """
         ids, rows = self._core.fingerprints()
-        words = words_per_row(self.bits)
-        return ids, rows if words == 1 else rows.reshape(-1, words)
+        return ids, split_words(rows, words_per_row(self.bits))
 
     def add(self, ids: Ids | None, fps: npt.ArrayLike, *, existing: Existing = "error") -> int:
         """Add fingerprints and return how many were added.

@@ -61,6 +61,7 @@ from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, IdArray, IdCore, Ids, check_existing, check_ids, new_ids
 from nearkin.index.lsh_params import (
+    COUNT_NAMES,
     MAX_MEASURED_K,
     MEASURED_K,
     CodeRank,
@@ -963,9 +964,7 @@ class LSHIndex(Index[Vectors, float]):
         """
         core = self._fitted_core()
         rows = core.live_rows()
-        own = core.ids_of(rows.astype(np.int64))
-        order = np.argsort(own, kind="stable")
-        near = rows[order[np.searchsorted(own, ids, sorter=order)]]
+        near = rows[_positions(core.ids_of(rows.astype(np.int64)))(ids)]
         return near.astype(np.int64), core.partition_ranks(queries.flat(), near).astype(np.int64)
 
     def _as_result_distances(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
@@ -1030,13 +1029,12 @@ class LSHIndex(Index[Vectors, float]):
                 tick(len(batch))
             return
         # Searches return ids; their sort order leads back to ordinals.
-        ids = core.ids_of(rows.astype(np.int64))
-        order = np.argsort(ids, kind="stable")
+        positions_of = _positions(core.ids_of(rows.astype(np.int64)))
         start = 0
         for _, vectors in self._stored_batches():
             offsets, hit_ids, apart = self._rank(vectors, params, None, limit)
             own = np.repeat(np.arange(start, start + len(vectors)), np.diff(offsets))
-            yield own, order[np.searchsorted(ids, hit_ids, sorter=order)], apart
+            yield own, positions_of(hit_ids), apart
             start += len(vectors)
             tick(len(vectors))
 
@@ -1328,6 +1326,12 @@ def _probes_for_k(settings: Settings, k: int | None) -> int:
     return min(settings.num_partitions, math.ceil(probes))
 
 
+def _positions(ids: IdArray) -> Callable[[IdArray], Ints]:
+    """Return a function that gives the positions of ids among these."""
+    order = np.argsort(ids, kind="stable")
+    return lambda keys: order[np.searchsorted(ids, keys, sorter=order)]
+
+
 def _check_radius(radius: float) -> float:
     """Return a distance, which may be infinite, after checking it."""
     number = as_number(radius)
@@ -1394,14 +1398,8 @@ def _settings_from_file(about: dict[str, Any], params: IndexParams, fitted: Fami
         tuning=None if tuning is None else TuneReport(**_rename(tuning, _PARAM_NAMES)),
     )
     # Settings are valid arguments, with 0 for the counts that the filter does not use.
-    counts = {
-        "buckets": ("num_tables", "hashes_per_table", "num_probes"),
-        "codes": () if settings.rank == "estimate" else ("num_candidates",),
-        "partitions": ("num_probes", "num_partitions"),
-    }
-    names = ("num_tables", "hashes_per_table", "num_probes", "num_candidates", "num_partitions")
-    used = counts.get(settings.filter)
-    if used is None or any(bool(getattr(settings, name)) != (name in used) for name in names):
+    used = settings.used_counts
+    if any(bool(getattr(settings, name)) != (name in used) for name in COUNT_NAMES):
         raise ValueError("its counts are not those of its filter")
     if (settings.recall is None) == (settings.rank == "estimate"):
         raise ValueError("its recall is not that of its rank")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -27,14 +27,12 @@ from nearkin.errors import (
 from nearkin.families.base import Family
 from nearkin.families.hyperplane import Hyperplane, rotation_size
 from nearkin.notebook import short
-from nearkin.vectors.arrays import Floats, HashInput, Metric, Rows
+from nearkin.vectors.arrays import Floats, HashInput, Ints, Metric, Rows
 
 Filter: TypeAlias = Literal["auto", "buckets", "codes", "partitions"]
 CodeRank: TypeAlias = Literal["hamming", "spherical", "estimate"]
 
 METRICS = ("l2", "l1", "cosine", "inner_product")
-_DEFAULT_METRICS: dict[str, Metric] = {"cosine": "cosine", "l2": "l2", "l1": "l1", "hamming": "l1", "kernel": "l2"}
-"""True distance by default, by what the family's hash values approximate."""
 _SERVED_METRICS: dict[str, tuple[Metric, ...]] = {
     "cosine": ("cosine", "l2", "l1", "inner_product"),
     "l2": ("l2",),
@@ -42,9 +40,9 @@ _SERVED_METRICS: dict[str, tuple[Metric, ...]] = {
     "hamming": ("l1", "l2"),
     "kernel": ("l2", "l1", "cosine"),
 }
-"""Metrics that rank candidates of a family, by what its hash values approximate. Near vectors around a common mean have
-near directions, so hashes of angles also serve differences; of 0/1 vectors L1 and L2 have one order; a kernel may
-depend on any of three. Keys of differences say nothing about angles."""
+"""Metrics that rank candidates of a family, by what its hash values approximate; the first is the default. Near vectors
+around a common mean have near directions, so hashes of angles also serve differences; of 0/1 vectors L1 and L2 have one
+order; a kernel may depend on any of three. Keys of differences say nothing about angles."""
 _RANGES = {
     "num_tables": 1 << 14,
     "hashes_per_table": 1 << 16,
@@ -53,7 +51,14 @@ _RANGES = {
     "num_partitions": 1 << 24,
 }
 """Upper bounds of the counts; the lower bound is 1."""
+COUNT_NAMES = tuple(_RANGES)
 _TABLE_PARAMS = ("num_tables", "hashes_per_table", "num_probes")
+_COUNTS: dict[str, tuple[str, ...]] = {
+    "buckets": _TABLE_PARAMS,
+    "codes": ("num_candidates",),
+    "partitions": ("num_probes", "num_partitions"),
+}
+"""Counts that a filter uses; ranking by estimates uses no number of candidates."""
 _SAMPLE_ROWS = 1000
 """Rows whose hashes are compared to estimate how often two rows agree."""
 _MAX_SCAN_WORDS = 1 << 22
@@ -166,10 +171,10 @@ class IndexParams:
             raise bad_parameter("guarantee", True, allowed)
         if self.rank == "spherical" and (self.filter == "buckets" or family.kind != "bits"):
             raise bad_parameter("rank", '"spherical"', '"hamming" for an index of buckets, which ranks no codes')
-        if self.metric is None:
-            return _DEFAULT_METRICS[family.distance]
-        check_choice("metric", self.metric, *METRICS)
         served = _SERVED_METRICS[family.distance]
+        if self.metric is None:
+            return served[0]
+        check_choice("metric", self.metric, *METRICS)
         if self.metric not in served:
             names = " or ".join(f'"{name}"' for name in served)
             other = "PStable('l1')" if self.metric == "l1" else "PStable()" if self.metric == "l2" else "Hyperplane()"
@@ -280,18 +285,20 @@ class Settings:
     tuning: TuneReport | None = None
 
     @property
+    def used_counts(self) -> tuple[str, ...]:
+        """Names of the counts that the filter uses; the others are 0."""
+        return () if (self.filter, self.rank) == ("codes", "estimate") else _COUNTS[self.filter]
+
+    @property
     def explicit(self) -> tuple[str, ...]:
         """Names of the settings that were passed to the constructor."""
         return tuple(name for name in self._applicable() if name not in ("chosen", "tuning", *self.chosen))
 
     def _applicable(self) -> list[str]:
         """Return the names of the settings that apply to the filter, metric and family."""
+        hidden = {*COUNT_NAMES}.difference(self.used_counts)
         if self.filter == "buckets":
-            hidden = ["num_candidates", "rank", "num_partitions"]
-        elif self.filter == "partitions":
-            hidden = ["num_tables", "hashes_per_table", "num_candidates"]
-        else:
-            hidden = [*_TABLE_PARAMS, "num_partitions", *(["num_candidates"] if self.rank == "estimate" else [])]
+            hidden.add("rank")
         names = (field.name for field in fields(self))
         return [name for name in names if name not in hidden and getattr(self, name) is not None]
 
@@ -401,47 +408,52 @@ def resolve_settings(params: IndexParams, metric: Metric, max_norm: float | None
     if params.filter == "codes" or (params.filter == "auto" and scan):
         if family.num_hashes > _MAX_CODE_BITS:
             raise bad_parameter("bits", family.num_hashes, f'1 to {_MAX_CODE_BITS} with filter="codes"')
-        return code_settings(params, metric, max_norm, params.num_candidates or _NUM_CANDIDATES)
+        return choose_settings(
+            params, metric, "codes", max_norm, num_candidates=params.num_candidates or _NUM_CANDIDATES
+        )
     if params.num_candidates is not None:
         raise bad_parameter("num_candidates", params.num_candidates, "None if tables are built")
     if params.rank != "hamming":
         raise bad_parameter("rank", repr(params.rank), '"hamming" if tables are built; filter="codes" scans codes')
-    return table_settings(
+    return choose_settings(
         params,
         metric,
+        "buckets",
         max_norm,
-        params.num_tables or _NUM_TABLES,
-        params.hashes_per_table or _selective_hashes(family, hashed),
-        params.num_probes or (_NUM_PROBES if family.count_alternatives(hashed.shape[1]) else 1),
+        num_tables=params.num_tables or _NUM_TABLES,
+        hashes_per_table=params.hashes_per_table or _hashes_of_sample(family, hashed),
+        num_probes=params.num_probes or (_NUM_PROBES if family.count_alternatives(hashed.shape[1]) else 1),
     )
 
 
-def code_settings(params: IndexParams, metric: Metric, max_norm: float | None, num_candidates: int) -> Settings:
-    """Return the settings of a scan of codes."""
-    chosen = _chosen_names(params, metric, ("filter", "num_candidates"))
-    return Settings(
-        "codes", num_candidates=num_candidates, rank=params.rank, metric=metric, max_norm=max_norm, chosen=chosen
-    )
+def choose_settings(
+    params: IndexParams,
+    metric: Metric,
+    filter: Literal["buckets", "codes", "partitions"],
+    max_norm: float | None = None,
+    **values: Any,
+) -> Settings:
+    """Return the settings of a filter with these values; `chosen` names those that the parameters leave open."""
+    names = ["filter", *values]
+    if metric == "inner_product" and params.rank != "estimate":
+        names.append("max_norm")
+    chosen = [name for name in (*names, "metric") if getattr(params, name) in (None, "auto")]
+    if getattr(params.family, "width", None) == "auto":
+        chosen.append("width")
+    return Settings(filter, rank=params.rank, metric=metric, max_norm=max_norm, chosen=tuple(chosen), **values)
 
 
 def estimate_settings(params: IndexParams, metric: Metric, n: int) -> Settings:
     """Return the settings of rotation codes of n rows."""
     recall = _CODE_RECALL if params.recall is None else check_recall(params.recall)
-    decides = chooses_partitions(params, metric, n)
-    if not (params.filter == "partitions" or decides):
-        chosen = _chosen_names(params, metric, ("filter", "recall"))
-        return Settings("codes", rank="estimate", metric=metric, recall=recall, chosen=chosen)
+    if not (params.filter == "partitions" or chooses_partitions(params, metric, n)):
+        return choose_settings(params, metric, "codes", recall=recall)
     # n / 128 partitions for few rows, n / 256 for a million and more.
     rows_per_partition = min(256, max(128, 128 * math.sqrt(math.sqrt(n / (1 << 16)))))
     num_partitions = params.num_partitions or max(1, round(n / rows_per_partition))
-    return Settings(
-        "partitions",
-        num_probes=params.num_probes or max(16, num_partitions // 16),
-        rank="estimate",
-        metric=metric,
-        recall=recall,
-        num_partitions=num_partitions,
-        chosen=_chosen_names(params, metric, ("filter", "num_probes", "recall", "num_partitions")),
+    num_probes = params.num_probes or max(16, num_partitions // 16)
+    return choose_settings(
+        params, metric, "partitions", num_probes=num_probes, recall=recall, num_partitions=num_partitions
     )
 
 
@@ -466,34 +478,14 @@ def first_settings(settings: Settings) -> Settings:
     )
 
 
-def table_settings(
-    params: IndexParams, metric: Metric, max_norm: float | None, num_tables: int, hashes_per_table: int, num_probes: int
-) -> Settings:
-    """Return the settings of hash tables."""
-    chosen = _chosen_names(params, metric, ("filter", *_TABLE_PARAMS))
-    return Settings(
-        "buckets", num_tables, hashes_per_table, num_probes, metric=metric, max_norm=max_norm, chosen=chosen
-    )
-
-
-def _chosen_names(params: IndexParams, metric: Metric, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names among these, and metric, largest norm and width, that were left open."""
-    if metric == "inner_product":
-        names = names if params.rank == "estimate" else (*names, "max_norm")
-    chosen = [name for name in (*names, "metric") if getattr(params, name) in (None, "auto")]
-    if getattr(params.family, "width", None) == "auto":
-        chosen.append("width")
-    return tuple(chosen)
-
-
 def with_width(settings: Settings, family: Family) -> Settings:
     """Return the settings with the cell width of the fitted family."""
     width = getattr(family, "width_", None)
     return replace(settings, width=None if width is None else float(width))
 
 
-def _selective_hashes(family: Family, hashed: HashInput) -> int:
-    """Return k = ln n / -ln p, with p the share of equal hashes of two rows: about one random row per bucket."""
+def _hashes_of_sample(family: Family, hashed: HashInput) -> int:
+    """Return the number of hashes per table that leaves about one random row per bucket."""
     n = hashed.shape[0]
     if n < 3:
         return 1
@@ -501,12 +493,15 @@ def _selective_hashes(family: Family, hashed: HashInput) -> int:
     sample = hashed[np.sort(rng.choice(n, min(n, _SAMPLE_ROWS), replace=False))]
     values = family.resized(64).fit(hashed).hash_values(sample)
     # Adjacent rows in a random order are random pairs.
-    values = values[rng.permutation(len(values))]
-    equal = float(np.mean(values[1:] == values[:-1]))
-    if equal >= 1:
-        return 1
+    hashes = selective_hashes(values[rng.permutation(len(values))], n)
     maximum = 64 if family.kind == "bits" else 256
-    return min(maximum, max(1, math.ceil(math.log(n) / -math.log(max(equal, 1e-9)))))
+    return 1 if hashes is None else min(maximum, max(1, math.ceil(hashes)))
+
+
+def selective_hashes(values: Ints, n: int) -> float | None:
+    """Return k = ln n / -ln p, with p the share of equal hashes of adjacent rows; None if all are equal."""
+    equal = float(np.mean(values[1:] == values[:-1]))
+    return None if equal >= 1 else math.log(n) / -math.log(max(equal, 1e-9))
 
 
 def _explain_measured(settings: Settings) -> str:

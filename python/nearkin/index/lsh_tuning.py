@@ -49,14 +49,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore
-from nearkin.errors import bad_parameter, check_count
-from nearkin.families.base import Family, input_error
+from nearkin.errors import bad_parameter, check_count, input_error
+from nearkin.families.base import Family, row_distances
 from nearkin.index.lsh_params import (
     MAX_MEASURED_K,
     MEASURED_K,
@@ -64,12 +64,12 @@ from nearkin.index.lsh_params import (
     IndexParams,
     Settings,
     TuneReport,
-    code_settings,
+    choose_settings,
     estimate_settings,
     first_settings,
     prefers_codes,
     resolve_max_norm,
-    table_settings,
+    selective_hashes,
 )
 from nearkin.index.results import SearchResult
 from nearkin.progress import Progress, ticker
@@ -174,6 +174,10 @@ class Candidate:
     candidates: float
     nanoseconds: float
 
+    def with_settings(self, **changes: int) -> Candidate:
+        """Return a copy with other settings and the same expectations."""
+        return replace(self, settings=replace(self.settings, **changes))  # type: ignore[arg-type]  # Counts are int.
+
 
 @dataclass
 class TrialCount:
@@ -197,6 +201,7 @@ class TuneSample:
     """Data of the choice: rows that serve as queries, their true neighbours, and random rows."""
 
     params: IndexParams
+    target: TuneTarget
     metric: Metric
     max_norm: float | None
     rows: Rows
@@ -209,7 +214,7 @@ class TuneSample:
     measured: Ints
     """Positions of all queries that the recall is measured with, including `queries`."""
     limits: Floats
-    """Distance of the k-th true neighbour of each of `measured`."""
+    """Distance of the k-th true neighbour of each of `measured`, with a tolerance."""
     trials: TrialCount
 
     @cached_property
@@ -220,6 +225,18 @@ class TuneSample:
     def take(self, positions: Ints, *, query: bool = False) -> HashInput:
         """Return rows as a family receives them."""
         return hash_input(self.rows.take(positions), self.max_norm, query=query)
+
+    def measure(self, index: TunableIndex) -> tuple[float, float]:
+        """Return the recall of queries that are rows of the index, and its lower bound."""
+        k, queries = self.target.k, self.rows.take(self.measured)
+        # An exact scan would hide that there are too few candidates.
+        hits = index.nearest(queries.matrix, k + 1, complete=False)
+        # Each row finds itself or an equal row; by inner product only if it is long enough.
+        own = -(queries.norms() ** 2) if self.metric == "inner_product" else np.zeros(len(queries))
+        shares = _found_shares(hits, self.limits, own <= self.limits, k)
+        mean = float(shares.mean())
+        self.trials.add()
+        return mean, mean - _STANDARD_ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
 
 
 class TunableIndex(Protocol):
@@ -252,45 +269,29 @@ RanksOf: TypeAlias = Callable[[Rows, npt.NDArray[Any]], tuple[Ints, Ints]]
 
 
 def tune(
-    params: IndexParams,
-    metric: Metric,
-    rows: Rows,
-    target: TuneTarget,
-    build: Build[Tuned],
-    report: Progress,
+    params: IndexParams, metric: Metric, rows: Rows, target: TuneTarget, build: Build[Tuned], report: Progress
 ) -> Tuned:
     """Return the index that reaches the recall; `build` creates an index from a family, settings and hash input."""
     sample = draw_sample(params, metric, rows, target, report)
     if params.rank == "estimate":
-        return _tune_estimates(sample, target, build)
+        return _tune_estimates(sample, build)
     candidates: list[Candidate] = []
     scannable = params.family.kind == "bits" and params.family.num_hashes <= 1024
     if scannable and params.filter != "buckets" and not params.has_tables:
-        candidates += _code_candidates(sample, target)
+        candidates += _code_candidates(sample)
     if params.filter != "codes" and params.rank == "hamming" and params.num_candidates is None:
-        candidates += _table_candidates(sample, target, report)
+        candidates += _table_candidates(sample, report)
     if not candidates:
         limits = f"max_tables={target.max_tables}, memory={target.memory} and the given parameters"
         allowed = f"less: no choice within {limits} reaches it on a sample of the data"
         raise bad_parameter("recall", target.recall, allowed)
-    best = min(candidates, key=lambda candidate: candidate.nanoseconds)
-    index = build(best.family, best.settings, sample.hashed)
-    measured = measure_recall(index, sample, target.k)
-    while measured[1] < target.recall:
-        larger = _increase_effort(best, sample, target, index.family_)
-        if larger is None:
-            break
-        if larger.settings.filter == "codes":
-            # The codes are the same; only more of them are ranked.
-            index.settings_ = replace(index.settings_, num_candidates=larger.settings.num_candidates)
-        else:
-            index = build(larger.family, larger.settings, sample.hashed)
-        best, measured = larger, measure_recall(index, sample, target.k)
-    else:
-        index, best, measured = _reduce_tables(build, index, sample, target, best, measured)
-        best, measured = _reduce_effort(index, sample, target, best, measured)
+    tuner = _SettingsTuner(sample, build, min(candidates, key=lambda candidate: candidate.nanoseconds))
+    if tuner.reach_recall():
+        tuner.reduce_tables()
+        tuner.reduce_effort()
+    best, index = tuner.best, tuner.index
     expected = best.candidates, best.nanoseconds / 1000
-    tuning = TuneReport(target.recall, target.k, best.recall, *measured, *expected, len(candidates))
+    tuning = TuneReport(target.recall, target.k, best.recall, *tuner.measured, *expected, len(candidates))
     index.settings_ = replace(index.settings_, tuning=tuning)
     sample.trials.finish()
     return index
@@ -301,13 +302,13 @@ def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTar
     n, k = len(rows), target.k
     if n < 2 * k + 2:
         raise input_error(
-            f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
+            "X", f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
         )
     max_norm = resolve_max_norm(params, metric, rows)
     # A row of zeros can't be a query for inner products: they are all zero.
     eligible = np.flatnonzero(rows.norms() > 0) if metric == "inner_product" else np.arange(n)
     if len(eligible) < 2:
-        raise input_error("fewer than two rows are not zero, so there are no queries to measure with")
+        raise input_error("X", "fewer than two rows are not zero, so there are no queries to measure with")
     rng = np.random.default_rng(target.seed)
     # Differences of the Manhattan distance take several times as long as products.
     affordable = _MAX_COORDINATES // (n * rows.d) // (8 if metric == "l1" else 1)
@@ -316,99 +317,115 @@ def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTar
     random = np.sort(rng.choice(n, min(_NUM_RANDOM, n), replace=False)).astype(np.int64)
     queries, measured = np.sort(drawn[:_NUM_QUERIES]), np.sort(drawn)
     nearest, distances = true_neighbours(rows, measured, metric, k, ticker(report, "neighbours", n))
-    nearest, limits = nearest[np.searchsorted(measured, queries)], distances[:, -1]
-    return TuneSample(params, metric, max_norm, rows, queries, nearest, random, measured, limits, TrialCount(report))
+    nearest, limits = nearest[np.searchsorted(measured, queries)], _with_tolerance(distances[:, -1])
+    trials = TrialCount(report)
+    return TuneSample(params, target, metric, max_norm, rows, queries, nearest, random, measured, limits, trials)
 
 
-def measure_recall(index: TunableIndex, sample: TuneSample, k: int) -> tuple[float, float]:
-    """Return the recall of queries that are rows of the index, and its lower bound."""
-    far = sample.limits
-    limit = far + 1e-5 * np.abs(far) + 1e-12
-    queries = sample.rows.take(sample.measured)
-    # An exact scan would hide that there are too few candidates.
-    hits = index.nearest(queries.matrix, k + 1, complete=False)
-    good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=len(far))
-    # Each row finds itself or an equal row; by inner product only if it is long enough.
-    own = -(queries.norms() ** 2) if sample.metric == "inner_product" else np.zeros(len(far))
-    shares: Floats = np.minimum(np.maximum(good - (own <= limit), 0), k) / k
-    mean = float(shares.mean())
-    sample.trials.add()
-    return mean, mean - _STANDARD_ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
+def _with_tolerance(distances: Floats) -> Floats:
+    """Return the distances up to which a row counts as one of the true neighbours: rounding must not exclude it."""
+    limits: Floats = distances + 1e-5 * np.abs(distances) + 1e-12
+    return limits
 
 
-def _reduce_tables(
-    build: Build[Tuned],
-    index: Tuned,
-    sample: TuneSample,
-    target: TuneTarget,
-    best: Candidate,
-    measured: tuple[float, float],
-) -> tuple[Tuned, Candidate, tuple[float, float]]:
-    """Return an index with fewer tables that still reaches the recall, unless their number was set."""
-    high, low = best.settings.num_tables, 0
-    if best.settings.filter == "codes" or sample.params.num_tables is not None:
-        return index, best, measured
-    # Each table reduces the misses by the same factor.
-    middle = math.ceil(high * math.log(1 - target.recall) / math.log(max(1 - measured[1], 1e-6)))
-    for _ in range(_MAX_REBUILDS):
-        middle = min(max(middle, low + 1), high - 1)
-        if high - low < 2:
-            break
-        fewer = replace(best, settings=replace(best.settings, num_tables=middle))
-        other = build(fewer.family, fewer.settings, sample.hashed)
-        other_measured = measure_recall(other, sample, target.k)
-        if other_measured[1] >= target.recall:
-            index, best, measured, high = other, fewer, other_measured, middle
-        else:
-            low = middle
+def _found_shares(hits: SearchResult, limits: Floats, is_found: npt.NDArray[np.bool_] | bool, k: int) -> Floats:
+    """Return the share of the k neighbours of each query that were found, without the query if it is a hit."""
+    good = np.bincount(hits.queries[hits.distances <= limits[hits.queries]], minlength=len(limits))
+    shares: Floats = np.clip(good - is_found, 0, k) / k
+    return shares
+
+
+class _SettingsTuner(Generic[Tuned]):
+    """The best choice so far, the index built with it, and its recall with the lower bound."""
+
+    def __init__(self, sample: TuneSample, build: Build[Tuned], choice: Candidate) -> None:
+        self.sample, self.target, self.build = sample, sample.target, build
+        self.best, self.index, self.measured = self._try(choice)
+
+    def _try(self, choice: Candidate) -> tuple[Candidate, Tuned, tuple[float, float]]:
+        index = self.build(choice.family, choice.settings, self.sample.hashed)
+        return choice, index, self.sample.measure(index)
+
+    def reach_recall(self) -> bool:
+        """Increase the effort until the recall is reached; return False if no larger choice is within the limits."""
+        while self.measured[1] < self.target.recall:
+            larger = self._larger_choice()
+            if larger is None:
+                return False
+            if larger.settings.filter == "codes":
+                # The codes are the same; only more of them are ranked.
+                self.index.settings_ = replace(self.index.settings_, num_candidates=larger.settings.num_candidates)
+                self.best, self.measured = larger, self.sample.measure(self.index)
+            else:
+                self.best, self.index, self.measured = self._try(larger)
+        return True
+
+    def _larger_choice(self) -> Candidate | None:
+        """Return the next larger choice within the limits, or None; parameters that were set do not grow."""
+        params, settings, n = self.sample.params, self.best.settings, len(self.sample.rows)
+        if settings.filter == "codes":
+            if params.num_candidates is not None or settings.num_candidates >= n:
+                return None
+            return self.best.with_settings(num_candidates=min(n, math.ceil(settings.num_candidates * 1.25) + 1))
+        tables = min(self.target.max_tables, math.ceil(settings.num_tables * 1.15))
+        if params.num_tables is None and tables > settings.num_tables and self.target.fits(n * _TABLE_ENTRY * tables):
+            return self.best.with_settings(num_tables=tables)
+        if params.num_probes is None and self.index.family_.num_alternatives and settings.num_probes < 1 << 16:
+            return self.best.with_settings(num_probes=settings.num_probes * 2)
+        return None
+
+    def reduce_tables(self) -> None:
+        """Use fewer tables that still reach the recall, unless their number was set."""
+        high, low = self.best.settings.num_tables, 0
+        if self.best.settings.filter == "codes" or self.sample.params.num_tables is not None:
+            return
+        # Each table reduces the misses by the same factor.
+        middle = math.ceil(high * math.log(1 - self.target.recall) / math.log(max(1 - self.measured[1], 1e-6)))
+        for _ in range(_MAX_REBUILDS):
+            middle = min(max(middle, low + 1), high - 1)
+            if high - low < 2:
+                break
+            trial = self._try(self.best.with_settings(num_tables=middle))
+            if trial[2][1] >= self.target.recall:
+                (self.best, self.index, self.measured), high = trial, middle
+            else:
+                low = middle
+            middle = (low + high) // 2
+
+    def reduce_effort(self) -> None:
+        """Bisect the candidates of codes, or the probes of tables, down to the recall, unless their number was set."""
+        sample, settings = self.sample, self.best.settings
+        name = "num_candidates" if settings.filter == "codes" else "num_probes"
+        if getattr(sample.params, name) is not None:
+            return
+        recalls = {getattr(settings, name): self.measured}
+
+        def reaches(effort: int) -> bool:
+            self.index.settings_ = replace(self.index.settings_, **{name: effort})  # type: ignore[arg-type]
+            recalls[effort] = sample.measure(self.index)
+            return recalls[effort][1] >= self.target.recall
+
+        # A query is a row of the index, and itself a candidate.
+        low = self.target.k if name == "num_candidates" else 0
+        effort = _least_effort(low, getattr(settings, name), reaches, _RESOLUTION)
+        self.index.settings_ = replace(self.index.settings_, **{name: effort})  # type: ignore[arg-type]
+        self.best, self.measured = self.best.with_settings(**{name: effort}), recalls[effort]
+        if name == "num_candidates":
+            cost = _codes_cost(self.best.family.num_hashes, sample.rows, effort)
+            self.best = replace(self.best, candidates=float(effort), nanoseconds=cost)
+
+
+def _least_effort(low: int, high: int, reaches: Callable[[int], bool], resolution: float = 0.0) -> int:
+    """Return the smallest number above `low` that reaches the recall, up to the resolution; `high` if none does."""
+    while high - low > max(1, int(resolution * high)):
         middle = (low + high) // 2
-    return index, best, measured
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return high
 
 
-def _reduce_effort(
-    index: TunableIndex, sample: TuneSample, target: TuneTarget, best: Candidate, measured: tuple[float, float]
-) -> tuple[Candidate, tuple[float, float]]:
-    """Bisect the candidates of codes, or the probes of tables, down to the recall, unless their number was set."""
-    name = "num_candidates" if best.settings.filter == "codes" else "num_probes"
-    if getattr(sample.params, name) is not None:
-        return best, measured
-    high: int = getattr(best.settings, name)
-    # A query is a row of the index, and itself a candidate.
-    low = target.k if name == "num_candidates" else 0
-    while high - low > max(1, int(_RESOLUTION * high)):
-        middle = (low + high) // 2
-        index.settings_ = replace(index.settings_, **{name: middle})  # type: ignore[arg-type]  # An int.
-        result = measure_recall(index, sample, target.k)
-        if result[1] >= target.recall:
-            high, measured = middle, result
-        else:
-            low = middle
-    index.settings_ = replace(index.settings_, **{name: high})  # type: ignore[arg-type]
-    if name == "num_candidates":
-        cost = _codes_cost(best.family.num_hashes, sample.rows, high)
-        best = replace(best, candidates=float(high), nanoseconds=cost)
-    return replace(best, settings=replace(best.settings, **{name: high})), measured  # type: ignore[arg-type]
-
-
-def _increase_effort(best: Candidate, sample: TuneSample, target: TuneTarget, family: Family) -> Candidate | None:
-    """Return the next larger choice within the limits, or None; parameters that were set do not grow."""
-    params, settings, n = sample.params, best.settings, len(sample.rows)
-    if settings.filter == "codes":
-        if params.num_candidates is not None or settings.num_candidates >= n:
-            return None
-        more = min(n, math.ceil(settings.num_candidates * 1.25) + 1)
-        return replace(best, settings=replace(settings, num_candidates=more))
-    tables = min(target.max_tables, math.ceil(settings.num_tables * 1.15))
-    if params.num_tables is None and tables > settings.num_tables and target.fits(n * _TABLE_ENTRY * tables):
-        return replace(best, settings=replace(settings, num_tables=tables))
-    if params.num_probes is None and family.num_alternatives and settings.num_probes < 1 << 16:
-        return replace(best, settings=replace(settings, num_probes=settings.num_probes * 2))
-    return None
-
-
-def _code_candidates(sample: TuneSample, target: TuneTarget) -> list[Candidate]:
+def _code_candidates(sample: TuneSample) -> list[Candidate]:
     """Return the scan that ranks enough codes to include the required share of neighbours, if it fits the memory."""
-    params, nearest, n = sample.params, sample.nearest, len(sample.rows)
+    params, target, nearest, n = sample.params, sample.target, sample.nearest, len(sample.rows)
     bits = params.family.num_hashes
     size = 8 * -(-bits // 64) * n
     if not target.fits(size):
@@ -442,7 +459,7 @@ def _code_candidates(sample: TuneSample, target: TuneTarget) -> list[Candidate]:
             return []
         count = params.num_candidates
     recall = float(np.mean(ranks <= count))
-    settings = code_settings(params, sample.metric, sample.max_norm, count)
+    settings = choose_settings(params, sample.metric, "codes", sample.max_norm, num_candidates=count)
     return [Candidate(params.family, settings, recall, float(count), _codes_cost(bits, sample.rows, count))]
 
 
@@ -476,7 +493,7 @@ def _spherical_distances(differ: Floats, common: npt.NDArray[np.float32] | Ints)
         return np.where(differ == 0, 0.0, differ / common)
 
 
-def _table_candidates(sample: TuneSample, target: TuneTarget, report: Progress) -> list[Candidate]:
+def _table_candidates(sample: TuneSample, report: Progress) -> list[Candidate]:
     """Return for each number of hashes and probes the tables that reach the recall within the limits."""
     params = sample.params
     can_probe = params.family.count_alternatives(sample.hashed.shape[1]) > 0
@@ -486,7 +503,7 @@ def _table_candidates(sample: TuneSample, target: TuneTarget, report: Progress) 
     tick = ticker(report, "choose", len(choices))
     for family, h in choices:
         for count, (near, random) in _hit_rates(sample, family, h, probes).items():
-            candidate = _table_candidate(sample, target, family, h, count, near, random)
+            candidate = _table_candidate(sample, family, h, count, near, random)
             if candidate is not None:
                 candidates.append(candidate)
         tick(1)
@@ -496,10 +513,8 @@ def _table_candidates(sample: TuneSample, target: TuneTarget, report: Progress) 
 def _hashes_per_table(sample: TuneSample, family: Family) -> list[int]:
     """Return numbers of hashes per table to try: around one random row per bucket."""
     values = family.resized(64).fit(sample.hashed).hash_values(sample.take(sample.random))
-    equal = float(np.mean(values[1:] == values[:-1]))
-    if equal >= 1:
+    if (middle := selective_hashes(values, len(sample.rows))) is None:
         return []
-    middle = math.log(len(sample.rows)) / -math.log(max(equal, 1e-9))
     counts = sorted({max(1, round(middle * factor)) for factor in (0.35, 0.6, 0.8, 1.0)})
     if sample.params.hashes_per_table:
         counts = [sample.params.hashes_per_table]
@@ -507,10 +522,10 @@ def _hashes_per_table(sample: TuneSample, family: Family) -> list[int]:
 
 
 def _table_candidate(
-    sample: TuneSample, target: TuneTarget, family: Family, h: int, probes: int, near: Floats, random: Floats
+    sample: TuneSample, family: Family, h: int, probes: int, near: Floats, random: Floats
 ) -> Candidate | None:
     """Return the tables of h hashes and this many probes that reach the recall; None if none do within the limits."""
-    params, n = sample.params, len(sample.rows)
+    params, target, n = sample.params, sample.target, len(sample.rows)
     near, random = np.minimum(near, 1 - 1e-12), np.minimum(random, 1 - 1e-12)
     required = min(target.recall + _MARGIN, (1 + target.recall) / 2)
     tables = min_tables(near, required, params.num_tables or target.max_tables)
@@ -522,7 +537,8 @@ def _table_candidate(
     recall = float(np.mean(collision_in_any_table(near, tables)))
     candidates = n * float(np.mean(collision_in_any_table(random, tables)))
     cost = _tables_cost(tables, h, probes, sample.rows, candidates)
-    settings = table_settings(params, sample.metric, sample.max_norm, tables, h, probes)
+    counts = {"num_tables": tables, "hashes_per_table": h, "num_probes": probes}
+    settings = choose_settings(params, sample.metric, "buckets", sample.max_norm, **counts)
     return Candidate(family, settings, recall, candidates, cost)
 
 
@@ -574,9 +590,9 @@ def _hit_rates(sample: TuneSample, family: Family, h: int, probes: list[int]) ->
     return {count: (near / _SAMPLED_TABLES, random / _SAMPLED_TABLES) for count, (near, random) in counts.items()}
 
 
-def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned]) -> Tuned:
+def _tune_estimates(sample: TuneSample, build: Build[Tuned]) -> Tuned:
     """Return the index with `rank="estimate"` that reaches the recall."""
-    params, n = sample.params, len(sample.rows)
+    params, target, n = sample.params, sample.target, len(sample.rows)
     index = build(params.family, estimate_settings(params, sample.metric, n), sample.hashed)
     if not target.fits(index.filter_nbytes):
         allowed = f"{index.filter_nbytes} bytes or more: rotation codes have one bit per coordinate of the rotation"
@@ -587,7 +603,7 @@ def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned])
     def measure(guarantee: float, probes: int) -> tuple[float, float]:
         if (guarantee, probes) not in measurements:
             index.settings_ = replace(settings, recall=guarantee, num_probes=probes)
-            measurements[guarantee, probes] = measure_recall(index, sample, target.k)
+            measurements[guarantee, probes] = sample.measure(index)
         return measurements[guarantee, probes]
 
     def min_guarantee(probes: int, recall: float) -> float:
@@ -599,14 +615,7 @@ def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned])
 
     def min_probes(guarantee: float) -> int:
         """Return the fewest partitions that reach the recall; all if none do."""
-        low, high = 0, settings.num_partitions
-        while high - low > 1:
-            middle = (low + high) // 2
-            if measure(guarantee, middle)[1] >= target.recall:
-                high = middle
-            else:
-                low = middle
-        return high
+        return _least_effort(0, settings.num_partitions, lambda n: measure(guarantee, n)[1] >= target.recall)
 
     probes = settings.num_probes
     if settings.filter == "partitions" and params.num_probes is None:
@@ -663,8 +672,7 @@ class FitSample:
         far, many = neighbours(drawn[:_FIT_QUERIES_OF_MANY], MAX_MEASURED_K)
         other_far, few = neighbours(drawn[_FIT_QUERIES_OF_MANY:], MEASURED_K)
         far, few = np.concatenate([far, other_far]), np.concatenate([many[:, :MEASURED_K], few])
-        limits = far + 1e-5 * far + 1e-12
-        return cls(target, rows.take(drawn).matrix, limits, few, many, n, TrialCount(report))
+        return cls(target, rows.take(drawn).matrix, _with_tolerance(far), few, many, n, TrialCount(report))
 
     def min_probes(self, k: int, num_partitions: int, lost: float = 0.0) -> int:
         """Return the fewest partitions that have the target's share of the k neighbours, by their ranks alone.
@@ -685,12 +693,11 @@ class FitSample:
 
     def measure(self, index: TunableIndex, trial: Settings) -> Settings:
         """Return the settings with the recall of the `MEASURED_K` neighbours."""
-        k, count = MEASURED_K, len(self.limits)
+        k = MEASURED_K
         hits = index.nearest(
             self.queries, k + 1, num_probes=trial.num_probes or None, recall=trial.recall, complete=False
         )
-        good = np.bincount(hits.queries[hits.distances <= self.limits[hits.queries]], minlength=count)
-        shares: Floats = np.clip(good - 1, 0, k) / k
+        shares = _found_shares(hits, self.limits, True, k)
         low, high = self._interval(shares, k)
         scanned = self.num_rows * (trial.num_probes / trial.num_partitions if trial.num_probes else 1.0)
         mean = float(shares.mean())
@@ -814,12 +821,10 @@ def _block_distances(block: Rows, points: Rows, metric: Metric, norms: Floats) -
 
 def _exact_distances(rows: Rows, query: Rows, metric: Metric) -> Floats:
     """Return the distances of rows to one query in `float64`."""
-    x: Floats = rows.dense().astype(np.float64)
-    q: Floats = query.dense().astype(np.float64)[0]
-    if metric == "l2":
-        return np.asarray(np.sqrt(((x - q) ** 2).sum(axis=1)))
-    if metric == "l1":
-        return np.asarray(np.abs(x - q).sum(axis=1))
+    x, q = (Rows(side.dense().astype(np.float64), None) for side in (rows, query))
+    if metric in ("l2", "l1"):
+        return row_distances(x, q, metric)
+    products: Floats = x.dense() @ q.dense()[0]
     if metric == "cosine":
-        return np.asarray(1 - x @ q / (np.sqrt((x**2).sum(axis=1)) * float(query.norms()[0])))
-    return np.asarray(-(x @ q))
+        return np.asarray(1 - products / (np.sqrt((x.dense() ** 2).sum(axis=1)) * float(query.norms()[0])))
+    return -products

@@ -14,19 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BandTuning", "ClusterLabels", "Evaluation", "Tuning", "evaluate", "tune", "tune_bands"]
 
+_MODULES = {
+    "band_tuning": "BandTuning tune_bands",
+    "evaluation": "Evaluation evaluate",
+    "judgements": "ClusterLabels",
+    "tuning": "Tuning tune",
+}
+"""Public names of each module."""
+
 if not TYPE_CHECKING:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "BandTuning": "band_tuning",
-            "ClusterLabels": "judgements",
-            "Evaluation": "evaluation",
-            "Tuning": "tuning",
-            "evaluate": "evaluation",
-            "tune": "tuning",
-            "tune_bands": "band_tuning",
-        },
-    )
+    __getattr__ = lazy_names(__name__, {name: module for module, names in _MODULES.items() for name in names.split()})
 
 
 def __dir__() -> list[str]:

@@ -21,18 +21,25 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Values
 from nearkin.dedup.config import THRESHOLD
-from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
+from nearkin.dedup.inputs import ColumnNames, FrameLike, Paths
 from nearkin.dedup.result import ResultTable
 from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.families.minhash import signature
 from nearkin.index.bands import BandIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
-from nearkin.notebook import count_of
 from nearkin.progress import ShowProgress, reporting
-from nearkin.quality.ground_truth import TruePairs, find_similar_pairs, take_sample
+from nearkin.quality.ground_truth import TruePairs, find_similar_pairs
 from nearkin.quality.recipe_hints import recipe_hints
-from nearkin.quality.tuning import CANDIDATE_COST, MIN_PAIRS, Row, TuningResult, check_options, estimate_notes
+from nearkin.quality.tuning import (
+    CANDIDATE_COST,
+    Row,
+    TuningResult,
+    check_options,
+    estimate_notes,
+    few_pairs_notes,
+    sample_inputs,
+)
 from nearkin.recipe import PRESETS, Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
@@ -144,11 +151,9 @@ def tune_bands(
         raise bad_parameter("num_perms", "none", "at least one")
     rows: list[Row] = []
     hashing: dict[str, list[float]] = {"num_perm": [], "hash_seconds": []}
-    inputs = DedupInputs(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
-        report("sample", 0, None)
-        with open_inputs(inputs, ColumnNames.from_args(text, id, texts)) as documents:
-            drawn = take_sample(documents.texts, documents.ids, sample, seed, report=report).without_copies()
+        columns = ColumnNames.from_args(text, id, texts)
+        drawn = sample_inputs(texts, ids, columns, sample, seed, report).without_copies()
         features = base.with_(family="simhash", bits=64)
         truth = find_similar_pairs(drawn.texts, features, threshold, lambda done, total: report("compare", done, total))
         intervals = RecallIntervals(truth.left, truth.right, seed)
@@ -237,6 +242,4 @@ def _choose(rows: list[Row], target: float, num_pairs: int) -> tuple[Row | None,
         notes.append(f"no bands find {target:g} of the true pairs; use a lower recall or more values")
     else:
         notes += estimate_notes(chosen["recall"], chosen["recall_low"], target)
-    if num_pairs < MIN_PAIRS:
-        notes.append(f"only {count_of(num_pairs, 'true pair')} in the sample; a larger sample may have more")
-    return chosen, notes
+    return chosen, notes + few_pairs_notes(num_pairs)

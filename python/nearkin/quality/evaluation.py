@@ -48,7 +48,7 @@ from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts, html_table
 from nearkin.progress import ShowProgress, reporting, ticker
 from nearkin.quality.judgements import ClusterLabels, DedupRun, Labels, PairLabels, is_complete, read_judgements
-from nearkin.theory.intervals import WeightSums, wilson
+from nearkin.theory.intervals import WeightSums, proportion, wilson
 
 Unlisted = Literal["auto", "false", "unjudged"]
 Judgements: TypeAlias = (
@@ -97,9 +97,7 @@ class Ratio:
             low, high = wilson(self.hits, self.total)
             value = self.hits / self.total if self.total else math.nan
         else:
-            hits, cases = self.weights
-            value, effective = min(hits.total / cases.total, 1.0), cases.effective
-            low, high = wilson(value * effective, effective)
+            value, low, high = proportion(*self.weights)
         _set_fields(self, value=value, low=low, high=high)
 
     def __str__(self) -> str:
@@ -610,12 +608,13 @@ class _Evaluator:
         missing = "in the run"
         if isinstance(run, DedupRun) and run.older_documents:
             missing = "among the run's own (they may be older ones, as with --against)"
-        for text, count, first in (
-            ("documents not in the truth, not counted", counts["unknown"], counts["unknown_first"]),
-            (f"documents not {missing}, counted as found alone", counts["missing"], counts["missing_first"]),
-        ):
-            if count:
-                notes.append(f"{text}: {count:,}, first {', '.join(first)}")
+        texts = {
+            "unknown": "documents not in the truth, not counted",
+            "missing": f"documents not {missing}, counted as found alone",
+        }
+        for name, text in texts.items():
+            if counts[name]:
+                notes.append(f"{text}: {counts[name]:,}, first {', '.join(counts[f'{name}_first'])}")
         tick(1)
         return Evaluation(pairs, pairwise_scores, links, b_cubed, counts, notes, strata)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nearkin.dedup.labels import ID_COLUMNS, PAIR_TABLE, LabelTable, PairLabels, check_ids, id_texts, labels_from_table
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import bad_parameter, input_error
 from nearkin.index.ids import Ids
 from nearkin.io import open_corpus, read_table
 from nearkin.io.values import Scalar
@@ -76,10 +76,9 @@ class ClusterLabels:
                 number = numbers.setdefault(key, len(numbers))
             except TypeError:
                 reason = f"id {name} has the cluster {cluster!r}; clusters are named by integers, strings or tuples"
-                raise InputError(f"clusters: {reason}", place="clusters", reason=reason) from None
+                raise input_error("clusters", reason) from None
             if labels.setdefault(name, number) != number:
-                reason = f"id {name} is in two clusters; an id has one"
-                raise InputError(f"clusters: {reason}", place="clusters", reason=reason)
+                raise input_error("clusters", f"id {name} is in two clusters; an id has one")
         object.__setattr__(self, "labels", labels)
 
 
@@ -239,10 +238,8 @@ def _read_run(folder: Path) -> DedupRun:
             if "groups" in summary:
                 id_column = summary["groups"]["column"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = (
-            f"is not a folder that nearkin dedup wrote ({error!r}); use such a folder, or a table of pairs or clusters"
-        )
-        raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason) from error
+        remedy = "use such a folder, or a table of pairs or clusters"
+        raise input_error(folder, f"is not a folder that nearkin dedup wrote ({error!r}); {remedy}") from error
     suffix = "jsonl" if format_ in ("txt", "files", "warc") else format_
     clusters, pairs = (read_table(folder / f"{name}.{suffix}", ids=_RUN_IDS) for name in ("clusters", "pairs"))
     columns = {name: clusters.get(name, []) for name in ("id", "cluster", "representative", "reason")}
@@ -270,8 +267,6 @@ def _kept_names(path: Path) -> list[str]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        reason = (
-            f"cannot be read ({error.strerror}); a run on files lists its kept files there: run nearkin dedup again"
-        )
-        raise InputError(f"{path}: {reason}", place=str(path), reason=reason) from error
+        remedy = "a run on files lists its kept files there: run nearkin dedup again"
+        raise input_error(path, f"cannot be read ({error.strerror}); {remedy}") from error
     return [os.fsdecode(name).encode("utf-8", "backslashreplace").decode() for name in data.split(b"\0")[:-1]]

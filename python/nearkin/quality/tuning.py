@@ -40,7 +40,7 @@ from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, ope
 from nearkin.dedup.labels import read_pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import similarity
-from nearkin.errors import InputError, bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_count, input_error
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
 from nearkin.io.tables import Tabular
@@ -60,7 +60,7 @@ from nearkin.quality.recipe_hints import recipe_hints
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
-from nearkin.theory.intervals import RecallIntervals, WeightSums, wilson
+from nearkin.theory.intervals import RecallIntervals, WeightSums, proportion, wilson
 
 RECIPES = ("char:3", "char:4", "char:5", "word:1", "word:2", "word:3")
 """Default features to try if there are labels."""
@@ -267,11 +267,8 @@ def tune(
     priority = None
     if isinstance(labels, PairLabels) and not is_complete(labels):
         priority = {name for pair in labels.labels for name in pair}
-    inputs = DedupInputs(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
-        report("sample", 0, None)
-        with open_inputs(inputs, ColumnNames.from_args(text, id, texts)) as documents:
-            drawn = take_sample(documents.texts, documents.ids, sample, seed, priority, report)
+        drawn = sample_inputs(texts, ids, ColumnNames.from_args(text, id, texts), sample, seed, report, priority)
         tuner = _Tuner(drawn if labels is not None else drawn.without_copies(), recall, widths, seed, report)
         if labels is None:
             return tuner.tune_recall(parsed, THRESHOLD if threshold is None else threshold)
@@ -296,6 +293,29 @@ def estimate_notes(recall: float | None, low: float | None, target: float) -> li
     ]
 
 
+def few_pairs_notes(count: int) -> list[str]:
+    """Return a note if the sample has too few true pairs to tune with."""
+    if count >= MIN_PAIRS:
+        return []
+    return [f"only {count_of(count, 'true pair')} in the sample; a larger sample may have more"]
+
+
+def sample_inputs(
+    texts: Texts | Corpus | FrameLike | Paths,
+    ids: Ids | None,
+    columns: ColumnNames,
+    size: int,
+    seed: int,
+    report: Progress,
+    priority: set[str] | None = None,
+) -> Sample:
+    """Open the inputs of a tuning, and draw a sample of their documents."""
+    report("sample", 0, None)
+    inputs = DedupInputs(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
+    with open_inputs(inputs, columns) as documents:
+        return take_sample(documents.texts, documents.ids, size, seed, priority, report)
+
+
 def _parse_labels(truth: Labels) -> PairLabels | ClusterLabels:
     if isinstance(truth, (PairLabels, ClusterLabels)):
         return truth
@@ -303,7 +323,7 @@ def _parse_labels(truth: Labels) -> PairLabels | ClusterLabels:
         labels = read_judgements(truth)
         if isinstance(labels, DedupRun):
             reason = "is the folder of a run, which is not the truth; use a table of labels"
-            raise InputError(f"{os.fspath(truth)}: {reason}", place=os.fspath(truth), reason=reason)
+            raise input_error(os.fspath(truth), reason)
         return labels
     return read_pair_labels(truth, "truth")
 
@@ -417,10 +437,7 @@ class _Tuner:
                 cost, row = self._add_setting(counts, threshold)
                 if row["radius"] is not None and truth is first:
                     candidates.append(((cost, bits), counts, row, truth))
-        if len(first.left) < MIN_PAIRS:
-            number = count_of(len(first.left), "true pair")
-            self.notes.append(f"only {number} in the sample; a larger sample may have more")
-        self.notes += recipe_hints(self.sample.texts, first, recipes[0], threshold)
+        self.notes += few_pairs_notes(len(first.left)) + recipe_hints(self.sample.texts, first, recipes[0], threshold)
         return self._build_result("recall", candidates, first)
 
     def tune_f1(self, recipes: list[Recipe], labels: PairLabels | ClusterLabels, threshold: float | None) -> Tuning:
@@ -428,7 +445,7 @@ class _Tuner:
         labelled = _LabelledPairs.of(labels, self.sample.names)
         if not labelled.match.any():
             reason = "no pair that is labelled a match has both its documents in the sample; check the ids"
-            raise InputError(f"truth: {reason}", place="truth", reason=reason)
+            raise input_error("truth", reason)
         positives = labelled.select(labelled.match)
         negatives = None if labelled.complete else labelled.select(~labelled.match)
         candidates: list[_Candidate] = []
@@ -524,8 +541,7 @@ class _Tuner:
             tp, fp = true[radius].item(), false[radius].item()
             low, high = wilson(tp, tp + fp)
             if squares is not None and tp + fp:
-                effective = WeightSums(tp + fp, float(squares[radius])).effective
-                low, high = wilson(min(tp / (tp + fp), 1.0) * effective, effective)
+                low, high = proportion(WeightSums(tp, 0.0), WeightSums(tp + fp, float(squares[radius])))[1:]
             point: Row = {
                 "recipe": str(counts.fingerprints.recipe),
                 "radius": radius,

@@ -30,8 +30,10 @@ import numpy.typing as npt
 from nearkin.errors import bad_parameter, check_choice, check_count, require_extra
 from nearkin.families.minhash import Signatures, check_minhash, signature
 from nearkin.families.simhash import fingerprint
+from nearkin.index.fingerprints import to_bytes
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
+from nearkin.vectors.projection import unpack_bits
 
 with require_extra("sklearn", "nearkin.sklearn"):
     from scipy.sparse import csr_matrix
@@ -163,11 +165,9 @@ class SimHashVectorizer(_TextVectorizer):
         recipe = self._recipe()
         values, counts = fingerprint(X, recipe, return_counts=True)
         # Bit i is bit i % 64 of word i // 64, on machines of either byte order.
-        data = values.astype("<u8").view(np.uint8).reshape(len(counts), 8 * -(-recipe.bits // 64))
-        packed = data[:, : -(-recipe.bits // 8)]
         if self.output == "packed":
-            return np.ascontiguousarray(packed)
-        bits = np.unpackbits(packed, axis=1, count=recipe.bits, bitorder="little")
+            return to_bytes(values, recipe.bits)
+        bits = unpack_bits(values.reshape(len(counts), recipe.words), recipe.bits)
         if self.output == "bits":
             return bits
         signs: npt.NDArray[np.float64] = (2.0 * bits - 1.0) / np.sqrt(recipe.bits)

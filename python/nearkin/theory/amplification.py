@@ -265,7 +265,7 @@ def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
     >>> [tables_needed(p, k, 0.9) for k in (10, 14, 18, 20)]
     [21, 51, 126, 196]
     """
-    _check_probability("recall", recall)
+    check_probability("recall", recall)
     if not 0 < p <= 1:
         raise bad_parameter("p", p, "above 0, at most 1")
     if p == 1:
@@ -296,7 +296,7 @@ def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
     >>> [u_functions_needed(0.8005, k, 0.9) for k in (10, 14, 18, 20)]
     [11, 17, 28, 35]
     """
-    _check_probability("recall", recall)
+    check_probability("recall", recall)
     high = 2
     while float(u_functions(p, hashes_per_table, high)) < recall:
         high *= 2
@@ -353,8 +353,7 @@ class Sensitivity:
         hashes_per_table, num_tables : int
             k and L, 1 or more.
         """
-        near, far = amplify([self.p_near, self.p_far], hashes_per_table, num_tables)
-        return Sensitivity(self.near, self.far, float(near), float(far))
+        return self._with(amplify([self.p_near, self.p_far], hashes_per_table, num_tables))
 
     def cascaded(self, steps: Iterable[Step]) -> Sensitivity:
         """Return the sensitivity after a cascade of AND- and OR-constructions.
@@ -372,8 +371,10 @@ class Sensitivity:
         >>> round(amplified.p_near, 4), round(amplified.p_far, 4)
         (0.9936, 0.1215)
         """
-        near, far = cascade([self.p_near, self.p_far], steps)
-        return Sensitivity(self.near, self.far, float(near), float(far))
+        return self._with(cascade([self.p_near, self.p_far], steps))
+
+    def _with(self, probabilities: Floats) -> Sensitivity:
+        return Sensitivity(self.near, self.far, *probabilities.tolist())
 
 
 def sensitivity(law: str | Callable[..., Floats], near: float, far: float, **parameters: Any) -> Sensitivity:
@@ -468,6 +469,7 @@ def plane_regions(planes: int, dimension: int) -> int:
     return sum(math.comb(c, i) for i in range(min(c, d) + 1))
 
 
-def _check_probability(name: str, value: float) -> None:
+def check_probability(name: str, value: float) -> None:
+    """Check a probability that is neither 0 nor 1."""
     if not 0 < value < 1:
         raise bad_parameter(name, value, "a number between 0 and 1")

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_choice, check_count
-from nearkin.theory.amplification import collision_in_any_table, min_tables
+from nearkin.theory.amplification import check_probability, collision_in_any_table, min_tables
 from nearkin.theory.laws import (
     Floats,
     check_cell_distances,
@@ -77,14 +77,19 @@ def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, wi
     0.1952
     """
     distance = check_cell_distances(distance, metric, width)
+    return np.asarray(np.where(distance == 0, 0.0, _mean_next_cell(distance, metric, width, 0.5)))
+
+
+def _mean_next_cell(distance: Floats, metric: str, width: float, farthest: float) -> Floats:
+    """Return the mean probability of the next cell, from 0 to `farthest` widths before its edge."""
     nodes, weights = gauss_legendre(48)
-    edge = (nodes + 1) / 4
+    edge = (nodes + 1) / 2 * farthest
     scale = np.maximum(distance, width * 1e-12)[..., None] / width
     if metric == "l2":
         inside = normal_cdf((edge + 1) / scale) - normal_cdf(edge / scale)
     else:
         inside = (np.arctan((edge + 1) / scale) - np.arctan(edge / scale)) / math.pi
-    return np.asarray(np.where(distance == 0, 0.0, (inside * weights).sum(-1) / 2))
+    return np.asarray((inside * weights).sum(-1) / 2)
 
 
 def collision_law(distance: Literal["l2", "l1", "cosine"], *, dims: int | None = None) -> Law:
@@ -194,8 +199,7 @@ def choose(
     (True, True)
     """
     n = check_count("n", n, 1, 2**50, "1 or more")
-    if not 0 < recall < 1:
-        raise bad_parameter("recall", recall, "a number between 0 and 1")
+    check_probability("recall", recall)
     max_tables = check_count("max_tables", max_tables, 1, 1 << 20, "1 to 1,048,576")
     check_count("max_hashes", max_hashes, 1, 1 << 16, "1 to 65,536")
     check_count("max_changes", max_changes, 0, 64, "0 to 64")
@@ -300,8 +304,7 @@ def slaney(
     >>> choice.hashes_per_table > 5, choice.num_tables >= 1
     (True, True)
     """
-    if not 0 < miss < 1:
-        raise bad_parameter("miss", miss, "a number between 0 and 1")
+    check_probability("miss", miss)
     close, far = _quantiles("near", near), _quantiles("others", others)
     n = check_count("n", n, 2, 2**50, "2 or more")
     r = check_count("changes", changes, 0, 64, "0 to 64")
@@ -311,8 +314,8 @@ def slaney(
         raise bad_parameter("near", "distances that are 0", "distances above 0, below the others")
     best: Slaney | None = None
     for width in np.geomspace(float(np.median(close)) / 10, float(np.median(far)) * 10, widths):
-        p, p_any = float(pstable(close, width=width).mean()), float(pstable(far, width=width).mean())
-        q, q_any = float(_next_cell_one_side(close, width).mean()), float(_next_cell_one_side(far, width).mean())
+        p, p_any = (float(pstable(at, width=width).mean()) for at in (close, far))
+        q, q_any = (float(_mean_next_cell(at, "l2", width, 1.0).mean()) for at in (close, far))
         if not 0 < p_any < 1 or p <= 0:
             continue
         k = max(1, r, round(math.log(n) / -math.log(p_any)))
@@ -326,15 +329,6 @@ def slaney(
     if best is None:
         raise bad_parameter("near", "distances that no width fits", "distances above 0, below the others")
     return best
-
-
-def _next_cell_one_side(distance: Floats, width: float) -> Floats:
-    """Return the probability of the next cell on one fixed side."""
-    nodes, weights = gauss_legendre(48)
-    position = (nodes + 1) / 2
-    scale = np.maximum(distance, width * 1e-12)[:, None] / width
-    inside = normal_cdf((position + 1) / scale) - normal_cdf(position / scale)
-    return np.asarray((inside * weights).sum(-1) / 2)
 
 
 def sample_distances(

@@ -32,7 +32,7 @@ from nearkin._core import (
     row_norms,
     row_norms_csr,
 )
-from nearkin.errors import InputError, ParameterError, bad_parameter, mismatch
+from nearkin.errors import InputError, ParameterError, bad_parameter, input_error, mismatch
 from nearkin.io.arrow import from_caller, is_arrow
 
 if TYPE_CHECKING:
@@ -116,11 +116,16 @@ def csr_arrays(rows: Any, name: str) -> tuple[Ints, Ints, Floats]:
     check_sparse(rows, name)
     if rows.data.dtype.kind not in "biuf":
         raise bad_parameter(name, f"a matrix of {rows.data.dtype}", "real numbers")
-    count = int(rows.indptr[-1])
+    return _csr_parts(rows, np.int64, np.int64)
+
+
+def _csr_parts(csr: Any, ends: npt.DTypeLike, columns: npt.DTypeLike) -> tuple[Any, Any, Floats]:
+    """Return the ends of rows, the columns and the values of a CSR matrix in these types."""
+    count = int(csr.indptr[-1])
     return (
-        as_contiguous(rows.indptr, np.int64),
-        as_contiguous(rows.indices[:count], np.int64),
-        as_contiguous(rows.data[:count], np.float64),
+        as_contiguous(csr.indptr, ends),
+        as_contiguous(csr.indices[:count], columns),
+        as_contiguous(csr.data[:count], np.float64),
     )
 
 
@@ -281,12 +286,7 @@ class Rows:
             return self.values.reshape(-1)
         if self.d >= 1 << 32:
             raise bad_parameter("dimension", self.d, "below 2**32 for an index of sparse vectors")
-        csr = cast("csr_array", self.csr)
-        return (
-            as_contiguous(csr.indptr, np.uint64),
-            as_contiguous(csr.indices, np.uint32),
-            as_contiguous(csr.data, np.float64),
-        )
+        return _csr_parts(self.csr, np.uint64, np.uint32)
 
     @classmethod
     def from_flat(cls, vectors: FlatVectors, dimension: int) -> Rows:
@@ -304,12 +304,7 @@ class Rows:
         return cls(narrow.astype(np.float32), None, narrow=narrow)
 
     def _csr_arrays(self) -> tuple[Ints, Ints, Floats]:
-        csr = cast("csr_array", self.csr)
-        return (
-            as_contiguous(csr.indptr, np.int64),
-            as_contiguous(csr.indices, np.int64),
-            as_contiguous(csr.data, np.float64),
-        )
+        return _csr_parts(self.csr, np.int64, np.int64)
 
     def as_csr(self) -> tuple[Ints, Ints, Floats]:
         """Return row ends, columns and values; zeros of dense rows are left out."""
@@ -486,6 +481,11 @@ def _as_narrow_rows(rows: Rows, vector_type: VectorType) -> Rows:
 
 def _row_error(row: int, reason: str, remedy: str) -> InputError:
     return InputError(f"row {row}: {reason}; {remedy}", place=f"row {row}", reason=reason)
+
+
+def row_error(rows: Rows, invalid: npt.NDArray[np.bool_], reason: str, noun: str = "row") -> InputError:
+    """Return the error for the first invalid row of a batch, by its number among all rows."""
+    return input_error(f"{noun} {rows.first + int(np.argmax(invalid))}", reason)
 
 
 def hash_input(rows: Rows, max_norm: float | None, *, query: bool = False) -> HashInput:

@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from nearkin.compat.datasketch.minhash import MinHash, check_hashfunc
+from nearkin.compat.datasketch.minhash import MinHash, check_equal, check_hashfunc
 from nearkin.compat.datasketch.safe_pickle import SafeUnpickler, safe_names
 from nearkin.errors import InputError, ParameterError, bad_parameter, check_count, mismatch
 from nearkin.families.datasketch import check_scheme
@@ -223,9 +223,9 @@ class MinHashLSH:
         """
         if type(other) is not type(self):
             raise mismatch("type of index", type(self).__name__, type(other).__name__)
-        for what, left, right in (("num_perm", self.h, other.h), ("b", self.b, other.b), ("r", self.r, other.r)):
-            if left != right:
-                raise mismatch(what, left, right)
+        check_equal("num_perm", self.h, other.h)
+        check_equal("b", self.b, other.b)
+        check_equal("r", self.r, other.r)
         if None not in (schemes := {self._minhash_scheme, other._minhash_scheme}) and len(schemes) > 1:
             raise mismatch("scheme", self._minhash_scheme, other._minhash_scheme)
         if check_overlap and (shared := next((key for key in other.keys if key in self.keys), None)) is not None:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 _MAX_VALUES = 1 << 32
 _BATCH = 1 << 16
 """Number of features that `bulk` hashes at a time."""
+_SCHEMES = '"affine32", "affine64", or "legacy" for datasketch before 2.0'
 _SCHEME_CODES: dict[int, DatasketchScheme] = {1: "affine32", 2: "affine64"}
 _BYTE_ORDERS = {"@": "=", "=": "=", "<": "<", ">": ">", "!": ">"}
 
@@ -123,6 +124,12 @@ def check_hashfunc(hashfunc: object) -> Any:
     if function is not None and not callable(function):
         raise bad_parameter("hashfunc", repr(hashfunc), "a callable")
     return function
+
+
+def check_equal(what: str, left: object, right: object) -> None:
+    """Raise MismatchError unless two sketches or indexes agree."""
+    if left != right:
+        raise mismatch(what, left, right)
 
 
 def _check_seed(seed: object) -> int:
@@ -229,8 +236,7 @@ class MinHash:
         scheme: DatasketchScheme | None = None,
     ) -> None:
         if scheme is None and (hashvalues is not None or permutations is not None):
-            allowed = 'the scheme of these values: "affine32", "affine64", or "legacy" for datasketch before 2.0'
-            raise bad_parameter("scheme", None, allowed)
+            raise bad_parameter("scheme", None, f"the scheme of these values: {_SCHEMES}")
         if hashobj is not None:
             warnings.warn("hashobj is deprecated, use hashfunc instead.", DeprecationWarning, stacklevel=2)
         if gpu_mode not in ("disable", "detect"):
@@ -265,8 +271,7 @@ class MinHash:
         numbers: Numbers = pair
         if self.scheme != "legacy" and not (numbers[0] & dtype(1)).all():
             raise bad_parameter("permutations", "an even factor", f"odd factors for {self.scheme}")
-        if numbers.shape[1] != self.num_perm:
-            raise mismatch("number of values and of permutations", self.num_perm, numbers.shape[1])
+        check_equal("number of values and of permutations", self.num_perm, numbers.shape[1])
         return numbers
 
     def _kernel(self) -> DatasketchCore:
@@ -325,13 +330,9 @@ class MinHash:
 
     def _check_compatible(self, other: Any) -> None:
         """Raise MismatchError unless scheme, seed and number of values are equal."""
-        for what, left, right in (
-            ("scheme", self.scheme, getattr(other, "scheme", None)),
-            ("seed", self.seed, other.seed),
-            ("num_perm", len(self), len(other)),
-        ):
-            if left != right:
-                raise mismatch(what, left, right)
+        check_equal("scheme", self.scheme, getattr(other, "scheme", None))
+        check_equal("seed", self.seed, other.seed)
+        check_equal("num_perm", len(self), len(other))
 
     def jaccard(self, other: MinHash) -> float:
         """Return the fraction of equal values, which estimates the Jaccard similarity.
@@ -552,8 +553,7 @@ class LeanMinHash(MinHash):
         elif seed is None or hashvalues is None:
             raise bad_parameter("minhash", None, "a MinHash, or seed, hashvalues and scheme")
         elif scheme is None:
-            allowed = 'the scheme of the values: "affine32", "affine64", or "legacy" for datasketch before 2.0'
-            raise bad_parameter("scheme", None, allowed)
+            raise bad_parameter("scheme", None, f"the scheme of the values: {_SCHEMES}")
         else:
             self._assign(seed, hashvalues, scheme)
 
