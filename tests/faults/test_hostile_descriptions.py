@@ -18,7 +18,7 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from test_flipped_bits import FPS, KINDS, SIGNATURES, TEXTS, X, ask_bands, ask_family, ask_hamming
+from test_damaged_files import FPS, KINDS, SIGNATURES, TEXTS, X, ask_bands, ask_family, ask_hamming
 
 import nearkin as nk
 from nearkin import errors

@@ -221,8 +221,10 @@ def test_a_cut_or_missing_file_is_an_error(tmp_path: Path, harm: Callable[[Path]
     assert expected == answers(store)
 
 
-def test_repair_rebuilds_a_damaged_index(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_repair_rebuilds_a_damaged_index(tmp_path: Path, kind: str) -> None:
     """Repair rebuilds an index from the documents and reports what it repaired."""
+    make, answers = KINDS[kind]
     store = make(tmp_path / "store")
     expected = answers(store)
     path = next((store / "segments").glob("*.index.nks"))

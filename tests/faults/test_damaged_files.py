@@ -1,9 +1,15 @@
-"""Files with one flipped bit, opened without verification and searched in every way: an error, or the right result."""
+"""Every kind of saved file, damaged: an error that names the file, or the right result.
+
+Each kind is made, opened and searched in every way. Descriptions that only one kind has are tested with that kind.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +17,8 @@ import xxhash
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.families import CrossPolytope, Hyperplane, load
+from nearkin._core import StoreSegment
+from nearkin.families import CrossPolytope, Family, Hyperplane, PStable, load
 
 RNG = np.random.default_rng(7)
 FPS = RNG.integers(0, 2**63, 60, dtype=np.uint64)
@@ -85,10 +92,22 @@ def ask_digests(path: Path) -> object:
     return hits.ids.tolist(), hits.scores.tolist(), len(index)
 
 
+FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "bits": (Hyperplane(bits=32, seed=1), {}),
+    "tables": (CrossPolytope(hashes=2, seed=1), {}),
+    "codes": (Hyperplane(bits=32, seed=1), {"filter": "codes"}),
+    "estimates": (Hyperplane(None, orthogonal="hadamard", seed=1), {"rank": "estimate"}),
+    "partitions": (
+        Hyperplane(None, orthogonal="hadamard", seed=1),
+        {"rank": "estimate", "filter": "partitions", "num_partitions": 3},
+    ),
+}
+
+
 def save_vectors(kind: str) -> Callable[[Path], None]:
     def save(path: Path) -> None:
-        family = Hyperplane(bits=32, seed=1) if kind == "codes" else CrossPolytope(hashes=2, seed=1)
-        nk.LSHIndex(family, metric="l2").fit(X, ids=[f"v{i}" for i in range(30)]).save(path)
+        family, options = FAMILIES[kind]
+        nk.LSHIndex(family, metric="l2", **options).fit(X, ids=[f"v{i}" for i in range(30)]).save(path)
 
     return save
 
@@ -99,8 +118,8 @@ def ask_vectors(path: Path) -> object:
     return hits.ids.tolist(), hits.distances.tolist(), len(index)
 
 
-def save_family(path: Path) -> None:
-    Hyperplane(bits=16, seed=3).fit(X).save(path)
+def save_family(family: Family) -> Callable[[Path], None]:
+    return lambda path: family.fit(X).save(path)
 
 
 def ask_family(path: Path) -> object:
@@ -116,47 +135,83 @@ def ask_idf(path: Path) -> object:
     return len(table), table.documents, table.digest
 
 
+EVERY = np.arange(300, dtype=np.int64)
+PAGES: list[str | None] = [f"a page about wine {i} " * 20 for i in range(300)]
+
+
+def save_documents(path: Path) -> None:
+    contents = RNG.integers(0, 2**63, 600, dtype=np.uint64)
+    StoreSegment.write(str(path), EVERY, EVERY, contents, np.zeros(0, np.uint8), 0, None, PAGES, b"", 3)
+
+
+def ask_documents(path: Path) -> object:
+    segment = StoreSegment.open(str(path))
+    return segment.texts(EVERY), segment.find_ids(EVERY)[1].tolist(), segment.rows(0, 300).tolist(), segment.note()
+
+
+def verify_documents(path: Path) -> None:
+    StoreSegment.open(str(path)).verify()
+
+
 KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], object]]] = {
     "hamming, integers, tables": (hamming(ids=False, tables=True), ask_hamming),
     "hamming, strings, scan": (hamming(ids=True, tables=False), ask_hamming),
     "hamming, 128 bits": (save_wide, ask_wide),
     "bands": (save_bands, ask_bands),
     "digests": (save_digests, ask_digests),
-    "vectors, codes": (save_vectors("codes"), ask_vectors),
-    "vectors, tables": (save_vectors("tables"), ask_vectors),
-    "family": (save_family, ask_family),
+    **{f"vectors, {kind}": (save_vectors(kind), ask_vectors) for kind in FAMILIES},
+    "family of bits": (save_family(Hyperplane(bits=16, seed=3)), ask_family),
+    "family of keys": (save_family(PStable(hashes=3, width=2.0, seed=5)), ask_family),
     "IDF": (save_idf, ask_idf),
+    "documents": (save_documents, ask_documents),
 }
+
+VERIFY: dict[str, Callable[[Path], None]] = {
+    "hamming": lambda path: nk.HammingIndex.open(path).verify(),
+    "bands": lambda path: nk.BandIndex.open(path).verify(),
+    "digests": lambda path: nk.DigestIndex.open(path).verify(),
+    "vectors": lambda path: nk.LSHIndex.open(path).verify(),
+    "documents": verify_documents,
+}
+"""Verification of each kind that has one, by the first word of the kind's name."""
+
+
+def replaced(path: Path, content: bytes) -> Path:
+    """Write a file anew: an index that is still open keeps the file that it mapped."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    return path
 
 
 def sweep(kind: str, folder: Path, step: int, bits: tuple[int, ...]) -> tuple[int, int]:
-    """Flip bits of every `step`-th byte; return how many flips raised an error and how many changed only padding."""
+    """Flip bits of every `step`-th byte; return how many flips raised an error and how many changed nothing."""
     save, ask = KINDS[kind]
     path = folder / "file.nks"
     save(path)
     right, whole = ask(path), path.read_bytes()
-    refused = unread = 0
-    for at in range(0, len(whole), step):
+    refused = unread = unnamed = 0
+    for at in range(0, len(whole), step or max(1, len(whole) // 400)):
         for bit in bits:
             damaged = bytearray(whole)
             damaged[at] ^= 1 << bit
-            path.unlink()
-            path.write_bytes(damaged)
             try:
-                result = ask(path)
+                result = ask(replaced(path, damaged))
+            except errors.CorruptStoreError as error:
+                unnamed += str(path) not in str(error)
+                refused += 1
             except (errors.NearkinError, OSError):
                 refused += 1
             else:
                 assert right == result, f"byte {at}, bit {bit}"
                 unread += 1
+    assert 0 == unnamed, "errors that name no file"
     return refused, unread
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
     """Flips one bit of each byte of a sample."""
-    size = (KINDS[kind][0](tmp_path / "size"), (tmp_path / "size").stat().st_size)[1]
-    refused, unread = sweep(kind, tmp_path, max(1, size // 400), (3,))
+    refused, unread = sweep(kind, tmp_path, 0, (3,))
     assert refused > unread
 
 
@@ -175,11 +230,47 @@ def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "file.nks"
     save(path)
     whole = path.read_bytes()
-    for length in range(0, len(whole) - 1, max(1, len(whole) // 60)):
-        path.unlink()
-        path.write_bytes(whole[:length])
+    for length in (*range(0, len(whole) - 1, max(1, len(whole) // 60)), 1, 63, 64, len(whole) - 1):
         with pytest.raises((errors.NearkinError, OSError)):
-            ask(path)
+            ask(replaced(path, whole[:length]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_overwritten_runs_of_bytes_are_errors_or_change_nothing(tmp_path: Path, kind: str) -> None:
+    """Up to three runs of eight arbitrary bytes at a time, a file of other content, and a longer file."""
+    save, ask = KINDS[kind]
+    path = tmp_path / "file.nks"
+    save(path)
+    right, whole = ask(path), path.read_bytes()
+    rng = np.random.default_rng(10)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for at in rng.integers(0, len(whole) - 8, int(rng.integers(1, 4))).tolist():
+            damaged[at : at + 8] = rng.bytes(8)
+        with suppress(errors.NearkinError, OSError):
+            assert right == ask(replaced(path, damaged))
+    with suppress(errors.NearkinError, OSError):
+        assert right == ask(replaced(path, whole + b"more"))
+    for foreign in (b"no segment at all", b"NKSEGMNT", rng.bytes(5000)):
+        with pytest.raises(errors.NearkinError):
+            ask(replaced(path, foreign))
+    with pytest.raises(OSError, match=r"none\.nks"):
+        ask(tmp_path / "none.nks")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if re.split(r"\W", kind)[0] in VERIFY])
+def test_verify_detects_every_flipped_byte_that_is_not_padding(tmp_path: Path, kind: str) -> None:
+    """Also those that no search reads; only the zeros between sections are never read."""
+    verify, path = VERIFY[re.split(r"\W", kind)[0]], tmp_path / "file.nks"
+    KINDS[kind][0](path)
+    verify(path)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), max(1, len(whole) // 150)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 255
+        if whole[at]:
+            with pytest.raises(errors.NearkinError):
+                verify(replaced(path, damaged))
 
 
 def test_a_file_that_says_it_has_more_rows_than_it_holds_is_refused(tmp_path: Path) -> None:
