@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from asgi import asgi_client
 
 import nearkin as nk
+from command import call
 from nearkin.errors import InputError, ParameterError
 from nearkin.io.locks import lock_file
 from nearkin.patterns import Patterns
@@ -132,11 +131,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         ServedPatterns(tmp_path / "x")
     for name, message in (("x", "is no file that nearkin saved"), ("none", "no such file")):
-        command = [sys.executable, "-m", "nearkin", "serve", str(tmp_path / "new"), "--create", "--port", "0"]
-        done = subprocess.run(
-            [*command, "--patterns", str(tmp_path / name)], capture_output=True, text=True, timeout=60
-        )
-        assert (1, True, False) == (done.returncode, message in done.stderr, (tmp_path / "new").exists()), done.stderr
+        done = call("serve", tmp_path / "new", "--create", "--port", "0", "--patterns", tmp_path / name)
+        assert (1, True, False) == (done.code, message in done.message, (tmp_path / "new").exists()), done.err
 
 
 async def test_patterns_are_served_without_a_store(tmp_path: Path) -> None:
