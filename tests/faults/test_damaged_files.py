@@ -17,7 +17,7 @@ import nearkin as nk
 from nearkin import errors
 
 
-def replaced(path: Path, content: bytes) -> Path:
+def replaced(path: Path, content: bytes | bytearray) -> Path:
     """Write a file anew: an index that is still open keeps the file that it mapped."""
     path.unlink(missing_ok=True)
     path.write_bytes(content)

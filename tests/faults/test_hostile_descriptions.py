@@ -200,17 +200,21 @@ def test_hash_functions_that_do_not_fit_in_memory_are_an_error() -> None:
             family.fit(wide)
 
 
+SETTINGS: list[dict[str, object]] = [
+    {"num_probes": None},
+    {"num_probes": 1e300},
+    {"num_tables": 0},
+    {"num_candidates": 3},
+    {"filter": "codes"},
+    {"filter": "auto"},
+    {"filter": []},
+    {"rank": "l2"},
+]
 CONTRADICTIONS: list[tuple[str, dict[str, object], str]] = [
     # Found before any parameter is generated for that dimension.
     ("family", {"dimension": 2**36}, "its hash functions are not those of its vectors"),
     # Counts of the filter out of range would let a search fail.
-    *(
-        ("settings", settings, "its description is inconsistent")
-        for settings in (
-            *({"num_probes": None}, {"num_probes": 1e300}, {"num_tables": 0}, {"num_candidates": 3}),
-            *({"filter": "codes"}, {"filter": "auto"}, {"filter": []}, {"rank": "l2"}),
-        )
-    ),
+    *(("settings", settings, "its description is inconsistent") for settings in SETTINGS),
 ]
 
 
