@@ -47,7 +47,6 @@ def identity(feature: Any) -> int:
 # MinHash
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     documents=SETS,
     num_perm=st.integers(1, 70),
@@ -227,7 +226,6 @@ def test_the_deprecated_argument_warns() -> None:
 # LeanMinHash
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     document=st.lists(st.binary(max_size=3), max_size=5), scheme=st.sampled_from(SCHEMES), order=st.sampled_from(ORDERS)
 )
@@ -298,7 +296,6 @@ def test_ties_go_to_the_fewest_bands_and_rows() -> None:
     assert (1, 1) == choose_bands(0.5, 2, (0.5, 0.5))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     documents=SETS,
     removed=st.sets(st.integers(0, 7)),

@@ -240,7 +240,6 @@ def test_different_widths_are_refused() -> None:
 # SimhashIndex
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from([8, 16, 64, 128]),
     st.integers(0, 9),

@@ -146,7 +146,7 @@ def test_many_files_keep_their_order(tmp_path: Path) -> None:
 
 
 @needs_ssdeep
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.one_of(

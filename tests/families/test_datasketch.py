@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
@@ -31,7 +31,6 @@ def test_golden_values_of_the_package_hold(scheme: str) -> None:
     assert [GOLDEN[scheme]] * 2 == result.tolist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     features=st.lists(st.text(max_size=5), max_size=40),
     num_perm=st.integers(1, 130),
@@ -118,7 +117,6 @@ def definition(hashes: set[bytes], num_perm: int, seed: int, scheme: str) -> lis
     ]
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     features=st.lists(st.text(max_size=5), max_size=20),
     num_perm=st.integers(1, 40),

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
@@ -61,7 +61,6 @@ def test_disjoint_and_equal_sets_are_0_and_1() -> None:
             assert (0.0, 1.0) == (nk.minhash_similarity(a[0], b[0]), nk.minhash_similarity(a[0], a[0]))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     left=st.lists(st.text("abc", max_size=3), max_size=60),
     right=st.lists(st.text("abc", max_size=3), max_size=60),

@@ -242,7 +242,6 @@ def test_preset_counts_what_the_package_overflows_on() -> None:
 # Texts
 
 
-@settings(max_examples=60, deadline=None)
 @given(recipe=strategies.recipes(letters=("python", "all")), texts=st.lists(strategies.texts(max_size=30), max_size=4))
 def test_fingerprints_of_texts_equal_plain_sums(recipe: nk.Recipe, texts: list[str]) -> None:
     """Every recipe agrees with the definition: features, hashes and signs of sums in plain Python."""
@@ -427,7 +426,6 @@ def test_other_processes_give_the_same_bits() -> None:
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     documents=st.lists(st.lists(st.tuples(st.text("abc中", max_size=3), INT64), max_size=6), max_size=4),
     bits=st.sampled_from([1, 32, 64, 100, 192]),
@@ -441,7 +439,6 @@ def test_given_features_equal_plain_sums(documents: list[list[tuple[str, int]]],
     assert expected == as_integers(result)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     document=st.lists(st.tuples(st.text("abcd", max_size=3), st.integers(-(2**20), 2**20)), max_size=12),
     shift=st.integers(1, 10),

@@ -36,11 +36,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from saved_files import FPS
+from saved_files import KINDS as KINDS_OF_FILES
 
 import nearkin as nk
 from nearkin import errors
 from nearkin.cli.app import app
-from nearkin.families import Hyperplane, load
+from nearkin.families import Hyperplane
 from nearkin.io import open_corpus
 
 KINDS = ("open", "write", "sync", "rename", "unlink", "truncate", "map", "read", "link", "mkdir")
@@ -88,15 +90,22 @@ class Saver:
 
 
 RNG = np.random.default_rng(5)
-FPS = RNG.integers(0, 2**63, 600, dtype=np.uint64)
 TEXTS = [f"document {i % 40} about {'words ' * (i % 7)} and number {i % 11}" for i in range(120)]
 FILES = [bytes(RNG.integers(0, 256, 3000, dtype=np.uint8)) for _ in range(6)]
 
 
-def _hamming(path: Path, rows: int) -> None:
-    index = nk.HammingIndex(bits=64, radius=3)
-    index.add([f"id {row}" for row in range(rows)], FPS[:rows])
-    index.save(path / "index.nks")
+def _file(name: str) -> Saver:
+    """Return the replacement of a small file of a kind by a larger one."""
+    kind = KINDS_OF_FILES[name]
+
+    def state(path: Path) -> object:
+        if kind.verify is not None:
+            kind.verify(path / "file.nks")
+        return kind.ask(path / "file.nks")
+
+    return Saver(
+        lambda path: kind.save_small(path / "file.nks"), lambda path: kind.save_large(path / "file.nks"), state
+    )
 
 
 def _hamming_state(path: Path) -> object:
@@ -105,54 +114,9 @@ def _hamming_state(path: Path) -> object:
     return len(index), index.search(FPS[:3], radius=0).ids.tolist()
 
 
-def _bands(path: Path, rows: int) -> None:
-    index = nk.BandIndex(num_perm=16, num_bands=4, num_rows=4)
-    index.add(None, nk.signature(TEXTS[:rows], "char:4|binary|xxh3|minhash:16"))
-    index.save(path / "bands.nks")
-
-
-def _bands_state(path: Path) -> object:
-    index = nk.BandIndex.open(path / "bands.nks")
-    index.verify()
-    return len(index)
-
-
-def _digests(path: Path, count: int) -> None:
-    index = nk.DigestIndex()
-    index.add([f"file {i}" for i in range(count)], [nk.ssdeep.hash(data) for data in FILES[:count]])
-    index.save(path / "digests.nkd")
-
-
-def _digests_state(path: Path) -> object:
-    index = nk.DigestIndex.open(path / "digests.nkd")
-    return len(index)
-
-
-def _vectors(path: Path, rows: int) -> None:
-    x = np.random.default_rng(1).standard_normal((rows, 8)).astype(np.float32)
-    nk.LSHIndex(Hyperplane(bits=32, seed=1), metric="l2").fit(x).save(path / "vectors.nks")
-
-
-def _vectors_state(path: Path) -> object:
-    index = nk.LSHIndex.open(path / "vectors.nks")
-    index.verify()
-    return len(index)
-
-
-def _family(path: Path, seed: int) -> None:
-    Hyperplane(bits=32, seed=seed).fit(np.eye(6)).save(path / "family.nks")
-
-
-def _family_state(path: Path) -> object:
-    return load(path / "family.nks").transform(np.eye(6)[:1]).tolist()
-
-
-def _idf(path: Path, count: int) -> None:
-    nk.Idf.fit(TEXTS[:count], "word:1").save(path / "table.idf")
-
-
-def _idf_state(path: Path) -> object:
-    return nk.Idf.load(path / "table.idf").digest
+def _run(*arguments: object) -> None:
+    """Run the command; its errors are raised."""
+    app(args=[str(argument) for argument in (*arguments, "--quiet")], standalone_mode=False)
 
 
 def _corpus(path: Path, suffix: str) -> Path:
@@ -171,10 +135,9 @@ def _corpus(path: Path, suffix: str) -> Path:
     return source
 
 
-def _dedup(path: Path, suffix: str, threshold: float) -> None:
-    arguments = ["dedup", str(_corpus(path, suffix)), "--out", str(path / "out"), "--id-column", "id"]
-    arguments += ["--threshold", str(threshold), "--overwrite", "--quiet"]
-    app(args=arguments, standalone_mode=False)
+def _dedup(path: Path, suffix: str, threshold: float, *options: object) -> None:
+    corpus, out = _corpus(path, suffix), path / "out"
+    _run("dedup", corpus, "--out", out, "--id-column", "id", "--threshold", threshold, "--overwrite", *options)
 
 
 def _dedup_checkpoint_old(path: Path) -> None:
@@ -183,9 +146,7 @@ def _dedup_checkpoint_old(path: Path) -> None:
 
 
 def _dedup_checkpoint(path: Path) -> None:
-    arguments = ["dedup", str(_corpus(path, "jsonl")), "--out", str(path / "out"), "--id-column", "id"]
-    arguments += ["--threshold", "0.5", "--overwrite", "--quiet", "--checkpoint", str(path / "point")]
-    app(args=arguments, standalone_mode=False)
+    _dedup(path, "jsonl", 0.5, "--checkpoint", path / "point")
 
 
 def _dedup_state(path: Path) -> object:
@@ -207,20 +168,7 @@ def _dedup_old(suffix: str) -> Callable[[Path], None]:
 
 
 def _index_add(path: Path) -> None:
-    app(
-        args=[
-            "index",
-            "add",
-            str(path / "index.nks"),
-            str(_corpus(path, "jsonl")),
-            "--id-column",
-            "id",
-            "--existing",
-            "update",
-            "--quiet",
-        ],
-        standalone_mode=False,
-    )
+    _run("index", "add", path / "index.nks", _corpus(path, "jsonl"), "--id-column", "id", "--existing", "update")
 
 
 def _index_old(path: Path) -> None:
@@ -281,9 +229,9 @@ def _store_dedup(path: Path, *, overwrite: bool) -> None:
     with nk.Store.open(path / "store") as store:
         if len(store) > 40:
             return
-    arguments = ["dedup", str(_corpus(path, "jsonl")), "--store", str(path / "store"), "--out", str(path / "out")]
-    arguments += ["--id-column", "id", "--quiet", *(["--overwrite"] if overwrite else [])]
-    app(args=arguments, standalone_mode=False)
+    options = ["--overwrite"] if overwrite else []
+    corpus, out = _corpus(path, "jsonl"), path / "out"
+    _run("dedup", corpus, "--store", path / "store", "--out", out, "--id-column", "id", *options)
 
 
 def _store_dedup_state(path: Path) -> object:
@@ -345,9 +293,8 @@ def _files_dedup(path: Path) -> None:
     files.mkdir(exist_ok=True)
     for number, data in enumerate([*_near_files(12)[8:], *(data[::-1] for data in FILES[:3])]):
         (files / str(number)).write_bytes(data)
-    arguments = ["dedup", "--family", "ssdeep", str(files), "--store", str(path / "store"), "--out", str(path / "out")]
     # An unreadable file must be an error, not be skipped.
-    app(args=[*arguments, "--strict", "--quiet"], standalone_mode=False)
+    _run("dedup", "--family", "ssdeep", files, "--store", path / "store", "--out", path / "out", "--strict")
 
 
 def _files_dedup_state(path: Path) -> object:
@@ -377,12 +324,7 @@ SAVERS: dict[str, Saver] = {
     "store backup": Saver(_store_old, _store_backup, _store_state),
     "store dedup": Saver(_store_old, functools.partial(_store_dedup, overwrite=False), _store_dedup_state),
     "store dedup over": Saver(_store_dedup_old, functools.partial(_store_dedup, overwrite=True), _store_dedup_state),
-    "hamming": Saver(lambda path: _hamming(path, 200), lambda path: _hamming(path, 600), _hamming_state),
-    "bands": Saver(lambda path: _bands(path, 50), lambda path: _bands(path, 120), _bands_state),
-    "digests": Saver(lambda path: _digests(path, 2), lambda path: _digests(path, 6), _digests_state),
-    "vectors": Saver(lambda path: _vectors(path, 40), lambda path: _vectors(path, 90), _vectors_state),
-    "family": Saver(lambda path: _family(path, 1), lambda path: _family(path, 2), _family_state),
-    "idf": Saver(lambda path: _idf(path, 30), lambda path: _idf(path, 120), _idf_state),
+    **{name: _file(name) for name in KINDS_OF_FILES},
     "index add": Saver(_index_old, _index_add, _hamming_state),
     "dedup checkpoint": Saver(_dedup_checkpoint_old, _dedup_checkpoint, _dedup_state),
     **{

@@ -1,4 +1,4 @@
-"""A full disk: every index that is saved, and the folder of `nearkin dedup`.
+"""A full disk: every file that is saved, and the folder of `nearkin dedup`.
 
 A child process limits the size of its files (RLIMIT_FSIZE), so that writes fail midway as on a full disk.
 """
@@ -11,50 +11,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from saved_files import KINDS
 
-MAKE = """
+SAVE = """
 import resource, sys
-import numpy as np
-import nearkin as nk
-
-kind, path, limit = sys.argv[1], sys.argv[2], int(sys.argv[3])
-rng = np.random.default_rng(1)
-
-
-def made(rows):
-    if kind == "hamming":
-        index = nk.HammingIndex(bits=64, radius=3)
-        index.add(None, rng.integers(0, 2**64, rows, dtype=np.uint64))
-        index.search(1, radius=3)
-        return index
-    if kind == "bands":
-        index = nk.BandIndex(num_perm=16, num_bands=4, num_rows=4)
-        index.add(None, rng.integers(0, 2**32, (rows, 16), dtype=np.uint64).astype(np.uint32))
-        return index
-    if kind == "vectors":
-        return nk.LSHIndex(nk.families.Hyperplane(bits=64, seed=1), num_tables=2).fit(rng.normal(size=(rows, 8)))
-    index = nk.DigestIndex()
-    texts = [bytes(rng.integers(0, 256, 5000, dtype=np.uint8)) for _ in range(rows // 20)]
-    index.add(None, [nk.ssdeep.hash(text) for text in texts])
-    return index
-
-
-made(100).save(path)
-large = made(4000)
-print("saved", flush=True)
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-try:
-    large.save(path)
-except OSError as error:
-    print("refused", error.errno)
+from pathlib import Path
+folder, limit, here = sys.argv[1:]
+sys.path.insert(0, here)
+from saved_files import KINDS
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit),) * 2)
+for name, kind in KINDS.items():
+    try:
+        kind.save_large(Path(folder, name))
+    except OSError as error:
+        print(name, "refused", error.errno)
 """
-
-OPEN = {
-    "hamming": "nk.HammingIndex.open",
-    "bands": "nk.BandIndex.open",
-    "vectors": "nk.LSHIndex.open",
-    "digests": "nk.DigestIndex.open",
-}
 
 DEDUP = """
 import resource, sys
@@ -72,18 +43,18 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", *arguments], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("limit", [0, 5000])
-@pytest.mark.parametrize("kind", list(OPEN))
-def test_a_full_disk_leaves_the_old_index(tmp_path: Path, kind: str, limit: int) -> None:
-    """The error is an OSError with the system's number; the old file opens with its contents; only its lock file is
-    left.
+@pytest.mark.parametrize("limit", [0, 600])
+def test_a_full_disk_leaves_the_old_files(tmp_path: Path, limit: int) -> None:
+    """The error is an OSError with the system's number; the old files open with their contents; only their lock files
+    are left.
     """
-    path = tmp_path / "index"
-    ran = run(MAKE, kind, str(path), str(limit))
-    assert "saved\nrefused 27\n" == ran.stdout, ran.stderr
-    assert {path.name, f".{path.name}.lock"} == {entry.name for entry in tmp_path.iterdir()}
-    opened = run(f"import sys, nearkin as nk; print(len({OPEN[kind]}(sys.argv[1])))", str(path))
-    assert str(5 if kind == "digests" else 100) == opened.stdout.strip(), opened.stderr
+    for name, kind in KINDS.items():
+        kind.save_small(tmp_path / name)
+    before = {name: kind.ask(tmp_path / name) for name, kind in KINDS.items()}
+    ran = run(SAVE, str(tmp_path), str(limit), str(Path(__file__).parent))
+    assert "".join(f"{name} refused 27\n" for name in KINDS) == ran.stdout, ran.stderr
+    assert KINDS.keys() == {entry.name for entry in tmp_path.iterdir()} - {f".{name}.lock" for name in KINDS}
+    assert before == {name: kind.ask(tmp_path / name) for name, kind in KINDS.items()}
 
 
 def test_a_full_disk_leaves_no_half_of_a_deduplication(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from test_flipped_bits import FPS, KINDS, SIGNATURES, TEXTS, X, ask_bands, ask_family, ask_hamming
+from saved_files import FPS, KINDS, SIGNATURES, TEXTS, X, ask_bands, ask_hamming
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.families import CrossPolytope, Hyperplane, PStable, load
+from nearkin.families import CrossPolytope, Hyperplane, load
 
 HEADER, ENTRY = 64, 40
 
@@ -78,19 +78,13 @@ def save_bands(path: Path) -> None:
     index.save(path)
 
 
-def save_pstable(path: Path) -> None:
-    """Save a family with parameters of several types."""
-    PStable(width=2.0, hashes=4, seed=2).fit(X).save(path)
-
-
 DESCRIBED: dict[str, tuple[Callable[[Path], None], Callable[[Path], object]]] = {
     "hamming": (save_hamming, ask_recipe),
     "bands": (save_bands, ask_bands),
-    "digests": KINDS["digests"],
-    "vectors, codes": KINDS["vectors, codes"],
-    "vectors, tables": KINDS["vectors, tables"],
-    "hyperplane": KINDS["family"],
-    "p-stable": (save_pstable, ask_family),
+    **{
+        name: (KINDS[name].save_small, KINDS[name].ask)
+        for name in ("digests", "vectors, bits", "vectors, tables", "family of bits", "family of keys")
+    },
 }
 
 NUMBERS: list[object] = [-1, 0, 1, 2, 3, 2**31, 2**63, 2**64, 10**400, 0.5, -1.5, 1e300, float("inf"), float("nan")]
@@ -206,20 +200,7 @@ def test_hash_functions_that_do_not_fit_in_memory_are_an_error() -> None:
             family.fit(wide)
 
 
-def test_an_index_of_vectors_whose_functions_have_another_dimension_is_an_error(folder: Path) -> None:
-    """The error is raised before any parameter is generated for that dimension."""
-
-    def change(text: str) -> str:
-        about = json.loads(text)
-        about["family"]["dimension"] = 2**36
-        return json.dumps(about)
-
-    hostile = with_json(saved("vectors, tables", folder), change)
-    with pytest.raises(errors.CorruptStoreError, match="its hash functions are not those of its vectors"):
-        ask("vectors, tables", folder, hostile)
-
-
-SETTINGS = [
+SETTINGS: list[dict[str, object]] = [
     {"num_probes": None},
     {"num_probes": 1e300},
     {"num_tables": 0},
@@ -229,21 +210,27 @@ SETTINGS = [
     {"filter": []},
     {"rank": "l2"},
 ]
+CONTRADICTIONS: list[tuple[str, dict[str, object], str]] = [
+    # Found before any parameter is generated for that dimension.
+    ("family", {"dimension": 2**36}, "its hash functions are not those of its vectors"),
+    # Counts of the filter out of range would let a search fail.
+    *(("settings", settings, "its description is inconsistent") for settings in SETTINGS),
+]
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_settings_of_an_index_of_vectors_are_checked_when_it_is_opened(
-    folder: Path, settings: dict[str, object]
+@pytest.mark.parametrize(("part", "values", "message"), CONTRADICTIONS, ids=[str(case[1]) for case in CONTRADICTIONS])
+def test_the_description_of_vectors_is_checked_when_the_file_is_opened(
+    folder: Path, part: str, values: dict[str, object], message: str
 ) -> None:
-    """Counts of the filter must be in range when the file is opened; otherwise a search would fail."""
+    """A description that contradicts the vectors or itself is damage."""
 
     def change(text: str) -> str:
         about = json.loads(text)
-        about["settings"].update(settings)
+        about[part].update(values)
         return json.dumps(about)
 
     hostile = with_json(saved("vectors, tables", folder), change)
-    with pytest.raises(errors.CorruptStoreError, match="its description is inconsistent"):
+    with pytest.raises(errors.CorruptStoreError, match=message):
         ask("vectors, tables", folder, hostile)
 
 

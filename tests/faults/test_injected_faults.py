@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-SAVERS = ("hamming", "bands", "digests", "vectors", "family", "idf", "index add", "dedup jsonl")
+FILES = ("hamming, strings, scan", "bands", "digests", "vectors, codes", "family of bits", "IDF")
+SAVERS = (*FILES, "index add", "dedup jsonl")
 STORES = (
     "store create",
     "store add",

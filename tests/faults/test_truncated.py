@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = """
+INDEX = """
 import os, sys
 import numpy as np
 import nearkin as nk
@@ -24,26 +24,52 @@ index.save(path)
 other = path + ".other"
 index.save(other)
 opened, sound = nk.HammingIndex.open(path), nk.HammingIndex.open(other)
+use = lambda: opened.search(fps[:5], radius=3)
+calls = [lambda: opened.search(fps[-5:], radius=3)] * 2
+untouched = lambda: len(sound.search(fps[:5], radius=0).ids)
+"""
+
+DOCUMENTS = """
+import os, sys
+import numpy as np
+from nearkin._core import StoreSegment
+from nearkin.errors import CorruptStoreError
+
+path, n = sys.argv[1], 50_000
+texts = [f"text {i} and more of it" for i in range(n)]
+every = np.arange(n, dtype=np.int64)
+contents = np.random.default_rng(1).integers(0, 2**63, 2 * n, dtype=np.uint64)
+StoreSegment.write(path, every, every, contents, np.zeros(0, np.uint8), 0, None, texts, b"", 3)
+few, other = every[:5], path + ".other"
+StoreSegment.write(other, few, few, contents[:10], np.zeros(0, np.uint8), 0, None, texts[:5], b"", 3)
+segment, sound = StoreSegment.open(path), StoreSegment.open(other)
+use = lambda: segment.texts(every)
+calls = [use, lambda: segment.find_contents(contents), segment.verify]
+untouched = lambda: len(sound)
+"""
+
+TRUNCATE = """
 if sys.argv[2] == "after":
-    opened.search(fps[:5], radius=3)
+    use()
 os.truncate(path, 1 << 16)
-for _ in range(2):
+for call in calls:
     try:
-        opened.search(fps[-5:], radius=3)
+        call()
         print("answered")
     except CorruptStoreError as error:
         print("refused" if path in str(error) else error)
-print(len(sound.search(fps[:5], radius=0).ids))
+print(untouched())
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="maps are guarded on Unix")
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_truncated_file_is_an_error_and_not_the_end(tmp_path: Path, when: str) -> None:
-    """The file is truncated before or after its first use; another open index returns the same results."""
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "index.nks"), when]
+@pytest.mark.parametrize(("kind", "calls"), [(INDEX, 2), (DOCUMENTS, 3)], ids=["index", "documents"])
+def test_a_truncated_file_is_an_error_and_not_the_end(tmp_path: Path, kind: str, calls: int, when: str) -> None:
+    """The file is truncated before or after its first use; another open file returns the same results."""
+    command = [sys.executable, "-c", kind + TRUNCATE, str(tmp_path / "file.nks"), when]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (0, "refused\nrefused\n5\n") == (done.returncode, done.stdout), done.stderr
+    assert (0, "refused\n" * calls + "5\n") == (done.returncode, done.stdout), done.stderr
 
 
 FOREIGN = """

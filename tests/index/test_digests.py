@@ -239,24 +239,11 @@ def test_save_then_open_is_identity(tmp_path: Path) -> None:
     assert not nk.DigestIndex.open(path).strict
 
 
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    """Foreign files, truncated files, flipped bits, other kinds of segment and invalid recipes are rejected."""
+def test_files_with_invalid_recipes_are_refused(tmp_path: Path) -> None:
+    """A recipe that cannot be read, or of another version, although the checksums are right."""
     index = nk.DigestIndex()
     index.add(["a", "b"], [A, B])
     path = tmp_path / "index"
-    index.save(path)
-    data = path.read_bytes()
-    at = data.index(b"eWJN08TSa")
-    for changed in (b"", data[:30], data[:-1], data[:at] + b"f" + data[at + 1 :]):
-        path.write_bytes(changed)
-        with pytest.raises(CorruptStoreError, match="is damaged"):
-            nk.DigestIndex.open(path)
-    path.write_bytes(b"text")
-    with pytest.raises(InputError, match="is no file that nearkin saved"):
-        nk.DigestIndex.open(path)
-    nk.HammingIndex().save(path)
-    with pytest.raises(InputError, match=r"is a Hamming index; open it with nearkin\.HammingIndex\.open"):
-        nk.DigestIndex.open(path)
     recipe = index.recipe.to_json().encode()
     assert isinstance(index._core, DigestCore)
     for form in (b"", b"{}", b"\xff", recipe.replace(b"ssdeep", b"sdhash")):

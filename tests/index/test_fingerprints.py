@@ -28,7 +28,6 @@ def test_distances_broadcast() -> None:
 
 
 @given(st.integers(1, 1024), st.data())
-@settings(max_examples=50, deadline=None)
 def test_conversions_are_inverses(bits: int, data: st.DataObject) -> None:
     """Hex digits, packed bytes and signed words represent the same bits."""
     values = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=5))

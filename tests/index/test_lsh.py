@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import pickle
 import shutil
 from pathlib import Path
@@ -18,8 +17,6 @@ from scipy.sparse import csr_array
 import nearkin as nk
 import reference
 from nearkin.errors import (
-    CorruptStoreError,
-    FormatVersionError,
     InputError,
     MismatchError,
     NearkinError,
@@ -529,39 +526,6 @@ def test_all_equal_rows_are_found_by_id() -> None:
     assert ["00", "01", "02"] == names.nearest(X[:1], 3).ids.tolist()
 
 
-def test_damaged_files_are_errors(tmp_path: Path) -> None:
-    """Truncated, changed and foreign files raise typed errors on opening, verifying or searching."""
-    X = clustered(17, 40, dtype=np.float32)
-    path, bad = tmp_path / "index", tmp_path / "bad"
-    rng = np.random.default_rng(1)
-    cells = {"filter": "partitions", "rank": "estimate", "num_partitions": 3}
-    for options in ({"num_tables": 2, "hashes_per_table": 3}, {"filter": "codes"}, cells, {"rank": "estimate"}):
-        family = Hyperplane(None, orthogonal="hadamard") if "rank" in options else Hyperplane(bits=32)
-        nk.LSHIndex(family, metric="l2", **options).fit(X, [f"id {i}" for i in range(40)]).save(path)
-        whole = path.read_bytes()
-        for end in (0, 10, 63, 200, len(whole) // 2, len(whole) - 1):
-            bad.write_bytes(whole[:end])
-            with pytest.raises((CorruptStoreError, OSError)):
-                nk.LSHIndex.open(bad)
-        seen = 0
-        for at in itertools.chain(range(0, 900, 7), rng.integers(0, len(whole), 150).tolist()):
-            changed = bytearray(whole)
-            changed[at] ^= 1 << int(rng.integers(0, 8))
-            bad.write_bytes(changed)
-            try:
-                opened = nk.LSHIndex.open(bad)
-                opened.nearest(X[:3], 2)
-                opened.verify()
-            except (CorruptStoreError, FormatVersionError, InputError):
-                seen += 1
-        assert seen > 150
-    nk.HammingIndex(bits=8).save(bad)
-    with pytest.raises(InputError, match=r"a Hamming index; open it with nearkin\.HammingIndex\.open"):
-        nk.LSHIndex.open(bad)
-    with pytest.raises(InputError, match=r"LSHIndex\.open"):
-        nk.HammingIndex.open(path)
-
-
 SMALL = np.random.default_rng(0).integers(1, 9, size=(80, 5)).astype(np.float64)
 TABLES: dict[str, Any] = {"num_tables": 4, "hashes_per_table": 3}
 
@@ -606,7 +570,6 @@ def vars_of(index: nk.LSHIndex) -> dict[str, Any]:
     return dict(vars(index.params))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_ids_are_given_in_order_of_addition_in_batches(data: st.DataObject) -> None:
     """Ids of any kind are returned in batches of any size, without removed ones."""

@@ -391,21 +391,18 @@ def test_json_forms_of_other_versions_are_refused(part: str) -> None:
 # Golden values
 
 
-@pytest.mark.parametrize("entry", GOLDEN["recipes"], ids=lambda entry: entry["recipe"])
-def test_golden_fingerprints_come_out_again(entry: dict[str, Any]) -> None:
+GOLDEN_VALUES = [
+    *((golden_recipe(entry), GOLDEN["texts"], entry) for entry in GOLDEN["recipes"]),
+    # Recipes with folds and `numbers:whole`, on texts with and without such characters.
+    *((nk.Recipe(entry["recipe"]), GOLDEN["slots"]["texts"], entry) for entry in GOLDEN["slots"]["recipes"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "texts", "entry"), GOLDEN_VALUES, ids=[str(recipe) for recipe, _, _ in GOLDEN_VALUES]
+)
+def test_golden_fingerprints_come_out_again(recipe: nk.Recipe, texts: dict[str, str], entry: dict[str, Any]) -> None:
     """Text form, digest, JSON form, fingerprints and counts equal the committed values."""
-    recipe = golden_recipe(entry)
-    assert (entry["recipe"], entry["digest"], entry["json"]) == (str(recipe), recipe.digest, recipe.to_json())
-    fps, counts = nk.fingerprint(list(GOLDEN["texts"].values()), recipe, return_counts=True)
-    assert entry["counts"] == dict(zip(GOLDEN["texts"], counts.tolist(), strict=True))
-    result = dict(zip(GOLDEN["texts"], as_integers(fps), strict=True))
-    assert {name: int(value, 16) for name, value in entry["fingerprints"].items()} == result
-
-
-@pytest.mark.parametrize("entry", GOLDEN["slots"]["recipes"], ids=lambda entry: entry["recipe"])
-def test_golden_fingerprints_of_the_younger_slots_come_out_again(entry: dict[str, Any]) -> None:
-    """Recipes with folds and `numbers:whole`, on texts with and without such characters."""
-    recipe, texts = nk.Recipe(entry["recipe"]), GOLDEN["slots"]["texts"]
     assert (entry["recipe"], entry["digest"], entry["json"]) == (str(recipe), recipe.digest, recipe.to_json())
     fps, counts = nk.fingerprint(list(texts.values()), recipe, return_counts=True)
     assert entry["counts"] == dict(zip(texts, counts.tolist(), strict=True))

@@ -424,7 +424,7 @@ NAMES = st.sampled_from(
 )
 OBJECTS = st.dictionaries(NAMES, VALUES | st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=4), max_size=4)
 ROUTES = st.sampled_from(["check", "add", "check-and-add", "search", "remove", "documents", "backup"])
-OFTEN = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+ANY_SPEED = settings(suppress_health_check=list(HealthCheck))
 
 
 def check_response(reply: Reply) -> None:
@@ -435,14 +435,14 @@ def check_response(reply: Reply) -> None:
         client_error_slug(reply)
 
 
-@OFTEN
+@ANY_SPEED
 @given(route=ROUTES, body=VALUES | OBJECTS)
 def test_any_json_gets_a_response(service: Service, route: str, body: Any) -> None:
     """Any JSON gets a result or a problem."""
     check_response(service.post(f"/v1/{route}", json.dumps(body).encode()))
 
 
-@OFTEN
+@ANY_SPEED
 @given(
     route=ROUTES, lines=st.lists(OBJECTS.map(lambda one: json.dumps(one).encode()) | st.binary(max_size=60), max_size=6)
 )
@@ -455,7 +455,7 @@ def test_any_lines_get_a_response(service: Service, route: str, lines: list[byte
         assert all(row["error"]["status"] < 500 for row in reply.lines() if "error" in row)
 
 
-@OFTEN
+@ANY_SPEED
 @given(
     route=ROUTES,
     body=st.binary(max_size=400),

@@ -34,50 +34,42 @@ def test_it_has_the_methods_of_the_client() -> None:
         assert inspect.iscoroutinefunction(getattr(AsyncClient, name)), name
 
 
-def test_results_are_those_of_the_client(store: Path, tmp_path: Path) -> None:
+async def test_results_are_those_of_the_client(store: Path, tmp_path: Path) -> None:
     with serve_in_thread(store, backups=tmp_path) as service, nk.Client(service.url) as client:
-
-        async def run() -> None:
-            async with AsyncClient(service.url, max_requests=4) as queries:
-                assert repr(queries) == f"AsyncClient({service.url!r})"
-                added = await queries.check_and_add(TEXTS, ["a", "b", "c", "d"])
-                assert added.status == ["new", "exact", "new", "new"]
-                answers = await asyncio.gather(*(queries.check([text], k=2) for text in TEXTS * 5))
-                for text, answer in zip(TEXTS * 5, answers, strict=True):
-                    same_answers(client.check([text], k=2), answer)
-                assert await queries.texts(["a"]) == client.texts(["a"])
-                assert await queries.get(["a", "z"], missing_ok=True) == client.get(["a", "z"], missing_ok=True)
-                assert (await queries.contains("a"), await queries.contains("z")) == (True, False)
-                assert await queries.search([nk.signature(TEXTS[:1], await queries.recipe())[0]], k=1)
-                assert (await queries.kind(), await queries.id_kind()) == ("texts", "str")
-                assert await queries.settings() == client.settings
-                assert await queries.remove(["d"]) == 1
-                assert (await queries.add(["new text"], ["e"])).status == ["new"]
-                assert (await queries.merge()).documents == (await queries.stats()).documents == len(client)
-                assert Path(await queries.backup("copy")).name == "copy"
-                with pytest.raises(ParameterError):
-                    await queries.get(["z"])
-            with pytest.raises((ParameterError, RuntimeError)):
-                await queries.stats()
-
-        asyncio.run(run())
+        async with AsyncClient(service.url, max_requests=4) as queries:
+            assert repr(queries) == f"AsyncClient({service.url!r})"
+            added = await queries.check_and_add(TEXTS, ["a", "b", "c", "d"])
+            assert added.status == ["new", "exact", "new", "new"]
+            answers = await asyncio.gather(*(queries.check([text], k=2) for text in TEXTS * 5))
+            for text, answer in zip(TEXTS * 5, answers, strict=True):
+                same_answers(client.check([text], k=2), answer)
+            assert await queries.texts(["a"]) == client.texts(["a"])
+            assert await queries.get(["a", "z"], missing_ok=True) == client.get(["a", "z"], missing_ok=True)
+            assert (await queries.contains("a"), await queries.contains("z")) == (True, False)
+            assert await queries.search([nk.signature(TEXTS[:1], await queries.recipe())[0]], k=1)
+            assert (await queries.kind(), await queries.id_kind()) == ("texts", "str")
+            assert await queries.settings() == client.settings
+            assert await queries.remove(["d"]) == 1
+            assert (await queries.add(["new text"], ["e"])).status == ["new"]
+            assert (await queries.merge()).documents == (await queries.stats()).documents == len(client)
+            assert Path(await queries.backup("copy")).name == "copy"
+            with pytest.raises(ParameterError):
+                await queries.get(["z"])
+        with pytest.raises((ParameterError, RuntimeError)):
+            await queries.stats()
 
 
-def test_the_event_loop_runs_while_a_call_waits() -> None:
+async def test_the_event_loop_runs_while_a_call_waits() -> None:
     """A call to a service that does not exist waits, and another task makes progress."""
-
-    async def run() -> int:
-        ticks = 0
-        async with AsyncClient(f"http://127.0.0.1:{free_port('127.0.0.1', 0)}", retries=0, wait=1.0) as client:
-            task = asyncio.ensure_future(client.stats())
-            while not task.done():
-                ticks += 1
-                await asyncio.sleep(0.05)
-            with pytest.raises(ServiceError, match="can't connect"):
-                task.result()
-        return ticks
-
-    assert asyncio.run(run()) >= 3
+    ticks = 0
+    async with AsyncClient(f"http://127.0.0.1:{free_port('127.0.0.1', 0)}", retries=0, wait=1.0) as client:
+        task = asyncio.ensure_future(client.stats())
+        while not task.done():
+            ticks += 1
+            await asyncio.sleep(0.05)
+        with pytest.raises(ServiceError, match="can't connect"):
+            task.result()
+    assert ticks >= 3
 
 
 def test_a_client_waits_for_a_service_that_starts(store: Path) -> None:

@@ -53,31 +53,27 @@ def bearer(token: str) -> dict[str, str]:
 # Access
 
 
-def test_tokens(tmp_path: Path) -> None:
+async def test_tokens(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text(f"# comment\nread {READ}\n\nwrite {WRITE} # mine\n", "utf-8")
     file.chmod(0o600)
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(host="0.0.0.0", token_file=file)) as service:  # noqa: S104
-            reply = await service.post("/v1/check", {"text": "x"})
-            assert (401, "no-token") == (reply.status, reply.slug)
-            assert reply.headers["www-authenticate"].startswith("Bearer")
-            for wrong in ({"Authorization": READ}, bearer("x" * 20), bearer(""), {"Authorization": f"Basic {READ}"}):
-                assert 401 == (await service.post("/v1/check", {"text": "x"}, wrong)).status
-            assert 200 == (await service.post("/v1/check", {"text": "x"}, bearer(READ))).status
-            assert 200 == (await service.post("/v1/check", {"text": "x"}, {"authorization": f"bearer {WRITE}"})).status
-            assert "not-allowed" == (await service.post("/v1/add", {"text": "x"}, bearer(READ))).slug
-            assert 200 == (await service.post("/v1/add", {"text": "x"}, bearer(WRITE))).status
-            for path in ("/healthz", "/readyz", "/docs", "/openapi.json", "/"):
-                assert 200 == (await service.get(path)).status, path
-            for path in ("/metrics", "/v1/info", "/v1/documents/0"):
-                assert 401 == (await service.get(path)).status, path
-                assert 200 == (await service.get(path, bearer(READ))).status, path
-            # With tokens any Host is accepted.
-            assert 200 == (await service.get("/healthz", {"Host": "nearkin.example"})).status
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s", ServiceSettings(host="0.0.0.0", token_file=file)) as service:  # noqa: S104
+        reply = await service.post("/v1/check", {"text": "x"})
+        assert (401, "no-token") == (reply.status, reply.slug)
+        assert reply.headers["www-authenticate"].startswith("Bearer")
+        for wrong in ({"Authorization": READ}, bearer("x" * 20), bearer(""), {"Authorization": f"Basic {READ}"}):
+            assert 401 == (await service.post("/v1/check", {"text": "x"}, wrong)).status
+        assert 200 == (await service.post("/v1/check", {"text": "x"}, bearer(READ))).status
+        assert 200 == (await service.post("/v1/check", {"text": "x"}, {"authorization": f"bearer {WRITE}"})).status
+        assert "not-allowed" == (await service.post("/v1/add", {"text": "x"}, bearer(READ))).slug
+        assert 200 == (await service.post("/v1/add", {"text": "x"}, bearer(WRITE))).status
+        for path in ("/healthz", "/readyz", "/docs", "/openapi.json", "/"):
+            assert 200 == (await service.get(path)).status, path
+        for path in ("/metrics", "/v1/info", "/v1/documents/0"):
+            assert 401 == (await service.get(path)).status, path
+            assert 200 == (await service.get(path, bearer(READ))).status, path
+        # With tokens any Host is accepted.
+        assert 200 == (await service.get("/healthz", {"Host": "nearkin.example"})).status
 
 
 @pytest.mark.parametrize(
@@ -103,24 +99,20 @@ def test_other_hosts_need_tokens() -> None:
     assert ServiceSettings(host="127.0.0.2").is_local
 
 
-def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
+async def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
     """Requests that another website sends through a browser are refused by their Host or Origin."""
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(allowed_hosts=("lsh.example",))) as service:
-            for host in ("127.0.0.1:8470", "localhost", "[::1]:99", "LSH.example:80"):
-                assert 200 == (await service.get("/v1/info", {"Host": host})).status, host
-            for host in ("evil.example", "127.0.0.1.evil.example", "[::2]"):
-                assert "not-allowed" == (await service.get("/v1/info", {"Host": host})).slug
-            own = {"Host": "localhost:8470", "Origin": "http://localhost:8470"}
-            assert 200 == (await service.get("/v1/info", own)).status
-            for origin in ("http://evil.example", "null", "http://localhost:1", ""):
-                reply = await service.post("/v1/add", {"text": "x"}, {**own, "Origin": origin})
-                assert "not-allowed" == reply.slug, origin
-            # Media types that a form can send are refused.
-            assert "media-type" == (await service.post("/v1/add", {"text": "x"}, type="text/plain")).slug
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s", ServiceSettings(allowed_hosts=("lsh.example",))) as service:
+        for host in ("127.0.0.1:8470", "localhost", "[::1]:99", "LSH.example:80"):
+            assert 200 == (await service.get("/v1/info", {"Host": host})).status, host
+        for host in ("evil.example", "127.0.0.1.evil.example", "[::2]"):
+            assert "not-allowed" == (await service.get("/v1/info", {"Host": host})).slug
+        own = {"Host": "localhost:8470", "Origin": "http://localhost:8470"}
+        assert 200 == (await service.get("/v1/info", own)).status
+        for origin in ("http://evil.example", "null", "http://localhost:1", ""):
+            reply = await service.post("/v1/add", {"text": "x"}, {**own, "Origin": origin})
+            assert "not-allowed" == reply.slug, origin
+        # Media types that a form can send are refused.
+        assert "media-type" == (await service.post("/v1/add", {"text": "x"}, type="text/plain")).slug
 
 
 # Tokens that change, rates
@@ -234,38 +226,31 @@ def test_a_bucket_allows_its_burst_and_its_rate(rate: float, burst: int, waits: 
             assert len(passed) - number <= allowed
 
 
-def test_each_token_has_its_own_rate(tmp_path: Path) -> None:
+async def test_each_token_has_its_own_rate(tmp_path: Path) -> None:
     """Beyond the burst a token gets 429 with Retry-After, another one does not; health needs no token and no rate."""
     file = tmp_path / "tokens"
     write_tokens(file, f"read {READ}\nwrite {WRITE}\n")
     settings = ServiceSettings(token_file=file, rate=0.01, burst=3)
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", settings) as service:
-            for _ in range(3):
-                assert 200 == (await service.get("/v1/info", bearer(READ))).status
-            reply = await service.get("/v1/info", bearer(READ))
-            assert (429, "rate-limited") == (reply.status, reply.slug)
-            assert 99 <= int(reply.headers["retry-after"]) <= 100
-            assert 401 == (await service.get("/v1/info", bearer("x" * 20))).status
+    async with asgi_client(tmp_path / "s", settings) as service:
+        for _ in range(3):
+            assert 200 == (await service.get("/v1/info", bearer(READ))).status
+        reply = await service.get("/v1/info", bearer(READ))
+        assert (429, "rate-limited") == (reply.status, reply.slug)
+        assert 99 <= int(reply.headers["retry-after"]) <= 100
+        assert 401 == (await service.get("/v1/info", bearer("x" * 20))).status
+        assert 200 == (await service.get("/v1/info", bearer(WRITE))).status
+        assert 200 == (await service.get("/healthz")).status
+        # A refused change changes nothing.
+        for _ in range(2):
             assert 200 == (await service.get("/v1/info", bearer(WRITE))).status
-            assert 200 == (await service.get("/healthz")).status
-            # A refused change changes nothing.
-            for _ in range(2):
-                assert 200 == (await service.get("/v1/info", bearer(WRITE))).status
-            assert 429 == (await service.post("/v1/add", {"text": "x"}, bearer(WRITE))).status
-            with nk.Store.open(tmp_path / "s", "r") as store:
-                assert 0 == len(store)
-
-    asyncio.run(main())
+        assert 429 == (await service.post("/v1/add", {"text": "x"}, bearer(WRITE))).status
+        with nk.Store.open(tmp_path / "s", "r") as store:
+            assert 0 == len(store)
 
 
-def test_without_tokens_all_clients_share_the_rate(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(rate=2 / 60)) as service:
-            assert [200, 429] == [(await service.get("/v1/info")).status for _ in range(2)]
-
-    asyncio.run(main())
+async def test_without_tokens_all_clients_share_the_rate(tmp_path: Path) -> None:
+    async with asgi_client(tmp_path / "s", ServiceSettings(rate=2 / 60)) as service:
+        assert [200, 429] == [(await service.get("/v1/info")).status for _ in range(2)]
 
 
 def test_the_client_waits_for_its_rate(tmp_path: Path) -> None:
@@ -317,39 +302,35 @@ def metric(text: bytes, name: str) -> float:
     return float(next(line.split()[1] for line in text.decode().splitlines() if line.startswith(name + " ")))
 
 
-def test_metrics_of_the_process_merges_and_backups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_metrics_of_the_process_merges_and_backups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ServiceSettings(backups=tmp_path)
     began = time.time()
+    async with asgi_client(tmp_path / "s", settings) as service:
+        text = (await service.get("/metrics")).body
+        assert metric(text, "process_resident_memory_bytes") > 1 << 20
+        assert metric(text, "process_cpu_seconds_total") > 0
+        assert metric(text, "process_open_fds") > 3
+        assert 0 < metric(text, "process_start_time_seconds") <= began + 1
+        names = ["merge_seconds_count", "merge_failures_total", "merges_running", "backup_seconds_count"]
+        names += ["backup_failures_total", "backup_last_timestamp_seconds", "lost_segments", "token_file_error"]
+        assert [0.0] * 8 == [metric(text, f"nearkin_{name}") for name in names]
+        await service.post("/v1/add", {"text": "some words"})
+        assert 200 == (await service.call("POST", "/v1/merge")).status
+        assert 201 == (await service.post("/v1/backup", {"name": "monday"})).status
+        assert 409 == (await service.post("/v1/backup", {"name": "monday"})).status
+        text = (await service.get("/metrics")).body
+        assert [1.0, 0.0, 0.0, 1.0, 1.0] == [metric(text, f"nearkin_{name}") for name in names[:5]]
+        assert metric(text, "nearkin_merge_seconds_sum") > 0
+        assert metric(text, "nearkin_backup_last_seconds") == metric(text, "nearkin_backup_seconds_sum") > 0
+        assert began <= metric(text, "nearkin_backup_last_timestamp_seconds") <= time.time()
 
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", settings) as service:
-            text = (await service.get("/metrics")).body
-            assert metric(text, "process_resident_memory_bytes") > 1 << 20
-            assert metric(text, "process_cpu_seconds_total") > 0
-            assert metric(text, "process_open_fds") > 3
-            assert 0 < metric(text, "process_start_time_seconds") <= began + 1
-            names = ["merge_seconds_count", "merge_failures_total", "merges_running", "backup_seconds_count"]
-            names += ["backup_failures_total", "backup_last_timestamp_seconds", "lost_segments", "token_file_error"]
-            assert [0.0] * 8 == [metric(text, f"nearkin_{name}") for name in names]
-            await service.post("/v1/add", {"text": "some words"})
-            assert 200 == (await service.call("POST", "/v1/merge")).status
-            assert 201 == (await service.post("/v1/backup", {"name": "monday"})).status
-            assert 409 == (await service.post("/v1/backup", {"name": "monday"})).status
-            text = (await service.get("/metrics")).body
-            assert [1.0, 0.0, 0.0, 1.0, 1.0] == [metric(text, f"nearkin_{name}") for name in names[:5]]
-            assert metric(text, "nearkin_merge_seconds_sum") > 0
-            assert metric(text, "nearkin_backup_last_seconds") == metric(text, "nearkin_backup_seconds_sum") > 0
-            assert began <= metric(text, "nearkin_backup_last_timestamp_seconds") <= time.time()
+        def fail(*_: object, **__: object) -> None:
+            raise OSError(errno.EIO, "the disk has failed")
 
-            def fail(*_: object, **__: object) -> None:
-                raise OSError(errno.EIO, "the disk has failed")
-
-            monkeypatch.setattr("nearkin.store.compaction.merge_all", fail)
-            assert 500 == (await service.call("POST", "/v1/merge")).status
-            text = (await service.get("/metrics")).body
-            assert [2.0, 1.0, 0.0] == [metric(text, f"nearkin_{name}") for name in names[:3]]
-
-    asyncio.run(main())
+        monkeypatch.setattr("nearkin.store.compaction.merge_all", fail)
+        assert 500 == (await service.call("POST", "/v1/merge")).status
+        text = (await service.get("/metrics")).body
+        assert [2.0, 1.0, 0.0] == [metric(text, f"nearkin_{name}") for name in names[:3]]
 
 
 def test_background_merges_are_counted(tmp_path: Path) -> None:
@@ -363,16 +344,13 @@ def test_background_merges_are_counted(tmp_path: Path) -> None:
         assert store.merges.seconds > 0
 
 
-def test_readonly(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(readonly=True)) as service:
-            assert 200 == (await service.post("/v1/check", {"text": "x"})).status
-            for path, body in (("add", {"text": "x"}), ("check-and-add", {"text": "x"}), ("remove", {"id": "a"})):
-                assert "read-only" == (await service.post(f"/v1/{path}", body)).slug
-            assert "read-only" == (await service.call("POST", "/v1/merge")).slug
-            assert (await service.get("/v1/info")).json()["readonly"] is True
-
-    asyncio.run(main())
+async def test_readonly(tmp_path: Path) -> None:
+    async with asgi_client(tmp_path / "s", ServiceSettings(readonly=True)) as service:
+        assert 200 == (await service.post("/v1/check", {"text": "x"})).status
+        for path, body in (("add", {"text": "x"}), ("check-and-add", {"text": "x"}), ("remove", {"id": "a"})):
+            assert "read-only" == (await service.post(f"/v1/{path}", body)).slug
+        assert "read-only" == (await service.call("POST", "/v1/merge")).slug
+        assert (await service.get("/v1/info")).json()["readonly"] is True
 
 
 def lag_of(url: str) -> dict[str, float]:
@@ -422,63 +400,56 @@ def wait_until(condition: Callable[[], bool]) -> None:
 # Limits
 
 
-def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
+async def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
     limits = Limits(max_body=20_000, max_batch=5, max_pending=40_000, max_line=3000, max_documents=50)
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(limits=limits)) as service:
-            large = {"text": "word " * 5000}
-            reply = await service.post("/v1/check", large)
-            assert (413, "close") == (reply.status, reply.headers["connection"])
-            declared = await service.post("/v1/check", {"text": "x"}, {"content-length": "99999999"})
-            assert "too-large" == declared.slug
-            for coding, pack in (("gzip", gzip.compress), ("zstd", _zstd)):
-                bomb = pack(json.dumps({"text": "a" * 3_000_000}).encode())
-                assert len(bomb) < 20_000
-                assert "too-large" == (await service.post("/v1/check", bomb, {"content-encoding": coding})).slug
-                good = pack(json.dumps({"text": "a few words"}).encode())
-                assert 200 == (await service.post("/v1/check", good, {"content-encoding": coding})).status
-                cut = await service.post("/v1/check", good[:-9], {"content-encoding": coding})
-                assert 400 == cut.status, coding
-            assert "media-type" == (await service.post("/v1/check", b"", {"content-encoding": "br"})).slug
-            six = {"documents": [{"text": "x"}] * 6}
-            assert "too-large" == (await service.post("/v1/check", six)).slug
-            assert "too-large" == (await service.post("/v1/documents", {"ids": list(range(6))})).slug
-            lines = (await service.post("/v1/check", b'{"text": "x"}\n{"text": "' + b"y" * 4000, type=NDJSON)).lines()
-            assert ["new", 413] == [lines[0]["status"], lines[1]["error"]["status"]]
-            assert (0, 0) == (service.state.admission.bytes, service.state.admission.documents)
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s", ServiceSettings(limits=limits)) as service:
+        large = {"text": "word " * 5000}
+        reply = await service.post("/v1/check", large)
+        assert (413, "close") == (reply.status, reply.headers["connection"])
+        declared = await service.post("/v1/check", {"text": "x"}, {"content-length": "99999999"})
+        assert "too-large" == declared.slug
+        for coding, pack in (("gzip", gzip.compress), ("zstd", _zstd)):
+            bomb = pack(json.dumps({"text": "a" * 3_000_000}).encode())
+            assert len(bomb) < 20_000
+            assert "too-large" == (await service.post("/v1/check", bomb, {"content-encoding": coding})).slug
+            good = pack(json.dumps({"text": "a few words"}).encode())
+            assert 200 == (await service.post("/v1/check", good, {"content-encoding": coding})).status
+            cut = await service.post("/v1/check", good[:-9], {"content-encoding": coding})
+            assert 400 == cut.status, coding
+        assert "media-type" == (await service.post("/v1/check", b"", {"content-encoding": "br"})).slug
+        six = {"documents": [{"text": "x"}] * 6}
+        assert "too-large" == (await service.post("/v1/check", six)).slug
+        assert "too-large" == (await service.post("/v1/documents", {"ids": list(range(6))})).slug
+        lines = (await service.post("/v1/check", b'{"text": "x"}\n{"text": "' + b"y" * 4000, type=NDJSON)).lines()
+        assert ["new", 413] == [lines[0]["status"], lines[1]["error"]["status"]]
+        assert (0, 0) == (service.state.admission.bytes, service.state.admission.documents)
 
 
 def _zstd(data: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(data, asbytes=True))
 
 
-def test_a_missing_body_times_out(tmp_path: Path) -> None:
-    async def main() -> None:
-        settings = ServiceSettings(limits=Limits(timeout=0.5))
-        async with asgi_client(tmp_path / "s", settings) as service:
+async def test_a_missing_body_times_out(tmp_path: Path) -> None:
+    settings = ServiceSettings(limits=Limits(timeout=0.5))
+    async with asgi_client(tmp_path / "s", settings) as service:
 
-            async def silent() -> Any:
-                await asyncio.sleep(60)
+        async def silent() -> Any:
+            await asyncio.sleep(60)
 
-            begun = time.monotonic()
-            reply = await service.ask("POST", "/v1/check", silent, {"content-type": "application/json"})
-            assert (408, "close") == (reply.status, reply.headers["connection"])
-            first = [{"type": "http.request", "body": b'{"text": "x"}\n', "more_body": True}]
+        begun = time.monotonic()
+        reply = await service.ask("POST", "/v1/check", silent, {"content-type": "application/json"})
+        assert (408, "close") == (reply.status, reply.headers["connection"])
+        first = [{"type": "http.request", "body": b'{"text": "x"}\n', "more_body": True}]
 
-            async def stops() -> Any:
-                return first.pop() if first else await silent()
+        async def stops() -> Any:
+            return first.pop() if first else await silent()
 
-            lines = (await service.ask("POST", "/v1/check", stops, {"content-type": NDJSON})).lines()
-            assert ["new", 408] == [lines[0]["status"], lines[1]["error"]["status"]]
-            assert time.monotonic() - begun < 30
-
-    asyncio.run(main())
+        lines = (await service.ask("POST", "/v1/check", stops, {"content-type": NDJSON})).lines()
+        assert ["new", 408] == [lines[0]["status"], lines[1]["error"]["status"]]
+        assert time.monotonic() - begun < 30
 
 
-def test_overload_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_overload_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the store is blocked, requests are queued up to the limit; others get 429 at once, and none is lost."""
     released = asyncio.Event()
     original = Store.check_and_add
@@ -489,30 +460,26 @@ def test_overload_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return original(self, *arguments, **options)
 
     monkeypatch.setattr(Store, "check_and_add", slow)
-
-    async def main() -> None:
-        limits = Limits(max_body=2000, max_pending=6000, max_documents=20)
-        async with asgi_client(tmp_path / "s", ServiceSettings(limits=limits)) as service:
-            calls = [
-                asyncio.ensure_future(service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at} " * 20}))
-                for at in range(60)
-            ]
-            while not any(call.done() for call in calls):
-                await asyncio.sleep(0.01)
-            # A refused request does not wait for the store, which is still blocked.
-            assert 429 == next(call for call in calls if call.done()).result().status
-            hall = service.state
-            assert hall.admission.documents <= 20
-            assert hall.admission.bytes <= 6000
-            released.set()
-            replies = await asyncio.gather(*calls)
-            statuses = [reply.status for reply in replies]
-            assert {200, 429} == set(statuses)
-            busy = next(reply for reply in replies if reply.status == 429)
-            assert ("busy", "1") == (busy.slug, busy.headers["retry-after"])
-            assert statuses.count(200) == (await service.get("/v1/info")).json()["documents"]
-
-    asyncio.run(main())
+    limits = Limits(max_body=2000, max_pending=6000, max_documents=20)
+    async with asgi_client(tmp_path / "s", ServiceSettings(limits=limits)) as service:
+        calls = [
+            asyncio.ensure_future(service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at} " * 20}))
+            for at in range(60)
+        ]
+        while not any(call.done() for call in calls):
+            await asyncio.sleep(0.01)
+        # A refused request does not wait for the store, which is still blocked.
+        assert 429 == next(call for call in calls if call.done()).result().status
+        hall = service.state
+        assert hall.admission.documents <= 20
+        assert hall.admission.bytes <= 6000
+        released.set()
+        replies = await asyncio.gather(*calls)
+        statuses = [reply.status for reply in replies]
+        assert {200, 429} == set(statuses)
+        busy = next(reply for reply in replies if reply.status == 429)
+        assert ("busy", "1") == (busy.slug, busy.headers["retry-after"])
+        assert statuses.count(200) == (await service.get("/v1/info")).json()["documents"]
 
 
 def test_results_are_streamed(tmp_path: Path) -> None:
@@ -569,7 +536,7 @@ def test_a_spool_is_read_while_it_is_written() -> None:
 # Failures
 
 
-def test_a_full_disk_refuses_changes_until_space_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_refuses_changes_until_space_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = Store.check_and_add
     full, free = True, 0
 
@@ -585,26 +552,21 @@ def test_a_full_disk_refuses_changes_until_space_is_free(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Store, "check_and_add", failing)
     monkeypatch.setattr("nearkin.service.executor.shutil.disk_usage", lambda path: Usage())
-
-    async def main() -> None:
-        nonlocal full, free
-        async with asgi_client(tmp_path / "s") as service:
-            replies = await asyncio.gather(
-                *[service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at}"}) for at in range(5)]
-            )
-            assert {(507, "disk-full")} == {(reply.status, reply.slug) for reply in replies}
-            info = (await service.get("/v1/info")).json()
-            assert info["readonly"]
-            assert "No space left" in info["reason_readonly"]
-            assert b"nearkin_readonly 1.0" in (await service.get("/metrics")).body
-            assert 200 == (await service.post("/v1/check", {"text": "x"})).status
-            full = False
-            assert 507 == (await service.post("/v1/check-and-add", {"id": "a", "text": "x"})).status
-            free = 1 << 30
-            assert 200 == (await service.post("/v1/check-and-add", {"id": "a", "text": "x"})).status
-            assert (await service.get("/v1/info")).json()["readonly"] is False
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s") as service:
+        replies = await asyncio.gather(
+            *[service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at}"}) for at in range(5)]
+        )
+        assert {(507, "disk-full")} == {(reply.status, reply.slug) for reply in replies}
+        info = (await service.get("/v1/info")).json()
+        assert info["readonly"]
+        assert "No space left" in info["reason_readonly"]
+        assert b"nearkin_readonly 1.0" in (await service.get("/metrics")).body
+        assert 200 == (await service.post("/v1/check", {"text": "x"})).status
+        full = False
+        assert 507 == (await service.post("/v1/check-and-add", {"id": "a", "text": "x"})).status
+        free = 1 << 30
+        assert 200 == (await service.post("/v1/check-and-add", {"id": "a", "text": "x"})).status
+        assert (await service.get("/v1/info")).json()["readonly"] is False
 
 
 @pytest.mark.parametrize(
@@ -618,7 +580,7 @@ def test_a_full_disk_refuses_changes_until_space_is_free(tmp_path: Path, monkeyp
         (nk.errors.OutputError("full", place="s", in_place="old", errno=errno.ENOSPC), "disk-full"),
     ],
 )
-def test_errors_of_the_store_are_problems(
+async def test_errors_of_the_store_are_problems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, slug: str
 ) -> None:
     """Each error has a status; internal ones disclose nothing, and the service keeps working."""
@@ -626,16 +588,13 @@ def test_errors_of_the_store_are_problems(
     def failing(self: Store, *arguments: Any, **options: Any) -> Any:
         raise error
 
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s") as service:
-            with monkeypatch.context() as patch:
-                patch.setattr(Store, "check", failing)
-                reply = await service.post("/v1/check", {"text": "x"})
-                assert (PROBLEMS[slug][0], slug) == (reply.status, reply.slug)
-                assert "secret" not in reply.body.decode()
-            assert 200 == (await service.post("/v1/check", {"text": "x"})).status
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s") as service:
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "check", failing)
+            reply = await service.post("/v1/check", {"text": "x"})
+            assert (PROBLEMS[slug][0], slug) == (reply.status, reply.slug)
+            assert "secret" not in reply.body.decode()
+        assert 200 == (await service.post("/v1/check", {"text": "x"})).status
 
 
 def test_every_problem_has_a_status_and_a_title() -> None:
@@ -647,25 +606,21 @@ def test_every_problem_has_a_status_and_a_title() -> None:
     assert problem_from(Problem("busy", "x")).slug == "busy"
 
 
-def test_backups_and_merges(tmp_path: Path) -> None:
+async def test_backups_and_merges(tmp_path: Path) -> None:
     (tmp_path / "backups").mkdir()
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
-            await service.post("/v1/add", {"documents": [{"id": f"d{n}", "text": f"words {n}"} for n in range(9)]})
-            assert 1 == (await service.call("POST", "/v1/merge")).json()["segments"]
-            reply = await service.post("/v1/backup", {"name": "monday"})
-            assert (201, str(tmp_path / "backups" / "monday")) == (reply.status, reply.json()["path"])
-            assert "exists" == (await service.post("/v1/backup", {"name": "monday"})).slug
-            for name in ("../x", "", ".hidden", "a/b", "a" * 101, 5):
-                assert 400 == (await service.post("/v1/backup", {"name": name})).status, name
-            with nk.Store.open(tmp_path / "backups" / "monday", "r") as copy:
-                copy.verify()
-                assert 9 == len(copy)
-        async with asgi_client(tmp_path / "s") as service:
-            assert "no-backups" == (await service.post("/v1/backup", {"name": "x"})).slug
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
+        await service.post("/v1/add", {"documents": [{"id": f"d{n}", "text": f"words {n}"} for n in range(9)]})
+        assert 1 == (await service.call("POST", "/v1/merge")).json()["segments"]
+        reply = await service.post("/v1/backup", {"name": "monday"})
+        assert (201, str(tmp_path / "backups" / "monday")) == (reply.status, reply.json()["path"])
+        assert "exists" == (await service.post("/v1/backup", {"name": "monday"})).slug
+        for name in ("../x", "", ".hidden", "a/b", "a" * 101, 5):
+            assert 400 == (await service.post("/v1/backup", {"name": name})).status, name
+        with nk.Store.open(tmp_path / "backups" / "monday", "r") as copy:
+            copy.verify()
+            assert 9 == len(copy)
+    async with asgi_client(tmp_path / "s") as service:
+        assert "no-backups" == (await service.post("/v1/backup", {"name": "x"})).slug
 
 
 # Lifecycle
@@ -817,33 +772,27 @@ def test_tls(tmp_path: Path) -> None:
             assert "new" == json.load(reply)["status"]
 
 
-def test_requests_before_the_store_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_before_the_store_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the store is open the process runs, and requests get not-ready."""
     from nearkin.service.app import Service
 
-    async def main() -> None:
-        nk.Store.create(tmp_path / "s").close()
-        client = AsgiClient(Service(tmp_path / "s", ServiceSettings()))
-        assert 200 == (await client.get("/healthz")).status
-        for path in ("/readyz", "/v1/info", "/metrics"):
-            reply = await client.get(path)
-            assert ("not-ready", "1") == (reply.slug, reply.headers["retry-after"])
-        await client.state.start()
-        assert 200 == (await client.get("/readyz")).status
-        await client.state.close()
-        assert "shutting down" in (await client.get("/readyz")).json()["detail"]
-
-    asyncio.run(main())
+    nk.Store.create(tmp_path / "s").close()
+    client = AsgiClient(Service(tmp_path / "s", ServiceSettings()))
+    assert 200 == (await client.get("/healthz")).status
+    for path in ("/readyz", "/v1/info", "/metrics"):
+        reply = await client.get(path)
+        assert ("not-ready", "1") == (reply.slug, reply.headers["retry-after"])
+    await client.state.start()
+    assert 200 == (await client.get("/readyz")).status
+    await client.state.close()
+    assert "shutting down" in (await client.get("/readyz")).json()["detail"]
 
 
-def test_the_access_log_has_each_request(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(access_log=True)) as service:
-            reply = await service.post("/v1/check", {"text": "x"})
-            (line,) = [entry for entry in read_log(capfdbinary) if entry.get("id") == reply.headers["x-request-id"]]
-            assert ("request", "/v1/check", 200) == (line["event"], line["route"], line["status"])
-
-    asyncio.run(main())
+async def test_the_access_log_has_each_request(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    async with asgi_client(tmp_path / "s", ServiceSettings(access_log=True)) as service:
+        reply = await service.post("/v1/check", {"text": "x"})
+        (line,) = [entry for entry in read_log(capfdbinary) if entry.get("id") == reply.headers["x-request-id"]]
+        assert ("request", "/v1/check", 200) == (line["event"], line["route"], line["status"])
 
 
 def read_log(capture: pytest.CaptureFixture[bytes]) -> list[dict[str, Any]]:
@@ -859,15 +808,11 @@ def test_errors_precede_the_creation_of_a_store(tmp_path: Path) -> None:
             assert not (tmp_path / "never").exists()
 
 
-def test_internal_errors_are_logged(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+async def test_internal_errors_are_logged(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     (tmp_path / "backups").write_text("no folder", "utf-8")
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
-            assert 500 == (await service.post("/v1/backup", {"name": "one"})).status
-        assert ["failed"] == [entry["event"] for entry in read_log(capfdbinary) if entry["level"] == "error"]
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
+        assert 500 == (await service.post("/v1/backup", {"name": "one"})).status
+    assert ["failed"] == [entry["event"] for entry in read_log(capfdbinary) if entry["level"] == "error"]
 
 
 def test_a_deduplication_into_a_service_is_refused(tmp_path: Path) -> None:
@@ -876,7 +821,7 @@ def test_a_deduplication_into_a_service_is_refused(tmp_path: Path) -> None:
     assert (2, True) == (done.code, "nearkin store add URL" in done.message), done.err
 
 
-def test_requests_of_a_failed_group_are_executed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_of_a_failed_group_are_executed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a bad digest splits a group, keys still work, and a full disk refuses a single document."""
     data = [b"".join(b"line %d of file %d\n" % (line * at, at) for line in range(200)) for at in range(1, 4)]
     digests = [nk.ssdeep.hash(content) for content in data]
@@ -889,22 +834,19 @@ def test_requests_of_a_failed_group_are_executed_alone(tmp_path: Path, monkeypat
             raise OSError(errno.ENOSPC, "No space left on device")
         return original(self, items, ids, **options)
 
-    async def main() -> None:
-        async with asgi_client(tmp_path / "s", recipe="ssdeep", threshold=60) as service:
-            key = {"Idempotency-Key": "k"}
-            with monkeypatch.context() as patch:
-                patch.setattr(Store, "check_and_add", failing)
-                results = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
-            assert ["new", 400, 507] == [item.get("status") or item["error"]["status"] for item in results]
-            assert 1 == (await service.get("/v1/info")).json()["documents"]
-            again = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
-            assert ["new", 400, "new"] == [item.get("status") or item["error"]["status"] for item in again]
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "s", recipe="ssdeep", threshold=60) as service:
+        key = {"Idempotency-Key": "k"}
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "check_and_add", failing)
+            results = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
+        assert ["new", 400, 507] == [item.get("status") or item["error"]["status"] for item in results]
+        assert 1 == (await service.get("/v1/info")).json()["documents"]
+        again = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
+        assert ["new", 400, "new"] == [item.get("status") or item["error"]["status"] for item in again]
 
 
 @pytest.mark.parametrize("attack", ["removed", "moved", "replaced", "log replaced"])
-def test_a_service_whose_store_is_replaced_is_not_ready(
+async def test_a_service_whose_store_is_replaced_is_not_ready(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], attack: str
 ) -> None:
     """Every request gets 503, `/readyz` too, and the log has one line: nothing is acknowledged into nowhere."""
@@ -923,19 +865,16 @@ def test_a_service_whose_store_is_replaced_is_not_ready(
             if attack == "replaced":
                 copy.rename(path)
 
-    async def main() -> None:
-        async with asgi_client(path) as service:
-            assert 200 == (await service.get("/readyz")).status
-            assert 200 == (await service.post("/v1/add", {"id": "x", "text": "x y z"})).status
-            replace()
-            for _ in range(2):
-                for reply in (
-                    await service.get("/readyz"),
-                    await service.post("/v1/check-and-add", {"id": "n", "text": "n o p"}),
-                    await service.post("/v1/merge", {}),
-                ):
-                    assert (503, "store-replaced") == (reply.status, reply.slug)
-            assert 200 == (await service.get("/healthz")).status
-
-    asyncio.run(main())
+    async with asgi_client(path) as service:
+        assert 200 == (await service.get("/readyz")).status
+        assert 200 == (await service.post("/v1/add", {"id": "x", "text": "x y z"})).status
+        replace()
+        for _ in range(2):
+            for reply in (
+                await service.get("/readyz"),
+                await service.post("/v1/check-and-add", {"id": "n", "text": "n o p"}),
+                await service.post("/v1/merge", {}),
+            ):
+                assert (503, "store-replaced") == (reply.status, reply.slug)
+        assert 200 == (await service.get("/healthz")).status
     assert 1 == sum("store-replaced" == line["event"] for line in read_log(capfdbinary))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ import pytest
 from asgi import asgi_client
 
 import nearkin as nk
+from command import call
 from nearkin.errors import InputError, ParameterError
 from nearkin.io.locks import lock_file
 from nearkin.patterns import Patterns
@@ -40,110 +38,91 @@ def saved(folder: Path, patterns: Patterns) -> Path:
     ],
     ids=["lines", "urls", "payloads"],
 )
-def test_routes_give_the_results_of_the_library(tmp_path: Path, patterns: Patterns, items: list[str]) -> None:
+async def test_routes_give_the_results_of_the_library(tmp_path: Path, patterns: Patterns, items: list[str]) -> None:
     path = saved(tmp_path, patterns)
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
-            listed = (await service.call("GET", "/v1/patterns?limit=1")).json()
-            table = patterns.table()
-            assert (table.num_rows, patterns.count, 1) == (
-                listed["num_patterns"],
-                listed["items"],
-                len(listed["patterns"]),
-            )
-            assert table.column("pattern")[0].as_py() == listed["patterns"][0]["pattern"]
-            matched = (await service.post("/v1/patterns/match", {"items": items})).json()["results"]
-            expected = patterns.match_many(items).to_pylist()
-            assert expected == [{name: row[name] for name in expected[0]} for row in matched]
-            if isinstance(patterns, nk.UrlPatterns):
-                verdicts = patterns.judge_many(items).to_pylist()
-                assert ["known", "new"] == [row["verdict"] for row in verdicts]
-                assert [(row["verdict"], row["unusual"]) for row in verdicts] == [
-                    (row["verdict"], row["unusual"]) for row in matched
-                ]
-            changes = (await service.post("/v1/patterns/compare", {"items": items})).json()["changes"]
-            assert patterns.unfitted().fit(items).compare(patterns).to_pylist() == changes
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+        listed = (await service.call("GET", "/v1/patterns?limit=1")).json()
+        table = patterns.table()
+        assert (table.num_rows, patterns.count, 1) == (
+            listed["num_patterns"],
+            listed["items"],
+            len(listed["patterns"]),
+        )
+        assert table.column("pattern")[0].as_py() == listed["patterns"][0]["pattern"]
+        matched = (await service.post("/v1/patterns/match", {"items": items})).json()["results"]
+        expected = patterns.match_many(items).to_pylist()
+        assert expected == [{name: row[name] for name in expected[0]} for row in matched]
+        if isinstance(patterns, nk.UrlPatterns):
+            verdicts = patterns.judge_many(items).to_pylist()
+            assert ["known", "new"] == [row["verdict"] for row in verdicts]
+            assert [(row["verdict"], row["unusual"]) for row in verdicts] == [
+                (row["verdict"], row["unusual"]) for row in matched
+            ]
+        changes = (await service.post("/v1/patterns/compare", {"items": items})).json()["changes"]
+        assert patterns.unfitted().fit(items).compare(patterns).to_pylist() == changes
 
 
-def test_a_fit_is_in_the_file_when_it_is_answered(tmp_path: Path) -> None:
+async def test_a_fit_is_in_the_file_when_it_is_answered(tmp_path: Path) -> None:
     """Also with times, which the list shows per day."""
     path = saved(tmp_path, nk.LogTemplates().fit(LINES))
     more = [f"disk {n} is full" for n in range(9)]
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
-            body = {"items": more, "times": ["2026-11-26T10:00:00Z"] * 9}
-            reply = (await service.post("/v1/patterns/fit", body)).json()
-            expected = nk.LogTemplates().fit(LINES).partial_fit(more, ["2026-11-26T10:00:00Z"] * 9)
-            assert {"items": 89, "num_patterns": len(expected)} == reply
-            assert expected.table().equals(nk.LogTemplates.open(path).table())
-            listed = (await service.call("GET", "/v1/patterns")).json()["patterns"]
-            assert [{"day": "2026-11-26", "count": 9}] == next(row for row in listed if row["count"] == 9)["days"]
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+        body = {"items": more, "times": ["2026-11-26T10:00:00Z"] * 9}
+        reply = (await service.post("/v1/patterns/fit", body)).json()
+        expected = nk.LogTemplates().fit(LINES).partial_fit(more, ["2026-11-26T10:00:00Z"] * 9)
+        assert {"items": 89, "num_patterns": len(expected)} == reply
+        assert expected.table().equals(nk.LogTemplates.open(path).table())
+        listed = (await service.call("GET", "/v1/patterns")).json()["patterns"]
+        assert [{"day": "2026-11-26", "count": 9}] == next(row for row in listed if row["count"] == 9)["days"]
 
 
-def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The state in memory stays that of the file."""
     path = saved(tmp_path, nk.LogTemplates().fit(LINES))
 
     def fail(self: Patterns, path: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    async def main() -> None:
-        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
-            with monkeypatch.context() as patched:
-                patched.setattr(Patterns, "save", fail)
-                assert 507 == (await service.post("/v1/patterns/fit", {"items": ["new"] * 9})).status
-            assert 80 == (await service.call("GET", "/v1/patterns")).json()["items"]
-            assert 81 == (await service.post("/v1/patterns/fit", {"items": ["new"]})).json()["items"]
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+        with monkeypatch.context() as patched:
+            patched.setattr(Patterns, "save", fail)
+            assert 507 == (await service.post("/v1/patterns/fit", {"items": ["new"] * 9})).status
+        assert 80 == (await service.call("GET", "/v1/patterns")).json()["items"]
+        assert 81 == (await service.post("/v1/patterns/fit", {"items": ["new"]})).json()["items"]
 
 
-def test_what_another_process_wrote_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_another_process_wrote_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that another process wrote is read again; a locked one is an error, and nothing is added."""
     path = saved(tmp_path, nk.LogTemplates().fit(LINES))
     monkeypatch.setattr(served_patterns, "_LOCK_SECONDS", 0.0)
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
-            nk.LogTemplates.open(path).partial_fit(["written by another"] * 5).save(path)
-            assert 86 == (await service.post("/v1/patterns/fit", {"items": ["new"]})).json()["items"]
-            with lock_file(path, "state"):
-                assert "locked" == (await service.post("/v1/patterns/fit", {"items": ["new"]})).slug
-            assert (86, 86) == (
-                (await service.call("GET", "/v1/patterns")).json()["items"],
-                nk.LogTemplates.open(path).count,
-            )
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+        nk.LogTemplates.open(path).partial_fit(["written by another"] * 5).save(path)
+        assert 86 == (await service.post("/v1/patterns/fit", {"items": ["new"]})).json()["items"]
+        with lock_file(path, "state"):
+            assert "locked" == (await service.post("/v1/patterns/fit", {"items": ["new"]})).slug
+        assert (86, 86) == (
+            (await service.call("GET", "/v1/patterns")).json()["items"],
+            nk.LogTemplates.open(path).count,
+        )
 
 
-def test_bad_requests(tmp_path: Path) -> None:
+async def test_bad_requests(tmp_path: Path) -> None:
     path = saved(tmp_path, nk.LogTemplates().fit(LINES))
-
-    async def main() -> None:
-        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
-            for route, body, slug in [
-                ("match", {"items": ["x"], "times": ["2026-11-26"]}, "bad-request"),
-                ("match", {"item": "x"}, "bad-request"),
-                ("fit", {"items": ["a", "b"], "times": ["2026-11-26"]}, "bad-request"),
-                ("fit", {"items": ["a"], "times": ["no time"]}, "bad-request"),
-                ("compare", {"items": ["x"] * 10_001}, "too-large"),
-            ]:
-                assert slug == (await service.post(f"/v1/patterns/{route}", body)).slug, (route, body)
-            assert "bad-request" == (await service.call("GET", "/v1/patterns?limit=0")).slug
-            assert 80 == (await service.call("GET", "/v1/patterns")).json()["items"]
-        async with asgi_client(tmp_path / "pages.store") as service:
-            assert "no-patterns" == (await service.post("/v1/patterns/match", {"items": []})).slug
-        async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path, readonly=True)) as service:
-            assert "read-only" == (await service.post("/v1/patterns/fit", {"items": []})).slug
-
-    asyncio.run(main())
+    async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
+        for route, body, slug in [
+            ("match", {"items": ["x"], "times": ["2026-11-26"]}, "bad-request"),
+            ("match", {"item": "x"}, "bad-request"),
+            ("fit", {"items": ["a", "b"], "times": ["2026-11-26"]}, "bad-request"),
+            ("fit", {"items": ["a"], "times": ["no time"]}, "bad-request"),
+            ("compare", {"items": ["x"] * 10_001}, "too-large"),
+        ]:
+            assert slug == (await service.post(f"/v1/patterns/{route}", body)).slug, (route, body)
+        assert "bad-request" == (await service.call("GET", "/v1/patterns?limit=0")).slug
+        assert 80 == (await service.call("GET", "/v1/patterns")).json()["items"]
+    async with asgi_client(tmp_path / "pages.store") as service:
+        assert "no-patterns" == (await service.post("/v1/patterns/match", {"items": []})).slug
+    async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path, readonly=True)) as service:
+        assert "read-only" == (await service.post("/v1/patterns/fit", {"items": []})).slug
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -152,39 +131,32 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         ServedPatterns(tmp_path / "x")
     for name, message in (("x", "is no file that nearkin saved"), ("none", "no such file")):
-        command = [sys.executable, "-m", "nearkin", "serve", str(tmp_path / "new"), "--create", "--port", "0"]
-        done = subprocess.run(
-            [*command, "--patterns", str(tmp_path / name)], capture_output=True, text=True, timeout=60
-        )
-        assert (1, True, False) == (done.returncode, message in done.stderr, (tmp_path / "new").exists()), done.stderr
+        done = call("serve", tmp_path / "new", "--create", "--port", "0", "--patterns", tmp_path / name)
+        assert (1, True, False) == (done.code, message in done.message, (tmp_path / "new").exists()), done.err
 
 
-def test_patterns_are_served_without_a_store(tmp_path: Path) -> None:
+async def test_patterns_are_served_without_a_store(tmp_path: Path) -> None:
     """The routes of patterns, metrics and their page work; those of a store say that there is none; limits hold."""
     path = saved(tmp_path, nk.LogTemplates().fit(LINES))
     settings = ServiceSettings(patterns=path, limits=Limits(max_batch=2))
-
-    async def main() -> None:
-        async with asgi_client(None, settings) as service:
-            assert 200 == (await service.call("GET", "/readyz")).status
-            (match,) = (await service.post("/v1/patterns/match", {"items": ["took 5 ms"]})).json()["results"]
-            assert "took {int} ms" == match["pattern"]
-            fitted = await service.post("/v1/patterns/fit", {"items": ["took 5 ms", "new line"]})
-            assert {"items": 82, "num_patterns": 3} == fitted.json()
-            assert "too-large" == (await service.post("/v1/patterns/match", {"items": ["a", "b", "c"]})).slug
-            for method, route, body in (
-                ("GET", "/v1/info", b""),
-                ("POST", "/v1/check", b'{"text": "some words"}'),
-                ("POST", "/v1/add", b'{"id": 1, "text": "some words"}'),
-                ("POST", "/v1/merge", b""),
-            ):
-                reply = await service.call(method, route, body, {"content-type": "application/json"})
-                assert (403, "no-store") == (reply.status, reply.slug), route
-            metrics = (await service.call("GET", "/metrics")).body.decode()
-            assert 'route="/v1/patterns/fit"' in metrics
-            assert b"patterns.js" in (await service.call("GET", "/")).body
-
-    asyncio.run(main())
+    async with asgi_client(None, settings) as service:
+        assert 200 == (await service.call("GET", "/readyz")).status
+        (match,) = (await service.post("/v1/patterns/match", {"items": ["took 5 ms"]})).json()["results"]
+        assert "took {int} ms" == match["pattern"]
+        fitted = await service.post("/v1/patterns/fit", {"items": ["took 5 ms", "new line"]})
+        assert {"items": 82, "num_patterns": 3} == fitted.json()
+        assert "too-large" == (await service.post("/v1/patterns/match", {"items": ["a", "b", "c"]})).slug
+        for method, route, body in (
+            ("GET", "/v1/info", b""),
+            ("POST", "/v1/check", b'{"text": "some words"}'),
+            ("POST", "/v1/add", b'{"id": 1, "text": "some words"}'),
+            ("POST", "/v1/merge", b""),
+        ):
+            reply = await service.call(method, route, body, {"content-type": "application/json"})
+            assert (403, "no-store") == (reply.status, reply.slug), route
+        metrics = (await service.call("GET", "/metrics")).body.decode()
+        assert 'route="/v1/patterns/fit"' in metrics
+        assert b"patterns.js" in (await service.call("GET", "/")).body
     assert 82 == nk.LogTemplates.open(path).count
     with pytest.raises(ParameterError, match="a store, or settings with patterns"):
         Service(None, ServiceSettings())

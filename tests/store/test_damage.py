@@ -23,13 +23,18 @@ TEXTS = [f"a document about {'word ' * (i % 5)} and number {i // 2} with more wo
 QUESTIONS = [TEXTS[3], TEXTS[30] + "!", "nothing like the others", ""]
 
 
+def fill(store: nk.Store, items: Any, kind: Any = None) -> None:
+    """Put forty documents into a segment and into the log, with a tombstone in each, and columns."""
+    store.check_and_add(items[:30], [f"d{i}" for i in range(30)], kind=kind, columns={"n": list(range(30))})
+    store.merge()
+    store.check_and_add(items[30:], [f"d{i}" for i in range(30, 40)], kind=kind)
+    store.remove(["d5", "d33"])
+
+
 def make(path: Path) -> Path:
-    """Create a store with a segment, pending documents, a tombstone and columns."""
+    """Create a store of texts."""
     with nk.Store.create(path, "char:3|binary|xxh3|simhash:64", threshold=0.7) as store:
-        store.check_and_add(TEXTS[:30], [f"d{i}" for i in range(30)], columns={"n": list(range(30))})
-        store.merge()
-        store.check_and_add(TEXTS[30:], [f"d{i}" for i in range(30, 40)])
-        store.remove(["d5", "d33"])
+        fill(store, TEXTS)
     return path
 
 
@@ -69,10 +74,7 @@ FILES = variants(40)
 def make_files(path: Path) -> Path:
     """Create such a store of files."""
     with nk.Store.create(path, "ssdeep", threshold=80) as store:
-        store.check_and_add(FILES[:30], [f"d{i}" for i in range(30)], kind="bytes", columns={"n": list(range(30))})
-        store.merge()
-        store.check_and_add(FILES[30:], [f"d{i}" for i in range(30, 40)], kind="bytes")
-        store.remove(["d5", "d33"])
+        fill(store, FILES, "bytes")
     return path
 
 
@@ -91,10 +93,7 @@ def make_vectors(path: Path) -> Path:
     """Create such a store of vectors."""
     family = nk.families.Hyperplane(bits=64, seed=1).fit(VECTORS)
     with nk.Store.create(path, family, threshold=0.9) as store:
-        store.check_and_add(VECTORS[:30], [f"d{i}" for i in range(30)], columns={"n": list(range(30))})
-        store.merge()
-        store.check_and_add(VECTORS[30:], [f"d{i}" for i in range(30, 40)])
-        store.remove(["d5", "d33"])
+        fill(store, VECTORS)
     return path
 
 
@@ -221,8 +220,10 @@ def test_a_cut_or_missing_file_is_an_error(tmp_path: Path, harm: Callable[[Path]
     assert expected == answers(store)
 
 
-def test_repair_rebuilds_a_damaged_index(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_repair_rebuilds_a_damaged_index(tmp_path: Path, kind: str) -> None:
     """Repair rebuilds an index from the documents and reports what it repaired."""
+    make, answers = KINDS[kind]
     store = make(tmp_path / "store")
     expected = answers(store)
     path = next((store / "segments").glob("*.index.nks"))
@@ -298,23 +299,14 @@ def test_orphaned_files_are_removed(tmp_path: Path) -> None:
     assert mine.exists()
 
 
-def test_an_older_store_is_refused(tmp_path: Path) -> None:
-    """The error says which version this nearkin reads."""
+@pytest.mark.parametrize(("version", "message"), [(1, "version 1 of a store; this nearkin reads version 2"), (3, "3")])
+def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int, message: str) -> None:
+    """The version of the log decides; the error says which version this nearkin reads."""
     store = make(tmp_path / "store")
     connection = sqlite3.connect(store / "log.sqlite")
-    connection.execute("PRAGMA user_version = 1")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(FormatVersionError, match="version 1 of a store; this nearkin reads version 2"):
-        nk.Store.open(store)
-
-
-def test_a_newer_store_is_refused(tmp_path: Path) -> None:
-    """The version of the log decides."""
-    store = make(tmp_path / "store")
-    connection = sqlite3.connect(store / "log.sqlite")
-    connection.execute("PRAGMA user_version = 3")
-    connection.close()
-    with pytest.raises(FormatVersionError):
+    with pytest.raises(FormatVersionError, match=message):
         nk.Store.open(store)
 
 

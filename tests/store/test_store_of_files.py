@@ -16,7 +16,7 @@ from hypothesis.stateful import initialize, rule
 import nearkin as nk
 from nearkin.dedup.candidates.digests import is_comparable
 from nearkin.digests import ssdeep
-from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
+from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.store.results import StoredDocument
 from store_model import HANDLES, NEW, Answer, Model, ModelDocument, StoreMachine, case_of, same
 
@@ -261,25 +261,6 @@ def test_the_longest_digest_round_trips(tmp_path: Path) -> None:
         assert ["new", "near"] == store.check_and_add([longest, longest[:-1]], ["a", "b"]).status
         store.merge()
         assert [longest, longest[:-1]] == store.values(["a", "b"]).tolist()
-
-
-def test_repair_rebuilds_a_damaged_index(tmp_path: Path) -> None:
-    """Repair rebuilds an index from the documents and reports what it repaired."""
-    path = tmp_path / "store"
-    with nk.Store.create(path, "ssdeep", threshold=THRESHOLD) as store:
-        store.check_and_add(POOL, [f"f{i}" for i in range(len(POOL))], kind="bytes")
-        store.merge()
-        expected = list(store.check(POOL, kind="bytes").rows())
-    index = next((path / "segments").glob("*.index.nks"))
-    content = bytearray(index.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    index.write_bytes(content)
-    with pytest.raises(CorruptStoreError, match=r"index\.nks"):
-        nk.Store.open(path)
-    assert [str(index)] == [finding.place for finding in nk.Store.repair(path)]
-    with nk.Store.open(path) as store:
-        store.verify()
-        assert [str(row) for row in expected] == [str(row) for row in store.check(POOL, kind="bytes").rows()]
 
 
 def write_fixture(path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
@@ -39,7 +39,6 @@ def test_bits_are_packed_from_the_lowest_and_come_back(bits: NDArray[np.bool_]) 
     assert bits.astype(np.uint8).tolist() == unpack_bits(words, count).tolist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     shape=st.tuples(st.integers(1, 40), st.integers(1, 30), st.integers(1, 130)),

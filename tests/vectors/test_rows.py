@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
@@ -98,7 +98,6 @@ def test_norms_refuse_what_is_no_finite_number(value: float, sparse: bool) -> No
                 lengths()
 
 
-@settings(max_examples=60, deadline=None)
 @given(array=matrices(), start=st.integers(0, 6), stop=st.integers(0, 6))
 def test_layouts_and_types_change_no_bit(array: NDArray[np.float32], start: int, stop: int) -> None:
     """Norms, means, products and exact values of dense and sparse rows, in either type, are the same numbers."""
@@ -126,7 +125,6 @@ def test_layouts_and_types_change_no_bit(array: NDArray[np.float32], start: int,
         assert array.tolist() == csr_array((data, found_columns, ends), shape=array.shape).toarray().tolist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(array=matrices())
 def test_norms_means_and_products_are_those_of_the_definition(array: NDArray[np.float32]) -> None:
     """They are within a few units in the last place of the sum of absolute terms, by `numpy` in float64."""
