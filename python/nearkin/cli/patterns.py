@@ -44,7 +44,7 @@ _Patterns = TypeVar("_Patterns", bound="Patterns")
 _PATTERNS = "Patterns"
 _BRIEF = ("out", "state", "match", "new", "since", "text_column", "id_column", "format", "as_json", "quiet")
 """Options that `-h` shows."""
-_EXPORTS = ("openapi", "regex", "modsecurity")
+_EXPORTS = ("openapi", "regex")
 _MAX_RECORD = 1000
 """Maximum number of lines of a record."""
 _MAX_EXAMPLE = 120
@@ -126,7 +126,7 @@ class PatternOptions:
     )
     time_column: str | None = option(None, help="Column of the time, for counts by day.", group=READING)
     export: str | None = option(
-        None, help="Write the patterns as openapi, regex or modsecurity.", group=WRITING, choices=_EXPORTS
+        None, help="Write the patterns as openapi or regex.", group=WRITING, choices=_EXPORTS
     )
     as_json: Json = False
     quiet: Quiet = False
@@ -521,10 +521,7 @@ def _export(model: Any, form: str) -> str:
             f"{row['id']}\t{row['method'] or '-'}\t{row['host'] or '-'}\t{model.to_regex(row['id'])}\n"
             for row in to_values(model.table().select(["id", "method", "host"]))
         )
-    if form == "openapi":
-        return json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n"
-    text: str = model.to_modsecurity()
-    return text
+    return json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _print_summary(model: Patterns, table: pa.Table) -> None:
