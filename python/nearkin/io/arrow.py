@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin import _core
+import nearkin._core as _core
 from nearkin.errors import InputError
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, Column, PackedTexts, Scalar
 
