@@ -217,7 +217,7 @@ def test_missing_values_have_days(more: list[tuple[str, int]], max_templates: in
 
 
 def test_profiles_are_saved(tmp_path: Path, site: UrlPatterns) -> None:
-    """An opened state gives the same verdicts and exports; a table has no profiles, but types and attacks are judged."""
+    """An opened state gives the same verdicts and exports; a table has no profiles; types and attacks are judged."""
     site.save(tmp_path / "site.nkp")
     opened = UrlPatterns.open(tmp_path / "site.nkp")
     assert [site.profiles(one.id) for one in site.patterns] == [opened.profiles(one.id) for one in opened.patterns]
