@@ -125,9 +125,7 @@ class PatternOptions:
         None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
     )
     time_column: str | None = option(None, help="Column of the time, for counts by day.", group=READING)
-    export: str | None = option(
-        None, help="Write the patterns as openapi or regex.", group=WRITING, choices=_EXPORTS
-    )
+    export: str | None = option(None, help="Write the patterns as openapi or regex.", group=WRITING, choices=_EXPORTS)
     as_json: Json = False
     quiet: Quiet = False
 

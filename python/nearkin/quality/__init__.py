@@ -7,28 +7,20 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.quality.band_tuning import BandTuning, tune_bands
-    from nearkin.quality.evaluation import Evaluation, evaluate
-    from nearkin.quality.judgements import ClusterLabels
-    from nearkin.quality.tuning import Tuning, tune
-
-__all__ = ["BandTuning", "ClusterLabels", "Evaluation", "Tuning", "evaluate", "tune", "tune_bands"]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(
+    from nearkin.quality.band_tuning import BandTuning as BandTuning
+    from nearkin.quality.band_tuning import tune_bands as tune_bands
+    from nearkin.quality.evaluation import Evaluation as Evaluation
+    from nearkin.quality.evaluation import evaluate as evaluate
+    from nearkin.quality.judgements import ClusterLabels as ClusterLabels
+    from nearkin.quality.tuning import Tuning as Tuning
+    from nearkin.quality.tuning import tune as tune
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "BandTuning": "band_tuning",
-            "ClusterLabels": "judgements",
-            "Evaluation": "evaluation",
-            "Tuning": "tuning",
-            "evaluate": "evaluation",
-            "tune": "tuning",
-            "tune_bands": "band_tuning",
+            "band_tuning": ["BandTuning", "tune_bands"],
+            "evaluation": ["Evaluation", "evaluate"],
+            "judgements": ["ClusterLabels"],
+            "tuning": ["Tuning", "tune"],
         },
     )
-
-
-def __dir__() -> list[str]:
-    """List the public names."""
-    return __all__
