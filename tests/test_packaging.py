@@ -225,8 +225,8 @@ def test_names_of_experts_are_in_their_packages() -> None:
         for name in names:
             getattr(package, name)
             assert not hasattr(nk, name) or getattr(nk, name) is getattr(package, name)
-    for name, package in (("SphericalHash", "families"), ("Tuning", "quality")):
-        with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; it is in nearkin.{package}"):
+    for name, folder in (("SphericalHash", "families"), ("Tuning", "quality")):
+        with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; it is in nearkin.{folder}"):
             getattr(nk, name)
     for holder in (nk, nk.index):
         with pytest.raises(AttributeError, match="has no attribute 'BandIndx'"):

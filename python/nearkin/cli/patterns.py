@@ -20,7 +20,7 @@ import typer
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, say_json, say_row, show_table, warn
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
-from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt
+from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt, refuse_given
 from nearkin.dedup.config import option
 from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, check_count, printable
 from nearkin.io.arrow import is_arrow, to_values
@@ -132,24 +132,18 @@ class PatternOptions:
     def check(self) -> None:
         """Raise ParameterError for options that exclude one another, before anything is read."""
         if self.match is not None:
-            for name in ("out", "state", "since", "export"):
-                if getattr(self, name) is not None:
-                    allowed = "it without --match, which prints and learns nothing"
-                    raise bad_parameter(name, getattr(self, name), allowed)
+            learned = {"out": self.out, "state": self.state, "since": self.since, "export": self.export}
+            refuse_given(learned, "it without --match, which prints and learns nothing")
         else:
-            for name, value in (("new", "given" if self.new else None), ("annotate", self.annotate)):
-                if value is not None:
-                    raise bad_parameter(name, value, "--match FILE with it")
+            refuse_given({"new": self.new, "annotate": self.annotate}, "--match FILE with it")
         if self.annotate is not None:
             from nearkin.patterns.tables import check_suffix
 
             check_suffix(self.annotate, "annotate")
-            if self.new or self.as_json:
-                allowed = "it without --annotate, which prints nothing"
-                raise bad_parameter("new" if self.new else "as_json", "given", allowed)
-        if self.export is not None and (self.since is not None or self.as_json):
-            name, value = ("since", self.since) if self.since is not None else ("as_json", "given")
-            raise bad_parameter(name, value, "it without --export, which prints patterns in another form")
+            refuse_given({"new": self.new, "as_json": self.as_json}, "it without --annotate, which prints nothing")
+        if self.export is not None:
+            others = {"since": self.since, "as_json": self.as_json}
+            refuse_given(others, "it without --export, which prints patterns in another form")
         if self.out is not None and self.export is None:
             from nearkin.patterns.tables import check_suffix
 
@@ -294,10 +288,8 @@ def payloads(
     if not queue:
         run(PayloadGroups, open_payloads, options)
         return
-    refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column", "annotate")}
-    for name, value in {**refused, "new": "given" if options.new else None, "source_column": source_column}.items():
-        if value is not None:
-            raise bad_parameter(name, value, "it without --queue, which prints and learns nothing")
+    refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column", "annotate", "new")}
+    refuse_given({**refused, "source_column": source_column}, "it without --queue, which prints and learns nothing")
     options.check()
     model = PayloadGroups() if options.match is None else _load(PayloadGroups, options.match)
     _print_queue(model, open_payloads, as_json=options.as_json)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nearkin.dedup.summary import REASON_WORDS, count_older, count_reasons, removed_share, total_seconds
 from nearkin.dedup.thresholds import candidate_probability
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
@@ -55,17 +56,6 @@ _MEASURES = {
     "none": "similarity",
     "hamming": "share of equal bits",
     "score": "score",
-}
-_REASONS = {
-    "empty": "without text (--empty drop)",
-    "exact": "exact copies",
-    "same-letters": "different only in case, spacing or punctuation",
-    "near": "near-duplicates",
-    "label": "less similar, but labelled same",
-    "exact-old": "exact copies of the reference corpus",
-    "same-letters-old": "different from the reference corpus only in case, spacing or punctuation",
-    "near-old": "near-duplicates of the reference corpus",
-    "label-old": "labelled same as a document of the reference corpus, but less similar",
 }
 _MAGIC = (
     (b"\x7fELF", "ELF program"),
@@ -160,21 +150,13 @@ class _Builder:
         """Return all parts."""
         summary = self.summary
         blocks, data = self._build_data()
-        removed = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
-        seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
+        removed, seconds = removed_share(summary), total_seconds(summary)
         groups = summary.get("groups")
         what = "files" if self.run.on_files else "groups" if groups else "documents"
         largest = f"the largest of {summary['largest_cluster']:,}" if summary["clusters"] else ""
-        words = {
-            "exact": "exact",
-            "same-letters": "different only in case, spacing or punctuation",
-            "near": "near",
-            "label": "labelled same",
-            "empty": "without text",
-        }
-        counts = summary["removed_by_reason"]
-        totals = {word: counts.get(name, 0) + counts.get(f"{name}-old", 0) for name, word in words.items()}
-        reasons = ", ".join(f"{total:,} {word}" for word, total in totals.items() if total)
+        reasons = ", ".join(
+            f"{count:,} {REASON_WORDS[reason].short}" for reason, count in count_reasons(summary).items() if count
+        )
         read = f"of {count_of(groups['documents'], 'document')}, read" if groups else "read"
         figures = (
             (what, f"{summary['documents']:,}", f"{read} in {seconds:.1f} s"),
@@ -212,8 +194,11 @@ class _Builder:
             yield from contents.sections
 
     def _build_tables(self) -> Iterable[Table]:
-        reasons = self.summary["removed_by_reason"]
-        rows = [(words, f"{reasons[name]:,}") for name, words in _REASONS.items() if reasons.get(name)]
+        counts = self.summary["removed_by_reason"]
+        named = [(reason, words.name) for reason, words in REASON_WORDS.items()]
+        named += [(f"{reason}-old", words.older) for reason, words in REASON_WORDS.items()]
+        named.sort(key=lambda row: row[0] != "empty")
+        rows = [(words, f"{counts[reason]:,}") for reason, words in named if counts.get(reason)]
         if rows:
             what = "groups" if "groups" in self.summary else "documents"
             yield Table("Removed, by reason", ("reason", what), rows)
@@ -499,7 +484,7 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
             f"Labels kept both documents of {count_of(labels['kept_apart'], 'pair')}, and merged "
             f"{count_of(labels.get('joined', 0), 'pair')} that the threshold keeps apart."
         )
-    if older := sum(count for reason, count in summary["removed_by_reason"].items() if reason.endswith("-old")):
+    if older := count_older(summary):
         yield (
             f"{count_of(older, 'document')} matched the reference corpus: they are among the clusters, and in no pair "
             "to judge, because the texts of the reference corpus are not read again."
