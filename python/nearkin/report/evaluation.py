@@ -148,12 +148,7 @@ def build_evaluation(
     if main is not None:
         recall = format_value(main.recall.value) if main.recall_known else "not known"
         title += f": precision {format_value(main.precision.value)}, recall {recall}"
-        interval = f"{main.f1_low:.3f} to {main.f1_high:.3f}" if main.recall_known else "not known"
-        figures = [
-            ("precision", format_value(main.precision.value), _format_interval(main.precision)),
-            ("recall", format_value(main.recall.value), _format_interval(main.recall)),
-            ("F1", format_value(main.f1), interval),
-        ]
+        figures = _score_rows(main)
         what = "pairs that were listed" if scores.pairs is not None else "pairs in one cluster"
         sentences.append(f"The figures above are of the {what}; intervals are of 95%.")
     if scores.bcubed is not None:
@@ -186,15 +181,23 @@ def _table_measures(scores: Evaluation) -> Table:
     rows: list[tuple[str, str, str]] = []
     for name, side in (("pairs", scores.pairs), ("pairwise", scores.pairwise)):
         if side is not None:
-            rows += [_ratio_row(f"{name}, precision", side.precision), _ratio_row(f"{name}, recall", side.recall)]
-            interval = f"{side.f1_low:.3f} to {side.f1_high:.3f}" if side.recall_known else "not known"
-            rows.append((f"{name}, F1", format_value(side.f1), interval))
+            rows += [(f"{name}, {measure}", value, interval) for measure, value, interval in _score_rows(side)]
     if scores.links is not None:
         rows.append(_ratio_row("links, precision", scores.links))
     if scores.bcubed is not None:
         for name in ("precision", "recall", "f1"):
             rows.append((f"B-cubed, {name.replace('f1', 'F1')}", format_value(getattr(scores.bcubed, name)), "–"))
     return Table("Precision and recall", ("measure", "value", "interval of 95%"), rows)
+
+
+def _score_rows(scores: PairScores) -> list[tuple[str, str, str]]:
+    """Return precision, recall and F1 with their intervals."""
+    interval = f"{scores.f1_low:.3f} to {scores.f1_high:.3f}" if scores.recall_known else "not known"
+    return [
+        _ratio_row("precision", scores.precision),
+        _ratio_row("recall", scores.recall),
+        ("F1", format_value(scores.f1), interval),
+    ]
 
 
 def _table_confusion(title: str, scores: PairScores) -> Table:
