@@ -247,6 +247,13 @@ class Summary(OptionSummary):
     largest_cluster: int
 
 
+def describe_counts(summary: Mapping[str, Any]) -> str:
+    """Return the text form of a result: its documents, also those of groups, and its clusters."""
+    counts = summary.get("groups", summary)
+    kept, documents, removed = counts["kept"], counts["documents"], counts["removed"]
+    return f"<kept {kept} of {documents} documents, removed {removed} in {summary['clusters']} clusters>"
+
+
 def count_reasons(summary: Mapping[str, Any]) -> dict[RemovalReason, int]:
     """Return the removed documents by the reasons of `REASON_WORDS`, with the matches of older documents."""
     counts = summary["removed_by_reason"]
