@@ -409,6 +409,16 @@ def list_paths(schema: pa.Schema) -> list[str]:
 # From Arrow
 
 
+def append_column(rows: Any, name: str, values: pa.Array) -> Any:
+    """Return a table or a record batch with one column more; metadata of the schema is kept."""
+    import pyarrow as pa
+
+    if isinstance(rows, pa.Table):
+        return rows.append_column(name, values)
+    schema = rows.schema.append(pa.field(name, values.type))
+    return pa.RecordBatch.from_arrays([*rows.columns, values], schema=schema)
+
+
 def value_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of the values of a dictionary; any other type itself."""
     import pyarrow as pa
