@@ -195,7 +195,7 @@ class _Builder:
 
     def _build_tables(self) -> Iterable[Table]:
         counts = self.summary["removed_by_reason"]
-        named = [(reason, words.name) for reason, words in REASON_WORDS.items()]
+        named: list[tuple[str, str]] = [(reason, words.name) for reason, words in REASON_WORDS.items()]
         named += [(f"{reason}-old", words.older) for reason, words in REASON_WORDS.items()]
         named.sort(key=lambda row: row[0] != "empty")
         rows = [(words, f"{counts[reason]:,}") for reason, words in named if counts.get(reason)]

@@ -10,7 +10,7 @@ from nearkin.dedup.labels import PairLabels
 from nearkin.notebook import count_of
 from nearkin.pieces.decontaminate import Decontamination
 from nearkin.pieces.leaks import Leaks
-from nearkin.report.model import Contents, Section, Table, format_value
+from nearkin.report.model import Cells, Contents, Section, Table, format_value
 from nearkin.report.page import escape_invisible, render
 from nearkin.report.review import build_review
 
@@ -149,7 +149,7 @@ _SOURCES = {
     "contaminated": "{contaminated:,}",
     "share": "{share:.1%}",
 }
-_HITS = {
+_HITS: Cells = {
     "document": "{id}",
     "suite": "{suite}",
     "item": "{item}",

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from string import Formatter
-from typing import Any
+from typing import Any, TypeAlias
 
 from nearkin.notebook import short
+
+Cells: TypeAlias = "Mapping[str, str | Callable[[Any], str]]"
+"""The cell of each column: a format string of a row's values, or a function of the row."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,10 @@ class Table:
     rows: Sequence[tuple[str, ...]]
 
     @classmethod
-    def of(cls, title: str, rows: Iterable[Any], columns: Mapping[str, str | Callable[[Any], str]]) -> Table:
-        """Return a table with a cell of each column per row: a format string of the row's values, or a function of it.
+    def of(cls, title: str, rows: Iterable[Any], columns: Cells) -> Table:
+        """Return a table with a cell of each column per row. None and NaN are a dash.
 
-        None and NaN are a dash. Besides Python's formats there is `short`, three significant digits.
+        Besides Python's formats there is `short`, three significant digits.
         """
         cells = [cell if callable(cell) else partial(_CELL.vformat, cell, ()) for cell in columns.values()]
         return cls(title, tuple(columns), [tuple(cell(row) for cell in cells) for row in rows])
@@ -119,4 +122,4 @@ def format_value(value: Any, form: str = ".3f") -> str:
     return short(value) if form == "short" else format(value, form)
 
 
-__all__ = ["Chart", "Contents", "Section", "Table", "format_value"]
+__all__ = ["Cells", "Chart", "Contents", "Section", "Table", "format_value"]

@@ -10,7 +10,7 @@ from nearkin.notebook import count_of
 from nearkin.quality.band_tuning import BandTuning
 from nearkin.quality.tuning import Tuning
 from nearkin.report.charts import Curve, Point, draw_curves
-from nearkin.report.model import Chart, Contents, Section, Table, format_value
+from nearkin.report.model import Cells, Chart, Contents, Section, Table, format_value
 from nearkin.report.page import render
 
 _MAX_CURVES = 6
@@ -233,7 +233,7 @@ def _format_interval(row: Mapping[str, Any]) -> str:
     return low if low == "–" else f"{low} to {high}"
 
 
-_MEASURED = {
+_MEASURED: Cells = {
     "recall": "{recall:.1%}",
     "interval": _format_interval,
     "candidates per document": "{candidates_per_document:short}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from nearkin.io.arrow import is_arrow
 _BATCH = 1 << 16
 
 if TYPE_CHECKING:
-    from nearkin._core import _ArrowStream as ArrowStream
-    from nearkin._core import _Texts as Texts
+    from nearkin._core import _ArrowStream, _Texts
+
+    ArrowStream: TypeAlias = _ArrowStream
+    Texts: TypeAlias = _Texts
 else:
     # The stub of the kernels has the types.
     ArrowStream = Texts = Any
