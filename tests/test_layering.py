@@ -39,8 +39,8 @@ def parse(path: Path) -> ast.Module:
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """Every Python module of the package with its dotted name below `nearkin`."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    """Every Python module of the package with its dotted name below `nearkin`; a stub stands for the kernels."""
+    for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")]):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 

@@ -24,6 +24,7 @@ from nearkin.dedup.candidates.minhash import band_keys
 from nearkin.errors import bad_parameter
 from nearkin.families.minhash import signature as _signature
 from nearkin.families.simhash import fingerprint as _fingerprint
+from nearkin.io.arrow import append_column
 from nearkin.io.frames import is_frame, read_columns, text_column
 from nearkin.recipe import Recipe
 from nearkin.theory.banding import choose_bands
@@ -164,7 +165,7 @@ def bands(
         return cast("_Batch", {**batch, column: words} if isinstance(batch, dict) else {column: words})
     import pyarrow as pa
 
-    return cast("_Batch", _append(batch, column, pa.array(words, pa.list_(pa.string()))))
+    return cast("_Batch", append_column(batch, column, pa.array(words, pa.list_(pa.string()))))
 
 
 def _read_texts(batch: object, text: str, column: str) -> Any:
@@ -188,20 +189,11 @@ def _read_texts(batch: object, text: str, column: str) -> Any:
 def _with_column(batch: _Batch, name: str, values: NDArray[Any], is_null: NDArray[np.bool_]) -> _Batch:
     """Return a batch with one column more."""
     if not isinstance(batch, Mapping):
-        return cast("_Batch", _append(batch, name, _arrow_column(values, is_null)))
+        return cast("_Batch", append_column(batch, name, _arrow_column(values, is_null)))
     cells: Any = list(values) if is_null.any() or values.ndim > 1 else values
     for row in np.flatnonzero(is_null).tolist():
         cells[row] = None
     return cast("_Batch", {**batch, name: cells} if isinstance(batch, dict) else {name: cells})
-
-
-def _append(batch: Any, name: str, column: pa.Array) -> Any:
-    """Return a table or a record batch with one column more."""
-    import pyarrow as pa
-
-    if isinstance(batch, pa.Table):
-        return batch.append_column(name, column)
-    return pa.RecordBatch.from_arrays([*batch.columns, column], [*batch.schema.names, name])
 
 
 def _arrow_column(values: NDArray[Any], is_null: NDArray[np.bool_]) -> pa.Array:

@@ -156,21 +156,3 @@ def test_an_openapi_document_is_valid(site: UrlPatterns) -> None:
     """The validator of the specification accepts it, if it is installed."""
     validator = pytest.importorskip("openapi_spec_validator")
     validator.validate(site.to_openapi())
-
-
-def test_modsecurity_rules_have_unique_numbers(site: UrlPatterns) -> None:
-    """Unmatched requests are refused, expressions match decoded paths, and values of numbers are checked."""
-    text = site.to_modsecurity(first_rule=5000)
-    found = re.findall(r'REQUEST_FILENAME "@rx (.*?)" ', text)
-    assert any(re.search(one, "/api/v1/users/7/orders") for one in found)
-    assert any(re.search(one, "/café/(a)+b") for one in found)
-    assert not any(re.search(one, "/wp-login.php") for one in found)
-    numbers = [int(number) for number in re.findall(r"id:(\d+)", text)]
-    assert numbers == list(range(5000, 5000 + len(numbers)))
-    assert 'SecRule TX:known "@eq 0"' in text
-    assert r'SecRule ARGS:page "!@rx ^(?:[-+]?\d+)?$"' in text
-    assert 'SecRule ARGS:m "@streq cart"' in text
-    lines = [line for line in text.splitlines() if line.lstrip().startswith("SecRule")]
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        # A test that is not the last one says that the next line belongs to it.
-        assert following.startswith("    ") == ("chain" in line) or line.startswith("    ")

@@ -84,11 +84,11 @@ def check(contents: Contents) -> Contents:
 
 
 @pytest.fixture(scope="module")
-def tuned() -> nk.Tuning:
+def tuned() -> nk.quality.Tuning:
     return nk.tune(corpus(), threshold=0.6, bits=[64, 128])
 
 
-def test_a_tuning(tuned: nk.Tuning) -> None:
+def test_a_tuning(tuned: nk.quality.Tuning) -> None:
     """The recommended setting comes first; there is a row for each setting and a chart of all radii for each recipe."""
     contents = check(build_tuning(tuned, "garden.jsonl", recall=0.95))
     chosen = tuned.chosen
@@ -376,7 +376,7 @@ def test_labels_that_a_page_exports_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
 def test_pages_open_without_a_fault(
-    browser: Browser, tuned: nk.Tuning, run: tuple[Run, list[str]], tmp_path: Path, width: int, scheme: str
+    browser: Browser, tuned: nk.quality.Tuning, run: tuple[Run, list[str]], tmp_path: Path, width: int, scheme: str
 ) -> None:
     """There are no errors, requests, horizontal scrolling or violations found by axe."""
     result_run, texts = run

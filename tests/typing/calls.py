@@ -149,7 +149,7 @@ def clients(store: nk.Store, vectors: NDArray[np.float32], fps: NDArray[np.uint6
 def packages(index: nk.HammingIndex, path: Path) -> None:
     """Names of experts in their packages, and under their older names; a misspelt name is an error."""
     assert_type(nk.index.BandIndex, type[nk.BandIndex])
-    assert_type(nk.quality.tune_bands(path), nk.BandTuning)
+    assert_type(nk.quality.tune_bands(path), nk.quality.BandTuning)
     assert_type(index.pairs(radius=3), nk.index.Pairs)
     nk.dedub([])  # type: ignore[attr-defined]
     nk.index.BandIndx()  # type: ignore[attr-defined]

@@ -192,6 +192,12 @@ def show_table(
     console(err=err).print(table)
 
 
+def show_counts(rows: Iterable[tuple[int | str, str]]) -> None:
+    """Print counts and what they count to standard error, in two columns."""
+    cells = ((count if isinstance(count, str) else f"{count:,}", what) for count, what in rows)
+    show_table(["count", "of what"], cells, header=False, lines=False, right=["count"], err=True)
+
+
 def show_facts(facts: Mapping[str, object], *, err: bool = False) -> None:
     """Print names and values in two columns."""
     rows = (

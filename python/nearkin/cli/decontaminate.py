@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import display, progress_bars, report_summary, say_row, show_table
+from nearkin.cli.console import display, progress_bars, report_summary, say_row, show_counts
 from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, report_skipped
 from nearkin.cli.options import MATCHING, WRITING, Inputs, Json, Overwrite, PageFile, Quiet, Repeated, opt
 from nearkin.cli.report import REPORT, check_page, check_report, write_page
@@ -258,29 +258,24 @@ class _Passages(Mapping[int, str]):
 def _report(summary: Mapping[str, Any], result: Decontamination, out: Path, *, as_json: bool, quiet: bool) -> None:
     """Print the counts, an example, and the suites that were met most."""
 
-    def rows() -> Iterator[tuple[str, str]]:
+    def rows() -> Iterator[tuple[int | str, str]]:
         share = summary["contaminated"] / max(summary["documents"], 1)
-        yield f"{summary['documents']:,}", f"documents read ({summary['bytes_read'] / 1e6:,.1f} MB)"
+        yield summary["documents"], f"documents read ({summary['bytes_read'] / 1e6:,.1f} MB)"
         done = {"drop": "dropped", "cut": "cut", "flag": "flagged", "report": "reported"}[summary["action"]]
-        yield f"{summary['contaminated']:,}", f"contaminated ({share:.2%}), {done}; see {out}"
-        yield f"{summary['met']:,}", f"of {summary['items']:,} items met, in {summary['hits']:,} hits"
-        yield f"{summary['too_short']:,}", "items too short: a copy may be chance"
+        yield summary["contaminated"], f"contaminated ({share:.2%}), {done}; see {out}"
+        yield summary["met"], f"of {summary['items']:,} items met, in {summary['hits']:,} hits"
+        yield summary["too_short"], "items too short: a copy may be chance"
         if judged := summary.get("labels"):
-            yield f"{judged['rejected']:,}", "hits labelled different, left out"
+            yield judged["rejected"], "hits labelled different, left out"
             if judged["precision"]:
                 value, low, high = (judged["precision"][name] for name in ("value", "low", "high"))
                 number = judged["same"] + judged["different"]
                 yield f"{value:.3f}", f"precision by {number:,} labels ({low:.3f} to {high:.3f})"
-        order = np.argsort(-np.array(result.suites["share"]), kind="stable")[:5].tolist()
-        for row in order:
-            if result.suites["met"][row]:
-                name, met, items = (result.suites[column][row] for column in ("suite", "met", "items"))
-                yield f"{met:,}", f"of {items:,} items of {name}"
+        for suite in sorted(result.suites.rows(), key=lambda suite: -suite["share"])[:5]:
+            if suite["met"]:
+                yield suite["met"], f"of {suite['items']:,} items of {suite['suite']}"
 
-    def show() -> None:
-        show_table(["count", "of what"], rows(), header=False, lines=False, right=["count"], err=True)
-
-    report_summary(summary, show, as_json=as_json, quiet=quiet)
+    report_summary(summary, lambda: show_counts(rows()), as_json=as_json, quiet=quiet)
 
 
 @app.add(threads=True)

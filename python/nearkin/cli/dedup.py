@@ -33,7 +33,7 @@ from nearkin.cli.console import (
     say,
     say_json,
     say_row,
-    show_table,
+    show_counts,
     suppress_summary_warnings,
     warn,
 )
@@ -42,6 +42,7 @@ from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
+from nearkin.dedup.summary import REASON_WORDS, count_older, count_reasons, removed_share, total_seconds
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, AddedColumn, KeptLayout
 from nearkin.io.remote import short_url
@@ -534,11 +535,13 @@ def _write_texts(
     return target.write_json("summary.json", summary)
 
 
-def _report(job: Job, summary: Mapping[str, Any], rows: Iterable[Sequence[str]], example: str | None = None) -> None:
+def _report(
+    job: Job, summary: Mapping[str, Any], rows: Iterable[tuple[int | str, str]], example: str | None = None
+) -> None:
     """Report warnings and the summary: as JSON, or as a table of counts, an example and the next commands."""
 
     def show() -> None:
-        show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
+        show_counts(rows)
         if example is not None:
             console(err=True).print(f"\n{printable(example)}")
         if commands := list(_next_commands(job, summary)):
@@ -567,114 +570,102 @@ def _next_commands(job: Job, summary: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield command, "remember the kept documents for the next run"
 
 
-def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
+def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[int | str, str]]:
     """Return the counts of documents or files: read, kept, removed by reason, and skipped."""
-    files = summary["verify"] == "score"
-    seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
-    share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
-    groups = summary.get("groups")
+    verify, groups = summary["verify"], summary.get("groups")
+    files, codes = verify == "score", verify == "hamming"
     # An engine does not report the size of its input.
     size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""
-    if groups:
-        yield (
-            f"{groups['documents']:,}",
-            f"documents of {count_of(summary['documents'], 'group')} read in {seconds:.1f} s{size}",
-        )
-    else:
-        yield f"{summary['documents']:,}", f"{'files' if files else 'documents'} read in {seconds:.1f} s{size}"
-    for what, count in summary.get("resumed", {}).items():
-        yield f"{count:,}", f"of them were {what} by an earlier run"
+    what = "files" if files else f"documents of {count_of(summary['documents'], 'group')}" if groups else "documents"
+    documents = groups["documents"] if groups else summary["documents"]
+    yield documents, f"{what} read in {total_seconds(summary):.1f} s{size}"
+    for step, count in summary.get("resumed", {}).items():
+        yield count, f"of them were {step} by an earlier run"
     added = f", added to {summary['store']}" if "store" in summary else ""
     place = f"{', listed' if files else ''} in {kept}" if kept else ""
     of = f" groups: {count_of(groups['kept'], 'document')}" if groups else ""
-    yield f"{summary['kept']:,}", f"kept{of}{place}{added}"
-    yield (
-        f"{summary['removed']:,}",
-        f"removed{' groups' if groups else ''} ({share:.1%}) in {count_of(summary['clusters'], 'cluster')}, "
-        f"the largest of {summary['largest_cluster']:,}",
-    )
-    reasons = summary["removed_by_reason"]
-    yield (
-        f"{reasons['exact'] + reasons['exact-old']:,}",
-        "of them exact copies" if summary["verify"] != "hamming" else "of them with an equal code",
-    )
-    if same := reasons.get("same-letters", 0) + reasons.get("same-letters-old", 0):
-        yield f"{same:,}", "of them differ from a kept document only in case, spacing or punctuation"
-    if files:
-        near = f": a score of at least {summary['threshold']}"
-        near += f", or a text similar to at least {summary['text_threshold']}" if "also" in summary else ""
-    elif summary["verify"] == "hamming":
-        near = f": {_describe_candidates(summary)} of {summary['bits']}"
-    elif summary["verify"] == "none":
-        near = f", not verified: {_describe_candidates(summary)}"
-    else:
-        near = f": {summary['verify']} similarity of at least {summary['threshold']}"
-    yield f"{reasons['near'] + reasons['near-old']:,}", f"of them near-duplicates{near}"
-    if labelled := reasons.get("label", 0) + reasons.get("label-old", 0):
-        yield f"{labelled:,}", "of them less similar, but labelled same"
-    if heads := reasons.get("representative", 0):
-        yield f"{heads:,}", "of them would have been kept, one of each cluster: --keep none"
-    if older := sum(count for reason, count in reasons.items() if reason.endswith("-old")):
-        yield f"{older:,}", "of them match older documents"
+    yield summary["kept"], f"kept{of}{place}{added}"
+    clusters = f"{count_of(summary['clusters'], 'cluster')}, the largest of {summary['largest_cluster']:,}"
+    yield summary["removed"], f"removed{' groups' if groups else ''} ({removed_share(summary):.1%}) in {clusters}"
+    reasons = count_reasons(summary)
+    yield reasons["exact"], f"of them {'with an equal code' if codes else REASON_WORDS['exact'].name}"
+    if reasons["same-letters"]:
+        yield reasons["same-letters"], "of them differ from a kept document only in case, spacing or punctuation"
+    yield reasons["near"], f"of them {REASON_WORDS['near'].name}{_describe_match(summary)}"
+    if reasons["label"]:
+        yield reasons["label"], f"of them {REASON_WORDS['label'].name}"
+    if heads := summary["removed_by_reason"].get("representative", 0):
+        yield heads, "of them would have been kept, one of each cluster: --keep none"
+    if older := count_older(summary):
+        yield older, "of them match older documents"
     if summary.get("pairs_that_differ"):
         rules = ", ".join(summary["differ"])
-        yield f"{summary['pairs_that_differ']:,}", f"pairs of similar documents that differ in {rules}: both kept"
+        yield summary["pairs_that_differ"], f"pairs of similar documents that differ in {rules}: both kept"
     if summary.get("kept_for_text"):
-        yield (
-            f"{summary['kept_for_text']:,}",
-            "kept documents match another one that lacks some of their text: --lossless",
-        )
-    if (labels := summary.get("labels", {})).get("different"):
-        apart = "pair" if labels["kept_apart"] == 1 else "pairs"
-        yield f"{labels['kept_apart']:,}", f"{apart} not merged, of {labels['different']:,} labelled different"
-    if labels.get("same"):
-        apart = (
-            f"; {labels['not_joined']:,} stay apart, because other labels are different" if labels["not_joined"] else ""
-        )
-        merged = "pair merged only for its label" if labels["joined"] == 1 else "pairs merged only for their label"
-        yield f"{labels['joined']:,}", f"{merged}, of {labels['same']:,} labelled same{apart}"
-    if summary["without_features"] and summary["verify"] == "hamming":
-        yield f"{summary['without_features']:,}", "without a code: kept"
-    elif summary["without_features"] and not files:
-        count = summary["without_features"]
-        has, was, them = ("document has", "was", "it") if count == 1 else ("documents have", "were", "them")
+        yield summary["kept_for_text"], "kept documents match another one that lacks some of their text: --lossless"
+    yield from _label_rows(summary.get("labels", {}))
+    without = summary["without_features"]
+    if without and codes:
+        yield without, "without a code: kept"
+    elif without and not files:
+        has, was, them = ("document has", "was", "it") if without == 1 else ("documents have", "were", "them")
         fate = "removed" if summary["empty"] == "drop" else f"kept; --empty drop removes {them}"
-        yield f"{count:,}", f"{has} no text to compare and {was} {fate}"
+        yield without, f"{has} no text to compare and {was} {fate}"
     if (contained := summary.get("contained", {})).get("found"):
         interval = f"{contained['low']:,} to {contained['high']:,}, from {contained['sampled']:,} of them"
         if contained["compared"] < contained["of"]:
             interval += f", looked up in {contained['compared']:,}: at least that many"
         are = "more is" if contained["estimate"] == 1 else "more are"
-        yield f"{contained['estimate']:,}", f"{are} contained in a kept one ({interval}): see --measure containment"
+        yield contained["estimate"], f"{are} contained in a kept one ({interval}): see --measure containment"
     if summary.get("unreadable"):
-        yield f"{summary['unreadable']:,}", "could not be read"
+        yield summary["unreadable"], "could not be read"
     yield from _malformed_rows(summary, None if kept is None else Path(kept).parent)
-    if not files and summary["verify"] != "hamming":
-        method = _describe_candidates(summary)
-        yield f"{summary['candidates']:,}", f"candidates ({method}); {summary['verified']:,} verified"
-    if "shrink_to" in summary:
-        chosen = summary["shrink_to"]
-        higher = (
-            ""
-            if chosen["next_threshold"] is None
-            else (f"; {chosen['next_threshold']:g} keeps {chosen['next_kept']:,}")
-        )
-        yield f"{chosen['documents']:,}", f"requested: the threshold {chosen['threshold']:g} keeps no more{higher}"
+    if not files and not codes:
+        yield summary["candidates"], f"candidates ({_describe_candidates(summary)}); {summary['verified']:,} verified"
+    if chosen := summary.get("shrink_to"):
+        next_ = chosen["next_threshold"]
+        higher = "" if next_ is None else f"; {next_:g} keeps {chosen['next_kept']:,}"
+        yield chosen["documents"], f"requested: the threshold {chosen['threshold']:g} keeps no more{higher}"
     if "kind" in summary:
         options = (f"{name} {_format_option(value)}" for name, value in summary["kind_set"].items())
         yield "", f"kind {summary['kind']} set {'; '.join(options) or 'nothing: all its options were given'}"
     yield "", f"recipe {summary['recipe']}"
 
 
+def _describe_match(summary: Mapping[str, Any]) -> str:
+    """Return what makes two documents near-duplicates."""
+    verify, threshold = summary["verify"], summary["threshold"]
+    if verify == "score":
+        also = f", or a text similar to at least {summary['text_threshold']}" if "also" in summary else ""
+        return f": a score of at least {threshold}{also}"
+    if verify == "hamming":
+        return f": {_describe_candidates(summary)} of {summary['bits']}"
+    if verify == "none":
+        return f", not verified: {_describe_candidates(summary)}"
+    return f": {verify} similarity of at least {threshold}"
+
+
+def _label_rows(labels: Mapping[str, int]) -> Iterator[tuple[int, str]]:
+    """Return the effect of labels."""
+    if labels.get("different"):
+        apart = "pair" if labels["kept_apart"] == 1 else "pairs"
+        yield labels["kept_apart"], f"{apart} not merged, of {labels['different']:,} labelled different"
+    if labels.get("same"):
+        others = labels["not_joined"]
+        apart = f"; {others:,} stay apart, because other labels are different" if others else ""
+        merged = "pair merged only for its label" if labels["joined"] == 1 else "pairs merged only for their label"
+        yield labels["joined"], f"{merged}, of {labels['same']:,} labelled same{apart}"
+
+
 def _format_option(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _malformed_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[str, str]]:
+def _malformed_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[int, str]]:
     if summary.get("malformed"):
         rejected = "" if out is None else f"; see {out / REJECTED}"
         records = "unreadable record" if summary["malformed"] == 1 else "unreadable records"
-        yield f"{summary['malformed']:,}", f"{records} skipped{rejected}"
+        yield summary["malformed"], f"{records} skipped{rejected}"
 
 
 def _describe_candidates(summary: Mapping[str, Any]) -> str:
@@ -778,23 +769,19 @@ def _write_passages(
     return target.write_json("summary.json", summary)
 
 
-def _passage_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[str, str]]:
+def _passage_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[int | str, str]]:
     """Return the counts of documents and passages."""
-    seconds = sum(stage["wall"] for stage in summary["timings"].values())
-    yield f"{summary['documents']:,}", f"documents read in {seconds:.1f} s ({summary['bytes_read'] / 1e6:,.1f} MB)"
+    size = f"{summary['bytes_read'] / 1e6:,.1f} MB"
+    yield summary["documents"], f"documents read in {total_seconds(summary):.1f} s ({size})"
     share = summary["characters_found"] / summary["characters"] if summary["characters"] else 0.0
-    yield (
-        f"{summary['passages']:,}",
-        f"passages by {summary['unit']} in {summary['documents_with_passages']:,} documents: {share:.1%} of all "
-        "characters",
-    )
+    place = f"{summary['documents_with_passages']:,} documents: {share:.1%} of all characters"
+    yield summary["passages"], f"passages by {summary['unit']} in {place}"
     kept = {"parts": "kept; passages were cut out of", "documents": "kept", "nothing": "documents, all kept"}
     cut = f" {summary['cut']:,} of them" if summary["remove"] == "parts" else ""
-    yield f"{summary['kept']:,}", kept[summary["remove"]] + cut + (f"; in {out}" if out else "")
-    yield f"{summary['removed']:,}", "documents removed"
-    if "boilerplate" in summary:
-        use = "left out" if summary["boilerplate"]["left_out"] else "listed"
-        yield f"{summary['boilerplate']['lines']:,}", f"frequent lines, {use}"
+    yield summary["kept"], kept[summary["remove"]] + cut + (f"; in {out}" if out else "")
+    yield summary["removed"], "documents removed"
+    if lines := summary.get("boilerplate"):
+        yield lines["lines"], f"frequent lines, {'left out' if lines['left_out'] else 'listed'}"
     yield from _malformed_rows(summary, out)
     if "recipe" in summary:
         yield "", f"recipe {summary['recipe']}"

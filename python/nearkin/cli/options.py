@@ -17,7 +17,7 @@ from nearkin.cli.console import read_text
 from nearkin.errors import ParameterError, bad_parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from nearkin.recipe import Recipe
 
@@ -101,6 +101,13 @@ StoreMemory = Annotated[
         show_default="25%",
     ),
 ]
+
+
+def refuse_given(options: Mapping[str, object], allowed: str) -> None:
+    """Raise ParameterError for the first option that is given: one that is neither None nor False."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise bad_parameter(name, "given" if value is True else value, allowed)
 
 
 def refuse_url(path: str | Path, name: str, allowed: str) -> None:

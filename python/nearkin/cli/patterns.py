@@ -20,7 +20,7 @@ import typer
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, say_json, say_row, show_table, warn
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
-from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt
+from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt, refuse_given
 from nearkin.dedup.config import option
 from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, check_count, printable
 from nearkin.io.arrow import is_arrow, to_values
@@ -44,7 +44,7 @@ _Patterns = TypeVar("_Patterns", bound="Patterns")
 _PATTERNS = "Patterns"
 _BRIEF = ("out", "state", "match", "new", "since", "text_column", "id_column", "format", "as_json", "quiet")
 """Options that `-h` shows."""
-_EXPORTS = ("openapi", "regex", "modsecurity")
+_EXPORTS = ("openapi", "regex")
 _MAX_RECORD = 1000
 """Maximum number of lines of a record."""
 _MAX_EXAMPLE = 120
@@ -125,33 +125,25 @@ class PatternOptions:
         None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
     )
     time_column: str | None = option(None, help="Column of the time, for counts by day.", group=READING)
-    export: str | None = option(
-        None, help="Write the patterns as openapi, regex or modsecurity.", group=WRITING, choices=_EXPORTS
-    )
+    export: str | None = option(None, help="Write the patterns as openapi or regex.", group=WRITING, choices=_EXPORTS)
     as_json: Json = False
     quiet: Quiet = False
 
     def check(self) -> None:
         """Raise ParameterError for options that exclude one another, before anything is read."""
         if self.match is not None:
-            for name in ("out", "state", "since", "export"):
-                if getattr(self, name) is not None:
-                    allowed = "it without --match, which prints and learns nothing"
-                    raise bad_parameter(name, getattr(self, name), allowed)
+            learned = {"out": self.out, "state": self.state, "since": self.since, "export": self.export}
+            refuse_given(learned, "it without --match, which prints and learns nothing")
         else:
-            for name, value in (("new", "given" if self.new else None), ("annotate", self.annotate)):
-                if value is not None:
-                    raise bad_parameter(name, value, "--match FILE with it")
+            refuse_given({"new": self.new, "annotate": self.annotate}, "--match FILE with it")
         if self.annotate is not None:
             from nearkin.patterns.tables import check_suffix
 
             check_suffix(self.annotate, "annotate")
-            if self.new or self.as_json:
-                allowed = "it without --annotate, which prints nothing"
-                raise bad_parameter("new" if self.new else "as_json", "given", allowed)
-        if self.export is not None and (self.since is not None or self.as_json):
-            name, value = ("since", self.since) if self.since is not None else ("as_json", "given")
-            raise bad_parameter(name, value, "it without --export, which prints patterns in another form")
+            refuse_given({"new": self.new, "as_json": self.as_json}, "it without --annotate, which prints nothing")
+        if self.export is not None:
+            others = {"since": self.since, "as_json": self.as_json}
+            refuse_given(others, "it without --export, which prints patterns in another form")
         if self.out is not None and self.export is None:
             from nearkin.patterns.tables import check_suffix
 
@@ -296,10 +288,8 @@ def payloads(
     if not queue:
         run(PayloadGroups, open_payloads, options)
         return
-    refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column", "annotate")}
-    for name, value in {**refused, "new": "given" if options.new else None, "source_column": source_column}.items():
-        if value is not None:
-            raise bad_parameter(name, value, "it without --queue, which prints and learns nothing")
+    refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column", "annotate", "new")}
+    refuse_given({**refused, "source_column": source_column}, "it without --queue, which prints and learns nothing")
     options.check()
     model = PayloadGroups() if options.match is None else _load(PayloadGroups, options.match)
     _print_queue(model, open_payloads, as_json=options.as_json)
@@ -521,10 +511,7 @@ def _export(model: Any, form: str) -> str:
             f"{row['id']}\t{row['method'] or '-'}\t{row['host'] or '-'}\t{model.to_regex(row['id'])}\n"
             for row in to_values(model.table().select(["id", "method", "host"]))
         )
-    if form == "openapi":
-        return json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n"
-    text: str = model.to_modsecurity()
-    return text
+    return json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _print_summary(model: Patterns, table: pa.Table) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nearkin.dedup.candidates import CandidateSource, Ordinals
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import ReferenceCorpus
-from nearkin.dedup.summary import REASONS, Reason, Summary
+from nearkin.dedup.summary import REASONS, Reason, Summary, describe_counts
 from nearkin.io import Column
 from nearkin.io.frames import keep_rows
 from nearkin.io.tables import Tabular
@@ -322,10 +322,7 @@ class DedupResult:
         return keep_rows(frame, self.kept_rows, len(self.ids), added)
 
     def __repr__(self) -> str:
-        counts = self.summary.get("groups", self.summary)
-        documents, removed = counts["documents"], counts["removed"]
-        clusters = self.summary["clusters"]
-        return f"<kept {len(self.kept_rows)} of {documents} documents, removed {removed} in {clusters} clusters>"
+        return describe_counts(self.summary)
 
     def _repr_html_(self) -> str:
         """Render the counts and the first clusters for a notebook."""

@@ -17,9 +17,9 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Literal, TypedDict, TypeVar, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,42 @@ document. `representative` is the document that the others of its cluster match,
 them."""
 RemovalReason = Literal[Reason, "empty"]
 """Why a document is removed: "empty", which no cluster has, counts documents without features with `empty="drop"`."""
+
+
+class ReasonWords(NamedTuple):
+    """A reason in words.
+
+    Attributes
+    ----------
+    short : str
+        In a list of counts.
+    name : str
+        Of documents that match another one of the corpus.
+    older : str
+        Of documents that match one of the reference corpus; empty if there are none.
+    """
+
+    short: str
+    name: str
+    older: str = ""
+
+
+REASON_WORDS: dict[RemovalReason, ReasonWords] = {
+    "exact": ReasonWords("exact", "exact copies", "exact copies of the reference corpus"),
+    "same-letters": ReasonWords(
+        "different only in case, spacing or punctuation",
+        "different only in case, spacing or punctuation",
+        "different from the reference corpus only in case, spacing or punctuation",
+    ),
+    "near": ReasonWords("near", "near-duplicates", "near-duplicates of the reference corpus"),
+    "label": ReasonWords(
+        "labelled same",
+        "less similar, but labelled same",
+        "labelled same as a document of the reference corpus, but less similar",
+    ),
+    "empty": ReasonWords("without text", "without text (--empty drop)"),
+}
+"""The reasons by which reports count removed documents, in their order."""
 
 _RUSAGE_UNITS = {"linux": 1024, "freebsd": 1024, "netbsd": 1024, "openbsd": 1024, "darwin": 1}
 """Bytes per unit of `ru_maxrss`, by the prefix of `sys.platform`, which may end in a version (freebsd14)."""
@@ -211,6 +247,34 @@ class Summary(OptionSummary):
     removed_by_reason: dict[RemovalReason, int]
     clusters: int
     largest_cluster: int
+
+
+def describe_counts(summary: Mapping[str, Any]) -> str:
+    """Return the text form of a result: its documents, also those of groups, and its clusters."""
+    counts = summary.get("groups", summary)
+    kept, documents, removed = counts["kept"], counts["documents"], counts["removed"]
+    return f"<kept {kept} of {documents} documents, removed {removed} in {summary['clusters']} clusters>"
+
+
+def count_reasons(summary: Mapping[str, Any]) -> dict[RemovalReason, int]:
+    """Return the removed documents by the reasons of `REASON_WORDS`, with the matches of older documents."""
+    counts = summary["removed_by_reason"]
+    return {reason: counts.get(reason, 0) + counts.get(f"{reason}-old", 0) for reason in REASON_WORDS}
+
+
+def count_older(summary: Mapping[str, Any]) -> int:
+    """Return the number of documents removed for a match with an older one."""
+    return sum(count for reason, count in summary["removed_by_reason"].items() if reason.endswith("-old"))
+
+
+def removed_share(summary: Mapping[str, Any]) -> float:
+    """Return the share of the documents that were removed; 0 without documents."""
+    return summary["removed"] / summary["documents"] if summary["documents"] else 0.0
+
+
+def total_seconds(summary: Mapping[str, Any]) -> float:
+    """Return the wall time of all stages."""
+    return sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
 
 
 def summarize_family(family: FamilySummary, verify: str) -> tuple[FamilySummary, list[str]]:

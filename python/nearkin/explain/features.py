@@ -129,7 +129,39 @@ class FeatureSteps(Rendered):
 
 
 @dataclass(frozen=True)
-class FeatureComparison(Comparison):
+class SharedFeatures(Comparison):
+    """The steps of two inputs, the features that they share, and where their values differ.
+
+    Attributes
+    ----------
+    a, b : steps of one class
+    shared, only_a, only_b : tuple of str
+        Features of both, and of only one of them.
+    differing : tuple of int
+    """
+
+    _keys = ("shared", "only_a", "only_b", "differing", "distance")
+
+    a: Any
+    b: Any
+    shared: tuple[str, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    differing: tuple[int, ...]
+
+    def _describe(self, distance: str, place: str) -> list[str]:
+        """Return the lines of the difference; `place` is where the values differ."""
+        lines = [
+            f"shared       {len(self.shared)} features: {join_names(self.shared)}",
+            f"only in a    {len(self.only_a)}: {join_names(self.only_a)}",
+            f"only in b    {len(self.only_b)}: {join_names(self.only_b)}",
+            f"distance     {distance}",
+        ]
+        return [*lines, f"they differ  {place} {join_numbers(self.differing)}"] if self.differing else lines
+
+
+@dataclass(frozen=True)
+class FeatureComparison(SharedFeatures):
     """The steps of two lists of weighted features, and their differences.
 
     Attributes
@@ -141,14 +173,8 @@ class FeatureComparison(Comparison):
         Positions in `bits`, from 0, at which the two differ.
     """
 
-    _keys = ("shared", "only_a", "only_b", "differing", "distance")
-
     a: FeatureSteps
     b: FeatureSteps
-    shared: tuple[str, ...]
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
-    differing: tuple[int, ...]
 
     @property
     def distance(self) -> int:
@@ -156,13 +182,7 @@ class FeatureComparison(Comparison):
         return len(self.differing)
 
     def _difference(self) -> list[str]:
-        lines = [
-            f"shared       {len(self.shared)} features: {join_names(self.shared)}",
-            f"only in a    {len(self.only_a)}: {join_names(self.only_a)}",
-            f"only in b    {len(self.only_b)}: {join_names(self.only_b)}",
-            f"distance     {self.distance} of {len(self.a.bits)} bits",
-        ]
-        return [*lines, f"they differ  at {join_numbers(self.differing)}"] if self.differing else lines
+        return self._describe(f"{self.distance} of {len(self.a.bits)} bits", "at")
 
 
 def explain_features(
@@ -210,11 +230,28 @@ def compare_features(a: FeatureSteps, b: FeatureSteps) -> FeatureComparison:
     return FeatureComparison(
         a,
         b,
-        tuple(name for name in a.names if name in b.names),
-        tuple(name for name in a.names if name not in b.names),
-        tuple(name for name in b.names if name not in a.names),
+        *divide_names(a.names, b.names),
         tuple(i for i, (left, right) in enumerate(zip(a.bits, b.bits, strict=True)) if left != right),
     )
+
+
+def divide_names(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the names in both, those in `a` only and those in `b` only."""
+    in_a, in_b = set(a), set(b)
+    return (
+        tuple(name for name in a if name in in_b),
+        tuple(name for name in a if name not in in_b),
+        tuple(name for name in b if name not in in_a),
+    )
+
+
+def wide_hashes(function: str, names: Sequence[bytes], seed: int, bits: int) -> list[int]:
+    """Return hashes of a whole number of 64-bit words, the lowest word first, with at least this many bits."""
+    values = [0] * len(names)
+    for word in range(-(-bits // 64)):
+        for i, value in enumerate(feature_hashes(function, names, seed, word).tolist()):
+            values[i] |= value << 64 * word
+    return values
 
 
 def _read_weights(weights: Weights) -> tuple[tuple[str, ...], tuple[int | float, ...]]:
@@ -291,11 +328,7 @@ def _hash_names(names: Sequence[str], hashes: str) -> list[str]:
             bits = 32
         elif bits > 32:
             raise bad_parameter("hashes", excerpt(repr(hashes)), "one_at_a_time with 1 to 32 bits")
-    encoded = [encode(name, i) for i, name in enumerate(names)]
-    values = [0] * len(names)
-    for word in range(-(-bits // 64)):
-        for i, value in enumerate(feature_hashes(function, encoded, 0, word).tolist()):
-            values[i] |= value << 64 * word
+    values = wide_hashes(function, [encode(name, i) for i, name in enumerate(names)], 0, bits)
     if form == "int64":
         values = [value - (value >> 63 << 64) for value in values]
         # A sign takes the place of a digit, as in C and Go. -2**63 leaves none; no input with this hash is known.

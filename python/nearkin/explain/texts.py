@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearkin._core import feature_hashes
 from nearkin.errors import bad_parameter, mismatch, printable
-from nearkin.explain.features import BitOrder
-from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_names, join_numbers, wrap_cells
+from nearkin.explain.features import BitOrder, SharedFeatures, divide_names, wide_hashes
+from nearkin.explain.render import MAX_ROWS, Rendered, wrap_cells
 from nearkin.io.values import encode
 from nearkin.notebook import short
 from nearkin.recipe import Recipe
@@ -230,7 +229,7 @@ class MinHashSteps(TextSteps):
 
 
 @dataclass(frozen=True)
-class TextComparison(Comparison):
+class TextComparison(SharedFeatures):
     """The steps of two texts and their differences.
 
     Attributes
@@ -245,27 +244,15 @@ class TextComparison(Comparison):
         The number of differences, for SimHash the Hamming distance. None if a text has no features.
     """
 
-    _keys = ("shared", "only_a", "only_b", "differing", "distance")
-
     a: SimHashSteps | MinHashSteps
     b: SimHashSteps | MinHashSteps
-    shared: tuple[str, ...]
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
-    differing: tuple[int, ...]
     distance: int | None
 
     def _difference(self) -> list[str]:
         recipe = self.a.recipe
         what, total = ("bits", recipe.bits) if recipe.family == "simhash" else ("values", recipe.num_perm)
         distance = "none: a text without any feature" if self.distance is None else f"{self.distance} of {total} {what}"
-        lines = [
-            f"shared       {len(self.shared)} features: {join_names(self.shared)}",
-            f"only in a    {len(self.only_a)}: {join_names(self.only_a)}",
-            f"only in b    {len(self.only_b)}: {join_names(self.only_b)}",
-            f"distance     {distance}",
-        ]
-        return [*lines, f"they differ  in {what} {join_numbers(self.differing)}"] if self.differing else lines
+        return self._describe(distance, f"in {what}")
 
 
 def compare_steps(a: SimHashSteps | MinHashSteps, b: SimHashSteps | MinHashSteps) -> TextComparison:
@@ -279,7 +266,6 @@ def compare_steps(a: SimHashSteps | MinHashSteps, b: SimHashSteps | MinHashSteps
     if a.recipe != b.recipe:
         raise mismatch("recipe", str(a.recipe), str(b.recipe))
     names_a, names_b = ([feature.name for feature in steps.features] for steps in (a, b))
-    set_a, set_b = set(names_a), set(names_b)
     differing: tuple[int, ...] | None = None
     if isinstance(a, SimHashSteps) and isinstance(b, SimHashSteps):
         if a.fingerprint is not None and b.fingerprint is not None:
@@ -291,9 +277,7 @@ def compare_steps(a: SimHashSteps | MinHashSteps, b: SimHashSteps | MinHashSteps
     return TextComparison(
         a,
         b,
-        tuple(name for name in names_a if name in set_b),
-        tuple(name for name in names_a if name not in set_b),
-        tuple(name for name in names_b if name not in set_a),
+        *divide_names(names_a, names_b),
         differing or (),
         None if differing is None else len(differing),
     )
@@ -334,12 +318,8 @@ def explain_text(text: str, recipe: Recipe, bit_order: BitOrder = "highest") -> 
 
 
 def _build_features(weights: dict[str, int | float], counts: dict[str, int], recipe: Recipe) -> tuple[Feature, ...]:
-    names = [name.encode() for name in weights]
     width = recipe.bits if recipe.family == "simhash" else 64
-    hashes = [0] * len(names)
-    for word in range(-(-width // 64)):
-        for i, value in enumerate(feature_hashes(recipe.hash, names, recipe.seed, word).tolist()):
-            hashes[i] |= value << 64 * word
+    hashes = wide_hashes(recipe.hash, [name.encode() for name in weights], recipe.seed, width)
     return tuple(
         Feature(name, counts[name], weight, value & (1 << width) - 1)
         for (name, weight), value in zip(weights.items(), hashes, strict=True)

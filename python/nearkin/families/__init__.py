@@ -7,66 +7,43 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.families.base import Family, Probes, load
-    from nearkin.families.bit_sampling import BitSampling
-    from nearkin.families.cross_polytope import CrossPolytope
-    from nearkin.families.datasketch import datasketch_signature
-    from nearkin.families.hyperplane import Hyperplane
-    from nearkin.families.itq import ITQ
-    from nearkin.families.kernel import KernelLSH
-    from nearkin.families.minhash import MinHash, minhash_similarity
-    from nearkin.families.pstable import PStable
-    from nearkin.families.random_fourier import RandomFourier
-    from nearkin.families.shift_invariant import ShiftInvariant
-    from nearkin.families.simhash import SimHash
-    from nearkin.families.sparse import SparseSimHash
-    from nearkin.families.spherical import BoundingPower, SphericalHash, bounding_power, spherical_hamming
-
-__all__ = [
-    "ITQ",
-    "BitSampling",
-    "BoundingPower",
-    "CrossPolytope",
-    "Family",
-    "Hyperplane",
-    "KernelLSH",
-    "MinHash",
-    "PStable",
-    "Probes",
-    "RandomFourier",
-    "ShiftInvariant",
-    "SimHash",
-    "SparseSimHash",
-    "SphericalHash",
-    "bounding_power",
-    "datasketch_signature",
-    "load",
-    "minhash_similarity",
-    "spherical_hamming",
-]
-
-_MODULES = {
-    "base": "Family Probes load",
-    "bit_sampling": "BitSampling",
-    "cross_polytope": "CrossPolytope",
-    "datasketch": "datasketch_signature",
-    "hyperplane": "Hyperplane",
-    "itq": "ITQ",
-    "kernel": "KernelLSH",
-    "minhash": "MinHash minhash_similarity",
-    "pstable": "PStable",
-    "random_fourier": "RandomFourier",
-    "shift_invariant": "ShiftInvariant",
-    "simhash": "SimHash",
-    "sparse": "SparseSimHash",
-    "spherical": "BoundingPower SphericalHash bounding_power spherical_hamming",
-}
-"""Public names of each module."""
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, {name: module for module, names in _MODULES.items() for name in names.split()})
-
-
-def __dir__() -> list[str]:
-    """List the public names."""
-    return __all__
+    from nearkin.families.base import Family as Family
+    from nearkin.families.base import Probes as Probes
+    from nearkin.families.base import load as load
+    from nearkin.families.bit_sampling import BitSampling as BitSampling
+    from nearkin.families.cross_polytope import CrossPolytope as CrossPolytope
+    from nearkin.families.datasketch import datasketch_signature as datasketch_signature
+    from nearkin.families.hyperplane import Hyperplane as Hyperplane
+    from nearkin.families.itq import ITQ as ITQ
+    from nearkin.families.kernel import KernelLSH as KernelLSH
+    from nearkin.families.minhash import MinHash as MinHash
+    from nearkin.families.minhash import minhash_similarity as minhash_similarity
+    from nearkin.families.pstable import PStable as PStable
+    from nearkin.families.random_fourier import RandomFourier as RandomFourier
+    from nearkin.families.shift_invariant import ShiftInvariant as ShiftInvariant
+    from nearkin.families.simhash import SimHash as SimHash
+    from nearkin.families.sparse import SparseSimHash as SparseSimHash
+    from nearkin.families.spherical import BoundingPower as BoundingPower
+    from nearkin.families.spherical import SphericalHash as SphericalHash
+    from nearkin.families.spherical import bounding_power as bounding_power
+    from nearkin.families.spherical import spherical_hamming as spherical_hamming
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "base": ["Family", "Probes", "load"],
+            "bit_sampling": ["BitSampling"],
+            "cross_polytope": ["CrossPolytope"],
+            "datasketch": ["datasketch_signature"],
+            "hyperplane": ["Hyperplane"],
+            "itq": ["ITQ"],
+            "kernel": ["KernelLSH"],
+            "minhash": ["MinHash", "minhash_similarity"],
+            "pstable": ["PStable"],
+            "random_fourier": ["RandomFourier"],
+            "shift_invariant": ["ShiftInvariant"],
+            "simhash": ["SimHash"],
+            "sparse": ["SparseSimHash"],
+            "spherical": ["BoundingPower", "SphericalHash", "bounding_power", "spherical_hamming"],
+        },
+    )

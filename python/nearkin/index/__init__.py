@@ -7,28 +7,20 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.index.bands import BandIndex
-    from nearkin.index.digests import DigestIndex
-    from nearkin.index.hamming import HammingIndex
-    from nearkin.index.lsh import LSHIndex
-    from nearkin.index.results import Pairs, SearchResult
-
-__all__ = ["BandIndex", "DigestIndex", "HammingIndex", "LSHIndex", "Pairs", "SearchResult"]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(
+    from nearkin.index.bands import BandIndex as BandIndex
+    from nearkin.index.digests import DigestIndex as DigestIndex
+    from nearkin.index.hamming import HammingIndex as HammingIndex
+    from nearkin.index.lsh import LSHIndex as LSHIndex
+    from nearkin.index.results import Pairs as Pairs
+    from nearkin.index.results import SearchResult as SearchResult
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "BandIndex": "bands",
-            "DigestIndex": "digests",
-            "HammingIndex": "hamming",
-            "LSHIndex": "lsh",
-            "Pairs": "results",
-            "SearchResult": "results",
+            "bands": ["BandIndex"],
+            "digests": ["DigestIndex"],
+            "hamming": ["HammingIndex"],
+            "lsh": ["LSHIndex"],
+            "results": ["Pairs", "SearchResult"],
         },
     )
-
-
-def __dir__() -> list[str]:
-    """List the public names."""
-    return __all__

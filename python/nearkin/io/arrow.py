@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin import _core
+import nearkin._core as _core
 from nearkin.errors import InputError
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, Column, PackedTexts, Scalar
 
@@ -407,6 +407,16 @@ def list_paths(schema: pa.Schema) -> list[str]:
 
 
 # From Arrow
+
+
+def append_column(rows: Any, name: str, values: pa.Array) -> Any:
+    """Return a table or a record batch with one column more; metadata of the schema is kept."""
+    import pyarrow as pa
+
+    if isinstance(rows, pa.Table):
+        return rows.append_column(name, values)
+    schema = rows.schema.append(pa.field(name, values.type))
+    return pa.RecordBatch.from_arrays([*rows.columns, values], schema=schema)
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, ParameterError, bad_parameter
 from nearkin.io.arrow import (
+    append_column,
     check_arrow,
     column_at,
     filter_rows,
@@ -497,21 +498,18 @@ def _append_column(frame: Any, added: _Added) -> Any:
     if added is None:
         return frame
     name, values = added
-    package, kind = _frame_class(frame)
+    package, _ = _frame_class(frame)
     if package == "pandas":
         return frame.assign(**{name: values})
     if package == "polars":
         import polars as pl
 
         return frame.with_columns(pl.Series(name, values))
-    import pyarrow as pa
-
     if package == "datasets":
         return frame.add_column(name, values)
-    field = pa.field(name, pa.int64())
-    if kind == "Table":
-        return frame.append_column(field, pa.array(values))
-    return pa.RecordBatch.from_arrays([*frame.columns, pa.array(values)], schema=frame.schema.append(field))
+    import pyarrow as pa
+
+    return append_column(frame, name, pa.array(values))
 
 
 def _keep(frame: Any, rows: NDArray[np.int64], count: int, added: _Added = None) -> Any:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import invalid_utf8
 from nearkin.io.arrow import (
+    append_column,
     column_at,
     filter_rows,
     is_binary,
@@ -331,8 +332,8 @@ class ParquetCorpus(Corpus):
     def _append_column(self, batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
         if self._added is None:
             return batch
-        schema = batch.schema.append(pa.field(self._added.name, pa.int64()))
-        return pa.RecordBatch.from_arrays([*batch.columns, pa.array(self._added.values[rows])], schema=schema)
+        appended: pa.RecordBatch = append_column(batch, self._added.name, pa.array(self._added.values[rows]))
+        return appended
 
     def _is_atomic(self) -> bool:
         return self._schema is None or len(self._schema.get_all_field_indices(self.text_column)) != 1

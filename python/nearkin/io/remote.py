@@ -186,6 +186,23 @@ def check_new(url: str) -> None:
         system.rm_file(f"{path.rstrip('/')}/{_PROBE}")
 
 
+@contextmanager
+def _open_target(url: str) -> Iterator[tuple[Any, str]]:
+    """Return the file system and the path of a file to write; convert errors of each protocol to OutputError."""
+    system, path = _open_filesystem(url)
+    try:
+        if getattr(system, "auto_mkdir", True) is False:
+            # Only local file systems need the parent folder.
+            system.makedirs(system._parent(path), exist_ok=True)
+        yield system, path
+    except Exception as error:
+        # Each protocol raises errors of its own library.
+        reason = short_url(f"can't be written: {type(error).__name__}: {error}")
+        name = short_url(url)
+        # The cause may contain the URL with its secrets, and a traceback would print it.
+        raise OutputError(f"{name}: {reason}", place=name, in_place="other") from None
+
+
 def write_file(url: str, data: bytes) -> None:
     """Write a file in one call.
 
@@ -194,18 +211,8 @@ def write_file(url: str, data: bytes) -> None:
     OutputError
         The file cannot be written.
     """
-    system, path = _open_filesystem(url)
-    try:
-        if getattr(system, "auto_mkdir", True) is False:
-            # Only local file systems need the parent folder.
-            system.makedirs(system._parent(path), exist_ok=True)
+    with _open_target(url) as (system, path):
         system.pipe_file(path, data)
-    except Exception as error:
-        # Each protocol raises errors of its own library.
-        reason = short_url(f"can't be written: {type(error).__name__}: {error}")
-        name = short_url(url)
-        # The cause may contain the URL with its secrets, and a traceback would print it.
-        raise OutputError(f"{name}: {reason}", place=name, in_place="other") from None
 
 
 def is_folder(url: str) -> bool:
@@ -238,15 +245,8 @@ def upload(path: Path, url: str) -> None:
     OutputError
         The file cannot be written.
     """
-    system, target = _open_filesystem(url)
-    try:
-        if getattr(system, "auto_mkdir", True) is False:
-            system.makedirs(system._parent(target), exist_ok=True)
+    with _open_target(url) as (system, target):
         system.put_file(str(path), target)
-    except Exception as error:
-        # Each protocol raises errors of its own library, which may contain the URL with its secrets.
-        name, reason = short_url(url), short_url(f"can't be written: {type(error).__name__}: {error}")
-        raise OutputError(f"{name}: {reason}", place=name, in_place="other") from None
 
 
 def download(url: str, path: Path) -> None:

@@ -1,8 +1,7 @@
-"""Exports of patterns of URLs: regular expressions, OpenAPI, ModSecurity.
+"""Exports of patterns of URLs: regular expressions, OpenAPI.
 
 Regular expressions are for canonical URLs (`crates/nearkin-patterns`): percent-escapes in capitals, parameters in any
 order. They match every URL of the pattern and more, because a type such as `slug` is reduced to its characters.
-ModSecurity sees decoded paths, and its expressions are for those.
 """
 
 from __future__ import annotations
@@ -38,15 +37,6 @@ _TYPES = {
 }
 """Expressions of types with a limited set of characters; other types are names, or end at a slash or ampersand."""
 
-_DECODED = {
-    "int": r"[-+]?\d+",
-    "float": r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?",
-    "hex": r"[-+]?(?:0[xX])?[0-9a-fA-F-]+",
-    "uuid": _TYPES["uuid"],
-    "version": r"[-+]?[vV.]?\d[0-9A-Za-z.+_-]*",
-}
-"""Expressions for decoded paths and values; other types end at a slash."""
-
 
 def _type_regex(kind: str, *, query: bool) -> str:
     if kind in _TYPES:
@@ -58,16 +48,8 @@ def _type_regex(kind: str, *, query: bool) -> str:
     return _NAME if not query else _NAME.replace("=&;-]", "=;/?-]")
 
 
-def _part_regex(part: bytes, *, decoded: bool = False) -> str:
-    pieces = []
-    for text, typed in split_part(part):
-        if not typed:
-            pieces.append(re.escape(unquote(text) if decoded else text))
-        elif decoded:
-            pieces.append(r".+" if text == "tail" else _DECODED.get(text, r"[^/]+"))
-        else:
-            pieces.append(_type_regex(text, query=False))
-    return "".join(pieces)
+def _part_regex(part: bytes) -> str:
+    return "".join(_type_regex(text, query=False) if typed else re.escape(text) for text, typed in split_part(part))
 
 
 def _parameter_regex(parameter: UrlParameter) -> str:
@@ -121,7 +103,7 @@ def _limit(schema: dict[str, str], limits: ValueLimits | None) -> dict[str, Any]
     limited: dict[str, Any] = dict(schema)
     if limits is not None and schema["type"] == "string":
         limited["maxLength"] = limits.max_length
-        if characters := limits.characters(r"\u0080-\uffff"):
+        if characters := limits.characters:
             limited["pattern"] = f"^{characters}*$"
     elif limits is not None and schema["type"] == "integer" and limits.numbers is not None:
         limited["minimum"] = min(0, limits.numbers[0])
@@ -229,92 +211,4 @@ def _query_parameters(patterns: list[UrlPattern], profiles: Profiles) -> list[di
     return rows
 
 
-def _path_regex(pattern: UrlPattern) -> str:
-    """Return an expression for the decoded path, anchored; a slash at the end is optional."""
-    path = "/".join(_part_regex(part, decoded=True) for part in pattern.path).replace('"', r"\x22")
-    return f"^/{path}/?$" if path else "^/$"
-
-
-def _group_by_path(patterns: list[UrlPattern]) -> list[tuple[str, list[UrlPattern]]]:
-    """Return patterns by the expressions of their decoded paths, paths without variables first."""
-    groups: dict[tuple[bool, str], list[UrlPattern]] = {}
-    for pattern in patterns:
-        groups.setdefault(("{" in pattern.path_text, _path_regex(pattern)), []).append(pattern)
-    return [(path, groups[typed, path]) for typed, path in sorted(groups)]
-
-
-def to_modsecurity(patterns: list[UrlPattern], profiles: Profiles, *, first_rule: int) -> str:
-    """Return rules of ModSecurity (2.9, 3) that refuse unmatched requests (404), and values of other types, with other
-    characters or of other lengths (400).
-    """
-    number = first_rule
-    lines = [f'SecAction "id:{number},phase:2,pass,nolog,setvar:tx.known=0"']
-    hosts = {pattern.host for pattern in patterns}
-    for path, group in _group_by_path(patterns):
-        # Patterns with dispatching parameters come before the one without.
-        for pattern in sorted(group, key=lambda pattern: (-len(pattern.literals), pattern.text)):
-            number += 1
-            rules = _rules(pattern, path, number, profiles, test_host=len(hosts) > 1)
-            lines += [f"# {pattern.text}", *(line for rule in rules for line in rule)]
-            number += len(rules) - 1
-    lines.append(f'SecRule TX:known "@eq 0" "id:{number + 1},phase:2,deny,status:404,log,msg:\'no pattern\'"')
-    return "\n".join(lines) + "\n"
-
-
-def _rules(pattern: UrlPattern, path: str, number: int, profiles: Profiles, *, test_host: bool) -> list[list[str]]:
-    """Return rules: one that matches the pattern, one for names of parameters, one for each parameter with a type or
-    limits that can be tested.
-    """
-    tests = [("TX:known", "@eq 0", "")]
-    if test_host and pattern.host:
-        host = pattern.host.rpartition("//")[2]
-        tests.append(("REQUEST_HEADERS:Host", f"@rx (?i)^{re.escape(host)}(?::[0-9]+)?$", ""))
-    tests += [("REQUEST_METHOD", f"@streq {pattern.method}", "")] if pattern.method else []
-    tests.append(("REQUEST_FILENAME", f"@rx {path}", "t:none,t:urlDecodeUni,t:normalizePath"))
-    tests += [(f"ARGS:{unquote(key)}", f"@streq {unquote(value)}", "") for key, value in pattern.literals.items()]
-    rules = [_chain(number, tests, "pass,nolog", f"setvar:tx.known={number}")]
-    matched = ("TX:known", f"@eq {number}", "")
-    names = "|".join(re.escape(unquote(parameter.key)) for parameter in pattern.parameters).replace('"', r"\x22")
-    action = f"deny,status:400,log,msg:'no such parameter of {pattern.id}'"
-    test = ("ARGS_NAMES", f"!@rx ^(?:{names})$" if names else "@unconditionalMatch", "")
-    rules.append(_chain(number + 1, [matched, test], action, ""))
-    values = _parameter_profiles(pattern, profiles)
-    for parameter in pattern.parameters:
-        if parameter.literal is not None or parameter.kind is None:
-            continue
-        limits = ValueLimits.of([values[parameter.key]]) if parameter.key in values else None
-        # A precise type has its own characters.
-        expression = _DECODED.get(parameter.kind, "")
-        if not expression and limits is not None and (characters := limits.characters(r"\x80-\xff")):
-            expression = f"{characters}{{0,{limits.max_length}}}"
-        if expression:
-            action = f"deny,status:400,log,msg:'{parameter.kind} expected by {pattern.id}'"
-            expression = expression.replace('"', r"\x22")
-            test = (f"ARGS:{unquote(parameter.key)}", f"!@rx ^(?:{expression})?$", "")
-            rules.append(_chain(number + len(rules), [matched, test], action, ""))
-    return rules
-
-
-def _chain(number: int, tests: list[tuple[str, str, str]], action: str, last: str) -> list[str]:
-    """Return the lines of a rule with several tests."""
-    lines = []
-    for i, (variable, test, transform) in enumerate(tests):
-        actions = [f"id:{number},phase:2,{action}"] if i == 0 else []
-        actions += [transform] if transform else []
-        actions += ["chain"] if i + 1 < len(tests) else [last] if last else []
-        tail = f' "{",".join(actions)}"' if actions else ""
-        lines.append(f'{"    " * i}SecRule {_variable(variable)} "{test}"{tail}')
-    return lines
-
-
-def _variable(name: str) -> str:
-    """Return a variable of ModSecurity: an expression if its name has a character that would end it."""
-    collection, colon, key = name.partition(":")
-    if re.fullmatch(r"[A-Za-z0-9_.-]*", key):
-        return name
-    # A dot stands for characters that would end the expression or the variable.
-    expression = re.sub(r"[\s|\"'/,]", ".", re.escape(key).replace("\\ ", "."))
-    return f"{collection}{colon}/^{expression}$/"
-
-
-__all__ = ["to_modsecurity", "to_openapi", "to_regex"]
+__all__ = ["to_openapi", "to_regex"]

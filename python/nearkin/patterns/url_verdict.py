@@ -18,6 +18,7 @@ _CLASSES = {
     "blank": " ",
     "control": r"\x00-\x1f\x7f",
     "doubled": "",
+    "other": r"\u0080-\uffff",
 }
 """Ranges of an expression for classes of characters."""
 MIN_VALUES = 100
@@ -115,10 +116,10 @@ class ValueLimits:
             numbers=(min(low for low, _ in numbers), max(high for _, high in numbers)) if numbers else None,
         )
 
-    def characters(self, other: str) -> str:
-        """Return an expression for one character; empty without values. `other` is the range beyond ASCII."""
-        ranges = (other if name == "other" else _CLASSES.get(name, re.escape(name)) for name in sorted(self.classes))
-        joined = "".join(ranges)
+    @property
+    def characters(self) -> str:
+        """An expression for one character; empty without values."""
+        joined = "".join(_CLASSES.get(name, re.escape(name)) for name in sorted(self.classes))
         return f"[{joined}]" if joined else ""
 
 

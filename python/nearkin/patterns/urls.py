@@ -536,17 +536,6 @@ class UrlPatterns(Patterns):
         """
         return url_exports.to_openapi(self._patterns().patterns, self._profiles, title=title, version=version)
 
-    def to_modsecurity(self, *, first_rule: int = 100_000) -> str:
-        """Return rules of ModSecurity that refuse requests without a pattern.
-
-        Parameters
-        ----------
-        first_rule : int, default 100,000
-            Number of the first rule; each rule has a number of its own.
-        """
-        number = check_count("first_rule", first_rule, 1, 1 << 31, "1 to 2147483648")
-        return url_exports.to_modsecurity(self._patterns().patterns, self._profiles, first_rule=number)
-
     def _get_pattern(self, pattern_id: str) -> UrlPattern:
         pattern: UrlPattern | None = self._patterns().by_id.get(pattern_id)
         if pattern is None:

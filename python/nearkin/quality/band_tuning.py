@@ -70,7 +70,7 @@ class BandTuning(TuningResult):
     hashing : ResultTable
         A row per number of values: num_perm, measured CPU seconds per million documents.
     truth : dict
-        The origin of the truth, as in `nearkin.Tuning`.
+        The origin of the truth, as in `nearkin.quality.Tuning`.
     notes : list of str
         Remarks that a reader of the figures should know.
     """

@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.ray.api import RayResult, dedup
-
-__all__ = ["RayResult", "dedup"]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, {"RayResult": "api", "dedup": "api"})
-
-
-def __dir__() -> list[str]:
-    """List the public names."""
-    return __all__
+    from nearkin.ray.api import RayResult as RayResult
+    from nearkin.ray.api import dedup as dedup
+else:
+    __all__, __getattr__, __dir__ = lazy_names(__name__, {"api": ["RayResult", "dedup"]})

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nearkin.dedup.config import DedupConfig, EngineDedupOptions, engine_config
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import Summary, describe_counts
 from nearkin.dedup.verify import Measure
 from nearkin.distributed.tables import deduplicate
 from nearkin.errors import bad_parameter, check_options, mismatch, warn_caller
@@ -46,9 +46,7 @@ class RayResult:
     summary: Summary
 
     def __repr__(self) -> str:
-        documents, removed = self.summary["documents"], self.summary["removed"]
-        clusters = self.summary["clusters"]
-        return f"<kept {documents - removed} of {documents} documents, removed {removed} in {clusters} clusters>"
+        return describe_counts(self.summary)
 
 
 def dedup(

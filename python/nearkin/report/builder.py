@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nearkin.dedup.summary import REASON_WORDS, count_older, count_reasons, removed_share, total_seconds
 from nearkin.dedup.thresholds import candidate_probability
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
@@ -28,8 +29,7 @@ from nearkin.report.review import (
     MAX_BYTES,
     MAX_CHARACTERS,
     PAGE_BYTES,
-    describe_queue,
-    pack_pairs,
+    Selection,
     pack_texts,
     to_json,
 )
@@ -56,17 +56,6 @@ _MEASURES = {
     "none": "similarity",
     "hamming": "share of equal bits",
     "score": "score",
-}
-_REASONS = {
-    "empty": "without text (--empty drop)",
-    "exact": "exact copies",
-    "same-letters": "different only in case, spacing or punctuation",
-    "near": "near-duplicates",
-    "label": "less similar, but labelled same",
-    "exact-old": "exact copies of the reference corpus",
-    "same-letters-old": "different from the reference corpus only in case, spacing or punctuation",
-    "near-old": "near-duplicates of the reference corpus",
-    "label-old": "labelled same as a document of the reference corpus, but less similar",
 }
 _MAGIC = (
     (b"\x7fELF", "ELF program"),
@@ -146,18 +135,8 @@ class _Builder:
         self.run, self.labels, self.limit, self.scores = run, labels, limit, scores
         self.summary, self.scale = run.summary, run.scale
         self.threshold = float(self.summary["threshold"])
-        self.pairs = pairs = sampling.near_pairs(run)
-        self.strata = sampling.stratify(pairs, self.scale)
-        self.queue = sampling.build_queue(self.strata, self.threshold, self.scale)
-        self.groups = {
-            "above": sampling.select_border(pairs, self.threshold, removed=True).tolist(),
-            "below": sampling.select_border(pairs, self.threshold, removed=False).tolist(),
-            "random": sampling.select_random(pairs).tolist(),
-        }
-        judged = [row for row, _, _ in self.queue]
-        self.first: list[int] = list(dict.fromkeys([*judged, *(row for rows in self.groups.values() for row in rows)]))
-        self.rows: list[int] = sampling.select_pairs(pairs, self.first).tolist()
-        self.position = {row: i for i, row in enumerate(self.rows)}
+        self.selection = Selection.of(sampling.near_pairs(run), self.threshold, self.scale)
+        self.pairs = self.selection.pairs
         # Rows of a cluster are consecutive in the table.
         names = run.clusters["cluster"]
         starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
@@ -171,21 +150,13 @@ class _Builder:
         """Return all parts."""
         summary = self.summary
         blocks, data = self._build_data()
-        removed = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
-        seconds = sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
+        removed, seconds = removed_share(summary), total_seconds(summary)
         groups = summary.get("groups")
         what = "files" if self.run.on_files else "groups" if groups else "documents"
         largest = f"the largest of {summary['largest_cluster']:,}" if summary["clusters"] else ""
-        words = {
-            "exact": "exact",
-            "same-letters": "different only in case, spacing or punctuation",
-            "near": "near",
-            "label": "labelled same",
-            "empty": "without text",
-        }
-        counts = summary["removed_by_reason"]
-        totals = {word: counts.get(name, 0) + counts.get(f"{name}-old", 0) for name, word in words.items()}
-        reasons = ", ".join(f"{total:,} {word}" for word, total in totals.items() if total)
+        reasons = ", ".join(
+            f"{count:,} {REASON_WORDS[reason].short}" for reason, count in count_reasons(summary).items() if count
+        )
         read = f"of {count_of(groups['documents'], 'document')}, read" if groups else "read"
         figures = (
             (what, f"{summary['documents']:,}", f"{read} in {seconds:.1f} s"),
@@ -223,8 +194,11 @@ class _Builder:
             yield from contents.sections
 
     def _build_tables(self) -> Iterable[Table]:
-        reasons = self.summary["removed_by_reason"]
-        rows = [(words, f"{reasons[name]:,}") for name, words in _REASONS.items() if reasons.get(name)]
+        counts = self.summary["removed_by_reason"]
+        named: list[tuple[str, str]] = [(reason, words.name) for reason, words in REASON_WORDS.items()]
+        named += [(f"{reason}-old", words.older) for reason, words in REASON_WORDS.items()]
+        named.sort(key=lambda row: row[0] != "empty")
+        rows = [(words, f"{counts[reason]:,}") for reason, words in named if counts.get(reason)]
         if rows:
             what = "groups" if "groups" in self.summary else "documents"
             yield Table("Removed, by reason", ("reason", what), rows)
@@ -236,9 +210,9 @@ class _Builder:
                 sources[:_MAX_SOURCES],
                 {
                     "source": lambda row: str(row["source"]) or "(none)",
-                    "documents": lambda row: f"{row['documents']:,}",
-                    "removed": lambda row: f"{row['removed']:,}",
-                    "share": lambda row: f"{row['share']:.1%}",
+                    "documents": "{documents:,}",
+                    "removed": "{removed:,}",
+                    "share": "{share:.1%}",
                 },
             )
         if thresholds := self.summary.get("thresholds"):
@@ -246,11 +220,11 @@ class _Builder:
                 "At other thresholds, estimated without labels",
                 thresholds,
                 {
-                    "threshold": lambda row: f"{row['threshold']:g}",
+                    "threshold": "{threshold:g}",
                     "removed": lambda row: "" if row["removed"] is None else f"{row['removed']:,}",
-                    "further pairs": lambda row: f"{row['further_pairs']:,}",
-                    "missed pairs": lambda row: f"{row['missed_pairs']:,}",
-                    "interval": lambda row: f"{row['low']:,} to {row['high']:,}",
+                    "further pairs": "{further_pairs:,}",
+                    "missed pairs": "{missed_pairs:,}",
+                    "interval": "{low:,} to {high:,}",
                 },
             )
         times = [
@@ -263,7 +237,7 @@ class _Builder:
 
     def _build_data(self) -> tuple[dict[str, str], dict[str, object]]:
         largest, table = self.clusters[: sampling.MAX_CLUSTERS], self.run.clusters
-        ends = [[side[row] for row in self.rows] for side in (self.pairs.left, self.pairs.right)]
+        ends = [[side[row] for row in self.selection.rows] for side in (self.pairs.left, self.pairs.right)]
         listed = [
             table[column][row]
             for cluster in largest
@@ -285,7 +259,7 @@ class _Builder:
         }
         blocks = {
             "clusters": pack(to_json(clusters)),
-            "pairs": pack(pack_pairs(self.pairs, self.rows, left, right)),
+            "pairs": self.selection.pack(left, right),
             "common": pack(to_json(self._compare_features(documents))),
             **({"pieces": pack(to_json(self._compare_pieces(documents)))} if self.run.on_files else {}),
         }
@@ -304,20 +278,12 @@ class _Builder:
         data: dict[str, object] = {
             "kind": "files" if self.run.on_files else "texts",
             "key": self._key(),
-            "threshold": self.threshold,
             "scale": self.scale,
             "measure": _MEASURES[self.summary["verify"]],
             "distance": "bits" if not self.run.on_files and "radius" in self.summary else "",
             "documents": len(ids),
-            "pairs": len(self.rows),
-            "texts": len(texts),
-            "firsts": firsts,
-            "text_cut": MAX_CHARACTERS,
-            **describe_queue(
-                self.strata, [(self.position[row], stratum, weight) for row, stratum, weight in self.queue], self.labels
-            ),
-            **{name: [self.position[row] for row in rows] for name, rows in self.groups.items()},
             "near_misses": self._describe_near_misses(),
+            **self.selection.describe(self.threshold, firsts, self.labels),
         }
         return blocks, data
 
@@ -358,7 +324,7 @@ class _Builder:
     def _select_documents(self, ids: Sequence[str], clusters: Sequence[Sequence[Any]]) -> list[str]:
         """Return the ids of documents whose texts are included, the most important first."""
         selected: dict[str, None] = {}
-        for row in self.first:
+        for row in self.selection.first:
             selected[self.pairs.left[row]] = selected[self.pairs.right[row]] = None
         for _, kept, members in clusters:
             selected[ids[kept]] = None
@@ -395,13 +361,13 @@ class _Builder:
             return list(islice((name for name in names if (name in common) == inside), _MAX_FEATURES))
 
         comparisons = {}
-        for row, _, _ in self.queue[:_MAX_COMPARED]:
+        for row, _, _ in self.selection.queue[:_MAX_COMPARED]:
             ends = self.pairs.left[row], self.pairs.right[row]
             if any(name not in documents or documents[name].length > MAX_CHARACTERS for name in ends):
                 continue
             left, right = (features(name) for name in ends)
             common = left.keys() & right.keys()
-            comparisons[self.position[row]] = {
+            comparisons[self.selection.position[row]] = {
                 "both": len(common),
                 "left": len(left) - len(common),
                 "right": len(right) - len(common),
@@ -418,10 +384,10 @@ class _Builder:
         if not isinstance(recipe, DigestRecipe) or recipe.normalize:
             return ranges
         remaining = _MAX_PIECES_BYTES
-        for row in self.first:
+        for row in self.selection.first:
             a, b = documents.get(self.pairs.left[row]), documents.get(self.pairs.right[row])
             if a is not None and b is not None and (remaining := remaining - a.length - b.length) >= 0:
-                ranges[self.position[row]] = equal_ranges(a.data, b.data, recipe)
+                ranges[self.selection.position[row]] = equal_ranges(a.data, b.data, recipe)
         return ranges
 
     def _add_cuts(self, num_texts: int, num_selected: int, *, is_cut: bool) -> None:
@@ -430,18 +396,20 @@ class _Builder:
             self.cuts.append(f"{sampling.MAX_CLUSTERS} of {len(self.clusters):,} clusters: the largest")
         if self.clusters and len(self.clusters[0]) > sampling.MAX_MEMBERS + 1:
             self.cuts.append(f"the first {sampling.MAX_MEMBERS} members of a cluster, as listed by the run")
-        if len(self.rows) < len(self.pairs):
-            numbers = f"{len(self.rows):,} of {len(self.pairs):,} pairs"
+        if len(self.selection.rows) < len(self.pairs):
+            numbers = f"{len(self.selection.rows):,} of {len(self.pairs):,} pairs"
             self.cuts.append(f"{numbers}: those with texts, and others at random")
-        if len(self.pairs) > len(self.first):
+        if len(self.pairs) > len(self.selection.first):
             rules = f"up to {sampling.MAX_QUEUE} to judge, {sampling.MAX_BORDER} nearest to the threshold on each side"
-            self.cuts.append(f"texts of {len(self.first):,} pairs: {rules}, {sampling.MAX_RANDOM} random removed ones")
+            self.cuts.append(
+                f"texts of {len(self.selection.first):,} pairs: {rules}, {sampling.MAX_RANDOM} random removed ones"
+            )
         if num_texts < num_selected:
             reason = "the others are in the reference corpus, could not be read, or would make this file too large"
             self.cuts.append(f"texts of {num_texts:,} of {num_selected:,} selected documents: {reason}")
         if is_cut:
             self.cuts.append(f"the first {MAX_CHARACTERS:,} characters of a text")
-        if not (self.run.on_files or self.run.on_codes) and len(self.first) > _MAX_COMPARED:
+        if not (self.run.on_files or self.run.on_codes) and len(self.selection.first) > _MAX_COMPARED:
             self.cuts.append(f"common features: of the first {_MAX_COMPARED} pairs to judge")
 
     def _key(self) -> str:
@@ -516,7 +484,7 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
             f"Labels kept both documents of {count_of(labels['kept_apart'], 'pair')}, and merged "
             f"{count_of(labels.get('joined', 0), 'pair')} that the threshold keeps apart."
         )
-    if older := sum(count for reason, count in summary["removed_by_reason"].items() if reason.endswith("-old")):
+    if older := count_older(summary):
         yield (
             f"{count_of(older, 'document')} matched the reference corpus: they are among the clusters, and in no pair "
             "to judge, because the texts of the reference corpus are not read again."

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
-
-import numpy as np
 
 from nearkin.dedup.labels import PairLabels
 from nearkin.notebook import count_of
 from nearkin.pieces.decontaminate import Decontamination
 from nearkin.pieces.leaks import Leaks
-from nearkin.report.model import Contents, Section, Table, format_fixed, format_percent
+from nearkin.report.model import Cells, Contents, Section, Table, format_value
 from nearkin.report.page import escape_invisible, render
 from nearkin.report.review import build_review
-from nearkin.report.sampling import NearPairs
 
 _MAX_ROWS = 200
 """Maximum number of rows of a table."""
@@ -66,12 +64,16 @@ def decontamination_page(
         ("too short", f"{summary['too_short']:,}", "items that may match by chance"),
     )
     suites = sorted(result.suites.rows(), key=lambda row: (-row["share"], row["suite"]))
-    sections = [Section("Suites", tables=(_count_suites(suites),))]
+    sections = [Section("Suites", tables=(Table.of(_BY_SUITE, suites[:_MAX_ROWS], _SUITES),))]
     if result.sources is not None:
-        sections.append(Section("Sources", tables=(_count_sources(list(result.sources.rows())),)))
+        sections.append(
+            Section(
+                "Sources", tables=(Table.of("Documents by source", islice(result.sources.rows(), _MAX_ROWS), _SOURCES),)
+            )
+        )
     order = sorted(evidence, key=lambda hit: (-hit["chance"], hit["similarity"]))
     note = "The least certain hits come first: by chance, then by similarity."
-    sections.append(Section("Hits", (note,), tables=(_list_hits(order[:_MAX_ROWS]),)))
+    sections.append(Section("Hits", (note,), tables=(Table.of("Hits", order[:_MAX_ROWS], _HITS),)))
     cuts = tuple(
         f"{_MAX_ROWS} of {len(rows):,} {name} are shown."
         for name, rows in (("suites", suites), ("hits", order))
@@ -92,7 +94,7 @@ def describe_labels(counts: Mapping[str, Any]) -> str:
     judged = counts["same"] + counts["different"]
     if not judged:
         return f"None of {count_of(counts['without_hit'], 'label')} is of a hit, so the precision is not known."
-    value, low, high = (format_fixed(counts["precision"][name]) for name in ("value", "low", "high"))
+    value, low, high = (format_value(counts["precision"][name]) for name in ("value", "low", "high"))
     return (
         f"Precision of the search by {count_of(judged, 'label')}: {value} ({low} to {high}, interval of 95%); "
         f"{count_of(counts['rejected'], 'hit')} labelled different left out."
@@ -108,22 +110,12 @@ def _build_queue(
         pair = f"{hit['suite']}:{hit['item']}", str(hit["id"])
         if pair not in hits or hit["similarity"] < hits[pair]["similarity"]:
             hits[pair] = hit
-    count = len(hits)
-    pairs = NearPairs(
-        [left for left, _ in hits],
-        [right for _, right in hits],
-        np.array([hit["similarity"] for hit in hits.values()], np.float64),
-        np.full(count, -1),
-        np.ones(count, np.bool_),
-        np.ones(count),
-    )
     return build_review(
-        pairs,
+        list(hits),
         [(hit["item_text"], hit["passage"]) for hit in hits.values()],
+        (hit["similarity"] for hit in hits.values()),
         threshold=threshold,
-        measure="similarity",
         phrases=_PHRASES,
-        near_misses="The search has no near misses; one with a lower --threshold finds them.",
         labels=labels,
     )
 
@@ -137,56 +129,35 @@ _PHRASES = {
 }
 
 
-def _count_suites(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the table of suites, those that were met most first."""
-    return Table.of(
-        "By share of items that were met",
-        rows[:_MAX_ROWS],
-        {
-            "suite": lambda row: str(row["suite"]),
-            "items": lambda row: f"{row['items']:,}",
-            "met": lambda row: f"{row['met']:,}",
-            "share": lambda row: format_percent(row["share"]),
-            "too short": lambda row: f"{row['too_short']:,}",
-        },
-    )
-
-
-def _count_sources(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the table of sources."""
-    return Table.of(
-        "Documents by source",
-        rows[:_MAX_ROWS],
-        {
-            "source": lambda row: str(row["source"]),
-            "documents": lambda row: f"{row['documents']:,}",
-            "contaminated": lambda row: f"{row['contaminated']:,}",
-            "share": lambda row: format_percent(row["share"]),
-        },
-    )
-
-
-def _list_hits(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the table of hits with both texts."""
-    return Table.of(
-        "Hits",
-        rows,
-        {
-            "document": lambda row: str(row["id"]),
-            "suite": lambda row: str(row["suite"]),
-            "item": lambda row: str(row["item"]),
-            "similarity": lambda row: format_fixed(row["similarity"]),
-            "chance": lambda row: f"{row['chance']:.1e}",
-            "passage": lambda row: _shorten(row["passage"]),
-            "text of the item": lambda row: _shorten(row["item_text"]),
-        },
-    )
-
-
 def _shorten(text: str) -> str:
     """Return the beginning of a text on one line."""
     line = " ".join(text.split())
     return escape_invisible(line if len(line) <= _MAX_TEXT else line[:_MAX_TEXT] + " …")
+
+
+_BY_SUITE = "By share of items that were met"
+_SUITES = {
+    "suite": "{suite}",
+    "items": "{items:,}",
+    "met": "{met:,}",
+    "share": "{share:.1%}",
+    "too short": "{too_short:,}",
+}
+_SOURCES = {
+    "source": "{source}",
+    "documents": "{documents:,}",
+    "contaminated": "{contaminated:,}",
+    "share": "{share:.1%}",
+}
+_HITS: Cells = {
+    "document": "{id}",
+    "suite": "{suite}",
+    "item": "{item}",
+    "similarity": "{similarity:.3f}",
+    "chance": "{chance:.1e}",
+    "passage": lambda row: _shorten(row["passage"]),
+    "text of the item": lambda row: _shorten(row["item_text"]),
+}
 
 
 def leaks_page(leaks: Leaks) -> str:
@@ -212,7 +183,7 @@ def leaks_page(leaks: Leaks) -> str:
     rows = list(leaks.matrix.rows())
     leaked = sum(row["leaked"] for row in rows)
     figures = tuple(
-        (f"{row['split']} in {row['other']}", f"{row['leaked']:,}", format_percent(row["share"])) for row in rows
+        (f"{row['split']} in {row['other']}", f"{row['leaked']:,}", format_value(row["share"], ".1%")) for row in rows
     )
     tables = [_to_table("Splits", rows)]
     if leaks.labels is not None:
@@ -226,21 +197,12 @@ def leaks_page(leaks: Leaks) -> str:
     near = [
         (row, texts) for row, texts in zip(leaks.documents.rows(), leaks.texts, strict=True) if row["kind"] != "exact"
     ]
-    pairs = NearPairs(
-        [f"{row['other']}:{row['other_id']}" for row, _ in near],
-        [f"{row['split']}:{row['id']}" for row, _ in near],
-        np.array([row["similarity"] for row, _ in near], np.float64),
-        np.full(len(near), -1),
-        np.ones(len(near), np.bool_),
-        np.ones(len(near)),
-    )
     run, blocks, omitted = build_review(
-        pairs,
+        [(f"{row['other']}:{row['other_id']}", f"{row['split']}:{row['id']}") for row, _ in near],
         [texts for _, texts in near],
+        (row["similarity"] for row, _ in near),
         threshold=leaks.threshold,
-        measure="similarity",
         phrases=_LEAK_PHRASES,
-        near_misses="The search has no near misses; one with a lower --threshold finds them.",
     )
     title = count_of(leaked, "leaked document")
     return render(Contents(title, figures, (), (), sections, (*cuts, *omitted), run, blocks))

@@ -14,7 +14,7 @@ from nearkin.notebook import short
 from nearkin.quality.evaluation import Evaluation, PairScores, Ratio, StratumScores, Unlisted
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, is_complete
 from nearkin.report.charts import Curve, Point, draw_curves
-from nearkin.report.model import Chart, Contents, Section, Table, format_fixed
+from nearkin.report.model import Chart, Contents, Section, Table, format_value
 from nearkin.report.page import render
 from nearkin.report.run import Run
 from nearkin.report.sampling import near_pairs, stratify
@@ -146,19 +146,14 @@ def build_evaluation(
     figures: list[tuple[str, str, str]] = []
     sentences = [f"Compared: {scores.counts['documents']:,} documents."]
     if main is not None:
-        recall = format_fixed(main.recall.value) if main.recall_known else "not known"
-        title += f": precision {format_fixed(main.precision.value)}, recall {recall}"
-        interval = f"{main.f1_low:.3f} to {main.f1_high:.3f}" if main.recall_known else "not known"
-        figures = [
-            ("precision", format_fixed(main.precision.value), _format_interval(main.precision)),
-            ("recall", format_fixed(main.recall.value), _format_interval(main.recall)),
-            ("F1", format_fixed(main.f1), interval),
-        ]
+        recall = format_value(main.recall.value) if main.recall_known else "not known"
+        title += f": precision {format_value(main.precision.value)}, recall {recall}"
+        figures = _score_rows(main)
         what = "pairs that were listed" if scores.pairs is not None else "pairs in one cluster"
         sentences.append(f"The figures above are of the {what}; intervals are of 95%.")
     if scores.bcubed is not None:
         note = f"over {scores.bcubed.documents:,} documents"
-        figures.append(("B-cubed F1", format_fixed(scores.bcubed.f1), note))
+        figures.append(("B-cubed F1", format_value(scores.bcubed.f1), note))
     sections = [Section("Measures", (_MEASURES_NOTE,), tables=(_table_measures(scores),))]
     sides = [("Pairs as listed", scores.pairs), ("Pairs in one cluster", scores.pairwise)]
     confusions = tuple(_table_confusion(name, side) for name, side in sides if side is not None)
@@ -186,15 +181,23 @@ def _table_measures(scores: Evaluation) -> Table:
     rows: list[tuple[str, str, str]] = []
     for name, side in (("pairs", scores.pairs), ("pairwise", scores.pairwise)):
         if side is not None:
-            rows += [_ratio_row(f"{name}, precision", side.precision), _ratio_row(f"{name}, recall", side.recall)]
-            interval = f"{side.f1_low:.3f} to {side.f1_high:.3f}" if side.recall_known else "not known"
-            rows.append((f"{name}, F1", format_fixed(side.f1), interval))
+            rows += [(f"{name}, {measure}", value, interval) for measure, value, interval in _score_rows(side)]
     if scores.links is not None:
         rows.append(_ratio_row("links, precision", scores.links))
     if scores.bcubed is not None:
         for name in ("precision", "recall", "f1"):
-            rows.append((f"B-cubed, {name.replace('f1', 'F1')}", format_fixed(getattr(scores.bcubed, name)), "–"))
+            rows.append((f"B-cubed, {name.replace('f1', 'F1')}", format_value(getattr(scores.bcubed, name)), "–"))
     return Table("Precision and recall", ("measure", "value", "interval of 95%"), rows)
+
+
+def _score_rows(scores: PairScores) -> list[tuple[str, str, str]]:
+    """Return precision, recall and F1 with their intervals."""
+    interval = f"{scores.f1_low:.3f} to {scores.f1_high:.3f}" if scores.recall_known else "not known"
+    return [
+        _ratio_row("precision", scores.precision),
+        _ratio_row("recall", scores.recall),
+        ("F1", format_value(scores.f1), interval),
+    ]
 
 
 def _table_confusion(title: str, scores: PairScores) -> Table:
@@ -286,7 +289,7 @@ def _counts(scores: PairScores) -> tuple[int, int, int, int | None]:
 
 
 def _ratio_row(name: str, ratio: Ratio) -> tuple[str, str, str]:
-    return name, format_fixed(ratio.value), _format_interval(ratio)
+    return name, format_value(ratio.value), _format_interval(ratio)
 
 
 def _format_interval(ratio: Ratio) -> str:

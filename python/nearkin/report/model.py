@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from string import Formatter
+from typing import Any, TypeAlias
 
-_Row = TypeVar("_Row")
+from nearkin.notebook import short
+
+Cells: TypeAlias = "Mapping[str, str | Callable[[Any], str]]"
+"""The cell of each column: a format string of a row's values, or a function of the row."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,13 @@ class Table:
     rows: Sequence[tuple[str, ...]]
 
     @classmethod
-    def of(cls, title: str, rows: Iterable[_Row], columns: Mapping[str, Callable[[_Row], str]]) -> Table:
-        """Return a table with a cell of each column per row."""
-        return cls(title, tuple(columns), [tuple(cell(row) for cell in columns.values()) for row in rows])
+    def of(cls, title: str, rows: Iterable[Any], columns: Cells) -> Table:
+        """Return a table with a cell of each column per row. None and NaN are a dash.
+
+        Besides Python's formats there is `short`, three significant digits.
+        """
+        cells = [cell if callable(cell) else partial(_CELL.vformat, cell, ()) for cell in columns.values()]
+        return cls(title, tuple(columns), [tuple(cell(row) for cell in cells) for row in rows])
 
 
 @dataclass(frozen=True)
@@ -98,19 +107,19 @@ class Contents:
     blocks: Mapping[str, bytes | str] = field(default_factory=dict)
 
 
-def format_value(value: Any, form: Callable[[Any], str]) -> str:
-    """Return a formatted value; a dash for None and NaN."""
-    return "–" if value is None or value != value else form(value)
+class _CellFormatter(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return format_value(value, format_spec)
 
 
-def format_fixed(value: float | None) -> str:
-    """Return a value with three decimals; a dash for None and NaN."""
-    return format_value(value, "{:.3f}".format)
+_CELL = _CellFormatter()
 
 
-def format_percent(value: float | None) -> str:
-    """Return a percentage with one decimal; a dash for None and NaN."""
-    return format_value(value, "{:.1%}".format)
+def format_value(value: Any, form: str = ".3f") -> str:
+    """Return a value in a format of Python or `short`, by default with three decimals; a dash for None and NaN."""
+    if value is None or value != value:
+        return "–"
+    return short(value) if form == "short" else format(value, form)
 
 
-__all__ = ["Chart", "Contents", "Section", "Table", "format_fixed", "format_percent", "format_value"]
+__all__ = ["Cells", "Chart", "Contents", "Section", "Table", "format_value"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -27,51 +28,126 @@ _BLOCK_CHARACTERS = 1 << 20
 """Number of characters that the page unpacks at a time."""
 
 
+@dataclass(frozen=True)
+class Selection:
+    """The pairs of a page.
+
+    Attributes
+    ----------
+    pairs : NearPairs
+        All pairs.
+    strata : list of Stratum
+    queue : list of (int, int, float)
+        Pairs to judge: row, stratum, and the number of pairs that it represents.
+    groups : mapping of str to list of int
+        The rows of pairs `above` and `below` the threshold, and of `random` ones.
+    first : list of int
+        The rows of the queue and of the groups, whose texts are included.
+    rows : list of int
+        All listed rows, ascending.
+    position : mapping of int to int
+        The number of a row on the page.
+    """
+
+    pairs: sampling.NearPairs
+    strata: list[sampling.Stratum]
+    queue: list[tuple[int, int, float]]
+    groups: dict[str, list[int]]
+    first: list[int]
+    rows: list[int]
+    position: dict[int, int]
+
+    @classmethod
+    def of(cls, pairs: sampling.NearPairs, threshold: float, scale: float) -> Selection:
+        """Return the selection from pairs at a threshold; `scale` is the maximum similarity."""
+        strata = sampling.stratify(pairs, scale)
+        queue = sampling.build_queue(strata, threshold, scale)
+        groups = {
+            "above": sampling.select_border(pairs, threshold, removed=True).tolist(),
+            "below": sampling.select_border(pairs, threshold, removed=False).tolist(),
+            "random": sampling.select_random(pairs).tolist(),
+        }
+        judged = [row for row, _, _ in queue]
+        first = list(dict.fromkeys([*judged, *(row for rows in groups.values() for row in rows)]))
+        rows = sampling.select_pairs(pairs, first).tolist()
+        return cls(pairs, strata, queue, groups, first, rows, {row: i for i, row in enumerate(rows)})
+
+    def pack(self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> str:
+        """Pack the columns of the pairs, little-endian; `left` and `right` are the numbers of their documents."""
+        distance = self.pairs.distance[self.rows]
+        columns = [
+            left.astype("<u4"),
+            right.astype("<u4"),
+            self.pairs.similarity[self.rows].astype("<f4"),
+            np.where((distance < 0) | (distance > 65534), 65535, distance).astype("<u2"),
+            self.pairs.match[self.rows].astype("u1"),
+        ]
+        return pack(b"".join(column.tobytes() for column in columns))
+
+    def describe(self, threshold: float, firsts: list[int], labels: PairLabels | None) -> dict[str, object]:
+        """Return what the page's script reads first of any selection; `firsts` are the first texts of blocks."""
+        return {
+            "threshold": threshold,
+            "pairs": len(self.rows),
+            "texts": len(firsts),
+            "firsts": firsts,
+            "text_cut": MAX_CHARACTERS,
+            "strata": [
+                {name: getattr(stratum, name) for name in ("name", "low", "high", "removed")}
+                | {"pairs": round(stratum.pairs, 6)}
+                for stratum in self.strata
+            ],
+            "queue": [[self.position[row], stratum, round(weight, 6)] for row, stratum, weight in self.queue],
+            "labels": [] if labels is None else [[*pair, match] for pair, match in labels.labels.items()],
+            **{name: [self.position[row] for row in rows] for name, rows in self.groups.items()},
+        }
+
+
 def build_review(
-    pairs: sampling.NearPairs,
+    ids: Sequence[tuple[str, str]],
     texts: Sequence[tuple[str, str]],
+    similarities: Iterable[float],
     *,
     threshold: float,
-    measure: str,
     phrases: Mapping[str, str],
-    near_misses: str,
     labels: PairLabels | None = None,
 ) -> tuple[dict[str, object], dict[str, str], tuple[str, ...]]:
     """Return what `nearkin.report.model.Contents` has for the script: `run`, `blocks` and `cuts`.
 
     Parameters
     ----------
-    pairs : NearPairs
-    texts : sequence of (str, str)
-        The left and the right text of each pair.
+    ids, texts : sequence of (str, str)
+        The ids and the texts of both sides of each pair.
+    similarities : iterable of float
     threshold : float
-    measure : str
-        What the similarity is.
     phrases : mapping of str to str
         What the page says of a pair: see `phrases` of data.js.
-    near_misses : str
-        Why there are none.
     labels : PairLabels, optional
         Judged pairs, with which the page starts.
     """
-    strata = sampling.stratify(pairs, 1.0)
-    queue = sampling.build_queue(strata, threshold, 1.0)
-    above = sampling.select_border(pairs, threshold, removed=True).tolist()
-    sample = sampling.select_random(pairs).tolist()
-    first = list(dict.fromkeys([*(row for row, _, _ in queue), *above, *sample]))
-    rows = sampling.select_pairs(pairs, first).tolist()
-    position = {row: i for i, row in enumerate(rows)}
+    count = len(ids)
+    pairs = sampling.NearPairs(
+        [left for left, _ in ids],
+        [right for _, right in ids],
+        np.array(list(similarities), np.float64),
+        np.full(count, -1),
+        np.ones(count, np.bool_),
+        np.ones(count),
+    )
+    selection = Selection.of(pairs, threshold, 1.0)
     # Each side of a pair is a document of its own text, because an id has several passages.
     number_of: dict[tuple[str, str], int] = {}
     left, right = (
-        np.array([number_of.setdefault((str(ids[row]), texts[row][side]), len(number_of)) for row in rows], np.uint32)
-        for side, ids in enumerate((pairs.left, pairs.right))
+        np.array(
+            [number_of.setdefault((ids[row][side], texts[row][side]), len(number_of)) for row in selection.rows],
+            np.uint32,
+        )
+        for side in (0, 1)
     )
     documents = list(number_of)
     # Texts of the pairs to judge come first: those beyond the limit are left out.
-    order = list(dict.fromkeys(int(side[position[row]]) for row in first for side in (left, right)))
-    blocks = {"clusters": pack(to_json([])), "common": pack(to_json({}))}
-    blocks["pairs"] = pack(pack_pairs(pairs, rows, left, right))
+    order = list(dict.fromkeys(int(side[selection.position[row]]) for row in selection.first for side in (left, right)))
+    blocks = {"clusters": pack(to_json([])), "common": pack(to_json({})), "pairs": selection.pack(left, right)}
     columns: dict[str, list[object]] = {
         "ids": [name for name, _ in documents],
         "length": [len(text) for _, text in documents],
@@ -84,44 +160,21 @@ def build_review(
         "kind": "hits",
         "key": hashlib.sha256(to_json([threshold, pairs.left, pairs.right])).hexdigest()[:16],
         "phrases": dict(phrases),
-        "threshold": threshold,
         "scale": 1,
-        "measure": measure,
+        "measure": "similarity",
         "distance": "",
         "documents": len(documents),
-        "pairs": len(rows),
-        "texts": len(packed),
-        "firsts": firsts,
-        "text_cut": MAX_CHARACTERS,
-        **describe_queue(strata, [(position[row], stratum, weight) for row, stratum, weight in queue], labels),
-        "above": [position[row] for row in above],
-        "below": [],
-        "random": [position[row] for row in sample],
-        "near_misses": near_misses,
+        "near_misses": "The search has no near misses; one with a lower --threshold finds them.",
+        **selection.describe(threshold, firsts, labels),
     }
     cuts = []
-    if len(first) < len(pairs):
-        cuts.append(f"texts of {len(first):,} of {len(pairs):,} pairs")
+    if len(selection.first) < count:
+        cuts.append(f"texts of {len(selection.first):,} of {count:,} pairs")
     if included < len(order):
         cuts.append(f"{included:,} of {len(order):,} texts: more would make this file too large")
     if any(len(text) > MAX_CHARACTERS for _, text in documents):
         cuts.append(f"the first {MAX_CHARACTERS:,} characters of a text")
     return run, {**blocks, **packed, "documents": pack(to_json(columns))}, tuple(cuts)
-
-
-def describe_queue(
-    strata: Sequence[sampling.Stratum], queue: Sequence[tuple[int, int, float]], labels: PairLabels | None
-) -> dict[str, object]:
-    """Return the strata, the queue of pairs by their numbers on the page, and the labels that it starts with."""
-    return {
-        "strata": [
-            {name: getattr(stratum, name) for name in ("name", "low", "high", "removed")}
-            | {"pairs": round(stratum.pairs, 6)}
-            for stratum in strata
-        ],
-        "queue": [[number, stratum, round(weight, 6)] for number, stratum, weight in queue],
-        "labels": [] if labels is None else [[*pair, match] for pair, match in labels.labels.items()],
-    }
 
 
 def pack_texts(texts: Sequence[str], remaining: int) -> tuple[list[int], dict[str, str], int]:
@@ -145,25 +198,10 @@ def pack_texts(texts: Sequence[str], remaining: int) -> tuple[list[int], dict[st
     return firsts, blocks, included
 
 
-def pack_pairs(
-    pairs: sampling.NearPairs, rows: Sequence[int], left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]
-) -> bytes:
-    """Return the columns of some pairs, little-endian; `left` and `right` are the numbers of their documents."""
-    distance = pairs.distance[rows]
-    columns = [
-        left.astype("<u4"),
-        right.astype("<u4"),
-        pairs.similarity[rows].astype("<f4"),
-        np.where((distance < 0) | (distance > 65534), 65535, distance).astype("<u2"),
-        pairs.match[rows].astype("u1"),
-    ]
-    return b"".join(column.tobytes() for column in columns)
-
-
 def to_json(value: object) -> bytes:
     """Return compact JSON; a lone surrogate, which has no UTF-8 form, is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8", "backslashreplace")
 
 
-__all__ = ["MAX_BYTES", "MAX_CHARACTERS", "build_review", "describe_queue", "pack_pairs", "pack_texts", "to_json"]
+__all__ = ["MAX_BYTES", "MAX_CHARACTERS", "PAGE_BYTES", "Selection", "build_review", "pack_texts", "to_json"]

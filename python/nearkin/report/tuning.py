@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearkin.notebook import count_of, short
+from nearkin.notebook import count_of
 from nearkin.quality.band_tuning import BandTuning
 from nearkin.quality.tuning import Tuning
 from nearkin.report.charts import Curve, Point, draw_curves
-from nearkin.report.model import Chart, Contents, Section, Table, format_percent, format_value
+from nearkin.report.model import Cells, Chart, Contents, Section, Table, format_value
 from nearkin.report.page import render
 
 _MAX_CURVES = 6
@@ -83,9 +83,9 @@ def build_tuning(
 def _headline(chosen: Mapping[str, Any], *others: tuple[str, str, str]) -> _Figures:
     """Return the headline figures of the recommended setting."""
     return (
-        ("recall", format_percent(chosen["recall"]), _format_interval(chosen)),
-        ("candidates", _format_number(chosen["candidates_per_document"]), "per document"),
-        ("of these match", format_percent(chosen["precision"]), "precision of candidates"),
+        ("recall", format_value(chosen["recall"], ".1%"), _format_interval(chosen)),
+        ("candidates", format_value(chosen["candidates_per_document"], "short"), "per document"),
+        ("of these match", format_value(chosen["precision"], ".1%"), "precision of candidates"),
         *others,
     )
 
@@ -95,7 +95,7 @@ def _build_bits(tuning: Tuning, recall: float | None) -> _Parts:
     chosen: Mapping[str, Any] | None = tuning.chosen
     figures: _Figures = ()
     if chosen is not None:
-        f1 = (("F1", _format_number(chosen["match_f1"]), "of verified pairs"),) if "match_f1" in chosen else ()
+        f1 = (("F1", format_value(chosen["match_f1"], "short"), "of verified pairs"),) if "match_f1" in chosen else ()
         figures = _headline(chosen, ("a fingerprint", f"{chosen['bytes']:,}", "bytes"), *f1)
     settings = sorted(tuning.settings.rows(), key=lambda row: _natural_key(row["recipe"]))
     order = sorted(settings, key=lambda row: chosen is None or row["recipe"] != chosen["recipe"])
@@ -147,17 +147,14 @@ def _table_settings(rows: Sequence[_Row]) -> Table:
         "What each recipe needs",
         rows,
         {
-            "recipe": lambda row: row["recipe"],
-            "threshold": lambda row: f"{row['threshold']:g}",
-            "radius": lambda row: format_value(row["radius"], str),
-            "recall": lambda row: format_percent(row["recall"]),
-            "interval": _format_interval,
-            "candidates per document": lambda row: _format_number(row["candidates_per_document"]),
-            "precision": lambda row: format_percent(row["precision"]),
-            "bytes": lambda row: f"{row['bytes']:,}",
-            "hashing, CPU s": lambda row: _format_number(row["hash_seconds"]),
-            "verifying, CPU s": lambda row: _format_number(row["verify_seconds"]),
-            **({"F1 of verified pairs": lambda row: _format_number(row["match_f1"])} if labelled else {}),
+            "recipe": "{recipe}",
+            "threshold": "{threshold:g}",
+            "radius": "{radius}",
+            **_MEASURED,
+            "bytes": "{bytes:,}",
+            "hashing, CPU s": "{hash_seconds:short}",
+            "verifying, CPU s": "{verify_seconds:short}",
+            **({"F1 of verified pairs": "{match_f1:short}"} if labelled else {}),
         },
     )
 
@@ -208,14 +205,11 @@ def _build_bands(tuning: BandTuning, recall: float | None) -> _Parts:
         "Choices of bands",
         listed,
         {
-            "values": lambda row: str(row["num_perm"]),
-            "bands": lambda row: str(row["num_bands"]),
-            "rows": lambda row: str(row["num_rows"]),
-            "nominal recall": lambda row: f"{row['nominal_recall']:g}",
-            "recall": lambda row: format_percent(row["recall"]),
-            "interval": _format_interval,
-            "candidates per document": lambda row: _format_number(row["candidates_per_document"]),
-            "precision": lambda row: format_percent(row["precision"]),
+            "values": "{num_perm}",
+            "bands": "{num_bands}",
+            "rows": "{num_rows}",
+            "nominal recall": "{nominal_recall:g}",
+            **_MEASURED,
         },
     )
     explanation = "Each point is a choice of bands: more bands find more pairs and more candidates that do not match."
@@ -235,11 +229,17 @@ def _draw_candidates(number: int, rows: list[_Row], chosen: Mapping[str, Any] | 
 
 
 def _format_interval(row: Mapping[str, Any]) -> str:
-    return format_value(row["recall_low"], lambda low: f"{low:.1%} to {row['recall_high']:.1%}")
+    low, high = (format_value(row[name], ".1%") for name in ("recall_low", "recall_high"))
+    return low if low == "–" else f"{low} to {high}"
 
 
-def _format_number(value: float | None) -> str:
-    return format_value(value, short)
+_MEASURED: Cells = {
+    "recall": "{recall:.1%}",
+    "interval": _format_interval,
+    "candidates per document": "{candidates_per_document:short}",
+    "precision": "{precision:.1%}",
+}
+"""Columns of a measured setting."""
 
 
 __all__ = ["build_tuning", "tuning_page"]

@@ -28,11 +28,8 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.service.async_client import AsyncClient
-    from nearkin.service.client import Client
-
-__all__ = ["AsyncClient", "Client"]
-
-# The service itself needs neither client.
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, {"AsyncClient": "async_client", "Client": "client"})
+    from nearkin.service.async_client import AsyncClient as AsyncClient
+    from nearkin.service.client import Client as Client
+else:
+    # The service itself needs neither client.
+    __all__, __getattr__, __dir__ = lazy_names(__name__, {"async_client": ["AsyncClient"], "client": ["Client"]})

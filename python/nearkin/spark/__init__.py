@@ -13,48 +13,28 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.spark.api import dedup
-    from nearkin.spark.columns import fingerprint, hashes, signature
-    from nearkin.spark.estimate import JobEstimate, explain
-    from nearkin.spark.hamming import search
-    from nearkin.spark.results import SparkResult
-    from nearkin.spark.stores import add_to_store, read_store
-    from nearkin.spark.suites import decontaminate
-
-__all__ = [
-    "JobEstimate",
-    "SparkResult",
-    "add_to_store",
-    "decontaminate",
-    "dedup",
-    "explain",
-    "fingerprint",
-    "hashes",
-    "read_store",
-    "search",
-    "signature",
-]
-
-# The package can be imported without pyspark.
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(
+    from nearkin.spark.api import dedup as dedup
+    from nearkin.spark.columns import fingerprint as fingerprint
+    from nearkin.spark.columns import hashes as hashes
+    from nearkin.spark.columns import signature as signature
+    from nearkin.spark.estimate import JobEstimate as JobEstimate
+    from nearkin.spark.estimate import explain as explain
+    from nearkin.spark.hamming import search as search
+    from nearkin.spark.results import SparkResult as SparkResult
+    from nearkin.spark.stores import add_to_store as add_to_store
+    from nearkin.spark.stores import read_store as read_store
+    from nearkin.spark.suites import decontaminate as decontaminate
+else:
+    # The package can be imported without pyspark.
+    __all__, __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "JobEstimate": "estimate",
-            "SparkResult": "results",
-            "add_to_store": "stores",
-            "decontaminate": "suites",
-            "dedup": "api",
-            "explain": "estimate",
-            "fingerprint": "columns",
-            "hashes": "columns",
-            "read_store": "stores",
-            "search": "hamming",
-            "signature": "columns",
+            "api": ["dedup"],
+            "columns": ["fingerprint", "hashes", "signature"],
+            "estimate": ["JobEstimate", "explain"],
+            "hamming": ["search"],
+            "results": ["SparkResult"],
+            "stores": ["add_to_store", "read_store"],
+            "suites": ["decontaminate"],
         },
     )
-
-
-def __dir__() -> list[str]:
-    """List the public names."""
-    return __all__

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
+from nearkin.dedup.summary import SourceRemovals, Summary, describe_counts, tabulate_removals
 from nearkin.distributed.documents import (
     TASK_ROWS,
     Numbers,
@@ -69,9 +69,7 @@ class SparkResult:
     summary: Summary
 
     def __repr__(self) -> str:
-        documents, removed = self.summary["documents"], self.summary["removed"]
-        clusters = self.summary["clusters"]
-        return f"<kept {documents - removed} of {documents} documents, removed {removed} in {clusters} clusters>"
+        return describe_counts(self.summary)
 
 
 def collect_result(job: SparkJob) -> SparkResult:

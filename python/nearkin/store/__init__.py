@@ -33,23 +33,10 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.store.group import StoreGroup
-    from nearkin.store.results import CheckResult
-    from nearkin.store.store import Store
-
-__all__ = ["CheckResult", "Store", "StoreGroup"]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "CheckResult": "results",
-            "Store": "store",
-            "StoreGroup": "group",
-        },
+    from nearkin.store.group import StoreGroup as StoreGroup
+    from nearkin.store.results import CheckResult as CheckResult
+    from nearkin.store.store import Store as Store
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__, {"group": ["StoreGroup"], "results": ["CheckResult"], "store": ["Store"]}
     )
-
-
-def __dir__() -> list[str]:
-    """List the public names."""
-    return __all__

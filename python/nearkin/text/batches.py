@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +15,14 @@ from nearkin.io.arrow import is_arrow
 # Texts per batch of an iterator.
 _BATCH = 1 << 16
 
+if TYPE_CHECKING:
+    from nearkin._core import _ArrowStream, _Texts
 
-class ArrowStream(Protocol):
-    """Strings in chunks, by the Arrow PyCapsule interface: a column of pyarrow, pandas 3 or polars."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return a capsule with an `ArrowArrayStream`."""
-
-
-class ArrowArray(Protocol):
-    """Strings in one array, by the Arrow PyCapsule interface."""
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Return capsules with an `ArrowSchema` and an `ArrowArray`."""
-
-
-Texts: TypeAlias = Iterable[str | None] | ArrowStream | ArrowArray
-"""Strings, None for a missing one; or an object with Arrow strings (pyarrow, pandas, polars), which is read in place,
-as is `nearkin.io.PackedTexts`."""
+    ArrowStream: TypeAlias = _ArrowStream
+    Texts: TypeAlias = _Texts
+else:
+    # The stub of the kernels has the types.
+    ArrowStream = Texts = Any
 
 _Values = TypeVar("_Values", bound=np.unsignedinteger)
 
