@@ -93,43 +93,42 @@ fn works_alone() -> bool {
     ALONE.try_with(|alone| *alone).unwrap_or(false)
 }
 
-/// The result of a task, set by a worker and awaited by the calling thread.
-struct Ended<T> {
-    /// True once there was a result, and the result until it is taken.
-    found: Mutex<(bool, Option<std::thread::Result<T>>)>,
+/// The end of a task, set by a worker and awaited by the calling thread.
+#[derive(Default)]
+struct Ended {
+    /// Once the task has ended: whether it panicked, and with what.
+    found: Mutex<Option<std::thread::Result<()>>>,
     arrived: Condvar,
 }
 
-impl<T> Default for Ended<T> {
-    fn default() -> Self {
-        Self { found: Mutex::new((false, None)), arrived: Condvar::new() }
-    }
-}
-
-impl<T> Ended<T> {
-    fn put(&self, result: std::thread::Result<T>) {
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = (true, Some(result));
+impl Ended {
+    fn put(&self, result: std::thread::Result<()>) {
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         self.arrived.notify_one();
     }
 
-    /// Wait at most this long; return whether there is a result.
+    /// Wait at most this long; return whether the task has ended.
     fn wait(&self, most: Duration) -> bool {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        self.arrived.wait_timeout_while(found, most, |found| !found.0).unwrap_or_else(PoisonError::into_inner).0.0
-    }
-
-    fn take(&self) -> Option<std::thread::Result<T>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+        let waited = self.arrived.wait_timeout_while(found, most, |found| found.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
 }
 
 /// Waits for a task when it is dropped.
-struct Waiting<'a, T>(&'a Ended<T>);
+struct Waiting<'a>(&'a Ended);
 
-impl<T> Drop for Waiting<'_, T> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         while !self.0.wait(LOOK) {}
     }
+}
+
+/// Let `run` call `work` once as a trait object, so that what runs it is compiled once for all kinds of work.
+fn through<T: Send>(work: impl FnOnce() -> T + Send, run: impl FnOnce(&mut (dyn FnMut() + Send))) -> T {
+    let (mut work, mut value) = (Some(work), None);
+    run(&mut || value = work.take().map(|work| work()));
+    value.unwrap_or_else(|| unreachable!("it has run"))
 }
 
 /// The pool during one call.
@@ -147,12 +146,17 @@ impl Workers {
 
     /// Run `work` in the pool and handle signals in the calling thread; the GIL must be released.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        through(work, |task| self.spawn(task))
+    }
+
+    /// Run a task in the pool and wait for its end.
+    fn spawn(&self, task: &mut (dyn FnMut() + Send)) {
         let ended = Arc::new(Ended::default());
-        // In every case, values that `work` borrows live until it has ended.
+        // In every case, values that the task borrows live until it has ended.
         let waiting = Waiting(&ended);
         let (there, stop) = (Arc::clone(&ended), self.stop.clone());
         let task: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
-            let found = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
+            let found = catch_unwind(AssertUnwindSafe(|| stop.within(task)));
             there.put(found);
         });
         // SAFETY: once a result is set, the closure has run and released everything that it borrows; `waiting` waits
@@ -163,10 +167,11 @@ impl Workers {
         while !waiting.0.wait(LOOK) {
             self.look();
         }
-        match waiting.0.take() {
-            Some(Ok(value)) => value,
-            Some(Err(panic)) => resume_unwind(panic),
-            None => unreachable!("it has ended"),
+        let found = ended.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A result that is taken would be awaited again.
+        std::mem::forget(waiting);
+        if let Some(Err(panic)) = found {
+            resume_unwind(panic);
         }
     }
 
@@ -233,7 +238,14 @@ pub(crate) fn detached_with<G, T: Send>(
     work: impl FnOnce(&Workers, G) -> Result<T> + Send,
 ) -> PyResult<T> {
     let workers = Workers::new()?;
-    let value = Released(&workers).run(py, |workers| work(workers, lock()?));
+    let shared = Released(&workers);
+    let value = through(
+        move || {
+            let Released(workers) = { shared };
+            work(workers, lock()?)
+        },
+        |call| py.detach(call),
+    );
     workers.end(value)?.into_python()
 }
 
@@ -242,15 +254,6 @@ struct Released<'a>(&'a Workers);
 
 // SAFETY: `py.detach` runs its closure on the calling thread, so no other thread reaches the cell of `Workers`.
 unsafe impl Send for Released<'_> {}
-
-impl Released<'_> {
-    fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(&Workers) -> T + Send) -> T {
-        py.detach(move || {
-            let released = self;
-            work(released.0)
-        })
-    }
-}
 
 /// Run `work` in the pool with read access to the value of `lock`.
 pub(crate) fn reading<V: Send + Sync, T: Send>(
@@ -262,7 +265,7 @@ pub(crate) fn reading<V: Send + Sync, T: Send>(
 }
 
 /// Run `work` with read access to the value of `lock`; the calling thread runs it if `few` returns true.
-pub(crate) fn reading_unless<V: Send + Sync, T: Send>(
+pub(crate) fn reading_unless<V: Send + Sync + ?Sized, T: Send>(
     py: Python<'_>,
     lock: &Lock<V>,
     few: impl FnOnce(&V) -> Result<bool> + Send,
