@@ -19,7 +19,7 @@ fn search<V: Value + Plain>(path: &Path, num_perm: usize) {
         index.search(&queries, 0)?;
         index.search(&queries, num_perm)?;
         // All pairs of a small file can be too many to list.
-        if index.len() <= 1 << 10 {
+        if index.rows().len() <= 1 << 10 {
             let _ = index.pairs(0, 0..usize::MAX);
             for linkage in [Linkage::Connected, Linkage::Centred] {
                 let _ = index.clusters(0, linkage);

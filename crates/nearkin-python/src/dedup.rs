@@ -218,9 +218,8 @@ fn near_in_batch(py: Python<'_>, fingerprints: Slice<u64>, words: usize, radius:
 
 /// Return the XXH3-128 of each text as two 64-bit words, and its length in characters; a null counts as the empty text.
 #[pyfunction]
-fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
-    let texts = Texts::new(texts)?;
-    let (hashes, lengths) = detached_unless(py, texts.are_few(), || contents::content_hashes(&texts))?;
+fn content_hashes(texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
+    let (hashes, lengths) = Texts::process(texts, contents::content_hashes)?;
     Ok((Array(hashes.into_flattened()), Array(lengths)))
 }
 
@@ -246,14 +245,9 @@ fn particulars(py: Python<'_>, rules: Vec<String>, texts: &Bound<'_, PyAny>) -> 
 
 /// Return offsets, and the hashes of the distinct features of each text, ascending.
 #[pyfunction]
-fn feature_sets(
-    py: Python<'_>,
-    recipe: &Bound<'_, RecipeCore>,
-    texts: &Bound<'_, PyAny>,
-) -> PyResult<(Array<i64>, Array<u64>)> {
-    let texts = Texts::new(texts)?;
+fn feature_sets(recipe: &Bound<'_, RecipeCore>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<i64>, Array<u64>)> {
     let tokenizer = recipe.get().tokenizer()?;
-    detached_unless(py, texts.are_few(), || verify::feature_sets(tokenizer, &texts)).map(pair)
+    Texts::process(texts, |texts| verify::feature_sets(tokenizer, texts)).map(pair)
 }
 
 /// Offsets, and columns of matches.

@@ -11,8 +11,9 @@
 
 /// Define `register`, which adds the classes in brackets and the functions, or those of submodules, to the module.
 macro_rules! register {
-    (mod $($submodule:ident),+) => {
+    ($([$($class:ident),+])? mod $($submodule:ident),+) => {
         pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $($(module.add_class::<$class>()?;)+)?
             $($submodule::register(module)?;)+
             Ok(())
         }

@@ -65,7 +65,7 @@ impl ForkState {
 }
 
 /// A value behind a lock: see the module.
-pub(crate) struct Lock<T> {
+pub(crate) struct Lock<T: ?Sized> {
     state: AtomicU64,
     /// Dropped explicitly, unless a thread of another process had it.
     value: ManuallyDrop<RwLock<T>>,
@@ -76,7 +76,9 @@ impl<T> Lock<T> {
         let state = AtomicU64::new(ForkState::Free.encode(FORKS.load(Ordering::Relaxed)));
         Self { state, value: ManuallyDrop::new(RwLock::new(value)) }
     }
+}
 
+impl<T: ?Sized> Lock<T> {
     /// Lock the value for reading; waits for a writer.
     pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, T>> {
         self.check()?;
@@ -126,7 +128,7 @@ impl<T> Lock<T> {
     }
 }
 
-impl<T> Drop for Lock<T> {
+impl<T: ?Sized> Drop for Lock<T> {
     fn drop(&mut self) {
         if self.fork_state() == ForkState::Free {
             // SAFETY: the value is dropped only here, and is not used after.

@@ -42,12 +42,10 @@ impl RecipeCore {
     /// Call `call` with the recipe and the texts, with the GIL released.
     fn of_texts<T: Send>(
         &self,
-        py: Python<'_>,
         texts: &Bound<'_, PyAny>,
         call: impl FnOnce(&Recipe, &dyn TextSource) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
-        let texts = Texts::new(texts)?;
-        detached_unless(py, texts.are_few(), || call(&self.recipe, &texts))
+        Texts::process(texts, |texts| call(&self.recipe, texts))
     }
 }
 
@@ -127,8 +125,8 @@ impl RecipeCore {
     }
 
     /// Return fingerprints, one array of words, and feature counts.
-    fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
-        self.of_texts(py, texts, Recipe::fingerprints).map(pair)
+    fn fingerprints(&self, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
+        self.of_texts(texts, Recipe::fingerprints).map(pair)
     }
 
     /// Return the fingerprints of documents from their features; weights are integers or floats.
@@ -163,7 +161,7 @@ impl RecipeCore {
 
     /// Return signatures, one array of values, and feature counts.
     fn signatures(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, Array<u64>)> {
-        let (values, counts) = self.of_texts(py, texts, Recipe::signatures)?;
+        let (values, counts) = self.of_texts(texts, Recipe::signatures)?;
         Ok((array_of(py, values), Array(counts)))
     }
 
@@ -185,22 +183,22 @@ impl RecipeCore {
 
     /// Return the kept words of each text, in order.
     fn words<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let result = self.of_texts(py, texts, Recipe::words)?;
+        let result = self.of_texts(texts, Recipe::words)?;
         let mut strings = StringCache::new(result.iter().map(Words::len).sum());
         let lists = result.into_iter().map(|words| strings.list(py, words));
         PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// Return the kept words as the arrays of a list of strings.
-    fn words_joined(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<Lists> {
+    fn words_joined(&self, texts: &Bound<'_, PyAny>) -> PyResult<Lists> {
         let (bytes, ends, lists) =
-            self.of_texts(py, texts, |recipe, texts| recipe.words(texts).and_then(|result| joined(&result)))?;
+            self.of_texts(texts, |recipe, texts| recipe.words(texts).and_then(|result| joined(&result)))?;
         Ok((Array(bytes), Array(ends), Array(lists)))
     }
 
     /// Return the kept features of each text with their weights, the heaviest first.
     fn keywords<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let result = self.of_texts(py, texts, Recipe::keywords)?;
+        let result = self.of_texts(texts, Recipe::keywords)?;
         let lists = result.iter().map(|(names, weights)| {
             let names = names.strings().map(|name| PyString::new(py, name));
             PyList::new(py, names.zip(weights.iter().copied()))

@@ -18,7 +18,7 @@ use crate::convert::texts::Texts;
 use crate::convert::{Array, Slice, pair};
 use crate::errors::IntoPython;
 use crate::index::{self, Key};
-use crate::threads::{detached, detached_unless};
+use crate::threads::detached;
 
 /// Maximum number of lookups, or texts, for the calling thread: waking the pool takes as long.
 const FEW: usize = 256;
@@ -298,8 +298,7 @@ type Block = (usize, u64, u64, usize, Py<PyBytes>);
 /// Pack texts into compressed blocks.
 #[pyfunction]
 fn store_pack(py: Python<'_>, texts: &Bound<'_, PyAny>, level: i32, dictionary: &[u8]) -> PyResult<Vec<Block>> {
-    let texts = Texts::new(texts)?;
-    let blocks = detached_unless(py, texts.are_few(), || store::pack(&texts, level, dictionary))?;
+    let blocks = Texts::process(texts, |texts| store::pack(texts, level, dictionary))?;
     let convert = |block: Packed<Vec<u8>>| {
         (block.documents, block.texts, block.text_bytes, block.length, PyBytes::new(py, &block.frame).unbind())
     };

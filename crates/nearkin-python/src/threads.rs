@@ -93,27 +93,25 @@ fn works_alone() -> bool {
     ALONE.try_with(|alone| *alone).unwrap_or(false)
 }
 
-/// The end of a task, set by a worker and awaited by the calling thread: how it ended, until that is taken.
+/// The end of a task, set by a worker and awaited by the calling thread.
 #[derive(Default)]
 struct Ended {
-    result: Mutex<(bool, Option<std::thread::Result<()>>)>,
+    /// Once the task has ended: whether it panicked, and with what.
+    found: Mutex<Option<std::thread::Result<()>>>,
     arrived: Condvar,
 }
 
 impl Ended {
     fn put(&self, result: std::thread::Result<()>) {
-        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = (true, Some(result));
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         self.arrived.notify_one();
     }
 
     /// Wait at most this long; return whether the task has ended.
     fn wait(&self, most: Duration) -> bool {
-        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        self.arrived.wait_timeout_while(result, most, |result| !result.0).unwrap_or_else(PoisonError::into_inner).0.0
-    }
-
-    fn take(&self) -> Option<std::thread::Result<()>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.arrived.wait_timeout_while(found, most, |found| found.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
 }
 
@@ -126,12 +124,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Call `run` with `work` as a task without a type, which it runs once, and return the value of `work`: one `run` is
-/// compiled for all kinds of work.
-fn untyped<T: Send>(work: impl FnOnce() -> T + Send, run: impl FnOnce(&mut (dyn FnMut() + Send))) -> Option<T> {
+/// Let `run` call `work` once as a trait object, so that what runs it is compiled once for all kinds of work.
+fn through<T: Send>(work: impl FnOnce() -> T + Send, run: impl FnOnce(&mut (dyn FnMut() + Send))) -> T {
     let (mut work, mut value) = (Some(work), None);
     run(&mut || value = work.take().map(|work| work()));
-    value
+    value.unwrap_or_else(|| unreachable!("it has run"))
 }
 
 /// The pool during one call.
@@ -149,17 +146,18 @@ impl Workers {
 
     /// Run `work` in the pool and handle signals in the calling thread; the GIL must be released.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        untyped(work, |task| self.install_task(task)).unwrap_or_else(|| unreachable!("the task has run"))
+        through(work, |task| self.spawn(task))
     }
 
-    fn install_task(&self, work: &mut (dyn FnMut() + Send)) {
+    /// Run a task in the pool and wait for its end.
+    fn spawn(&self, task: &mut (dyn FnMut() + Send)) {
         let ended = Arc::new(Ended::default());
-        // In every case, values that `work` borrows live until it has ended.
+        // In every case, values that the task borrows live until it has ended.
         let waiting = Waiting(&ended);
         let (there, stop) = (Arc::clone(&ended), self.stop.clone());
         let task: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
-            there.put(result);
+            let found = catch_unwind(AssertUnwindSafe(|| stop.within(task)));
+            there.put(found);
         });
         // SAFETY: once a result is set, the closure has run and released everything that it borrows; `waiting` waits
         // for that before this function is left in any way. The task's only other reference is `Ended`, of which it
@@ -169,7 +167,10 @@ impl Workers {
         while !waiting.0.wait(LOOK) {
             self.look();
         }
-        if let Some(Err(panic)) = waiting.0.take() {
+        let found = ended.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A result that is taken would be awaited again.
+        std::mem::forget(waiting);
+        if let Some(Err(panic)) = found {
             resume_unwind(panic);
         }
     }
@@ -207,12 +208,7 @@ impl Workers {
 /// Run `work` in the pool with the GIL released. `work` must neither touch Python objects nor wait for a lock: a worker
 /// that waits for its own tasks takes up others, and one of those that wants the same lock would deadlock.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    let workers = Workers::new()?;
-    let value = untyped(work, |task| {
-        let released = Released(&workers);
-        released_task(py, &mut move || released.get().install_task(task));
-    });
-    workers.end(value.unwrap_or_else(|| unreachable!("the task has run")))?.into_python()
+    detached_with(py, || Ok(()), |workers, ()| workers.install(work))
 }
 
 /// Run `work` with the GIL released; `few` work runs as in `Workers::install_unless`.
@@ -221,12 +217,7 @@ pub(crate) fn detached_unless<T: Send>(
     few: bool,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
-    if few && works_alone() {
-        let value = untyped(work, |task| released_task(py, task));
-        value.unwrap_or_else(|| unreachable!("the task has run")).into_python()
-    } else {
-        detached(py, work)
-    }
+    if few && works_alone() { py.detach(work).into_python() } else { detached(py, work) }
 }
 
 /// Run `work` in the pool if it is `worth` it; otherwise in the calling thread with the GIL: for work of at most about
@@ -247,14 +238,15 @@ pub(crate) fn detached_with<G, T: Send>(
     work: impl FnOnce(&Workers, G) -> Result<T> + Send,
 ) -> PyResult<T> {
     let workers = Workers::new()?;
-    let released = Released(&workers);
-    let value = untyped(move || work(released.get(), lock()?), |task| released_task(py, task));
-    workers.end(value.unwrap_or_else(|| unreachable!("the task has run")))?.into_python()
-}
-
-/// Run `task` with the GIL released.
-fn released_task(py: Python<'_>, task: &mut (dyn FnMut() + Send)) {
-    py.detach(task);
+    let shared = Released(&workers);
+    let value = through(
+        move || {
+            let Released(workers) = { shared };
+            work(workers, lock()?)
+        },
+        |call| py.detach(call),
+    );
+    workers.end(value)?.into_python()
 }
 
 /// The workers of a call in a section without the GIL.
@@ -262,12 +254,6 @@ struct Released<'a>(&'a Workers);
 
 // SAFETY: `py.detach` runs its closure on the calling thread, so no other thread reaches the cell of `Workers`.
 unsafe impl Send for Released<'_> {}
-
-impl<'a> Released<'a> {
-    fn get(&self) -> &'a Workers {
-        self.0
-    }
-}
 
 /// Run `work` in the pool with read access to the value of `lock`.
 pub(crate) fn reading<V: Send + Sync, T: Send>(
@@ -279,7 +265,7 @@ pub(crate) fn reading<V: Send + Sync, T: Send>(
 }
 
 /// Run `work` with read access to the value of `lock`; the calling thread runs it if `few` returns true.
-pub(crate) fn reading_unless<V: Send + Sync, T: Send>(
+pub(crate) fn reading_unless<V: Send + Sync + ?Sized, T: Send>(
     py: Python<'_>,
     lock: &Lock<V>,
     few: impl FnOnce(&V) -> Result<bool> + Send,

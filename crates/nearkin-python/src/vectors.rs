@@ -24,18 +24,19 @@ enum Matrix<'py> {
     F64(PyReadonlyArray2<'py, f64>),
 }
 
-/// Run the body with the matrix as a slice of its type.
+/// The values of a matrix, row after row.
+#[derive(Clone, Copy)]
+enum Values<'a> {
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+}
+
+/// Run the body with the values as a slice of their type: in what runs without the GIL, which is compiled once for both.
 macro_rules! dispatch {
-    ($matrix:expr, |$slice:ident| $body:expr) => {
-        match &$matrix {
-            Matrix::F32(values) => {
-                let $slice = values.as_slice()?;
-                $body
-            }
-            Matrix::F64(values) => {
-                let $slice = values.as_slice()?;
-                $body
-            }
+    ($values:expr, |$slice:ident| $body:expr) => {
+        match $values {
+            Values::F32($slice) => $body,
+            Values::F64($slice) => $body,
         }
     };
 }
@@ -47,6 +48,13 @@ impl Matrix<'_> {
             Self::F64(values) => values.as_array().dim(),
         };
         (shape.0, shape.1)
+    }
+
+    fn values(&self) -> PyResult<Values<'_>> {
+        Ok(match self {
+            Self::F32(values) => Values::F32(values.as_slice()?),
+            Self::F64(values) => Values::F64(values.as_slice()?),
+        })
     }
 }
 
@@ -121,13 +129,15 @@ impl Rotations {
     /// Return words of the signs of x - mean, flat.
     fn codes(&self, py: Python<'_>, x: Matrix<'_>, mean: Slice<f64>) -> PyResult<Array<u64>> {
         let many = x.shape().0 > 1;
-        dispatch!(x, |x| detached_if(py, many, || self.0.codes(x, &mean))).map(Array)
+        let x = x.values()?;
+        detached_if(py, many, || dispatch!(x, |x| self.0.codes(x, &mean))).map(Array)
     }
 
     /// Return the coordinates of x - mean, flat.
     fn products(&self, py: Python<'_>, x: Matrix<'_>, mean: Slice<f64>) -> PyResult<Array<f64>> {
         let many = x.shape().0 > 1;
-        dispatch!(x, |x| detached_if(py, many, || self.0.products(x, &mean))).map(Array)
+        let x = x.values()?;
+        detached_if(py, many, || dispatch!(x, |x| self.0.products(x, &mean))).map(Array)
     }
 }
 
@@ -136,7 +146,8 @@ impl Rotations {
 fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
     let worth = projection::worth_threads(n, n * d);
-    dispatch!(x, |x| detached_if(py, worth, || projection::norms(x, d, first))).map(Array)
+    let x = x.values()?;
+    detached_if(py, worth, || dispatch!(x, |x| projection::norms(x, d, first))).map(Array)
 }
 
 /// Return for each row a bound from its norm to 1.001 times it, 0 for a row of zeros; errors as of `row_norms`.
@@ -144,7 +155,8 @@ fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>
 fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
     let worth = projection::worth_threads(n, n * d);
-    dispatch!(x, |x| detached_if(py, worth, || projection::norm_bounds(x, d, first))).map(Array)
+    let x = x.values()?;
+    detached_if(py, worth, || dispatch!(x, |x| projection::norm_bounds(x, d, first))).map(Array)
 }
 
 /// Return the norm of each row of a CSR matrix with sorted, distinct columns.
@@ -164,7 +176,8 @@ fn row_norms_csr(
 #[pyfunction]
 fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = x.shape().1;
-    dispatch!(x, |x| detached(py, || Ok(projection::means(x, d)))).map(Array)
+    let x = x.values()?;
+    detached(py, || dispatch!(x, |x| Ok(projection::means(x, d)))).map(Array)
 }
 
 /// Return the mean of each column of a CSR matrix with sorted, distinct columns.
@@ -186,7 +199,8 @@ fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<
     let d = a.shape().1;
     check_length("x", x.shape().1, d)?;
     let worth = projection::worth_threads(x.shape().0, x.shape().0 * d * a.shape().0);
-    dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || projection::all_products(x, a, d)))).map(Array)
+    let (x, a) = (x.values()?, a.values()?);
+    detached_if(py, worth, || dispatch!(x, |x| dispatch!(a, |a| projection::all_products(x, a, d)))).map(Array)
 }
 
 /// Offsets, norms and slacks of the rows of a matrix.
@@ -218,10 +232,9 @@ fn few_sign_codes(
     let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
-    dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
-        projection::few_signs(x, a, (d, first), functions, out)
-    })))
-    .map(Array)
+    let (x, a) = (x.values()?, a.values()?);
+    let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::few_signs(x, a, (d, first), functions, out)));
+    detached_unless(py, is_few(n, m, d), codes).map(Array)
 }
 
 /// Write bits x·a + offset within `half` of an integer; see `few_sign_codes`.
@@ -240,10 +253,9 @@ fn few_band_codes(
     check_length("x", d, columns)?;
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
-    dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
-        projection::few_bands(x, a, (d, first), functions, &half, out)
-    })))
-    .map(Array)
+    let (x, a) = (x.values()?, a.values()?);
+    let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::few_bands(x, a, (d, first), functions, &half, out)));
+    detached_unless(py, is_few(n, m, d), codes).map(Array)
 }
 
 /// Write keys floor((x·a + offset) / width); see `few_sign_codes`.
@@ -261,10 +273,9 @@ fn few_floor_codes(
     let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
     check_length("x", d, columns)?;
     check_length("out", out.len(), n * m)?;
-    dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
-        projection::few_floors(x, a, (d, first), functions, width, out)
-    })))
-    .map(Array)
+    let (x, a) = (x.values()?, a.values()?);
+    let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::few_floors(x, a, (d, first), functions, width, out)));
+    detached_unless(py, is_few(n, m, d), codes).map(Array)
 }
 
 /// Return every product for a CSR matrix with sorted, distinct columns.
@@ -277,9 +288,11 @@ fn all_products_csr(
     a: Matrix<'_>,
 ) -> PyResult<Array<f64>> {
     let columns = a.shape().1;
-    dispatch!(a, |a| detached(py, || {
-        Sparse::new(&indptr, &indices, &data, columns).and_then(|sparse| projection::all_products_sparse(&sparse, a))
-    }))
+    let a = a.values()?;
+    detached(py, || {
+        let sparse = Sparse::new(&indptr, &indices, &data, columns)?;
+        dispatch!(a, |a| projection::all_products_sparse(&sparse, a))
+    })
     .map(Array)
 }
 
@@ -310,14 +323,9 @@ fn exact_values(
     check_range("rows", &rows, x.shape().0)?;
     check_range("columns", &columns, m)?;
     let (worth, measure) = (projection::worth_threads(rows.len(), rows.len() * d), measure(squares));
-    dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || Ok(projection::exact(
-        x,
-        a,
-        d,
-        (&rows, &columns),
-        measure
-    )))))
-    .map(Array)
+    let (x, a) = (x.values()?, a.values()?);
+    let exact = || Ok(dispatch!(x, |x| dispatch!(a, |a| projection::exact(x, a, d, (&rows, &columns), measure))));
+    detached_if(py, worth, exact).map(Array)
 }
 
 /// Return `exact_values` of a CSR matrix with sorted, distinct columns.
@@ -336,11 +344,12 @@ fn exact_values_csr(
     check_length("columns", columns.len(), rows.len())?;
     check_range("rows", &rows, indptr.len().saturating_sub(1))?;
     check_range("columns", &columns, m)?;
-    let result = dispatch!(a, |a| detached(py, || {
+    let a = a.values()?;
+    detached(py, || {
         let sparse = Sparse::new(&indptr, &indices, &data, d)?;
-        Ok(projection::exact_sparse(&sparse, a, (&rows, &columns), measure(squares)))
-    })?);
-    Ok(Array(result))
+        Ok(dispatch!(a, |a| projection::exact_sparse(&sparse, a, (&rows, &columns), measure(squares))))
+    })
+    .map(Array)
 }
 
 /// The parameters of `Bound`: rows, columns, slacks of rows and of columns.
@@ -383,10 +392,9 @@ fn sign_codes(
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor, row_offset, offset: &offset, bound };
-    dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::signs(
-        p, affine, out
-    ))))
-    .map(pair)
+    let products = products.values()?;
+    let codes = || Ok(dispatch!(products, |products| projection::signs(products, affine, out)));
+    detached_if(py, projection::worth_threads(n, n * m), codes).map(pair)
 }
 
 /// Write keys floor((product + offset) / width) to `out`; return the rows and columns of uncertain entries.
@@ -404,10 +412,9 @@ fn floor_codes(
     check_length("offset", offset.len(), m)?;
     check_length("out", out.len(), n * m)?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset: &offset, bound };
-    dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::floors(
-        p, affine, width, out
-    ))))
-    .map(pair)
+    let products = products.values()?;
+    let codes = || Ok(dispatch!(products, |products| projection::floors(products, affine, width, out)));
+    detached_if(py, projection::worth_threads(n, n * m), codes).map(pair)
 }
 
 /// Write packed bits to `out`, set if product + offset is within `half` of an integer; return the uncertain entries.
@@ -426,10 +433,9 @@ fn band_codes(
     check_length("half", half.len(), m)?;
     check_length("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset: &offset, bound };
-    dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || Ok(projection::bands(
-        p, affine, &half, out
-    ))))
-    .map(pair)
+    let products = products.values()?;
+    let codes = || Ok(dispatch!(products, |products| projection::bands(products, affine, &half, out)));
+    detached_if(py, projection::worth_threads(n, n * m), codes).map(pair)
 }
 
 /// Set bit `columns[i]` of row `rows[i]` of packed words to `values[i]`.
@@ -476,14 +482,16 @@ impl PolytopeCore {
     fn values(&self, py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<i64>> {
         check_length("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
-        dispatch!(x, |x| detached_if(py, several, || self.polytope.values(x))).map(Array)
+        let x = x.values()?;
+        detached_if(py, several, || dispatch!(x, |x| self.polytope.values(x))).map(Array)
     }
 
     /// Return the next `count` vertices for every row and function, and their costs, flat.
     fn alternatives(&self, py: Python<'_>, x: Matrix<'_>, count: usize) -> PyResult<(Array<i64>, Array<f64>)> {
         check_length("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
-        dispatch!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))).map(pair)
+        let x = x.values()?;
+        detached_if(py, several, || dispatch!(x, |x| self.polytope.alternatives(x, count))).map(pair)
     }
 }
 

@@ -33,10 +33,7 @@ pub fn write(path: &Path, kind: u32, text: &str, arrays: &[&[u8]]) -> Result<()>
 /// # Errors
 /// An I/O operation fails; a newer version; a file of another kind, or one that changed since it was written.
 pub fn read(path: &Path, kind: u32) -> Result<(String, Vec<Vec<u8>>)> {
-    let segment = Segment::open(path)?;
-    if segment.kind() != kind {
-        return Err(segment.corrupt(format!("it holds kind {}, not {kind}", segment.kind())));
-    }
+    let segment = Segment::open_kind(path, kind, &format!(", not {kind}"))?;
     segment.verify()?;
     let text = String::from_utf8(alloc::try_copy(&segment.column::<u8>(TEXT, 0)?)?)
         .map_err(|_| segment.corrupt("its description is not UTF-8"))?;

@@ -96,6 +96,18 @@ impl Segment {
         Self::of(memory, path.display().to_string())
     }
 
+    /// Open a file that holds one `kind`; `other` ends the error for a file of another.
+    ///
+    /// # Errors
+    /// As [`Segment::open`]; the file holds another kind.
+    pub(crate) fn open_kind(path: &Path, kind: u32, other: &str) -> Result<Self> {
+        let segment = Self::open(path)?;
+        if segment.kind() == kind {
+            return Ok(segment);
+        }
+        Err(segment.corrupt(format!("it holds kind {}{other}", segment.kind())))
+    }
+
     fn of(memory: Memory, place: String) -> Result<Self> {
         let corrupt = |reason: &str| Error::Corrupt { place: place.clone(), reason: reason.to_owned() };
         if cfg!(target_endian = "big") {

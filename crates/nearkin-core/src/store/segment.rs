@@ -56,10 +56,7 @@ impl StoreSegment {
     /// # Errors
     /// An I/O operation fails; a newer version; a file that is not a complete segment of documents.
     pub fn open(path: &Path) -> Result<Self> {
-        let segment = Segment::open(path)?;
-        if segment.kind() != KIND {
-            return Err(segment.corrupt(format!("it holds kind {} and no documents of a store", segment.kind())));
-        }
+        let segment = Segment::open_kind(path, KIND, " and no documents of a store")?;
         segment.verify_one(ABOUT, 0)?;
         let about = segment.column::<u64>(ABOUT, 0)?;
         let Ok([len, first, width, kind, num_texts, text_bytes]) = <[u64; 6]>::try_from(&*about) else {

@@ -4,7 +4,7 @@ use nearkin_core::Result;
 use nearkin_core::digests::ssdeep::parse::Digest;
 use nearkin_core::index::bands;
 use nearkin_core::index::digests::file::Metadata;
-use nearkin_core::index::digests::{self, Hit, Limit};
+use nearkin_core::index::digests::{self, Hits, Limit};
 use nearkin_core::index::hamming::{self, Linkage, Method, Ranking};
 use nearkin_core::index::lsh::{
     self, Alternatives, HashKind, Hashes, Metric, Queries, Query, SearchParams, VectorStore, Vectors,
@@ -126,7 +126,7 @@ fn bands(signatures: &[u32]) -> bands::Index<u32> {
 
 fn bands_state(index: &bands::Index<u32>) -> (usize, Vec<i64>, Vec<u32>) {
     let found = index.search(&signatures(50), 2).expect("there is memory");
-    (index.len(), found.offsets, found.rows)
+    (index.rows().len(), found.offsets, found.rows)
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn band_indexes_are_whole() {
         |()| {
             let index = bands::Index::<u32>::open(&small.0)?;
             index.verify()?;
-            Ok(index.len())
+            Ok(index.rows().len())
         },
     );
     attack("bands add to a file", open, bands_state, |index| index.add(NewIds::Rows, rest, Existing::Error));
@@ -195,9 +195,9 @@ fn limit(threshold: u32) -> Limit {
     Limit::exact(threshold).expect("in range")
 }
 
-fn digests_state(index: &digests::Index) -> (usize, Vec<Hit>, Option<u32>) {
-    let mut found = index.search_many(&parsed(1), limit(1)).expect("there is memory");
-    (index.len(), found.remove(0).0, index.rows().find_int(7919))
+fn digests_state(index: &digests::Index) -> (usize, Hits, Option<u32>) {
+    let (found, _) = index.search_many(&parsed(1), limit(1)).expect("there is memory");
+    (index.rows().len(), found, index.rows().find_int(7919))
 }
 
 #[test]
@@ -212,12 +212,17 @@ fn digest_indexes_are_whole() {
     attack("digests hubs", whole, digests_state, |index| index.hubs(2, 100));
     let large = || digests(&parsed(ROWS));
     for linkage in [Linkage::Centred, Linkage::Connected] {
-        attack("digests clusters", large, digests::Index::len, |index| Ok(index.clusters(limit(60), linkage)?.rows));
+        attack(
+            "digests clusters",
+            large,
+            |index| index.rows().len(),
+            |index| Ok(index.clusters(limit(60), linkage)?.0.rows),
+        );
     }
     let file = File::new();
     let metadata = Metadata { lenient: false, recipe: None };
     attack("digests save", whole, digests_state, |index| index.save(&file.0, &metadata));
-    attack("digests open", || (), |()| (), |()| Ok(digests::Index::open(&file.0)?.0.len()));
+    attack("digests open", || (), |()| (), |()| Ok(digests::Index::open(&file.0)?.0.rows().len()));
 }
 
 const DIM: usize = 4;

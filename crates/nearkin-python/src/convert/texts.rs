@@ -21,7 +21,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::convert::arrow::{SHARED, Strings};
 use crate::convert::cdata::{Array, Owned};
 use crate::errors::{IntoPython, to_python};
-use crate::threads::detached_if;
+use crate::threads::{detached_if, detached_unless};
 
 /// Strings of Python or Arrow objects, and the objects that own them.
 pub(crate) struct Texts {
@@ -75,6 +75,15 @@ impl Texts {
     /// True if one thread processes them sooner than it could wake another.
     pub(crate) fn are_few(&self) -> bool {
         self.items.len() <= FEW && self.items.iter().flatten().map(|text| text.len()).sum::<usize>() <= FEW_BYTES
+    }
+
+    /// Call `work` with the strings of `source`, without the GIL; in the calling thread if they are few.
+    pub(crate) fn process<T: Send>(
+        source: &Bound<'_, PyAny>,
+        work: impl FnOnce(&Self) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        let texts = Self::new(source)?;
+        detached_unless(source.py(), texts.are_few(), || work(&texts))
     }
 
     /// Return the strings of `source`.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use nearkin_core::Error;
 use nearkin_core::cancel::CancelToken;
+use nearkin_core::digests::input::Hashed;
 use nearkin_core::parallel::prelude::*;
 use nearkin_core::text::tokenizer::TextSource;
 use pyo3::exceptions::PyTypeError;
@@ -21,12 +22,12 @@ use crate::locks::Lock;
 use crate::threads::{detached, detached_unless, writing};
 
 /// Inputs shorter than this are hashed without releasing the GIL, which costs more than the hash.
-pub(crate) const SMALL: usize = 2048;
+const SMALL: usize = 2048;
 /// Inputs of at least this length are hashed in the pool, so that signals are handled in time.
-pub(crate) const LARGE: usize = 1 << 24;
+const LARGE: usize = 1 << 24;
 
 /// Call `work` with the bytes of a bytes object or of a contiguous `uint8` array.
-pub(crate) fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T>) -> PyResult<T> {
+fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T>) -> PyResult<T> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return work(bytes.as_bytes());
     }
@@ -161,34 +162,43 @@ pub(crate) fn each_file<T: Send>(
 /// Digest, upper and lower half of the content hash, and length of a file, or its exception.
 pub(crate) type HashedFile = (Option<(String, u64, u64, u64)>, Option<PyErr>);
 
-/// A hasher of a stream.
-pub(crate) trait StreamHasher: Send + Sync {
-    /// Add data.
-    fn update(&mut self, data: &[u8]);
-    /// Add data; nothing if the call is cancelled.
-    fn update_all(&mut self, data: &[u8]) -> nearkin_core::Result<()>;
+/// Convert what the core returns for a file.
+pub(crate) fn hashed(file: Hashed) -> (String, u64, u64, u64) {
+    (file.digest, (file.content >> 64) as u64, file.content as u64, file.length)
 }
 
-/// Add data to a hasher, without the GIL if it takes long.
-pub(crate) fn update_hasher<H: StreamHasher>(
+/// Hash bytes, without the GIL if it takes long.
+pub(crate) fn hash_bytes<T: Send>(
+    data: &Bound<'_, PyAny>,
+    hash: impl Fn(&[u8]) -> nearkin_core::Result<T> + Sync,
+) -> PyResult<T> {
+    with_bytes(data, |bytes| match bytes.len() {
+        0..SMALL => hash(bytes).into_python(),
+        SMALL..LARGE => data.py().detach(|| hash(bytes)).into_python(),
+        _ => detached(data.py(), || hash(bytes)),
+    })
+}
+
+/// Add data to a hasher by `update`, without the GIL if it takes long; or by `update_all`, which adds nothing if the call is
+/// cancelled.
+pub(crate) fn update_hasher<H: Send + Sync>(
     py: Python<'_>,
     hasher: &Lock<H>,
     data: &Bound<'_, PyAny>,
+    update: fn(&mut H, &[u8]),
+    update_all: fn(&mut H, &[u8]) -> nearkin_core::Result<()>,
 ) -> PyResult<()> {
-    let update = |bytes: &[u8]| {
-        hasher.write()?.update(bytes);
-        Ok(())
-    };
+    let wait = |bytes: &[u8]| hasher.write().map(|mut hasher| update(&mut hasher, bytes));
     with_bytes(data, |bytes| match bytes.len() {
         0..SMALL => match hasher.try_write().into_python()? {
             Some(mut hasher) => {
-                hasher.update(bytes);
+                update(&mut hasher, bytes);
                 Ok(())
             }
-            None => py.detach(|| update(bytes)).into_python(),
+            None => py.detach(|| wait(bytes)).into_python(),
         },
-        SMALL..LARGE => py.detach(|| update(bytes)).into_python(),
-        _ => writing(py, hasher, false, |hasher| hasher.update_all(bytes)),
+        SMALL..LARGE => py.detach(|| wait(bytes)).into_python(),
+        _ => writing(py, hasher, false, |hasher| update_all(hasher, bytes)),
     })
 }
 

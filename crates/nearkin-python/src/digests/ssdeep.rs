@@ -15,8 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{
-    HashedFile, LARGE, PARSED_TOGETHER, SMALL, Spelled, StreamHasher, digest_bytes, each_file, name_row, update_hasher,
-    with_bytes,
+    HashedFile, PARSED_TOGETHER, Spelled, digest_bytes, each_file, hash_bytes, hashed, name_row, update_hasher,
 };
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
@@ -36,13 +35,9 @@ pub(crate) fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<
 }
 
 #[pyfunction]
-fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
+fn ssdeep_hash(data: &Bound<'_, PyAny>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
     let options = options(eliminate_runs, truncate);
-    with_bytes(data, |bytes| match bytes.len() {
-        0..SMALL => hash(bytes, options).into_python(),
-        SMALL..LARGE => py.detach(|| hash(bytes, options)).into_python(),
-        _ => detached(py, || hash(bytes, options)),
-    })
+    hash_bytes(data, |bytes| hash(bytes, options))
 }
 
 #[pyfunction]
@@ -60,10 +55,7 @@ fn ssdeep_hash_contents(
     truncate: bool,
 ) -> PyResult<Vec<HashedFile>> {
     let options = options(eliminate_runs, truncate);
-    each_file(py, &paths, |path| {
-        let file = hash_file_and_content(path, options)?;
-        Ok((file.digest, (file.content >> 64) as u64, file.content as u64, file.length))
-    })
+    each_file(py, &paths, |path| hash_file_and_content(path, options).map(hashed))
 }
 
 /// Return the bytes of a regular file; other kinds are refused without being opened.
@@ -85,16 +77,6 @@ fn ssdeep_hash_files(
     each_file(py, &paths, |path| hash_file(path, options))
 }
 
-impl StreamHasher for Hasher {
-    fn update(&mut self, data: &[u8]) {
-        self.update(data);
-    }
-
-    fn update_all(&mut self, data: &[u8]) -> nearkin_core::Result<()> {
-        self.update_all(data)
-    }
-}
-
 #[pyclass(frozen, name = "SsdeepHasher", module = "nearkin._core")]
 struct PyHasher {
     // The GIL must be released while waiting, because its owner handles signals.
@@ -114,7 +96,7 @@ impl PyHasher {
     }
 
     fn update(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        update_hasher(py, &self.hasher, data)
+        update_hasher(py, &self.hasher, data, Hasher::update, Hasher::update_all)
     }
 
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {

@@ -11,8 +11,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::{
-    HashedFile, LARGE, PARSED_TOGETHER, SMALL, Spelled, StreamHasher, digest_bytes, each_file, name_row, update_hasher,
-    with_bytes,
+    HashedFile, PARSED_TOGETHER, Spelled, digest_bytes, each_file, hash_bytes, hashed, name_row, update_hasher,
 };
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
@@ -31,14 +30,9 @@ pub(crate) fn parse_all(texts: &Bound<'_, PyAny>) -> PyResult<Vec<Digest>> {
 }
 
 #[pyfunction]
-fn tlsh_hash(py: Python<'_>, data: &Bound<'_, PyAny>, rules: Rules) -> PyResult<String> {
+fn tlsh_hash(data: &Bound<'_, PyAny>, rules: Rules) -> PyResult<String> {
     let options = options(rules)?;
-    let digest = with_bytes(data, |bytes| match bytes.len() {
-        0..SMALL => hash(bytes, options).into_python(),
-        SMALL..LARGE => py.detach(|| hash(bytes, options)).into_python(),
-        _ => detached(py, || hash(bytes, options)),
-    })?;
-    Ok(digest.to_text())
+    hash_bytes(data, |bytes| Ok(hash(bytes, options)?.to_text()))
 }
 
 #[pyfunction]
@@ -62,20 +56,7 @@ fn tlsh_hash_files(
 #[pyfunction]
 fn tlsh_hash_contents(py: Python<'_>, paths: Vec<PathBuf>, rules: Rules) -> PyResult<Vec<HashedFile>> {
     let options = options(rules)?;
-    each_file(py, &paths, |path| {
-        let file = hash_file_and_content(path, options)?;
-        Ok((file.digest, (file.content >> 64) as u64, file.content as u64, file.length))
-    })
-}
-
-impl StreamHasher for Hasher {
-    fn update(&mut self, data: &[u8]) {
-        self.update(data);
-    }
-
-    fn update_all(&mut self, data: &[u8]) -> nearkin_core::Result<()> {
-        self.update_all(data)
-    }
+    each_file(py, &paths, |path| hash_file_and_content(path, options).map(hashed))
 }
 
 #[pyclass(frozen, name = "TlshHasher", module = "nearkin._core")]
@@ -97,7 +78,7 @@ impl PyHasher {
     }
 
     fn update(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        update_hasher(py, &self.hasher, data)
+        update_hasher(py, &self.hasher, data, Hasher::update, Hasher::update_all)
     }
 
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {

@@ -1,18 +1,19 @@
 //! `BandCore`: the banding index over values of 32 or 64 bits.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use nearkin_core::Error;
 use nearkin_core::families::minhash::MAX_PERM;
 use nearkin_core::index::bands::{self, Index};
-use nearkin_core::index::hamming::{Hits, Linkage, Pairs};
+use nearkin_core::index::hamming::{Hits, Linkage};
 use nearkin_core::index::rows::{Keys, Rows};
 use nearkin_core::segment::Segment;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FEW, FoundIds, IdView, Ids, Indexed, Key, Lists, Locked, lists, parse_existing};
-use crate::convert::{Array, Signatures};
+use super::{FEW, FoundPairs, IdView, Ids, IndexCore, Indexed, Lists, Locked, lists, pairs_of, parse_existing};
+use crate::convert::Signatures;
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
@@ -44,12 +45,16 @@ impl Indexed for Either {
     fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
         dispatch!(self, index => index.remove(ids, missing_ok))
     }
+
+    fn verify(&self) -> nearkin_core::Result<()> {
+        dispatch!(self, index => index.verify())
+    }
 }
 
 /// Banding index; `nearkin.BandIndex` is the public class.
-#[pyclass(frozen, module = "nearkin._core")]
+#[pyclass(frozen, extends = IndexCore, module = "nearkin._core")]
 pub(crate) struct BandCore {
-    index: Locked<Either>,
+    index: Arc<Locked<Either>>,
 }
 
 /// Run the same code on the index and values of its width; other values are an error.
@@ -66,18 +71,18 @@ macro_rules! dispatch_both {
 #[pymethods]
 impl BandCore {
     #[new]
-    fn new(num_perm: usize, num_bands: usize, num_rows: usize, value_bits: u32) -> PyResult<Self> {
+    fn new(num_perm: usize, num_bands: usize, num_rows: usize, value_bits: u32) -> PyResult<PyClassInitializer<Self>> {
         let index = if value_bits == 64 {
             Either::Wide(Index::new(num_perm, num_bands, num_rows).into_python()?)
         } else {
             Either::Narrow(Index::new(num_perm, num_bands, num_rows).into_python()?)
         };
-        Ok(Self { index: Locked::new(index) })
+        Ok(IndexCore::of(index, |index| Self { index }))
     }
 
     /// Open a saved index; also return the bits of a value, values, bands, rows, and the recipe's JSON form.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, usize, usize, usize, usize, Py<PyBytes>)> {
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Py<Self>, usize, usize, usize, usize, Py<PyBytes>)> {
         let (index, bits, shape, recipe) = detached(py, || {
             let (bits, _, recipe) = bands::describe(&path)?;
             let index =
@@ -86,38 +91,17 @@ impl BandCore {
             Ok((index, bits, shape, recipe))
         })?;
         let recipe = PyBytes::new(py, &recipe).unbind();
-        Ok((Self { index: Locked::new(index) }, bits, shape.0, shape.1, shape.2, recipe))
+        Ok((Py::new(py, IndexCore::of(index, |index| Self { index }))?, bits, shape.0, shape.1, shape.2, recipe))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, recipe: &[u8]) -> PyResult<()> {
         self.index.change(py, |index| dispatch!(index, index => index.save(&path, recipe)))
     }
 
-    fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.query(py, |index| dispatch!(index, index => index.verify()))
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.index.len(py)
-    }
-
     /// Kind of ids, number of distinct signatures, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
         self.index
             .about(py, |index| Ok(dispatch!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
-    }
-
-    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
-        self.index.contains(py, &key)
-    }
-
-    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
-        self.index.remove(py, &ids, missing_ok)
-    }
-
-    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
-    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
-        self.index.ids(py, start, most)
     }
 
     /// Add signatures; without ids, row numbers are the ids.
@@ -146,16 +130,10 @@ impl BandCore {
     }
 
     /// Return left, right (ids), distances of the items from `start` to `stop`.
-    fn pairs(
-        &self,
-        py: Python<'_>,
-        least: usize,
-        start: usize,
-        stop: usize,
-    ) -> PyResult<(FoundIds, FoundIds, Array<u16>)> {
+    fn pairs(&self, py: Python<'_>, least: usize, start: usize, stop: usize) -> PyResult<FoundPairs<u16>> {
         self.index.query(py, |index| {
-            let Pairs { left, right, distances } = dispatch!(index, index => index.pairs(least, start..stop)?);
-            Ok((FoundIds::of(index.rows(), &left), FoundIds::of(index.rows(), &right), Array(distances)))
+            let pairs = dispatch!(index, index => index.pairs(least, start..stop)?);
+            Ok(pairs_of(index.rows(), index.rows(), pairs))
         })
     }
 

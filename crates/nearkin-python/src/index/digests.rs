@@ -1,23 +1,24 @@
 //! `DigestCore`: the exact index of digests behind a lock, arrays in and out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use nearkin_core::index::digests::file::{self, Metadata};
-use nearkin_core::index::digests::{Hub, Index, Limit, Pair};
+use nearkin_core::index::digests::{Hub, Index, Limit};
 use nearkin_core::index::hamming::Linkage;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FEW, FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use super::{FEW, FoundIds, IdView, Ids, IndexCore, Key, Locked, pairs_of, parse_existing};
 use crate::convert::Array;
 use crate::digests::ssdeep::parse_all;
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
 /// Exact index of digests; `nearkin.DigestIndex` is the public class.
-#[pyclass(frozen, module = "nearkin._core")]
+#[pyclass(frozen, extends = IndexCore, module = "nearkin._core")]
 struct DigestCore {
-    index: Locked<Index>,
+    index: Arc<Locked<Index>>,
 }
 
 fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
@@ -27,8 +28,8 @@ fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
 #[pymethods]
 impl DigestCore {
     #[new]
-    fn new() -> Self {
-        Self { index: Locked::new(Index::new()) }
+    fn new() -> PyClassInitializer<Self> {
+        IndexCore::of(Index::new(), |index| Self { index })
     }
 
     /// True if a file contains a digest index, of any version.
@@ -40,10 +41,10 @@ impl DigestCore {
     /// Open a saved index; also return whether its digests were parsed leniently, and the recipe's JSON form (None from
     /// version 1).
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, bool, Option<Py<PyBytes>>)> {
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Py<Self>, bool, Option<Py<PyBytes>>)> {
         let (index, metadata) = detached(py, || Index::open(&path))?;
         let recipe = metadata.recipe.map(|recipe| PyBytes::new(py, &recipe).unbind());
-        Ok((Self { index: Locked::new(index) }, metadata.lenient, recipe))
+        Ok((Py::new(py, IndexCore::of(index, |index| Self { index }))?, metadata.lenient, recipe))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, lenient: bool, recipe: Vec<u8>) -> PyResult<()> {
@@ -51,21 +52,9 @@ impl DigestCore {
         self.index.query(py, |index| index.save(&path, &metadata))
     }
 
-    fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.query(py, Index::verify)
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.index.len(py)
-    }
-
     /// Kind of ids, number of postings, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
         self.index.about(py, |index| Ok((index.rows().kind(), index.postings(), index.bytes())))
-    }
-
-    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
-        self.index.contains(py, &key)
     }
 
     /// Return the digest of an id, None if the id does not exist.
@@ -91,15 +80,6 @@ impl DigestCore {
         self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), &digests, existing))
     }
 
-    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
-        self.index.remove(py, &ids, missing_ok)
-    }
-
-    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
-    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
-        self.index.ids(py, start, most)
-    }
-
     /// Return offsets, ids, scores, number of skipped keys.
     fn search(
         &self,
@@ -113,15 +93,8 @@ impl DigestCore {
         let queries = parse_all(queries, strict)?;
         let few = |index: &Index| index.is_quick(&queries);
         self.index.query_unless(py, few, |index| {
-            let mut offsets = vec![0i64];
-            let (mut rows, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
-            for (hits, keys) in index.search_many(&queries, limit)? {
-                rows.extend(hits.iter().map(|hit| hit.row));
-                scores.extend(hits.iter().map(|hit| hit.score));
-                offsets.push(rows.len() as i64);
-                skipped += keys;
-            }
-            Ok((Array(offsets), FoundIds::of(index.rows(), &rows), Array(scores), skipped))
+            let (hits, skipped) = index.search_many(&queries, limit)?;
+            Ok((Array(hits.offsets), FoundIds::of(index.rows(), &hits.rows), Array(hits.distances), skipped))
         })
     }
 
@@ -135,10 +108,8 @@ impl DigestCore {
         let limit = limit(threshold, skip_hubs)?;
         self.index.query(py, |index| {
             let (pairs, skipped) = index.pairs(limit)?;
-            let ids =
-                |side: fn(&Pair) -> u32| FoundIds::of(index.rows(), &pairs.iter().map(side).collect::<Vec<u32>>());
-            let scores = pairs.iter().map(|pair| pair.score).collect();
-            Ok((ids(|pair| pair.left), ids(|pair| pair.right), Array(scores), skipped))
+            let (left, right, scores) = pairs_of(index.rows(), index.rows(), pairs);
+            Ok((left, right, scores, skipped))
         })
     }
 
@@ -152,9 +123,9 @@ impl DigestCore {
     ) -> PyResult<(Array<i64>, FoundIds, Array<u8>, usize)> {
         let (limit, linkage) = (limit(threshold, skip_hubs)?, Linkage::parse(linkage).into_python()?);
         self.index.query(py, |index| {
-            let result = index.clusters(limit, linkage)?;
-            let ids = FoundIds::of(index.rows(), &result.rows);
-            Ok((Array(result.offsets), ids, Array(result.scores), result.skipped))
+            let (clusters, skipped) = index.clusters(limit, linkage)?;
+            let ids = FoundIds::of(index.rows(), &clusters.rows);
+            Ok((Array(clusters.offsets), ids, Array(clusters.distances), skipped))
         })
     }
 

@@ -4,34 +4,34 @@
 //! the read lock, so that several Python threads can search at once.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use nearkin_core::Error;
 use nearkin_core::cpu::popcount;
-use nearkin_core::index::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, PartPlan, Ranking};
+use nearkin_core::index::hamming::{Hits, Index, Linkage, Method, PairStream, PartPlan, Ranking};
 use nearkin_core::segment::with_verified;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::{FoundIds, IdView, Ids, Key, Lists, Locked, lists, parse_existing};
+use super::{FoundIds, FoundPairs, IdView, Ids, IndexCore, Lists, Locked, lists, pairs_of, parse_existing};
 use crate::convert::{Array, Slice};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::{detached, detached_with};
 
 /// Exact Hamming index; `nearkin.HammingIndex` is the public class.
-#[pyclass(frozen, module = "nearkin._core")]
+#[pyclass(frozen, extends = IndexCore, module = "nearkin._core")]
 pub(crate) struct HammingCore {
-    index: Locked<Index>,
+    index: Arc<Locked<Index>>,
 }
 
 /// Minimum number of words for which distances are computed in the pool, so that signals are handled in time.
 const LARGE: usize = 1 << 22;
 
 type FoundHits = (Array<i64>, FoundIds, Array<u16>, Array<bool>);
-type FoundPairs = (FoundIds, FoundIds, Array<u16>);
 
 /// An opened index with its bits, method, radius and memory limit.
-type Opened = (HammingCore, usize, &'static str, Option<u32>, Option<usize>);
+type Opened = (Py<HammingCore>, usize, &'static str, Option<u32>, Option<usize>);
 
 impl HammingCore {
     /// Call `work` with read access to this index and another, in the pool. Locks are taken in order of address, so
@@ -66,11 +66,6 @@ fn hits_of(index: &Index, hits: Hits) -> FoundHits {
     (Array(hits.offsets), FoundIds::of(index.rows(), &hits.rows), Array(hits.distances), Array(hits.truncated))
 }
 
-/// Convert pairs for Python.
-fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> FoundPairs {
-    (FoundIds::of(left.rows(), &pairs.left), FoundIds::of(right.rows(), &pairs.right), Array(pairs.distances))
-}
-
 /// Iterator over all pairs of an index, one batch at a time.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct HammingPairs {
@@ -81,12 +76,14 @@ pub(crate) struct HammingPairs {
 #[pymethods]
 impl HammingPairs {
     /// Return left, right, distances; empty at the end.
-    fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
+    fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs<u16>> {
         let core = self.core.get();
         let locks = || Ok((self.stream.write()?, core.index.0.read()?));
         detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
-            pool.install(|| with_verified(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
+            pool.install(|| {
+                with_verified(index.segment(), || Ok(pairs_of(index.rows(), index.rows(), stream.next_batch(index)?)))
+            })
         })
     }
 }
@@ -95,10 +92,14 @@ impl HammingPairs {
 impl HammingCore {
     #[new]
     #[pyo3(signature = (bits, method, radius, memory_limit))]
-    fn new(bits: usize, method: &str, radius: Option<u32>, memory_limit: Option<usize>) -> PyResult<Self> {
+    fn new(
+        bits: usize,
+        method: &str,
+        radius: Option<u32>,
+        memory_limit: Option<usize>,
+    ) -> PyResult<PyClassInitializer<Self>> {
         let method = Method::parse(method).into_python()?;
-        let index = Index::new(bits, method, radius, memory_limit).into_python()?;
-        Ok(Self { index: Locked::new(index) })
+        Ok(IndexCore::of(Index::new(bits, method, radius, memory_limit).into_python()?, |index| Self { index }))
     }
 
     /// Open a saved index; also return its bits, method, radius and memory limit.
@@ -106,15 +107,11 @@ impl HammingCore {
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
         let index = detached(py, || Index::open(&path))?;
         let (bits, method, radius, memory) = index.settings();
-        Ok((Self { index: Locked::new(index) }, bits, method.name(), radius, memory))
+        Ok((Py::new(py, IndexCore::of(index, |index| Self { index }))?, bits, method.name(), radius, memory))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.index.change(py, |index| index.save(&path))
-    }
-
-    fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.query(py, Index::verify)
     }
 
     /// Return the default memory limit in bytes.
@@ -136,29 +133,12 @@ impl HammingCore {
         self.index.about(py, |index| Ok(index.rows().total()))
     }
 
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.index.len(py)
-    }
-
     /// Kind of ids, bytes of fingerprints and tables, bytes of ids.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
         self.index.about(py, |index| {
             let (bytes, ids) = index.bytes();
             Ok((index.rows().kind(), bytes, ids))
         })
-    }
-
-    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
-        self.index.contains(py, &key)
-    }
-
-    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
-        self.index.remove(py, &ids, missing_ok)
-    }
-
-    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
-    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
-        self.index.ids(py, start, most)
     }
 
     /// Return the ids in order of addition, and the fingerprints, row after row.
@@ -214,9 +194,9 @@ impl HammingCore {
     }
 
     /// Return left, right, distances.
-    fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs> {
+    fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs<u16>> {
         self.index.change(py, |index| index.prepare_pairs(radius))?;
-        self.index.query(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))
+        self.index.query(py, |index| Ok(pairs_of(index.rows(), index.rows(), index.pairs(radius)?)))
     }
 
     /// Return an iterator over batches of the pairs.
@@ -226,15 +206,15 @@ impl HammingCore {
     }
 
     /// Return left (ids of `other`), right (ids of this index), distances.
-    fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<FoundPairs> {
+    fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<FoundPairs<u16>> {
         let other = other.get();
-        let count = other.index.len(py)?;
+        let count = other.index.about(py, |index| Ok(index.rows().len()))?;
         self.index.change(py, |index| index.prepare(radius, count))?;
-        self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))
+        self.ask_both(py, other, |index, other| Ok(pairs_of(other.rows(), index.rows(), index.join(other, radius)?)))
     }
 
     /// Return left (rows of `fps`), right (ids), distances.
-    fn join_rows(&self, py: Python<'_>, fps: Slice<u64>, radius: u32) -> PyResult<FoundPairs> {
+    fn join_rows(&self, py: Python<'_>, fps: Slice<u64>, radius: u32) -> PyResult<FoundPairs<u16>> {
         self.index.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
         self.index.query(py, |index| {
             let pairs = index.join_rows(&fps, radius)?;

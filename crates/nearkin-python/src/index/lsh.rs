@@ -1,6 +1,7 @@
 //! `LshCore`: the index of `nearkin_core::index::lsh` behind a lock, arrays in and out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use nearkin_core::Error;
 use nearkin_core::index::lsh::join::{self, JoinParams, JoinRows, NearPairs};
@@ -13,7 +14,7 @@ use numpy::{IntoPyArray, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMeth
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FoundIds, IdView, Ids, Key, Lists, Locked, lists, parse_existing};
+use super::{FoundIds, IdView, Ids, IndexCore, Lists, Locked, lists, parse_existing};
 use crate::convert::{Array, Slice, check_places};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached;
@@ -25,9 +26,9 @@ type QueryArrays = (Array<i64>, FoundIds, Py<PyAny>);
 const LIGHT: usize = 1 << 26;
 
 /// Vectors and hashes with their ids; `nearkin.LSHIndex` is the public class.
-#[pyclass(frozen, module = "nearkin._core")]
+#[pyclass(frozen, extends = IndexCore, module = "nearkin._core")]
 pub(crate) struct LshCore {
-    index: Locked<Index>,
+    index: Arc<Locked<Index>>,
     dimension: usize,
 }
 
@@ -90,12 +91,25 @@ impl VectorArray<'_> {
     }
 }
 
+/// Return the number of values of dense vectors.
+fn num_values(vectors: Vectors<'_>) -> Option<usize> {
+    match vectors {
+        Vectors::F32(values) => Some(values.len()),
+        Vectors::F64(values) => Some(values.len()),
+        Vectors::U8(values) => Some(values.len()),
+        Vectors::I8(values) => Some(values.len()),
+        Vectors::F16(values) => Some(values.len()),
+        Vectors::Sparse(..) => None,
+    }
+}
+
 /// Probing alternatives of a batch: number per hash, values (none for bits), costs.
 type Others<'py> = Option<(usize, Slice<'py, i64>, Slice<'py, f64>)>;
 
 impl LshCore {
-    fn of(index: Index) -> Self {
-        Self { dimension: index.store().dim(), index: Locked::new(index) }
+    fn of(py: Python<'_>, index: Index) -> PyResult<Py<Self>> {
+        let dimension = index.store().dim();
+        Py::new(py, IndexCore::of(index, |index| Self { index, dimension }))
     }
 
     /// Call `work` with read access to the index; the calling thread answers a small single query, because waking
@@ -108,12 +122,8 @@ impl LshCore {
         work: impl FnOnce(&Index) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         let one = match vectors {
-            Vectors::F32(values) => values.len() == self.dimension,
-            Vectors::F64(values) => values.len() == self.dimension,
-            Vectors::U8(values) => values.len() == self.dimension,
-            Vectors::I8(values) => values.len() == self.dimension,
-            Vectors::F16(values) => values.len() == self.dimension,
             Vectors::Sparse(ends, ..) => ends.len() == 2,
+            dense => num_values(dense) == Some(self.dimension),
         };
         let candidates = || self.index.about(py, |index| Ok(index.max_candidates(&queries.params)));
         let light = one && candidates()?.saturating_mul(self.dimension) <= LIGHT;
@@ -193,6 +203,7 @@ impl LshCore {
     /// Create an index of bucket tables over integers or bits.
     #[staticmethod]
     fn buckets(
+        py: Python<'_>,
         metric: &str,
         vectors: &str,
         dimension: usize,
@@ -200,20 +211,19 @@ impl LshCore {
         hashes: usize,
         per_table: usize,
         columns: Slice<u32>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Py<Self>> {
         let kind = if integers { HashKind::Ints } else { HashKind::Bits };
         let layout = TableLayout::new(kind, hashes, per_table, columns.to_vec()).into_python()?;
         let store = VectorStore::new(vectors, dimension).into_python()?;
-        let index = Index::with_buckets(Metric::parse(metric).into_python()?, layout, store);
-        Ok(Self::of(index))
+        Self::of(py, Index::with_buckets(Metric::parse(metric).into_python()?, layout, store))
     }
 
     /// Create an index of scanned codes.
     #[staticmethod]
-    fn codes(metric: &str, vectors: &str, dimension: usize, bits: usize) -> PyResult<Self> {
+    fn codes(py: Python<'_>, metric: &str, vectors: &str, dimension: usize, bits: usize) -> PyResult<Py<Self>> {
         let store = VectorStore::new(vectors, dimension).into_python()?;
         let index = Index::with_codes(Metric::parse(metric).into_python()?, bits, store).into_python()?;
-        Ok(Self::of(index))
+        Self::of(py, index)
     }
 
     /// Create a `RaBitQ` index; the vectors added first determine its space.
@@ -226,12 +236,11 @@ impl LshCore {
         drawn: (u64, u64),
         cells: Option<usize>,
         first: VectorArray<'_>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Py<Self>> {
         let store = VectorStore::new(vectors, dimension).into_python()?;
         let metric = Metric::parse(metric).into_python()?;
         let (drawn, first) = (RotationSeed { seed: drawn.0, stream: drawn.1 }, first.view());
-        let index = detached(py, || Index::with_rabitq(metric, drawn, cells, store, first))?;
-        Ok(Self::of(index))
+        Self::of(py, detached(py, || Index::with_rabitq(metric, drawn, cells, store, first))?)
     }
 
     /// Return the number of coordinates and partitions of a `RaBitQ` index; None for other kinds.
@@ -287,10 +296,10 @@ impl LshCore {
 
     /// Open a saved index; also return the metadata stored with it.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Py<Self>, Py<PyBytes>)> {
         let index = detached(py, || Index::open(&path))?;
         let metadata = PyBytes::new(py, index.metadata()).unbind();
-        Ok((Self::of(index), metadata))
+        Ok((Self::of(py, index)?, metadata))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, note: Vec<u8>) -> PyResult<()> {
@@ -301,18 +310,10 @@ impl LshCore {
         })
     }
 
-    fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.query(py, Index::verify)
-    }
-
     /// Verify that buckets or codes of rows are those of their hashes.
     fn verify_hashes(&self, py: Python<'_>, rows: Slice<u32>, hashes: HashArray<'_>) -> PyResult<()> {
         let hashes = hashes.view();
         self.index.query(py, |index| index.verify_hashes(&rows, hashes))
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.index.len(py)
     }
 
     /// Return metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
@@ -322,19 +323,6 @@ impl LshCore {
             let store = index.store();
             Ok((index.metric().name(), store.kind(), store.dim(), index.rows().kind(), filter, vectors, ids))
         })
-    }
-
-    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
-        self.index.contains(py, &key)
-    }
-
-    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
-        self.index.remove(py, &ids, missing_ok)
-    }
-
-    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
-    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
-        self.index.ids(py, start, most)
     }
 
     /// Add vectors with their hashes; without ids, row numbers are the ids.
@@ -447,17 +435,8 @@ fn deviations_of_recall(recall: f64) -> f64 {
 impl VectorArray<'_> {
     /// View the vectors for a join of `rows`.
     fn join_rows<'a>(&'a self, dim: usize, rows: &'a [u32]) -> PyResult<JoinRows<'a>> {
-        let values = match self {
-            Self::F32(values) => values.len(),
-            Self::F64(values) => values.len(),
-            Self::U8(values) => values.len(),
-            Self::I8(values) => values.len(),
-            Self::F16(values) => values.len(),
-            Self::Sparse(..) => {
-                let allowed = "dense vectors";
-                return Err(to_python(Error::parameter("vectors", "sparse vectors", allowed)));
-            }
-        };
+        let values = num_values(self.view())
+            .ok_or_else(|| to_python(Error::parameter("vectors", "sparse vectors", "dense vectors")))?;
         check_places("rows", rows, values / dim.max(1))?;
         Ok(JoinRows { vectors: self.view(), dim, rows })
     }

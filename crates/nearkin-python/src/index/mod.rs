@@ -1,7 +1,7 @@
 //! The cores of the indexes, each behind a lock: arrays in and out.
 //!
-//! Shared code of all indexes: [`Locked`] takes the lock and releases the GIL, [`Ids`] converts ids from Python, and
-//! [`FoundIds`] back. Ids of results are read under the lock of their search, so that a row never gets the id of
+//! Shared code of all indexes: [`IndexCore`] is their base class in Python, [`Locked`] takes the lock and releases the GIL,
+//! [`Ids`] converts ids from Python, and [`FoundIds`] back. Ids of results are read under the lock of their search, so that a row never gets the id of
 //! another one.
 
 mod bands;
@@ -14,11 +14,14 @@ mod sketches;
 mod tlsh;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
+use nearkin_core::index::hits::Pairs;
 use nearkin_core::index::rows::{Existing, Keys, NewIds, Rows};
 use nearkin_core::segment::{Segment, with_sigbus_guard, with_verified};
 use nearkin_core::{Error, Result};
 use numpy::IntoPyArray;
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
@@ -39,6 +42,8 @@ pub(crate) trait Indexed: Send + Sync {
     fn segment(&self) -> Option<&Segment>;
     /// Remove ids; return how many.
     fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize>;
+    /// Verify the file that it was opened from.
+    fn verify(&self) -> Result<()>;
 }
 
 /// Implement [`Indexed`] for indexes whose methods have these names.
@@ -56,6 +61,10 @@ macro_rules! indexed {
             fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
                 self.remove(ids, missing_ok)
             }
+
+            fn verify(&self) -> Result<()> {
+                self.verify()
+            }
         })+
     };
 }
@@ -68,13 +77,9 @@ indexed!(
 );
 
 /// An index behind its lock. Threads wait for the lock only with the GIL released.
-pub(crate) struct Locked<I>(pub(crate) Lock<I>);
+pub(crate) struct Locked<I: ?Sized>(pub(crate) Lock<I>);
 
-impl<I: Indexed> Locked<I> {
-    pub(crate) fn new(index: I) -> Self {
-        Self(Lock::new(index))
-    }
-
+impl<I: Indexed + ?Sized> Locked<I> {
     /// Call `work` with write access to the index, in the pool.
     pub(crate) fn change<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut I) -> Result<T> + Send) -> PyResult<T> {
         self.change_unless(py, |_| false, work)
@@ -131,25 +136,49 @@ impl<I: Indexed> Locked<I> {
         })
         .into_python()
     }
+}
 
-    pub(crate) fn len(&self, py: Python<'_>) -> PyResult<usize> {
-        self.about(py, |index| Ok(index.rows().len()))
+/// What the cores of all indexes do in the same way: their base class.
+#[pyclass(frozen, subclass, module = "nearkin._core")]
+pub(crate) struct IndexCore {
+    index: Arc<Locked<dyn Indexed>>,
+}
+
+impl IndexCore {
+    /// Put an index behind its lock, for this base class and for the class that `core` makes.
+    pub(crate) fn of<I: Indexed + 'static, C: PyClass<BaseType = Self>>(
+        index: I,
+        core: impl FnOnce(Arc<Locked<I>>) -> C,
+    ) -> PyClassInitializer<C> {
+        let index = Arc::new(Locked(Lock::new(index)));
+        PyClassInitializer::from(Self { index: index.clone() }).add_subclass(core(index))
+    }
+}
+
+#[pymethods]
+impl IndexCore {
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.index.query(py, Indexed::verify)
     }
 
-    /// True if an id exists.
-    pub(crate) fn contains(&self, py: Python<'_>, key: &Key) -> PyResult<bool> {
-        self.peek(py, |index| Ok(key.find(index.rows()).is_some()))
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.index.about(py, |index| Ok(index.rows().len()))
+    }
+
+    /// Return true if an id exists.
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.peek(py, |index| Ok(key.find(index.rows()).is_some()))
     }
 
     /// Remove ids; return how many.
-    pub(crate) fn remove(&self, py: Python<'_>, ids: &Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
         let ids = ids.view();
-        self.change(py, |index| index.remove(ids.keys(), missing_ok))
+        self.index.change(py, |index| index.remove(ids.keys(), missing_ok))
     }
 
     /// Return at most `most` ids in order of addition, of the rows from `start` on; and the row after the last of them.
-    pub(crate) fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
-        self.query(py, |index| {
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.query(py, |index| {
             let found = index.rows().live_rows(start, most)?;
             let next = found.last().map_or(start, |&row| row as usize + 1);
             Ok((FoundIds::of(index.rows(), &found), next))
@@ -237,6 +266,14 @@ pub(crate) fn lists<D>(rows: &Rows, offsets: Vec<i64>, found: &[u32], values: Ve
     (Array(offsets), FoundIds::of(rows, found), Array(values))
 }
 
+/// Pairs for Python: left and right ids, and a value of each pair.
+pub(crate) type FoundPairs<D> = (FoundIds, FoundIds, Array<D>);
+
+/// Convert pairs for Python.
+pub(crate) fn pairs_of<D>(left: &Rows, right: &Rows, pairs: Pairs<D>) -> FoundPairs<D> {
+    (FoundIds::of(left, &pairs.left), FoundIds::of(right, &pairs.right), Array(pairs.distances))
+}
+
 impl<'py> IntoPyObject<'py> for FoundIds {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
@@ -268,5 +305,5 @@ pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
 }
 
 register! {
-    mod bands, buckets, components, digests, hamming, lsh, sketches, tlsh
+    [IndexCore] mod bands, buckets, components, digests, hamming, lsh, sketches, tlsh
 }

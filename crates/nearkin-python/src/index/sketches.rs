@@ -9,20 +9,18 @@ use crate::convert::{Array, Slice, check_places, pair};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
-use crate::threads::{detached, detached_unless, reading};
+use crate::threads::{detached, reading};
 
 /// Return the sketches of texts as rows of `size + 1` numbers, flat, and the number of distinct features of each text.
 #[pyfunction]
 fn text_sketches(
-    py: Python<'_>,
     recipe: &Bound<'_, RecipeCore>,
     texts: &Bound<'_, PyAny>,
     size: usize,
     seed: u64,
 ) -> PyResult<(Array<u32>, Array<u64>)> {
-    let texts = Texts::new(texts)?;
     let tokenizer = recipe.get().tokenizer()?;
-    detached_unless(py, texts.are_few(), || sketch::sketches(tokenizer, &texts, size, seed)).map(pair)
+    Texts::process(texts, |texts| sketch::sketches(tokenizer, texts, size, seed)).map(pair)
 }
 
 /// All hashes of the texts that an index of sketches scans.
@@ -34,11 +32,9 @@ pub(crate) struct HashedFeatures {
 #[pymethods]
 impl HashedFeatures {
     #[new]
-    fn new(py: Python<'_>, recipe: &Bound<'_, RecipeCore>, texts: &Bound<'_, PyAny>, seed: u64) -> PyResult<Self> {
-        let texts = Texts::new(texts)?;
+    fn new(recipe: &Bound<'_, RecipeCore>, texts: &Bound<'_, PyAny>, seed: u64) -> PyResult<Self> {
         let tokenizer = recipe.get().tokenizer()?;
-        let hash = || HashedTexts::new(tokenizer, &texts, seed);
-        Ok(Self { texts: detached_unless(py, texts.are_few(), hash)? })
+        Ok(Self { texts: Texts::process(texts, |texts| HashedTexts::new(tokenizer, texts, seed))? })
     }
 
     fn __len__(&self) -> usize {

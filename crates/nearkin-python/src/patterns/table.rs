@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nearkin_core::{Error, alloc};
 use nearkin_patterns::columns::{Columns, STATE_KIND, SampleColumns};
-use nearkin_patterns::kinds::{self, Kind};
+use nearkin_patterns::kinds::Kind;
 use nearkin_patterns::templates;
 use numpy::Element;
 use pyo3::prelude::*;
@@ -140,26 +140,10 @@ define_conversions! {
     examples = "examples", sources = "sources", wildcards = "holes"
 }
 
-/// Return the name of a token's type.
-#[pyfunction]
-fn kind_of(token: &[u8]) -> &'static str {
-    kinds::kind_of(token).name()
-}
-
 /// Return the names of all types by the numbers in wildcards.
 #[pyfunction]
 fn kind_names() -> Vec<(u8, &'static str)> {
     Kind::ALL.map(|kind| (kind as u8, kind.name())).to_vec()
-}
-
-/// Return the name of the most specific type that covers two types.
-#[pyfunction]
-fn join_kinds(left: &str, right: &str) -> PyResult<&'static str> {
-    let kind = |name: &str| {
-        let all = || Kind::ALL.map(Kind::name).join(", ");
-        Kind::named(name).ok_or_else(|| to_python(Error::parameter("type", name, format!("one of {}", all()))))
-    };
-    Ok(kind(left)?.join(kind(right)?).name())
 }
 
 /// Write a state's description and arrays to a file, replacing it atomically.
@@ -175,5 +159,5 @@ fn read_patterns(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBy
 }
 
 register! {
-    [FormTable] join_kinds, kind_names, kind_of, read_patterns, write_patterns
+    [FormTable] kind_names, read_patterns, write_patterns
 }

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use crate::convert::texts::Texts;
 use crate::convert::{Array, Slice};
 use crate::errors::IntoPython;
-use crate::threads::detached_unless;
 
 type ChunkArrays = (Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<u8>);
 
@@ -15,7 +14,6 @@ type ChunkArrays = (Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<i64>, 
 #[pyfunction]
 #[pyo3(signature = (texts, unit, least, frequent, chosen=None))]
 fn split_parts(
-    py: Python<'_>,
     texts: &Bound<'_, PyAny>,
     unit: &str,
     least: usize,
@@ -23,10 +21,8 @@ fn split_parts(
     chosen: Option<Slice<i64>>,
 ) -> PyResult<ChunkArrays> {
     let unit = Unit::new(unit).into_python()?;
-    let texts = Texts::new(texts)?;
     let chosen = chosen.as_deref();
-    let split = || chunking::split(&texts, unit, least, &frequent, chosen);
-    let result = detached_unless(py, texts.are_few(), split)?;
+    let result = Texts::process(texts, |texts| chunking::split(texts, unit, least, &frequent, chosen))?;
     Ok((
         Array(result.ends),
         Array(result.sizes.into_flattened()),
@@ -39,9 +35,8 @@ fn split_parts(
 
 /// Return for each text the end of its words; for each word its hash, start and end.
 #[pyfunction]
-fn word_places(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<i64>, Array<u64>, Array<i64>)> {
-    let texts = Texts::new(texts)?;
-    let result = detached_unless(py, texts.are_few(), || chunking::word_positions(&texts))?;
+fn word_places(texts: &Bound<'_, PyAny>) -> PyResult<(Array<i64>, Array<u64>, Array<i64>)> {
+    let result = Texts::process(texts, chunking::word_positions)?;
     Ok((Array(result.ends), Array(result.hashes), Array(result.spans.into_flattened())))
 }
 

@@ -63,10 +63,7 @@ impl SuiteIndex {
     /// # Errors
     /// The file cannot be read, has a newer version, or is not a complete index of suites.
     pub fn open(path: &Path) -> Result<Self> {
-        let segment = Segment::open(path)?;
-        if segment.kind() != KIND {
-            return Err(segment.corrupt(format!("it holds kind {} and no index of suites", segment.kind())));
-        }
+        let segment = Segment::open_kind(path, KIND, " and no index of suites")?;
         segment.verify_one(SHAPE, 0)?;
         segment.verify_one(ABOUT, 0)?;
         let shape = segment.column::<u64>(SHAPE, 0)?;

@@ -32,20 +32,18 @@ const STARTS: u32 = 22;
 /// # Errors
 /// The file cannot be read, has a newer version, or is not a banding index.
 pub fn describe(path: &Path) -> Result<(usize, usize, Vec<u8>)> {
-    let segment = Segment::open(path)?;
-    let about = about(&segment)?;
+    let (segment, about) = open(path)?;
     segment.verify_one(RECIPE, 0)?;
     Ok((about[0] as usize, about[1] as usize, alloc::try_copy(&segment.column::<u8>(RECIPE, 0)?)?))
 }
 
-/// Read section 1: bits of a value, values, bands, rows, rows ever added, kind of ids, 1 if ids only grow, items.
-fn about(segment: &Segment) -> Result<[u64; 8]> {
-    if segment.kind() != KIND {
-        return Err(segment.corrupt(format!("it holds kind {} and no banding index", segment.kind())));
-    }
+/// Open a file and read section 1: bits of a value, values, bands, rows, rows ever added, kind of ids, 1 if ids only grow, items.
+fn open(path: &Path) -> Result<(Segment, [u64; 8])> {
+    let segment = Segment::open_kind(path, KIND, " and no banding index")?;
     segment.verify_one(ABOUT, 0)?;
-    let about = segment.column::<u64>(ABOUT, 0)?;
-    <[u64; 8]>::try_from(&*about).map_err(|_| segment.corrupt("its description does not have 8 numbers"))
+    let about = <[u64; 8]>::try_from(&*segment.column::<u64>(ABOUT, 0)?)
+        .map_err(|_| segment.corrupt("its description does not have 8 numbers"))?;
+    Ok((segment, about))
 }
 
 impl<V: Value + Plain> Index<V> {
@@ -82,8 +80,7 @@ impl<V: Value + Plain> Index<V> {
     /// # Errors
     /// The file cannot be read, has a newer version, or is not a complete index with values of this width.
     pub fn open(path: &Path) -> Result<Self> {
-        let segment = Segment::open(path)?;
-        let [width, num_perm, bands, num_rows, total, kind, growing, items] = about(&segment)?;
+        let (segment, [width, num_perm, bands, num_rows, total, kind, growing, items]) = open(path)?;
         if width as usize != 8 * size_of::<V>() {
             return Err(segment.corrupt(format!("its values have {width} bits")));
         }

@@ -34,7 +34,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::alloc;
 use crate::cancel::CancelToken;
 use crate::families::minhash::{MAX_PERM, Value, different};
-use crate::index::components::{Forest, Groups};
+use crate::index::components::Forest;
 use crate::index::hamming::{Clusters, Hits, Linkage, Pairs};
 use crate::index::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Plain, Segment, as_bytes};
@@ -120,16 +120,6 @@ impl<V: Value + Plain> Index<V> {
     /// Return the ids, row numbers and tombstones.
     pub fn rows(&self) -> &Rows {
         &self.rows
-    }
-
-    /// Number of live signatures.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// True if there are no signatures.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// Number of different signatures, those of dead rows included.
@@ -423,20 +413,7 @@ impl<V: Value + Plain> Index<V> {
             Ok(pairs)
         };
         let results = alloc::try_map_parallel(part.clone().into_par_iter().step_by(ITEMS).map(search_chunk))?;
-        let mut all: Vec<(u32, u32, u16)> = alloc::try_concat(results)?;
-        let by_id = |a: u32, b: u32| self.rows.compare(a, b);
-        for pair in &mut all {
-            if by_id(pair.0, pair.1).is_gt() {
-                *pair = (pair.1, pair.0, pair.2);
-            }
-        }
-        cancel.sort_by(&mut all, |a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
-        cancel.check()?;
-        Ok(Pairs {
-            left: alloc::try_collect(all.iter().map(|pair| pair.0))?,
-            right: alloc::try_collect(all.iter().map(|pair| pair.1))?,
-            distances: alloc::try_collect(all.iter().map(|pair| pair.2))?,
-        })
+        Pairs::sorted(alloc::try_concat(results)?, &self.rows, cancel)
     }
 
     /// Return groups of rows in which every member shares a band with another one and agrees with it in at least
@@ -451,18 +428,10 @@ impl<V: Value + Plain> Index<V> {
             Linkage::Centred => self.centred(min_equal, cancel)?,
             Linkage::Connected => self.connected(min_equal, cancel)?,
         };
-        let groups = Groups::new(&firsts, cancel)?;
-        let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
-        clusters.make_room(groups.nodes())?;
-        for rows in groups.each() {
-            let signature = |row: u32| self.item(self.of[row as usize]);
-            let Some(first) = rows.clone().next().map(signature) else { continue };
-            alloc::try_reserve(&mut clusters.offsets, 1)?;
-            clusters.distances.extend(rows.clone().map(|row| different(first, signature(row))));
-            clusters.rows.extend(rows);
-            clusters.offsets.push(clusters.rows.len() as i64);
-        }
-        Ok(clusters)
+        let signature = |row: u32| self.item(self.of[row as usize]);
+        Clusters::of_firsts(&firsts, 0, cancel, |first, others, distances| {
+            distances.extend(others.iter().map(|&row| different(signature(first), signature(row))));
+        })
     }
 
     /// Return for each row the one that absorbed it, or itself: rows are visited in order, and a free row absorbs its

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::index::components;
+use crate::index::components::{self, Groups};
 
 const K: usize = 6;
 
@@ -89,7 +89,7 @@ proptest! {
         index.remove(Keys::Ints(&removed_ids), true).expect("missing ids are allowed");
         model.retain(|(row, _)| !removed.contains(row));
         same(&index, &model, &queries, min_equal);
-        prop_assert_eq!(model.len(), index.len());
+        prop_assert_eq!(model.len(), index.rows().len());
 
         let path = temporary("property");
         index.save(&path, b"{}").expect("written");
@@ -144,7 +144,7 @@ fn ids_are_added_updated_and_skipped() {
     assert_eq!(1, index.add(NewIds::Names(&["b"]), &[2, 2], Existing::Update).expect("replaced"));
     let hits = index.search(&[2, 2], 0).expect("whole");
     let names: Vec<_> = hits.rows.iter().filter_map(|&row| index.rows().string(row)).collect();
-    assert_eq!((vec!["a", "b"], 2), (names, index.len()));
+    assert_eq!((vec!["a", "b"], 2), (names, index.rows().len()));
     assert!(index.remove(Keys::Names(&["c"]), false).is_err());
     assert!(index.add(NewIds::Rows, &[1, 1], Existing::Error).is_err());
 }
@@ -174,7 +174,7 @@ fn copies_are_one_item() {
     let mut index = Index::<u32>::new(4, 2, 2).expect("in range");
     let rows: Vec<u32> = [1, 2, 3, 4].repeat(5000);
     index.add(NewIds::Rows, &rows, Existing::Error).expect("rows");
-    assert_eq!((5000, 1), (index.len(), index.num_items()));
+    assert_eq!((5000, 1), (index.rows().len(), index.num_items()));
     assert_eq!(5000, index.search(&[1, 2, 9, 9], 2).expect("whole").rows.len());
 }
 
@@ -199,7 +199,7 @@ fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
     };
     let state = |index: &Index<u32>| {
         let results = index.search(&of(0..60), 2).expect("whole signatures");
-        (index.len(), index.rows().find_name("name 7"), results.offsets, results.rows, results.distances)
+        (index.rows().len(), index.rows().find_name("name 7"), results.offsets, results.rows, results.distances)
     };
     let before = state(&filled());
     let mut index = filled();

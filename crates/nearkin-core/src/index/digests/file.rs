@@ -117,10 +117,7 @@ impl Index {
         if read_head(path, 8)? == MAGIC {
             return decode(&read_head(path, u64::MAX)?, &path.display().to_string());
         }
-        let segment = Segment::open(path)?;
-        if segment.kind() != KIND {
-            return Err(segment.corrupt(format!("it holds kind {} and no digest index", segment.kind())));
-        }
+        let segment = Segment::open_kind(path, KIND, " and no digest index")?;
         segment.verify()?;
         let about = segment.column::<u64>(ABOUT, 0)?;
         let &[total, kind, growing, lenient] = &about[..] else {
@@ -168,9 +165,7 @@ impl Index {
     /// # Errors
     /// The first inconsistency. An index that was not opened from a segment is valid.
     pub fn verify(&self) -> Result<()> {
-        let Some(segment) = &self.segment else { return Ok(()) };
-        segment.verify()?;
-        if self.rows.is_sound() { Ok(()) } else { Err(segment.corrupt("two of its digests have the same id")) }
+        self.rows.verify_digests(self.segment.as_ref())
     }
 
     /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).
@@ -332,7 +327,7 @@ mod tests {
             let (read, same) = Index::open(&path).unwrap();
             read.verify().unwrap();
             prop_assert_eq!(metadata, same);
-            prop_assert_eq!((index.len(), index.rows().total()), (read.len(), read.rows().total()));
+            prop_assert_eq!((index.rows().len(), index.rows().total()), (read.rows().len(), read.rows().total()));
             for row in 0..5 {
                 prop_assert_eq!(index.get(row), read.get(row));
                 prop_assert_eq!(index.rows().find_int(i64::from(row) + 3), read.rows().find_int(i64::from(row) + 3));
@@ -389,7 +384,7 @@ mod legacy_tests {
     fn a_file_of_version_2_is_read() {
         let (index, metadata) = decode(&sample(), "test").expect("whole");
         assert_eq!(Metadata { lenient: false, recipe: Some(b"{}".to_vec()) }, metadata);
-        assert_eq!((2, Some(1)), (index.len(), index.rows().find_name("é")));
+        assert_eq!((2, Some(1)), (index.rows().len(), index.rows().find_name("é")));
         assert_eq!(Some(Digest::parse(b"3:E:E").expect("a digest")), index.get(1).copied());
     }
 

@@ -32,8 +32,9 @@ use crate::digests::ssdeep::GRAM;
 use crate::digests::ssdeep::compare::Query;
 use crate::digests::ssdeep::parse::Digest;
 use crate::error::{Error, Result};
-use crate::index::components::{Forest, Groups};
+use crate::index::components::Forest;
 use crate::index::hamming::Linkage;
+use crate::index::hits;
 use crate::index::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::Segment;
 
@@ -88,40 +89,6 @@ impl Limit {
     }
 }
 
-/// A matching digest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit<S = u8> {
-    /// Its number, in order of addition.
-    pub row: u32,
-    /// Its score, 1 to 100, or its distance.
-    pub score: S,
-}
-
-/// Two digests of the index that match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pair<S = u8> {
-    /// The row of the smaller id.
-    pub left: u32,
-    /// The row of the larger id.
-    pub right: u32,
-    /// Their score, 1 to 100, or their distance.
-    pub score: S,
-}
-
-/// Put the smaller id of each pair on the left, and sort pairs that stand in order of rows by ids.
-pub(crate) fn order_by_ids<S: Send>(pairs: &mut [Pair<S>], rows: &Rows, cancel: &CancelToken) -> Result<()> {
-    if !rows.ascending() {
-        let by_id = |a: u32, b: u32| rows.compare(a, b);
-        for pair in pairs.iter_mut() {
-            if by_id(pair.left, pair.right).is_gt() {
-                (pair.left, pair.right) = (pair.right, pair.left);
-            }
-        }
-        cancel.sort_by(pairs, |a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
-    }
-    cancel.check()
-}
-
 /// A key with many postings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hub {
@@ -133,48 +100,12 @@ pub struct Hub {
     pub count: usize,
 }
 
-/// Clusters of two and more digests, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Clusters<S = u8> {
-    /// One more than the number of clusters.
-    pub offsets: Vec<i64>,
-    /// Members in order of addition; the first is the representative.
-    pub rows: Vec<u32>,
-    /// Score of each member with the representative, of the representative with itself 100; or its distance.
-    pub scores: Vec<S>,
-    /// Number of skipped keys.
-    pub skipped: usize,
-}
-
-impl<S> Clusters<S> {
-    /// Build the clusters of nodes with the same first node; `score` appends the scores of rows with a first row.
-    pub(crate) fn new(
-        firsts: &[u32],
-        skipped: usize,
-        own: impl Fn() -> S,
-        cancel: &CancelToken,
-        mut score: impl FnMut(u32, &[u32], &mut Vec<S>) -> Result<()>,
-    ) -> Result<Self> {
-        let groups = Groups::new(firsts, cancel)?;
-        let mut clusters = Self {
-            offsets: vec![0],
-            rows: alloc::try_with_capacity(groups.nodes())?,
-            scores: alloc::try_with_capacity(groups.nodes())?,
-            skipped,
-        };
-        for rows in groups.each() {
-            let begin = clusters.rows.len();
-            clusters.rows.extend(rows);
-            let [first, others @ ..] = &clusters.rows[begin..] else { continue };
-            clusters.scores.push(own());
-            score(*first, others, &mut clusters.scores)?;
-            cancel.check()?;
-            alloc::try_reserve(&mut clusters.offsets, 1)?;
-            clusters.offsets.push(clusters.rows.len() as i64);
-        }
-        Ok(clusters)
-    }
-}
+/// Hits with scores, highest first.
+pub type Hits = hits::Hits<u8>;
+/// Pairs with scores.
+pub type Pairs = hits::Pairs<u8>;
+/// Clusters with scores: each member's with the representative, and 100 of the representative.
+pub type Clusters = hits::Clusters<u8>;
 
 /// The index.
 #[derive(Debug, Default)]
@@ -198,16 +129,6 @@ impl Index {
     /// Return the ids, row numbers and tombstones.
     pub fn rows(&self) -> &Rows {
         &self.rows
-    }
-
-    /// Number of live digests.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// True if there are no digests.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// Return the digest of a row, if it is not removed.
@@ -328,7 +249,7 @@ impl Index {
     /// An id does not exist, unless `missing_ok`.
     pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         let removed = self.rows.remove(ids, missing_ok)?;
-        if self.rows.num_dead() - self.purged > self.len() {
+        if self.rows.num_dead() - self.purged > self.rows.len() {
             // The rows are gone whatever becomes of this; a later call tries again.
             match self.purge(&CancelToken::current()) {
                 Ok(()) | Err(Error::Cancelled | Error::Memory { .. }) => {}
@@ -358,12 +279,12 @@ impl Index {
     }
 
     /// Return the rows that score at least `limit.threshold` with a query, and their scores.
-    fn scored(&self, query: &Query, rows: &[u32], limit: Limit, cancel: &CancelToken) -> Result<Vec<Hit>> {
+    fn scored(&self, query: &Query, rows: &[u32], limit: Limit, cancel: &CancelToken) -> Result<Vec<(u8, u32)>> {
         let mut hits = BestEffortVec::default();
         for rows in cancel.blocks(rows) {
             let scores = query.scores(rows.iter().map(|&row| &self.digests[row as usize]));
-            let scored = rows.iter().zip(scores).map(|(&row, score)| Hit { row, score });
-            hits.extend(scored.filter(|hit| u32::from(hit.score) >= limit.threshold));
+            let scored = scores.into_iter().zip(rows.iter().copied());
+            hits.extend(scored.filter(|&(score, _)| u32::from(score) >= limit.threshold));
         }
         cancel.check()?;
         hits.into_vec()
@@ -377,26 +298,30 @@ impl Index {
         limit: Limit,
         cancel: &CancelToken,
         scratch: &mut Scratch,
-    ) -> Result<(Vec<Hit>, usize)> {
+    ) -> Result<(Vec<(u8, u32)>, usize)> {
         let prepared = Query::new(query);
         let skipped = self.candidates(query, 0, limit.skip_hubs, cancel, scratch)?;
         let mut hits = self.scored(&prepared, &scratch.candidates, limit, cancel)?;
-        hits.sort_unstable_by(|a, b| b.score.cmp(&a.score).then_with(|| self.rows.compare(a.row, b.row)));
+        hits.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| self.rows.compare(a.1, b.1)));
         Ok((hits, skipped))
     }
 
-    /// Search for each of `queries`, in parallel.
+    /// Search for each of `queries`, in parallel; also return the number of skipped keys.
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Result<Vec<(Vec<Hit>, usize)>> {
+    pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Result<(Hits, usize)> {
         let cancel = &CancelToken::current();
         let tasks = queries.par_chunks(TASK).map_init(Scratch::default, |scratch, queries| {
             queries.iter().map(|query| self.search(query, limit, cancel, scratch)).collect::<Result<Vec<_>>>()
         });
         let results = alloc::try_concat(alloc::try_map_parallel(tasks)?)?;
         cancel.check()?;
-        Ok(results)
+        let mut hits = Hits::with_capacity(results.len(), results.iter().map(|(hits, _)| hits.len()).sum())?;
+        for (found, _) in &results {
+            hits.push(found.iter().copied());
+        }
+        Ok((hits, results.iter().map(|(_, skipped)| skipped).sum()))
     }
 
     /// Collect in `scratch.candidates` the live rows from `from` on that share a key with `digest`, each once; stop early if
@@ -440,7 +365,7 @@ impl Index {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub fn pairs(&self, limit: Limit) -> Result<(Vec<Pair>, usize)> {
+    pub fn pairs(&self, limit: Limit) -> Result<(Pairs, usize)> {
         let cancel = &CancelToken::current();
         let task = |scratch: &mut Scratch, first: usize| {
             let (mut pairs, mut skipped) = (Vec::new(), 0);
@@ -453,12 +378,8 @@ impl Index {
         let results = alloc::try_map_parallel(tasks)?;
         cancel.check()?;
         let skipped = results.iter().map(|(_, skipped)| skipped).sum();
-        let mut pairs: Vec<Pair> = alloc::try_with_capacity(results.iter().map(|(pairs, _)| pairs.len()).sum())?;
-        for (chunk, _) in results {
-            pairs.extend_from_slice(&chunk);
-        }
-        order_by_ids(&mut pairs, &self.rows, cancel)?;
-        Ok((pairs, skipped))
+        let pairs = alloc::try_collect(results.into_iter().map(|(pairs, _)| pairs))?;
+        Ok((Pairs::sorted(alloc::try_concat(pairs)?, &self.rows, cancel)?, skipped))
     }
 
     /// Append the pairs of a row and later ones; return the number of skipped keys.
@@ -468,7 +389,7 @@ impl Index {
         limit: Limit,
         cancel: &CancelToken,
         scratch: &mut Scratch,
-        pairs: &mut Vec<Pair>,
+        pairs: &mut Vec<(u32, u32, u8)>,
     ) -> Result<usize> {
         let Some(digest) = self.get(left) else { return Ok(0) };
         let skipped = self.candidates(digest, left + 1, limit.skip_hubs, cancel, scratch)?;
@@ -478,34 +399,29 @@ impl Index {
         let hits = self.scored(&Query::new(digest), &scratch.candidates, limit, cancel)?;
         let begin = pairs.len();
         alloc::try_reserve(pairs, hits.len())?;
-        pairs.extend(hits.iter().map(|hit| Pair { left, right: hit.row, score: hit.score }));
+        pairs.extend(hits.iter().map(|&(score, right)| (left, right, score)));
         pairs[begin..].sort_unstable();
         Ok(skipped)
     }
 
-    /// Return groups of digests that score at least `limit.threshold`; digests without a match are left out.
+    /// Return groups of digests that score at least `limit.threshold`, and the number of skipped keys; digests without a
+    /// match are left out.
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Result<Clusters> {
+    pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Result<(Clusters, usize)> {
         let cancel = &CancelToken::current();
         let (firsts, skipped) = match linkage {
             Linkage::Connected => self.connected(limit, cancel)?,
             Linkage::Centred => self.centred(limit, cancel)?,
         };
-        Clusters::new(
-            &firsts,
-            skipped,
-            || 100,
-            cancel,
-            |first, others, scores| {
-                let query = Query::new(&self.digests[first as usize]);
-                for rows in cancel.blocks(others) {
-                    scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
-                }
-                Ok(())
-            },
-        )
+        let clusters = Clusters::of_firsts(&firsts, 100, cancel, |first, others, scores| {
+            let query = Query::new(&self.digests[first as usize]);
+            for rows in cancel.blocks(others) {
+                scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
+            }
+        })?;
+        Ok((clusters, skipped))
     }
 
     fn connected(&self, limit: Limit, cancel: &CancelToken) -> Result<(Vec<u32>, usize)> {
@@ -768,16 +684,12 @@ mod tests {
     use crate::digests::ssdeep::compare;
     use proptest::prelude::*;
 
-    fn brute_force_pairs(digests: &[Digest], threshold: u32) -> Vec<Pair> {
+    fn brute_force_pairs(digests: &[Digest], threshold: u32) -> Vec<(u32, u32, u8)> {
         let rows = 0..digests.len();
         let pairs = rows.clone().flat_map(|i| rows.clone().skip(i + 1).map(move |j| (i, j)));
         pairs
-            .map(|(i, j)| Pair {
-                left: i as u32,
-                right: j as u32,
-                score: compare::compare(&digests[i], &digests[j]) as u8,
-            })
-            .filter(|pair| u32::from(pair.score) >= threshold)
+            .map(|(i, j)| (i as u32, j as u32, compare::compare(&digests[i], &digests[j]) as u8))
+            .filter(|pair| u32::from(pair.2) >= threshold)
             .collect()
     }
 
@@ -819,7 +731,7 @@ mod tests {
         #[test]
         fn all_pairs_equal_brute_force(digests in corpus(), batch in 1usize..70, threshold in 1u32..=100) {
             let (pairs, skipped) = filled(&digests, batch).pairs(Limit::exact(threshold).unwrap()).unwrap();
-            prop_assert_eq!(brute_force_pairs(&digests, threshold), pairs);
+            prop_assert_eq!(Pairs::new(brute_force_pairs(&digests, threshold).into_iter()).unwrap(), pairs);
             prop_assert_eq!(0, skipped);
         }
 
@@ -831,25 +743,27 @@ mod tests {
                 prop_assert!(index.remove(Keys::Ints(&[row as i64]), false).is_err());
             }
             let left: Vec<usize> = (0..digests.len()).filter(|&row| !is_removed[row]).collect();
-            prop_assert_eq!(left.len(), index.len());
-            let results = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
-            for (query, (hits, _)) in digests.iter().zip(results) {
-                let mut expected: Vec<Hit> = left
+            prop_assert_eq!(left.len(), index.rows().len());
+            let (results, _) = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
+            let mut lists = Vec::new();
+            for query in &digests {
+                let mut expected: Vec<(u8, u32)> = left
                     .iter()
-                    .map(|&row| Hit { row: row as u32, score: compare::compare(query, &digests[row]) as u8 })
-                    .filter(|hit| hit.score > 0)
+                    .map(|&row| (compare::compare(query, &digests[row]) as u8, row as u32))
+                    .filter(|&(score, _)| score > 0)
                     .collect();
-                expected.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.row));
-                prop_assert_eq!(expected, hits);
+                expected.sort_by_key(|&(score, row)| (std::cmp::Reverse(score), row));
+                lists.push(expected);
             }
+            prop_assert_eq!(Hits::new(&lists).unwrap(), results);
         }
 
         #[test]
         fn connected_clusters_are_the_components_of_the_pairs(digests in corpus(), threshold in 1u32..=100) {
             let (results, _) = filled(&digests, 7).connected(Limit::exact(threshold).unwrap(), &CancelToken::default()).unwrap();
             let mut expected: Vec<u32> = (0..digests.len() as u32).collect();
-            for pair in brute_force_pairs(&digests, threshold) {
-                let (a, b) = (expected[pair.left as usize], expected[pair.right as usize]);
+            for (left, right, _) in brute_force_pairs(&digests, threshold) {
+                let (a, b) = (expected[left as usize], expected[right as usize]);
                 for label in &mut expected {
                     if *label == a.max(b) {
                         *label = a.min(b);
@@ -920,7 +834,7 @@ mod tests {
         };
         let state = |index: &Index| {
             let results = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
-            (index.len(), index.rows().total(), index.rows().find_int(37), results)
+            (index.rows().len(), index.rows().total(), index.rows().find_int(37), results)
         };
         let before = state(&filled());
         let mut index = filled();

@@ -75,10 +75,7 @@ impl Index {
     /// # Errors
     /// The file cannot be read, has a newer version, or is not a complete index.
     pub fn open(path: &Path) -> Result<Self> {
-        let segment = Segment::open(path)?;
-        if segment.kind() != KIND {
-            return Err(segment.corrupt(format!("it holds kind {} and no Hamming index", segment.kind())));
-        }
+        let segment = Segment::open_kind(path, KIND, " and no Hamming index")?;
         segment.verify_one(ABOUT, 0)?;
         let note = if segment.has(NOTE, 0) {
             segment.verify_one(NOTE, 0)?;

@@ -41,16 +41,8 @@ named! {
     }
 }
 
-/// Clusters of two and more rows, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Clusters {
-    /// One more than the number of clusters.
-    pub offsets: Vec<i64>,
-    /// Members in order of addition.
-    pub rows: Vec<u32>,
-    /// Distance of each member to the first one of its cluster.
-    pub distances: Vec<u16>,
-}
+/// Clusters with Hamming distances.
+pub type Clusters = crate::index::hits::Clusters<u16>;
 
 impl Index {
     /// Bring the index into the shape in which its clusters cost least; call this before `clusters`.
@@ -74,7 +66,7 @@ impl Index {
         let sources = self.sources();
         let (Some(source), true) = (sources.first(), self.tail_rows.is_empty() && self.runs.len() == 1) else {
             if self.is_empty() {
-                return Ok(Clusters { offsets: vec![0], ..Clusters::default() });
+                return Ok(Clusters::default());
             }
             return Err(Error::parameter("index", "changed while it was clustered", "an index that is left as it is"));
         };
@@ -110,7 +102,7 @@ impl Index {
         }
         cancel.sort(&mut members);
         cancel.check()?;
-        let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
+        let mut clusters = Clusters::default();
         let fp = |slot: u32| &source.fps[slot as usize * self.words..][..self.words];
         for cluster in members.chunk_by(|a, b| a.0 == b.0).filter(|cluster| cluster.len() > 1) {
             let centre = fp(cluster[0].2);
@@ -199,15 +191,6 @@ impl Index {
             .collect::<Result<Vec<Vec<Vec<u32>>>>>()?;
         cancel.check()?;
         Ok((count.into_inner() <= max_slots).then(|| parts.into_iter().flatten().collect()))
-    }
-}
-
-impl Clusters {
-    /// Reserve capacity for one more cluster of this many members.
-    pub(crate) fn make_room(&mut self, members: usize) -> Result<()> {
-        alloc::try_reserve(&mut self.offsets, 1)?;
-        alloc::try_reserve(&mut self.rows, members)?;
-        alloc::try_reserve(&mut self.distances, members)
     }
 }
 

@@ -32,24 +32,10 @@ const BLOCK: usize = 8192;
 const BUDGET: usize = if cfg!(test) { 64 } else { 1 << 20 };
 
 /// Pairs of rows within a radius, sorted by ids.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Pairs {
-    /// The row of the smaller id, or in a join that of the other index.
-    pub left: Vec<u32>,
-    /// The row of the larger id, or in a join that of this index.
-    pub right: Vec<u32>,
-    /// Their distance.
-    pub distances: Vec<u16>,
-}
+pub type Pairs = crate::index::hits::Pairs<u16>;
 
-impl Pairs {
-    fn of(pairs: &[(u64, u16)]) -> Result<Self> {
-        Ok(Self {
-            left: alloc::try_collect(pairs.iter().map(|pair| (pair.0 >> 32) as u32))?,
-            right: alloc::try_collect(pairs.iter().map(|pair| pair.0 as u32))?,
-            distances: alloc::try_collect(pairs.iter().map(|pair| pair.1))?,
-        })
-    }
+fn unpacked(pairs: &[(u64, u16)]) -> Result<Pairs> {
+    Pairs::new(pairs.iter().map(|&(rows, distance)| ((rows >> 32) as u32, rows as u32, distance)))
 }
 
 fn packed(left: u32, right: u32, distance: u32) -> (u64, u16) {
@@ -262,7 +248,7 @@ impl Index {
         }
         other.sort_pairs(self, &mut all, cancel);
         cancel.check()?;
-        Pairs::of(&all)
+        unpacked(&all)
     }
 
     /// Sort pairs by the ids of their left rows, in this index, and of their right rows, in `right`.
@@ -502,7 +488,7 @@ impl PairStream {
         }
         while self.ready.len() - self.returned < self.batch && self.step(index)? {}
         let count = self.batch.min(self.ready.len() - self.returned);
-        let pairs = Pairs::of(&self.ready[self.returned..self.returned + count])?;
+        let pairs = unpacked(&self.ready[self.returned..self.returned + count])?;
         self.returned += count;
         Ok(pairs)
     }

@@ -97,10 +97,7 @@ impl Index {
     /// # Errors
     /// The file cannot be read, has a newer version, or is not a complete LSH index.
     pub fn open(path: &Path) -> Result<Self> {
-        let segment = Segment::open(path)?;
-        if segment.kind() != KIND {
-            return Err(segment.corrupt(format!("it holds kind {}, not an LSH index", segment.kind())));
-        }
+        let segment = Segment::open_kind(path, KIND, ", not an LSH index")?;
         for tag in [ABOUT, NOTE] {
             segment.verify_one(tag, 0)?;
         }

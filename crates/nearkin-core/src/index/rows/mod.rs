@@ -265,6 +265,16 @@ impl Rows {
         self.ids.is_sound(self.total, |row| self.is_alive(row))
     }
 
+    /// Verify the checksums of the file that the rows come from, and that no two of its digests have the same id.
+    ///
+    /// # Errors
+    /// The first inconsistency; none without a file.
+    pub(crate) fn verify_digests(&self, segment: Option<&Segment>) -> Result<()> {
+        let Some(segment) = segment else { return Ok(()) };
+        segment.verify()?;
+        if self.is_sound() { Ok(()) } else { Err(segment.corrupt("two of its digests have the same id")) }
+    }
+
     /// Return true if `rows` holds every live row and no row twice.
     ///
     /// # Errors

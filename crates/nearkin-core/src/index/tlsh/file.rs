@@ -59,10 +59,7 @@ impl Index {
     /// # Errors
     /// The file cannot be read, has a newer version, or is not a complete index.
     pub fn open(path: &Path) -> Result<(Self, Vec<u8>)> {
-        let segment = Segment::open(path)?;
-        if segment.kind() != KIND {
-            return Err(segment.corrupt(format!("it holds kind {} and no index of TLSH digests", segment.kind())));
-        }
+        let segment = Segment::open_kind(path, KIND, " and no index of TLSH digests")?;
         segment.verify()?;
         let about = segment.column::<u64>(ABOUT, 0)?;
         let &[total, kind, growing, buckets, checksum] = &about[..] else {
@@ -86,9 +83,7 @@ impl Index {
     /// # Errors
     /// The first inconsistency. An index that was not opened from a file is valid.
     pub fn verify(&self) -> Result<()> {
-        let Some(segment) = &self.segment else { return Ok(()) };
-        segment.verify()?;
-        if self.rows.is_sound() { Ok(()) } else { Err(segment.corrupt("two of its digests have the same id")) }
+        self.rows.verify_digests(self.segment.as_ref())
     }
 
     /// Return the file that the index was opened from; see [`with_verified`](crate::segment::with_verified).
@@ -122,7 +117,7 @@ mod tests {
             prop_assert!(is_index(&path).unwrap());
             let (read, recipe) = Index::open(&path).unwrap();
             read.verify().unwrap();
-            prop_assert_eq!((&b"{}"[..], form, 2), (&recipe[..], read.form(), read.len()));
+            prop_assert_eq!((&b"{}"[..], form, 2), (&recipe[..], read.form(), read.rows().len()));
             let query = [index.get(0).unwrap()];
             prop_assert_eq!(index.search_many(&query, 4000).unwrap(), read.search_many(&query, 4000).unwrap());
             let mut bytes = std::fs::read(&path).unwrap();

@@ -23,24 +23,27 @@ pub mod file;
 
 use crate::parallel::prelude::*;
 
-use crate::alloc::{self, BestEffortVec};
+use crate::alloc;
 use crate::cancel::CancelToken;
 use crate::digests::tlsh::compare::{length_cost, max_distance, ratio_cost};
 use crate::digests::tlsh::tiles::{Body, TILE, Tiles};
 use crate::digests::tlsh::{Digest, Form};
 use crate::error::{Error, Result};
 use crate::index::components::{Forest, centred};
-use crate::index::digests::order_by_ids;
 use crate::index::hamming::Linkage;
+use crate::index::hits;
 use crate::index::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::Segment;
 
-/// A matching digest and its distance.
-pub type Hit = crate::index::digests::Hit<u16>;
-/// Two digests of the index and their distance.
-pub type Pair = crate::index::digests::Pair<u16>;
+/// Hits with distances.
+pub type Hits = hits::Hits<u16>;
+/// Pairs with distances.
+pub type Pairs = hits::Pairs<u16>;
 /// Clusters, with the distance of each member to the representative.
-pub type Clusters = crate::index::digests::Clusters<u16>;
+pub type Clusters = hits::Clusters<u16>;
+
+/// Distances and rows of the digests near to a query.
+type Near = Vec<(u16, u32)>;
 
 /// Queries of a task.
 const TASK: usize = 32;
@@ -67,7 +70,7 @@ struct Query {
     body: Body,
     /// Rows before this one do not match.
     from: u32,
-    hits: Vec<Hit>,
+    hits: Near,
 }
 
 /// Digests in order of header and row.
@@ -184,16 +187,6 @@ impl Index {
         &self.rows
     }
 
-    /// Number of live digests.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// True if there are no digests.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Return the bytes of digests, runs and rows.
     pub fn bytes(&self) -> usize {
         self.digests.capacity() + self.runs.iter().map(Run::bytes).sum::<usize>() + self.rows.bytes()
@@ -223,7 +216,7 @@ impl Index {
 
     /// Build one run of all live digests.
     fn rebuild(&mut self, cancel: &CancelToken) -> Result<()> {
-        let live = self.rows.live_rows(0, self.len())?;
+        let live = self.rows.live_rows(0, self.rows.len())?;
         let mut entries: Vec<u64> =
             alloc::try_collect(live.iter().map(|&row| u64::from(header(&self.digest(row))) << 32 | u64::from(row)))?;
         cancel.sort(&mut entries);
@@ -279,7 +272,7 @@ impl Index {
 
     /// Return true if the calling thread can search for these in a few hundred microseconds.
     pub fn is_quick(&self, queries: &[Digest]) -> bool {
-        queries.len() * self.len() <= 8 * QUICK
+        queries.len() * self.rows.len() <= 8 * QUICK
     }
 
     /// Build the run of the next digests, and return the number of runs to keep: the others are merged into it. None if
@@ -320,7 +313,7 @@ impl Index {
     /// An id does not exist, unless `missing_ok`.
     pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         let removed = self.rows.remove(ids, missing_ok)?;
-        if self.rows.num_dead() - self.purged > self.len() {
+        if self.rows.num_dead() - self.purged > self.rows.len() {
             // The rows are gone whatever becomes of this; a later call tries again.
             match self.rebuild(&CancelToken::current()) {
                 Ok(()) | Err(Error::Cancelled | Error::Memory { .. }) => {}
@@ -357,9 +350,9 @@ impl Index {
                         if row < from || !self.rows.is_alive(row) {
                             return;
                         }
-                        let score = digest.distance(&self.digest(row), true);
-                        if score <= limit && full.is_ok() {
-                            full = alloc::try_reserve(hits, 1).map(|()| hits.push(Hit { row, score }));
+                        let distance = digest.distance(&self.digest(row), true);
+                        if distance <= limit && full.is_ok() {
+                            full = alloc::try_reserve(hits, 1).map(|()| hits.push((distance, row)));
                         }
                     });
                     full?;
@@ -375,7 +368,7 @@ impl Index {
         queries: &[(Digest, u32)],
         limit: u16,
         cancel: &CancelToken,
-        each: impl Fn(usize, Vec<Hit>) -> Result<T> + Sync,
+        each: impl Fn(usize, Near) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<T>>> {
         let task = |chunk: &[(usize, Digest, u32)]| {
             cancel.check()?;
@@ -401,12 +394,17 @@ impl Index {
     ///
     /// # Errors
     /// A query has another form; the call is cancelled, or memory runs out.
-    pub fn search_many(&self, queries: &[Digest], limit: u16) -> Result<Vec<Vec<Hit>>> {
+    pub fn search_many(&self, queries: &[Digest], limit: u16) -> Result<Hits> {
+        Hits::new(&self.near(queries, limit)?)
+    }
+
+    /// Return the digests within `limit` of each query, nearest first.
+    fn near(&self, queries: &[Digest], limit: u16) -> Result<Vec<Near>> {
         self.check_forms(queries)?;
         let cancel = &CancelToken::current();
         let queries: Vec<(Digest, u32)> = alloc::try_collect(queries.iter().map(|&digest| (digest, 0)))?;
         let found = self.search_each(&queries, limit, cancel, |number, mut hits| {
-            hits.sort_unstable_by(|a, b| a.score.cmp(&b.score).then_with(|| self.rows.compare(a.row, b.row)));
+            hits.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1)));
             Ok((number, hits))
         })?;
         let mut results = alloc::try_filled(Vec::new(), queries.len())?;
@@ -420,7 +418,7 @@ impl Index {
     ///
     /// # Errors
     /// As [`Index::search_many`].
-    pub fn nearest_many(&self, queries: &[Digest], k: usize, limit: u16) -> Result<Vec<Vec<Hit>>> {
+    pub fn nearest_many(&self, queries: &[Digest], k: usize, limit: u16) -> Result<Hits> {
         let limit = limit.min(max_distance(self.form));
         let mut results = alloc::try_filled(Vec::new(), queries.len())?;
         let mut open: Vec<usize> = alloc::try_collect(0..queries.len())?;
@@ -428,17 +426,17 @@ impl Index {
         // All digests within a radius are found, so k of them are the nearest ones.
         while !open.is_empty() {
             let some: Vec<Digest> = alloc::try_collect(open.iter().map(|&number| queries[number]))?;
-            for (&number, mut hits) in open.iter().zip(self.search_many(&some, radius)?) {
+            for (&number, mut hits) in open.iter().zip(self.near(&some, radius)?) {
                 hits.truncate(k);
                 results[number] = hits;
             }
-            open.retain(|&number| results[number].len() < k.min(self.len()));
+            open.retain(|&number| results[number].len() < k.min(self.rows.len()));
             if radius == limit {
                 break;
             }
             radius = radius.saturating_mul(2).min(limit);
         }
-        Ok(results)
+        Hits::new(&results)
     }
 
     /// Pass each live digest's later matches to `each`, in parallel.
@@ -446,24 +444,19 @@ impl Index {
         &self,
         limit: u16,
         cancel: &CancelToken,
-        each: impl Fn(u32, Vec<Hit>) -> Result<T> + Sync,
+        each: impl Fn(u32, Near) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<T>>> {
-        let live = self.rows.live_rows(0, self.len())?;
+        let live = self.rows.live_rows(0, self.rows.len())?;
         let queries: Vec<(Digest, u32)> = alloc::try_collect(live.iter().map(|&row| (self.digest(row), row + 1)))?;
         self.search_each(&queries, limit, cancel, |number, hits| each(live[number], hits))
     }
 
     /// Return all pairs of live digests within `limit`, in order of rows.
-    fn pairs_of_rows(&self, limit: u16, cancel: &CancelToken) -> Result<Vec<Pair>> {
+    fn pairs_of_rows(&self, limit: u16, cancel: &CancelToken) -> Result<Vec<(u32, u32, u16)>> {
         let found = self.each_row(limit, cancel, |left, hits| {
-            let mut pairs = BestEffortVec::default();
-            pairs.extend(hits.iter().map(|hit| Pair { left, right: hit.row, score: hit.score }));
-            pairs.into_vec()
+            alloc::try_collect(hits.iter().map(|&(distance, right)| (left, right, distance)))
         })?;
-        let mut pairs: Vec<Pair> = alloc::try_with_capacity(found.iter().flatten().map(Vec::len).sum())?;
-        for chunk in found.into_iter().flatten() {
-            pairs.extend_from_slice(&chunk);
-        }
+        let mut pairs = alloc::try_concat(alloc::try_concat(found)?)?;
         cancel.sort(&mut pairs);
         cancel.check()?;
         Ok(pairs)
@@ -473,11 +466,9 @@ impl Index {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub fn pairs(&self, limit: u16) -> Result<Vec<Pair>> {
+    pub fn pairs(&self, limit: u16) -> Result<Pairs> {
         let cancel = &CancelToken::current();
-        let mut pairs = self.pairs_of_rows(limit, cancel)?;
-        order_by_ids(&mut pairs, &self.rows, cancel)?;
-        Ok(pairs)
+        Pairs::sorted(self.pairs_of_rows(limit, cancel)?, &self.rows, cancel)
     }
 
     /// Return groups of digests within `limit`; digests without a match are left out.
@@ -490,33 +481,24 @@ impl Index {
             Linkage::Connected => {
                 let forest = Forest::new(self.total())?;
                 self.each_row(limit, cancel, |left, hits| {
-                    for hit in &hits {
-                        forest.join(left, hit.row);
+                    for &(_, right) in &hits {
+                        forest.join(left, right);
                     }
                     Ok(())
                 })?;
                 forest.roots()?
             }
             Linkage::Centred => {
-                let pairs = self.pairs_of_rows(limit, cancel)?;
-                let left: Vec<u32> = alloc::try_collect(pairs.iter().map(|pair| pair.left))?;
-                let right: Vec<u32> = alloc::try_collect(pairs.iter().map(|pair| pair.right))?;
+                let Pairs { left, right, .. } = Pairs::new(self.pairs_of_rows(limit, cancel)?.iter().copied())?;
                 centred(self.total(), &left, &right)?
             }
         };
-        Clusters::new(
-            &firsts,
-            0,
-            || 0,
-            cancel,
-            |first, others, distances| {
-                let first = self.digest(first);
-                for rows in cancel.blocks(others) {
-                    distances.extend(rows.iter().map(|&row| first.distance(&self.digest(row), true)));
-                }
-                Ok(())
-            },
-        )
+        Clusters::of_firsts(&firsts, 0, cancel, |first, others, distances| {
+            let first = self.digest(first);
+            for rows in cancel.blocks(others) {
+                distances.extend(rows.iter().map(|&row| first.distance(&self.digest(row), true)));
+            }
+        })
     }
 }
 

@@ -28,13 +28,11 @@ pub(super) fn digests(form: Form, seed: u64, count: usize) -> Vec<Digest> {
         .collect()
 }
 
-fn brute(index: &Index, query: &Digest, limit: u16, from: u32) -> Vec<Hit> {
+fn brute(index: &Index, query: &Digest, limit: u16, from: u32) -> Near {
     let rows = (from..index.total() as u32).filter_map(|row| Some((row, index.get(row)?)));
-    let mut hits: Vec<Hit> = rows
-        .map(|(row, digest)| Hit { row, score: query.distance(&digest, true) })
-        .filter(|hit| hit.score <= limit)
-        .collect();
-    hits.sort_by_key(|hit| (hit.score, hit.row));
+    let mut hits: Near =
+        rows.map(|(row, digest)| (query.distance(&digest, true), row)).filter(|hit| hit.0 <= limit).collect();
+    hits.sort_unstable();
     hits
 }
 
@@ -63,24 +61,24 @@ proptest! {
         queries.extend(digests(form, seed ^ 0x77, 5));
         let found = index.search_many(&queries, limit).unwrap();
         let nearest = index.nearest_many(&queries, k, limit).unwrap();
-        for ((query, found), nearest) in queries.iter().zip(&found).zip(nearest) {
-            let mut expected = brute(&index, query, limit, 0);
-            prop_assert_eq!(&expected, found);
-            expected.truncate(k);
-            prop_assert_eq!(expected, nearest);
+        let mut expected: Vec<Near> = queries.iter().map(|query| brute(&index, query, limit, 0)).collect();
+        prop_assert_eq!(Hits::new(&expected).unwrap(), found);
+        for hits in &mut expected {
+            hits.truncate(k);
         }
+        prop_assert_eq!(Hits::new(&expected).unwrap(), nearest);
         let limit = limit.min(40);
         let pairs = index.pairs(limit).unwrap();
-        let expected: Vec<Pair> = (0..index.total() as u32)
+        let expected: Vec<(u32, u32, u16)> = (0..index.total() as u32)
             .filter_map(|left| Some((left, index.get(left)?)))
             .flat_map(|(left, digest)| {
                 let mut hits = brute(&index, &digest, limit, left + 1);
-                hits.sort_by_key(|hit| hit.row);
-                hits.into_iter().map(move |hit| Pair { left, right: hit.row, score: hit.score })
+                hits.sort_by_key(|hit| hit.1);
+                hits.into_iter().map(move |(distance, right)| (left, right, distance))
             })
             .collect();
-        prop_assert_eq!(&expected, &pairs);
-        let (left, right): (Vec<u32>, Vec<u32>) = pairs.iter().map(|pair| (pair.left, pair.right)).unzip();
+        prop_assert_eq!(&Pairs::new(expected.into_iter()).unwrap(), &pairs);
+        let Pairs { left, right, .. } = pairs;
         for (linkage, firsts) in [
             (Linkage::Connected, crate::index::components::components(index.total(), &left, &right).unwrap()),
             (Linkage::Centred, centred(index.total(), &left, &right).unwrap()),
@@ -92,7 +90,7 @@ proptest! {
                 let rows = &clusters.rows[bounds[0] as usize..bounds[1] as usize];
                 prop_assert!(rows.iter().all(|&row| firsts[row as usize] == rows[0]));
                 let first = index.get(rows[0]).unwrap();
-                for (&row, &score) in rows.iter().zip(&clusters.scores[bounds[0] as usize..]) {
+                for (&row, &score) in rows.iter().zip(&clusters.distances[bounds[0] as usize..]) {
                     prop_assert_eq!(first.distance(&index.get(row).unwrap(), true), score);
                 }
             }
@@ -106,5 +104,5 @@ fn digests_of_another_form_are_refused() {
     let other = digests(Form::ALL[3], 1, 1);
     assert!(matches!(index.add(NewIds::Rows, &other, Existing::Error), Err(Error::Mismatch { .. })));
     assert!(matches!(index.search_many(&other, 10), Err(Error::Mismatch { .. })));
-    assert_eq!(0, index.len());
+    assert_eq!(0, index.rows().len());
 }
