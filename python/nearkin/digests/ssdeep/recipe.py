@@ -104,7 +104,7 @@ class DigestRecipe(FuzzyRecipe):
     @property
     def versions(self) -> dict[str, int]:
         """Version of each part, incremented when its values change."""
-        return {**super().versions, "normalize": 1}
+        return {"recipe": 1, "normalize": 1, self.family: 1}
 
     def compare(self, a: Digest, b: Digest, *, strict: bool = True) -> int:
         """Compute the score of two digests of this recipe by `nearkin.digests.ssdeep.compare`.
