@@ -503,6 +503,12 @@ _Compared = tuple[tuple[int, int], int, tuple[int, int], str | None, int, int, i
 def ssdeep_explain(
     left: str | bytes, right: str | bytes, strict: bool, gram: int
 ) -> tuple[int, bool, bool, list[_Compared]]: ...
+
+_TracedPart = tuple[int, int, int, list[tuple[int, int, int, bool, int, str]]]
+
+def ssdeep_trace(
+    data: bytes, eliminate_runs: bool, truncate: bool
+) -> tuple[str, list[tuple[int, int]], list[_TracedPart]]: ...
 def ssdeep_hash_contents(
     paths: Sequence[str | PathLike[str]], eliminate_runs: bool, truncate: bool
 ) -> list[tuple[tuple[str, int, int, int] | None, Exception | None]]: ...

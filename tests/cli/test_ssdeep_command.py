@@ -1,4 +1,4 @@
-"""Tests of nearkin.cli.ssdeep."""
+"""Tests of `nearkin ssdeep`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of nearkin.cli.tlsh."""
+"""Tests of `nearkin tlsh`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import InputError, ParameterError
-from nearkin.explain import digests, explain
+from nearkin.explain import explain
 from nearkin.explain.digests import MAX_BYTES, DigestComparison, DigestSteps, compare_digests, explain_digest
 
 RECIPES = ["ssdeep", "ssdeep:elimseq", "ssdeep:notrunc", "ssdeep:elimseq:notrunc"]
@@ -83,12 +83,6 @@ def test_block_sizes_grow_with_the_input(shift: int) -> None:
     data = random.Random(shift).randbytes(1 << shift)
     check(data)
     assert (1 << shift) // 128 <= explain_digest(data, nk.ssdeep.DigestRecipe()).block_size <= (1 << shift) // 32
-
-
-def test_the_chunk_size_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums of a chunk include the bytes before it."""
-    monkeypatch.setattr(digests, "_CHUNK", 5)
-    check(LINES[:700])
 
 
 def test_the_example_of_the_documentation() -> None:

@@ -1,16 +1,13 @@
-"""The functions and classes of the packages `ssdeep` 3.4 and `ppdeep`, over nearkin's core.
+"""The functions and classes of the package `ssdeep` 3.4, over nearkin's core.
 
-Both packages have `hash`, `hash_from_file` and `compare`; `Hash`, `PseudoHash`, `BaseError` and `InternalError` come
-from `ssdeep`. Digests equal those of the program ssdeep 2.14.1, as both packages promise. Scores equal those of its
-library libfuzzy, which `ssdeep` calls, also for damaged digests.
+Digests equal those of the program ssdeep 2.14.1. Scores equal those of its library libfuzzy, which `ssdeep` calls, also
+for damaged digests.
 
 Differences:
 
-- An invalid digest is an `InternalError`, which is also a `ValueError`, so callers of either package catch it.
-- Any buffer is accepted, and paths of every type; `ssdeep` and `ppdeep` accept only str as a path.
-- A path that is not a regular file is an `OSError` as in the packages, with the reason in its message.
-- Scores are ssdeep's. Most scores of `ppdeep` 20260221 differ: it gives 100 to two digests with equal first parts. A
-  threshold for `ppdeep` must be chosen again.
+- An invalid digest is an `InternalError`, which is also a `ValueError`.
+- Any buffer is accepted, and paths of every type; `ssdeep` accepts only str as a path.
+- A path that is not a regular file is an `OSError` as in the package, with the reason in its message.
 
 Cost: as `nearkin.digests.ssdeep`. Tests: `tests/compat/test_compat_ssdeep.py`.
 """
@@ -52,7 +49,7 @@ def _encode(data: str | Buffer, encoding: str) -> Buffer:
     return data
 
 
-def hash(buf: str | Buffer, encoding: str = "utf-8") -> str:  # noqa: A001 - the packages' name
+def hash(buf: str | Buffer, encoding: str = "utf-8") -> str:  # noqa: A001 - the package's name
     r"""Return the digest of a text or of bytes.
 
     Parameters

@@ -12,7 +12,8 @@ Part 1 has at most 63 pieces that end at a reset point of B, part 2 at most 31 o
 of the input is one more piece, the tail. If S is 0 at the end of the input, the tail is omitted or ends at the last
 reset point.
 
-The digest equals that of `nearkin.ssdeep.hash`. The intermediate values are computed here, at about 100 ns per byte.
+The core records the steps (`digests/ssdeep/explain.rs`).
+
 Source: Kornblum, "Identifying almost identical files using context triggered piecewise hashing" (Digital Investigation
 3S, 2006).
 """
@@ -21,27 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from nearkin._core import ssdeep_trace
 from nearkin.digests.inputs import Data, read_content
 from nearkin.digests.ssdeep import DigestRecipe, ScoreExplanation, explain, normalize
 from nearkin.errors import bad_parameter
 from nearkin.explain.render import Comparison, Rendered, html_block, html_rows, table_lines, to_json
 
 MAX_BYTES = 1 << 26
-"""Maximum size of an input: a few seconds."""
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_NUM_LEVELS = 31
-"""Block sizes 3 · 2^0 to 3 · 2^30."""
+"""Maximum size of an input."""
 _MIN_POINTS = 32
-_INITIAL_STATE = 0x27
-_CHUNK = 1 << 18
-"""Number of bytes whose sums are computed at a time."""
-_NEXT_STATE = [bytes((19 * state ^ byte) & 63 for byte in range(256)) for state in range(64)]
 
 
 @dataclass(frozen=True)
@@ -280,76 +272,18 @@ def _read(data: Data, recipe: DigestRecipe) -> bytes:
 
 
 def _build_steps(data: bytes, recipe: DigestRecipe) -> DigestSteps:
-    counts = np.zeros(_NUM_LEVELS, np.int64)
-    for _, _, levels in _reset_points(data, 0):
-        counts += np.bincount(levels, minlength=_NUM_LEVELS)[:_NUM_LEVELS]
-    # A reset point of a block size is one of every smaller size.
-    points = [*counts[::-1].cumsum()[::-1].tolist(), 0]
-    level = next((i for i in range(_NUM_LEVELS - 1) if 64 * (3 << i) >= len(data)), _NUM_LEVELS - 1)
-    tried = [(3 << level, points[level])]
-    while level and points[level] < _MIN_POINTS:
-        level -= 1
-        tried.append((3 << level, points[level]))
-    first = _build_part(data, level, points[level], 63, recipe)
-    second = _build_part(data, level + 1, points[level + 1], 31 if recipe.truncate else 63, recipe)
+    digest, tried, traced = ssdeep_trace(data, recipe.eliminate_runs, recipe.truncate)
+    first, second = (
+        DigestPart(
+            block_size,
+            points,
+            counted,
+            tuple(DigestPiece(start, end, data[max(0, end - 7) : end], *rest) for start, end, *rest in pieces),
+            text,
+        )
+        for (block_size, points, counted, pieces), text in zip(traced, digest.split(":")[1:], strict=True)
+    )
     return DigestSteps(recipe, len(data), tuple(tried), (first, second))
-
-
-def _rolling_sums(data: bytes, start: int, end: int) -> npt.NDArray[np.uint32]:
-    """Return S at the bytes `start` to `end`."""
-    before = data[max(0, start - 6) : start]
-    bytes_ = np.frombuffer(bytes(6 - len(before)) + before + data[start:end], np.uint8).astype(np.uint32)
-    weighted = np.zeros(end - start, np.uint32)
-    mixed = np.zeros(end - start, np.uint32)
-    for j in range(7):
-        byte = bytes_[j : j + end - start]
-        weighted += np.uint32(j + 2) * byte
-        mixed ^= byte << np.uint32(5 * (6 - j))
-    return weighted + mixed
-
-
-def _reset_points(
-    data: bytes, min_level: int
-) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
-    """Yield, chunk by chunk, the positions of reset points of `min_level` or more, S there, and their levels."""
-    for start in range(0, len(data), _CHUNK):
-        sums = _rolling_sums(data, start, min(start + _CHUNK, len(data)))
-        successor = sums + np.uint32(1)
-        positions = np.flatnonzero((successor % np.uint32(3) == 0) & (successor != 0))
-        multiples = successor[positions]
-        # The lowest set bit of a number is 2 to the number of trailing zeros.
-        levels = np.log2((multiples & (~multiples + np.uint32(1))).astype(np.float64)).astype(np.int64)
-        selected = levels >= min_level
-        yield positions[selected] + start, sums[positions[selected]], levels[selected]
-
-
-def _build_part(data: bytes, level: int, points: int, counted: int, recipe: DigestRecipe) -> DigestPart:
-    """Return the pieces of a level; level 31 has no reset points, because its block size exceeds 32 bits."""
-    cuts: list[tuple[int, int]] = []
-    last = 0
-    for positions, sums, _ in _reset_points(data, level) if level < _NUM_LEVELS else ():
-        if len(positions):
-            free = counted - len(cuts)
-            cuts += zip((positions[:free] + 1).tolist(), sums[:free].tolist(), strict=True)
-            last = int(positions[-1]) + 1
-    ends = [0, *(end for end, _ in cuts)]
-    pieces = [
-        _build_piece(data, start, end, total) for (start, end), (_, total) in zip(pairwise(ends), cuts, strict=True)
-    ]
-    final_sum = int(_rolling_sums(data, len(data) - 1, len(data))[0]) if data else 0
-    if final_sum or points > counted:
-        pieces.append(_build_piece(data, ends[-1], len(data) if final_sum else last, final_sum, tail=True))
-    text = "".join(piece.character for piece in pieces)
-    if recipe.eliminate_runs:
-        text = "".join(c for i, c in enumerate(text) if text[max(0, i - 3) : i] != 3 * c)
-    return DigestPart(3 << level, points, counted, tuple(pieces), text)
-
-
-def _build_piece(data: bytes, start: int, end: int, total: int, *, tail: bool = False) -> DigestPiece:
-    state = _INITIAL_STATE
-    for byte in data[start:end]:
-        state = _NEXT_STATE[state][byte]
-    return DigestPiece(start, end, data[max(0, end - 7) : end], total, tail, state, _ALPHABET[state])
 
 
 def _align(values: list[list[int]]) -> list[tuple[int, int]]:

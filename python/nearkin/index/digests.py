@@ -42,12 +42,23 @@ from nearkin.errors import (
 )
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
-from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
+from nearkin.index.results import (
+    BatchResult,
+    Clusters,
+    IdClusters,
+    IdMatches,
+    IdPairs,
+    Linkage,
+    Pairs,
+    SearchResult,
+    search_in_batches,
+)
 from nearkin.io.arrow import is_arrow
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
 
-Digest: TypeAlias = "str | bytes"
+Digests: TypeAlias = Iterable[str | bytes]
+RecipeLike: TypeAlias = AnyDigestRecipe | str | None
 
 MAX_DISTANCE = (1 << 16) - 1
 """More than the largest distance of TLSH digests of any form."""
@@ -142,76 +153,6 @@ class DigestClusters(IdClusters):
 
 
 @dataclass(frozen=True)
-class TlshMatch:
-    """One match: the id and its distance."""
-
-    id: Id
-    distance: int
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TlshMatches(IdMatches[TlshMatch]):
-    """Matches of one query, nearest first, ties by id.
-
-    Attributes
-    ----------
-    ids : int64 array, or object array of str
-    distances : uint16 array
-    """
-
-    _item_type = TlshMatch
-
-    distances: npt.NDArray[np.uint16]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TlshResult(BatchResult[TlshMatches]):
-    """Matches of a batch of queries by TLSH distance, nearest first, ties by id.
-
-    Attributes
-    ----------
-    offsets : int64 array of shape (n_queries + 1,)
-        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of `ids` and `distances`.
-    ids : int64 array, or object array of str, of shape (n_matches,)
-    distances : uint16 array of shape (n_matches,)
-    """
-
-    _row_type = TlshMatches
-
-    distances: npt.NDArray[np.uint16]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TlshPairs(IdPairs):
-    """Pairs within a TLSH distance: each once, `left < right`, sorted by left and right.
-
-    Attributes
-    ----------
-    left, right : int64 arrays, or object arrays of str, of shape (n_pairs,)
-    distances : uint16 array of shape (n_pairs,)
-    """
-
-    distances: npt.NDArray[np.uint16]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TlshClusters(IdClusters):
-    """Clusters of two or more digests, in order of their first members; each is a list of ids in order of addition.
-
-    Attributes
-    ----------
-    offsets : int64 array of shape (n_clusters + 1,)
-        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of `ids` and `distances`.
-    ids : int64 array, or object array of str, of shape (n_members,)
-        The first id of each cluster is its representative.
-    distances : uint16 array of shape (n_members,)
-        Distance of each member to the representative.
-    """
-
-    distances: npt.NDArray[np.uint16]
-
-
-@dataclass(frozen=True)
 class Hub:
     """A 7-gram that many digests share at one block size."""
 
@@ -240,7 +181,7 @@ def is_digest_index(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISREG(Path(path).stat().st_mode) and (DigestCore.is_file(name) or TlshCore.is_file(name))
 
 
-class DigestIndex(Index[Iterable[Digest], int]):
+class DigestIndex(Index[Digests, int]):
     """Exact search of fuzzy digests: of ssdeep by score, of TLSH by distance.
 
     Parameters
@@ -287,12 +228,12 @@ class DigestIndex(Index[Iterable[Digest], int]):
     >>> index.add(["lazy", "tired"], [nk.tlsh.hash(text), nk.tlsh.hash(text.replace(b"lazy", b"tired"))])
     2
     >>> index.search([nk.tlsh.hash(text)], distance=40)[0]
-    TlshMatches([('lazy', 0), ('tired', 36)])
+    Matches([('lazy', 0), ('tired', 36)])
     """
 
     _core: DigestCore | TlshCore
 
-    def __init__(self, recipe: AnyDigestRecipe | str | None = None, *, strict: bool = True) -> None:
+    def __init__(self, recipe: RecipeLike = None, *, strict: bool = True) -> None:
         self.recipe = parse_recipe(recipe)
         self.strict = strict
         if isinstance(self.recipe, TlshRecipe):
@@ -301,15 +242,20 @@ class DigestIndex(Index[Iterable[Digest], int]):
             self.recipe.check_searchable()
             self._core = DigestCore()
 
-    @property
-    def _scored(self) -> DigestCore:
-        """The core of an index of ssdeep; ParameterError for another one."""
+    def _scored(self, threshold: int = 1, skip_hubs: int | None = None) -> tuple[DigestCore, int, int | None]:
+        """The core of an index of ssdeep and checked limits; ParameterError for another index."""
         if not isinstance(self._core, DigestCore):
             raise bad_parameter("distance", None, "distance=40, for example: TLSH has distances, no scores")
-        return self._core
+        threshold = check_count(
+            "threshold", threshold, 1, 100, "1 to 100, inclusive: digests that share nothing score 0"
+        )
+        if skip_hubs is not None:
+            allowed = "1 or more digests, or None to follow every gram"
+            skip_hubs = check_count("skip_hubs", skip_hubs, 1, INT64_MAX, allowed)
+        return self._core, threshold, skip_hubs
 
-    def _measured(self, distance: int | None) -> tuple[TlshCore, int]:
-        """The core of an index of TLSH and a checked distance."""
+    def _measured(self, distance: int) -> tuple[TlshCore, int]:
+        """The core of an index of TLSH and a checked distance; ParameterError for another index."""
         if not isinstance(self._core, TlshCore):
             raise bad_parameter("distance", distance, "threshold=60, for example: ssdeep has scores, no distances")
         return self._core, check_count("distance", distance, 0, MAX_DISTANCE, "0 or more")
@@ -340,18 +286,17 @@ class DigestIndex(Index[Iterable[Digest], int]):
             raise bad_parameter("id", repr(key), "an id of the index")
         return digest
 
-    def _check_recipe(self, recipe: AnyDigestRecipe | str | None) -> None:
-        if recipe is None:
-            return
-        check_same_recipe(self.recipe, parse_recipe(recipe))
+    def _check_recipe(self, recipe: RecipeLike) -> None:
+        if recipe is not None:
+            check_same_recipe(self.recipe, parse_recipe(recipe))
 
     def add(
         self,
         ids: Ids | None,
-        digests: Iterable[Digest],
+        digests: Digests,
         *,
         existing: Existing = "error",
-        recipe: AnyDigestRecipe | str | None = None,
+        recipe: RecipeLike = None,
     ) -> int:
         """Add digests and return how many were added.
 
@@ -384,45 +329,32 @@ class DigestIndex(Index[Iterable[Digest], int]):
             return self._core.add(new_ids(ids), digests, check_existing(existing))
         return self._core.add(new_ids(ids), digests, self.strict, check_existing(existing))
 
-    def _check_limits(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:
-        allowed = "1 to 100, inclusive: digests that share nothing score 0"
-        threshold = check_count("threshold", threshold, 1, 100, allowed)
-        if skip_hubs is not None:
-            allowed = "1 or more digests, or None to follow every gram"
-            skip_hubs = check_count("skip_hubs", skip_hubs, 1, INT64_MAX, allowed)
-        return threshold, skip_hubs
-
     @overload
     def search(
         self,
-        queries: Iterable[Digest],
+        queries: Digests,
         threshold: int = 1,
         *,
         skip_hubs: int | None = None,
-        recipe: AnyDigestRecipe | str | None = None,
+        recipe: RecipeLike = None,
         progress: ShowProgress = None,
     ) -> DigestResult: ...
 
     @overload
     def search(
-        self,
-        queries: Iterable[Digest],
-        *,
-        distance: int,
-        recipe: AnyDigestRecipe | str | None = None,
-        progress: ShowProgress = None,
-    ) -> TlshResult: ...
+        self, queries: Digests, *, distance: int, recipe: RecipeLike = None, progress: ShowProgress = None
+    ) -> SearchResult: ...
 
     def search(
         self,
-        queries: Iterable[Digest],
+        queries: Digests,
         threshold: int = 1,
         *,
         distance: int | None = None,
         skip_hubs: int | None = None,
-        recipe: AnyDigestRecipe | str | None = None,
+        recipe: RecipeLike = None,
         progress: ShowProgress = None,
-    ) -> DigestResult | TlshResult:
+    ) -> DigestResult | SearchResult:
         """Return all digests that score at least `threshold` with each query, or that are within `distance` of it.
 
         Matches are sorted by score, highest first, or by distance, smallest first; ties by id.
@@ -445,7 +377,7 @@ class DigestIndex(Index[Iterable[Digest], int]):
 
         Returns
         -------
-        DigestResult, or TlshResult with `distance`
+        DigestResult, or SearchResult with `distance`
 
         Raises
         ------
@@ -459,48 +391,42 @@ class DigestIndex(Index[Iterable[Digest], int]):
         self._check_recipe(recipe)
         if distance is not None:
             return self._within(queries, distance, None, progress)
-        core = self._scored
-        limits = self._check_limits(threshold, skip_hubs)
-        return _search_batches(lambda some: DigestResult(*core.search(some, self.strict, *limits)), queries, progress)
+        scored, threshold, skip_hubs = self._scored(threshold, skip_hubs)
+        limits = (self.strict, threshold, skip_hubs)
+        return _search_batches(lambda some: DigestResult(*scored.search(some, *limits)), queries, progress)
 
-    def _within(self, queries: Iterable[Digest], distance: int, k: int | None, progress: ShowProgress) -> TlshResult:
+    def _within(self, queries: Digests, distance: int, k: int | None, progress: ShowProgress) -> SearchResult:
         core, distance = self._measured(distance)
-        return _search_batches(lambda some: TlshResult(*core.search(some, distance, k)), queries, progress)
+        return _search_batches(lambda some: SearchResult(*core.search(some, distance, k)), queries, progress)
 
     @overload
     def nearest(
         self,
-        queries: Iterable[Digest],
+        queries: Digests,
         k: int = 10,
         *,
         threshold: int = 1,
         skip_hubs: int | None = None,
-        recipe: AnyDigestRecipe | str | None = None,
+        recipe: RecipeLike = None,
         progress: ShowProgress = None,
     ) -> DigestResult: ...
 
     @overload
     def nearest(
-        self,
-        queries: Iterable[Digest],
-        k: int = 10,
-        *,
-        distance: int,
-        recipe: AnyDigestRecipe | str | None = None,
-        progress: ShowProgress = None,
-    ) -> TlshResult: ...
+        self, queries: Digests, k: int = 10, *, distance: int, recipe: RecipeLike = None, progress: ShowProgress = None
+    ) -> SearchResult: ...
 
     def nearest(
         self,
-        queries: Iterable[Digest],
+        queries: Digests,
         k: int = 10,
         *,
         threshold: int = 1,
         distance: int | None = None,
         skip_hubs: int | None = None,
-        recipe: AnyDigestRecipe | str | None = None,
+        recipe: RecipeLike = None,
         progress: ShowProgress = None,
-    ) -> DigestResult | TlshResult:
+    ) -> DigestResult | SearchResult:
         """Return the k digests with the highest scores, or smallest distances, for each query; ties by smallest id.
 
         Parameters
@@ -531,11 +457,11 @@ class DigestIndex(Index[Iterable[Digest], int]):
     def pairs(self, threshold: int = 1, *, skip_hubs: int | None = None) -> DigestPairs: ...
 
     @overload
-    def pairs(self, *, distance: int) -> TlshPairs: ...
+    def pairs(self, *, distance: int) -> Pairs: ...
 
     def pairs(
         self, threshold: int = 1, *, distance: int | None = None, skip_hubs: int | None = None
-    ) -> DigestPairs | TlshPairs:
+    ) -> DigestPairs | Pairs:
         """Return all pairs that score at least `threshold`, or that are within `distance`, each once.
 
         Parameters
@@ -558,8 +484,9 @@ class DigestIndex(Index[Iterable[Digest], int]):
         """
         if distance is not None:
             core, distance = self._measured(distance)
-            return TlshPairs(*core.pairs(distance))
-        return DigestPairs(*self._scored.pairs(*self._check_limits(threshold, skip_hubs)))
+            return Pairs(*core.pairs(distance))
+        scored, threshold, skip_hubs = self._scored(threshold, skip_hubs)
+        return DigestPairs(*scored.pairs(threshold, skip_hubs))
 
     @overload
     def clusters(
@@ -567,7 +494,7 @@ class DigestIndex(Index[Iterable[Digest], int]):
     ) -> DigestClusters: ...
 
     @overload
-    def clusters(self, *, distance: int, linkage: Linkage = "centred") -> TlshClusters: ...
+    def clusters(self, *, distance: int, linkage: Linkage = "centred") -> Clusters: ...
 
     def clusters(
         self,
@@ -576,7 +503,7 @@ class DigestIndex(Index[Iterable[Digest], int]):
         distance: int | None = None,
         linkage: Linkage = "centred",
         skip_hubs: int | None = None,
-    ) -> DigestClusters | TlshClusters:
+    ) -> DigestClusters | Clusters:
         """Return clusters of matching digests; digests without a match are left out.
 
         Parameters
@@ -600,9 +527,9 @@ class DigestIndex(Index[Iterable[Digest], int]):
         check_choice("linkage", linkage, "centred", "connected")
         if distance is not None:
             core, distance = self._measured(distance)
-            return TlshClusters(*core.clusters(distance, linkage))
-        limit, skip = self._check_limits(threshold, skip_hubs)
-        return DigestClusters(*self._scored.clusters(limit, linkage, skip))
+            return Clusters(*core.clusters(distance, linkage))
+        scored, threshold, skip_hubs = self._scored(threshold, skip_hubs)
+        return DigestClusters(*scored.clusters(threshold, linkage, skip_hubs))
 
     def hubs(self, min_count: int = 100, limit: int = 20) -> list[Hub]:
         """Return the 7-grams that at least `min_count` digests share, most frequent first.
@@ -621,7 +548,7 @@ class DigestIndex(Index[Iterable[Digest], int]):
         """
         min_count = check_count("min_count", min_count, 2, INT64_MAX, "2 or more")
         limit = check_count("limit", limit, 0, INT64_MAX, "0 or more")
-        return [Hub(*hub) for hub in self._scored.hubs(min_count, limit)]
+        return [Hub(*hub) for hub in self._scored()[0].hubs(min_count, limit)]
 
     def _write(self, file: str) -> None:
         recipe = self.recipe.to_json().encode()
@@ -697,12 +624,10 @@ class DigestIndex(Index[Iterable[Digest], int]):
         }
 
 
-_AnyResult = TypeVar("_AnyResult", DigestResult, TlshResult)
+_AnyResult = TypeVar("_AnyResult", DigestResult, SearchResult)
 
 
-def _search_batches(
-    search: Callable[[Iterable[Digest]], _AnyResult], queries: Iterable[Digest], progress: ShowProgress
-) -> _AnyResult:
+def _search_batches(search: Callable[[Digests], _AnyResult], queries: Digests, progress: ShowProgress) -> _AnyResult:
     """Run all queries at once, or batch by batch if progress is reported."""
     if progress is None or isinstance(queries, (str, bytes)):
         return search(queries)

@@ -80,7 +80,7 @@ impl Texts {
     /// Call `work` with the strings of `source`, without the GIL; in the calling thread if they are few.
     pub(crate) fn process<T: Send>(
         source: &Bound<'_, PyAny>,
-        work: impl FnOnce(&Self) -> nearkin_core::Result<T> + Send,
+        work: impl FnOnce(&dyn TextSource) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         let texts = Self::new(source)?;
         detached_unless(source.py(), texts.are_few(), || work(&texts))

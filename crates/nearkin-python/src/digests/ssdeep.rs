@@ -7,7 +7,7 @@ use nearkin_core::cancel::CancelToken;
 use nearkin_core::digests::input::read_file;
 use nearkin_core::digests::ssdeep::{
     Digest, GRAM, Hasher, Options, Query, check_gram, compare, compare_lenient, compare_with, explain, hash, hash_file,
-    hash_file_and_content, list,
+    hash_file_and_content, list, trace,
 };
 use nearkin_core::parallel::prelude::*;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -219,6 +219,25 @@ fn ssdeep_explain(
     Ok((why.score, why.comparable, why.equal, compared))
 }
 
+type TracedPart = (u64, u64, usize, Vec<(u64, u64, u32, bool, u8, char)>);
+
+/// Return the digest, the block sizes that are tried with their numbers of reset points, and both parts with their
+/// pieces.
+#[pyfunction]
+fn ssdeep_trace(
+    py: Python<'_>,
+    data: &[u8],
+    eliminate_runs: bool,
+    truncate: bool,
+) -> PyResult<(String, Vec<(u64, u64)>, Vec<TracedPart>)> {
+    let steps = detached(py, || trace(data, options(eliminate_runs, truncate)))?;
+    let parts = steps.parts.map(|part| {
+        let pieces = part.pieces.iter().map(|p| (p.range.0, p.range.1, p.sum, p.tail, p.state, p.character)).collect();
+        (part.block_size, part.points, part.counted, pieces)
+    });
+    Ok((steps.digest, steps.tried, parts.into()))
+}
+
 /// Return the digest and name of each entry of a list file.
 #[pyfunction]
 fn ssdeep_read_list<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
@@ -234,5 +253,5 @@ fn ssdeep_write_list(py: Python<'_>, entries: Vec<(String, Vec<u8>)>) -> Bound<'
 
 register! {
     [PyHasher] digest_read_file, ssdeep_explain, ssdeep_hash_contents, ssdeep_read_list, ssdeep_write_list,
-    ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_compare, ssdeep_compare_many, ssdeep_matrix
+    ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_compare, ssdeep_compare_many, ssdeep_matrix, ssdeep_trace
 }

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import ssdeep_compare, ssdeep_compare_many, ssdeep_explain, ssdeep_matrix
+from nearkin.digests.base import Digest
 from nearkin.digests.inputs import read_content
 from nearkin.digests.ssdeep.hashing import hash  # noqa: A004 - the public name
 from nearkin.errors import check_count
 from nearkin.text.edits import common_substring, distances
-
-Digest: TypeAlias = "str | bytes"
 
 LEAST_COMMON = 7
 """Consecutive characters that two parts must share in ssdeep."""

@@ -5,27 +5,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, overload
+from typing import ClassVar
 
-from nearkin.digests.inputs import Data, OnError, Paths
-from nearkin.digests.ssdeep.comparison import LEAST_COMMON, Digest, check_least_common, compare
+from nearkin.digests.base import Choices, Digest, Flags, FuzzyRecipe
+from nearkin.digests.ssdeep.comparison import LEAST_COMMON, check_least_common, compare
 from nearkin.digests.ssdeep.hashing import check_steps, hash, hash_files  # noqa: A004 - the public name
 from nearkin.errors import bad_parameter, mismatch
-from nearkin.progress import ShowProgress
 from nearkin.recipe.base import FrozenRecipe
 
-_SLOTS: dict[str, object] = {
-    "normalize": (),
-    "family": "ssdeep",
-    "eliminate_runs": False,
-    "truncate": True,
-    "least_common": LEAST_COMMON,
-}
-_FLAGS = {"elimseq": ("eliminate_runs", True), "notrunc": ("truncate", False)}
-_FORM = "[html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH], each once"
 
-
-class DigestRecipe(FrozenRecipe):
+class DigestRecipe(FuzzyRecipe):
     """A recipe of fuzzy digests. Only digests with equal recipes can be compared.
 
     Parameters
@@ -63,11 +52,24 @@ class DigestRecipe(FrozenRecipe):
     nearkin.errors.MismatchError: recipe slot normalize differs: html+space against none; compare only what was...
     """
 
-    _defaults = _SLOTS
-    _omitted: ClassVar[tuple[str, ...]] = ("least_common",)
+    _defaults: ClassVar[dict[str, object]] = {
+        "normalize": (),
+        "family": "ssdeep",
+        "eliminate_runs": False,
+        "truncate": True,
+        "least_common": LEAST_COMMON,
+    }
+    _omitted = ("least_common",)
+    _allowed: ClassVar[Choices] = {
+        "family": ("ssdeep",),
+        "eliminate_runs": (True, False),
+        "truncate": (True, False),
+    }
+    _flags: ClassVar[Flags] = {"elimseq": ("eliminate_runs", True), "notrunc": ("truncate", False)}
+    _form = "[html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH], each once"
+    _hash, _hash_files = staticmethod(hash), staticmethod(hash_files)
 
     normalize: tuple[str, ...]
-    family: str
     eliminate_runs: bool
     truncate: bool
     least_common: int
@@ -82,79 +84,27 @@ class DigestRecipe(FrozenRecipe):
             at = flags.index("common")
             _, length = flags[at : at + 2]
             if not length.isascii() or not length.isdigit():
-                raise bad_parameter("recipe", text, _FORM)
+                raise bad_parameter("recipe", text, self._form)
             common = {"least_common": int(length)}
             del flags[at : at + 2]
-        if len(before) > 1 or any(flag not in _FLAGS or flags.count(flag) > 1 for flag in flags):
-            raise bad_parameter("recipe", text, _FORM)
+        slots = self._parse_flags(text, flags)
+        if len(before) > 1:
+            raise bad_parameter("recipe", text, self._form)
         steps = [step.strip() for step in before[0].split("+")] if before else []
         if len(set(steps)) != len(steps):
             raise bad_parameter("recipe", text, "each step of normalisation once")
-        self._fill({"normalize": steps, "family": family, **dict(_FLAGS[flag] for flag in flags), **common})
+        self._fill({"normalize": steps, "family": family, **slots, **common})
 
     def _fill(self, slots: dict[str, object]) -> None:
-        slots = {**_SLOTS, **slots}
+        slots = {**self._defaults, **slots}
         slots["normalize"] = check_steps(slots["normalize"])
-        if slots["family"] != "ssdeep":
-            raise bad_parameter("family", repr(slots["family"]), "ssdeep")
-        for name in ("eliminate_runs", "truncate"):
-            if not isinstance(slots[name], bool):
-                raise bad_parameter(name, repr(slots[name]), "True or False")
         slots["least_common"] = check_least_common(slots["least_common"])
-        self.__dict__.update(slots)
-
-    @classmethod
-    def of(cls, recipe: DigestRecipe | str | None) -> DigestRecipe:
-        """Convert a text form to a recipe; None is the default recipe.
-
-        Parameters
-        ----------
-        recipe : DigestRecipe, str or None
-            A recipe, its text form, or None.
-        """
-        return recipe if isinstance(recipe, DigestRecipe) else cls() if recipe is None else cls(recipe)
+        super()._fill(slots)
 
     @property
     def versions(self) -> dict[str, int]:
         """Version of each part, incremented when its values change."""
         return {"recipe": 1, "normalize": 1, self.family: 1}
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        """Keyword arguments of `nearkin.digests.ssdeep.hash`."""
-        return {"eliminate_runs": self.eliminate_runs, "truncate": self.truncate, "normalize": self.normalize}
-
-    def hash(self, data: Data) -> str:
-        """Compute the digest of bytes, of a file or of a stream by `nearkin.digests.ssdeep.hash`.
-
-        Parameters
-        ----------
-        data : bytes-like, str, os.PathLike or binary file-like
-            As for `nearkin.digests.ssdeep.hash`.
-        """
-        return hash(data, **self.flags)
-
-    @overload
-    def hash_files(
-        self, paths: Paths, *, on_error: Literal["raise"] = "raise", progress: ShowProgress = None
-    ) -> list[str]: ...
-
-    @overload
-    def hash_files(
-        self, paths: Paths, *, on_error: OnError, progress: ShowProgress = None
-    ) -> list[str | Exception]: ...
-
-    def hash_files(
-        self, paths: Paths, *, on_error: OnError = "raise", progress: ShowProgress = None
-    ) -> list[str] | list[str | Exception]:
-        """Compute the digests of many files by `nearkin.digests.ssdeep.hash_files`.
-
-        Parameters
-        ----------
-        paths, on_error, progress
-            As for `nearkin.digests.ssdeep.hash_files`.
-        """
-        return hash_files(paths, on_error=on_error, progress=progress, **self.flags)
 
     def compare(self, a: Digest, b: Digest, *, strict: bool = True) -> int:
         """Compute the score of two digests of this recipe by `nearkin.digests.ssdeep.compare`.
@@ -178,7 +128,7 @@ class DigestRecipe(FrozenRecipe):
             allowed = f"{LEAST_COMMON} to search by an index, which lists that many successive characters"
             raise bad_parameter("least_common", self.least_common, f"{allowed}; compare_many and matrix take others")
 
-    def check_same(self, other: DigestRecipe) -> None:
+    def check_same(self, other: FrozenRecipe) -> None:
         """Raise MismatchError with the first slot in which `other` differs.
 
         Parameters
@@ -197,7 +147,7 @@ class DigestRecipe(FrozenRecipe):
         super().check_same(other)
 
     def __str__(self) -> str:
-        flags = [flag for flag, (name, value) in _FLAGS.items() if getattr(self, name) == value]
+        flags = self._set_flags()
         if self.least_common != LEAST_COMMON:
             flags += ["common", str(self.least_common)]
-        return "|".join([*(["+".join(self.normalize)] if self.normalize else []), ":".join([self.family, *flags])])
+        return "|".join([*(["+".join(self.normalize)] if self.normalize else []), ":".join(flags)])

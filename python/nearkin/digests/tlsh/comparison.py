@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import tlsh_distance, tlsh_distance_many, tlsh_explain, tlsh_matrix
-
-Digest: TypeAlias = "str | bytes"
+from nearkin.digests.base import Digest
 
 
 def distance(a: Digest, b: Digest, *, length: bool = True) -> int:

@@ -5,24 +5,15 @@ tlsh[:256][:checksum3][:conservative]
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import ClassVar
 
-from nearkin.digests.inputs import Data, OnError, Paths
-from nearkin.digests.tlsh.comparison import Digest, distance
+from nearkin.digests.base import Choices, Digest, Flags, FuzzyRecipe
+from nearkin.digests.tlsh.comparison import distance
 from nearkin.digests.tlsh.hashing import BUCKETS, CHECKSUM, hash, hash_files  # noqa: A004 - the public name
 from nearkin.errors import bad_parameter
-from nearkin.progress import ShowProgress
-from nearkin.recipe.base import FrozenRecipe
-
-_SLOTS: dict[str, object] = {"family": "tlsh", "buckets": BUCKETS, "checksum": CHECKSUM, "conservative": False}
-_FLAGS: dict[str, tuple[str, object]] = {
-    "256": ("buckets", 256),
-    "checksum3": ("checksum", 3),
-    "conservative": ("conservative", True),
-}
 
 
-class TlshRecipe(FrozenRecipe):
+class TlshRecipe(FuzzyRecipe):
     """A recipe of TLSH digests. Only digests with equal recipes can be compared.
 
     Parameters
@@ -50,9 +41,21 @@ class TlshRecipe(FrozenRecipe):
     136
     """
 
-    _defaults = _SLOTS
+    _allowed: ClassVar[Choices] = {
+        "family": ("tlsh",),
+        "buckets": (BUCKETS, 256),
+        "checksum": (CHECKSUM, 3),
+        "conservative": (False, True),
+    }
+    _defaults: ClassVar[dict[str, object]] = {name: values[0] for name, values in _allowed.items()}
+    _flags: ClassVar[Flags] = {
+        "256": ("buckets", 256),
+        "checksum3": ("checksum", 3),
+        "conservative": ("conservative", True),
+    }
+    _form = "tlsh[:256][:checksum3][:conservative], each once"
+    _hash, _hash_files = staticmethod(hash), staticmethod(hash_files)
 
-    family: str
     buckets: int
     checksum: int
     conservative: bool
@@ -61,74 +64,7 @@ class TlshRecipe(FrozenRecipe):
         if not isinstance(text, str):
             raise bad_parameter("recipe", repr(text), "the text form, such as tlsh or tlsh:256")
         family, *flags = text.split(":")
-        if any(flag not in _FLAGS or flags.count(flag) > 1 for flag in flags):
-            raise bad_parameter("recipe", text, "tlsh[:256][:checksum3][:conservative], each once")
-        self._fill({"family": family, **dict(_FLAGS[flag] for flag in flags)})
-
-    def _fill(self, slots: dict[str, object]) -> None:
-        slots = {**_SLOTS, **slots}
-        for name, allowed in (
-            ("family", ("tlsh",)),
-            ("buckets", (128, 256)),
-            ("checksum", (1, 3)),
-            ("conservative", (False, True)),
-        ):
-            if not any(slots[name] == value and type(slots[name]) is type(value) for value in allowed):
-                raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))
-        self.__dict__.update(slots)
-
-    @classmethod
-    def of(cls, recipe: TlshRecipe | str | None) -> TlshRecipe:
-        """Convert a text form to a recipe; None is the default recipe.
-
-        Parameters
-        ----------
-        recipe : TlshRecipe, str or None
-            A recipe, its text form, or None.
-        """
-        return recipe if isinstance(recipe, TlshRecipe) else cls() if recipe is None else cls(recipe)
-
-    @property
-    def versions(self) -> dict[str, int]:
-        """Version of each part, incremented when its values change."""
-        return {"recipe": 1, self.family: 1}
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        """Keyword arguments of `nearkin.digests.tlsh.hash`."""
-        return {"buckets": self.buckets, "checksum": self.checksum, "conservative": self.conservative}
-
-    def hash(self, data: Data) -> str:
-        """Compute the digest of bytes, of a file or of a stream by `nearkin.digests.tlsh.hash`.
-
-        Parameters
-        ----------
-        data : bytes-like, str, os.PathLike or binary file-like
-            As for `nearkin.digests.tlsh.hash`.
-        """
-        return hash(data, **self.flags)
-
-    @overload
-    def hash_files(
-        self, paths: Paths, *, on_error: Literal["raise"] = "raise", progress: ShowProgress = None
-    ) -> list[str]: ...
-
-    @overload
-    def hash_files(
-        self, paths: Paths, *, on_error: OnError, progress: ShowProgress = None
-    ) -> list[str | Exception]: ...
-
-    def hash_files(
-        self, paths: Paths, *, on_error: OnError = "raise", progress: ShowProgress = None
-    ) -> list[str] | list[str | Exception]:
-        """Compute the digests of many files by `nearkin.digests.tlsh.hash_files`.
-
-        Parameters
-        ----------
-        paths, on_error, progress
-            As for `nearkin.digests.tlsh.hash_files`.
-        """
-        return hash_files(paths, on_error=on_error, progress=progress, **self.flags)
+        self._fill({"family": family, **self._parse_flags(text, flags)})
 
     def distance(self, a: Digest, b: Digest) -> int:
         """Compute the distance of two digests of this recipe by `nearkin.digests.tlsh.distance`.
@@ -141,6 +77,4 @@ class TlshRecipe(FrozenRecipe):
         return distance(a, b)
 
     def __str__(self) -> str:
-        return ":".join(
-            [self.family, *(flag for flag, (name, value) in _FLAGS.items() if getattr(self, name) == value)]
-        )
+        return ":".join(self._set_flags())

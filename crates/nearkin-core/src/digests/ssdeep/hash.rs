@@ -160,7 +160,7 @@ unsafe fn short_parts<S: Simd>(bytes: &[u8], length: usize, options: Options) ->
 }
 
 /// Find all reset points of levels `low` to `top` (higher ones counted as `top`), and S at the end.
-fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
+pub(super) fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
     let mut resets = Resets { low, levels: (low..=top).map(|_| LevelResets::default()).collect() };
     let (mut window, mut before) = (Window::default(), 0u64);
     source.pass(&mut |bytes| {
@@ -179,7 +179,7 @@ struct LevelResets {
     last: u64,
 }
 
-struct Resets {
+pub(super) struct Resets {
     low: u32,
     levels: Vec<LevelResets>,
 }
@@ -195,19 +195,21 @@ impl Resets {
         }
     }
 
-    /// Return the levels whose reset points are all points of at least `level`.
+    /// Return the levels whose reset points are all points of at least `level`. Level 31 has none: its block size exceeds
+    /// 32 bits.
     fn from(&self, level: u32) -> &[LevelResets] {
-        self.levels.get((level - self.low) as usize..).unwrap_or_default()
+        let levels = if level < LEVELS { self.levels.get((level - self.low) as usize..) } else { None };
+        levels.unwrap_or_default()
     }
 
-    fn count(&self, level: u32) -> u64 {
+    /// Return the number of reset points of `level`.
+    pub(super) fn count(&self, level: u32) -> u64 {
         self.from(level).iter().map(|l| l.count).sum()
     }
 
     /// Return the pieces of one part with at most `cap` counted reset points, the tail last.
-    fn pieces(&self, level: u32, cap: usize, length: u64, end: u32) -> Vec<Piece> {
-        // Level 31 has no reset points: its block size exceeds 32 bits.
-        let levels = if level < LEVELS { self.from(level) } else { &[] };
+    pub(super) fn pieces(&self, level: u32, cap: usize, length: u64, end: u32) -> Vec<Piece> {
+        let levels = self.from(level);
         let mut cuts: Vec<u64> = levels.iter().flat_map(|l| l.first.iter().copied()).collect();
         cuts.sort_unstable();
         cuts.truncate(cap);
@@ -219,7 +221,7 @@ impl Resets {
         }
         if end != 0 {
             pieces.push(Piece { start, end: length, state: INITIAL_STATE });
-        } else if levels.iter().map(|l| l.count).sum::<u64>() > cap as u64 {
+        } else if self.count(level) > cap as u64 {
             let last = levels.iter().filter(|l| l.count > 0).map(|l| l.last).max().unwrap_or(0);
             pieces.push(Piece { start, end: last + 1, state: INITIAL_STATE });
         }
@@ -228,13 +230,13 @@ impl Resets {
 }
 
 /// Bytes `start..end` of the input.
-struct Piece {
-    start: u64,
-    end: u64,
-    state: u8,
+pub(super) struct Piece {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) state: u8,
 }
 
-fn hash_pieces(source: &mut impl DigestInput, pieces: &mut [Piece]) -> Result<()> {
+pub(super) fn hash_pieces(source: &mut impl DigestInput, pieces: &mut [Piece]) -> Result<()> {
     let mut before = 0u64;
     source.pass(&mut |bytes| {
         let after = before + bytes.len() as u64;

@@ -53,7 +53,7 @@ pub mod stream;
 mod words;
 
 pub use compare::{Query, check_gram, compare, compare_lenient, compare_with};
-pub use explain::explain;
+pub use explain::{explain, trace};
 pub use hash::{hash, hash_file, hash_file_and_content, hash_input};
 pub use parse::Digest;
 pub use stream::Hasher;
