@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit faults notices sanitize setup check format build-rust-tests lint-rust lint-types lint-workflows sdist wheel test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: audit faults notices sanitize setup check rest format build-rust-tests lint-rust types lint-workflows sdist wheel test test-rust test-rust-quick test-arm test-python test-python-quick test-python-rest demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -72,22 +72,40 @@ $(VENV)/.built: $(VENV)/.tools $(RUST) .cargo/config.toml
 	CARGO_NET_RETRY=5 $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Format, lint, types, tests, docs' examples: what must pass on every commit.
-check:
+# What a change must pass while it is written, on a machine with nothing installed in at most 12 minutes: format, lint, types,
+# and all tests but those of engines, peers and browsers and those that take a second or more. Kernels are tested as compiled
+# for a first look, properties on fewer cases.
+test: $(VENV)/.tools
 	cargo fmt --all --check
-	$(MAKE) --no-print-directory -j3 setup build-rust-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/prose.py
+	$(MAKE) --no-print-directory -j2 $(VENV)/.built test-rust-quick
+	$(MAKE) --no-print-directory -j2 types test-python-quick
+
+test-rust-quick:
+	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-core -p nearkin-patterns --lib
+
+types: $(VENV)/.built
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest nearkin._core --mypy-config-file pyproject.toml
+
+test-python-quick: $(VENV)/.built
+	$(BIN)/python -m pytest -q --quick -n 2 --dist loadfile --no-loadscope-reorder
+
+# What must pass on every commit: `make test`, then all that it leaves out, with engines, peers and a browser.
+check: test rest
+
+rest:
+	$(MAKE) --no-print-directory -j3 setup build-rust-tests
 	$(MAKE) --no-print-directory lint-workflows
-	$(MAKE) --no-print-directory -j3 lint-types test-rust test-python
+	$(MAKE) --no-print-directory -j2 test-rust test-python-rest
+
+test-python-rest: setup
+	$(BIN)/python -m pytest -q --rest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint-rust:
 	cargo clippy --quiet --all-targets -- -D warnings
-
-lint-types: setup
-	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest nearkin._core --mypy-config-file pyproject.toml
 
 # The recipes of continuous integration: by their schema, and by actionlint where it is installed.
 lint-workflows: $(VENV)/.tools
@@ -124,11 +142,6 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-# Side by side: the tests of Python wait for other processes much of the time. Those of a file run in one process,
-# the longest files first (tests/conftest.py), so that neither process is alone at the end.
-test:
-	$(MAKE) --no-print-directory -j2 test-rust test-python
-
 # A machine that builds once has nothing to build on later.
 build-rust-tests test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
 # Nor does it print backtraces.
@@ -153,8 +166,11 @@ test-arm:
 		CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_PROFILE_TEST_OPT_LEVEL=1 PROPTEST_CASES=8 \
 		cargo test --quiet --lib -p nearkin-core -p nearkin-patterns --target aarch64-unknown-linux-gnu --target-dir target/arm
 
+# All tests of Python, the longest files first (tests/conftest.py); `make test-python RECORD=--record-durations` notes how long
+# each took, on a quiet machine.
+RECORD ?=
 test-python: setup
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(RECORD)
 
 # What a newcomer does: the wheel in a fresh environment, then what README and guides say.
 newcomer: setup
@@ -172,7 +188,7 @@ demo: $(DEMO)/.built
 .venv-demo/.built: pyproject.toml $(RUST)
 	$(PYTHON) -m venv .venv-demo
 	.venv-demo/bin/python -m pip install --quiet 'maturin>=1.9,<2'
-	MATURIN_PEP517_ARGS='--profile quick' .venv-demo/bin/python -m pip install --quiet --no-build-isolation '.[report]'
+	MATURIN_PEP517_ARGS='--profile quick --no-default-features' .venv-demo/bin/python -m pip install --quiet --no-build-isolation '.[report]'
 	touch $@
 
 # The site, in the folder site; a link or an anchor that leads nowhere is an error. `docs-serve` shows it while pages are

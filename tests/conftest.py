@@ -17,10 +17,10 @@ import pytest
 from command import TEXTS, near_texts, write_jsonl
 
 # Busy machines and sanitizers are slow, so no test fails because of its duration.
-hypothesis.settings.register_profile(
-    "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("unhurried")
+for name, cases in (("complete", 100), ("quick", 25)):
+    hypothesis.settings.register_profile(
+        name, max_examples=cases, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -49,61 +49,86 @@ def in_memory() -> bool:
     return stats.f_bavail * stats.f_frsize >= ROOM and not stats.f_flag & os.ST_NOEXEC
 
 
-def pytest_configure() -> None:
-    """Put temporary folders in memory if possible, and restore SIGINT for child processes.
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the number of cases, put temporary folders in memory if possible, and restore SIGINT for child processes.
 
     A shell that runs the tests in the background makes children ignore SIGINT.
     """
+    hypothesis.settings.load_profile("quick" if config.getoption("quick") else "complete")
     if sys.platform == "linux" and in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-LONGEST = (
-    "spark/test_equal.py",
-    "faults/test_injected_faults.py",
-    "report/test_browsing.py",
-    "spark/test_bad_jobs.py",
-    "service/test_linearizable.py",
-    "spark/test_spark.py",
-    "faults/test_hostile_arrays.py",
-    "service/test_page.py",
-    "store/test_processes.py",
-    "report/test_judging.py",
-    "cli/test_app.py",
-    "cli/test_dedup_engine.py",
-    "faults/test_fork.py",
-    "faults/test_signals.py",
-    "store/test_damage.py",
-    "cli/test_quality_command.py",
-    "cli/test_store_command.py",
-    "cli/test_console.py",
-    "spark/test_corpora.py",
-    "index/test_lsh_tuning.py",
-    "service/test_operation.py",
-    "service/test_kill.py",
-    "report/test_loop.py",
-    "test_examples.py",
-    "dataflows/test_ray.py",
-    "dataflows/test_datatrove.py",
-)
-"""Files that take the most time, the longest first."""
+DURATIONS = Path(__file__).with_name("durations.tsv")
+"""Seconds of each test function that takes a quarter of a second or more, and of each file, as last recorded."""
+RECORDED_FROM = 0.25
+QUICK = 1.0
+"""Seconds from which a test function is left to `make check`."""
+FULL = ("spark", "dataflows")
+"""Folders whose tests need engines, which the quick tier does not install."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the two tiers of checks."""
+    group = parser.getgroup("nearkin")
+    group.addoption("--quick", action="store_true", help=f"leave out engines and tests that took {QUICK:g} s or more")
+    group.addoption("--rest", action="store_true", help="only what --quick leaves out, and properties with more cases")
+    group.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name} anew")
+
+
+def function_of(nodeid: str) -> str:
+    """Return the node id of the test function, which all its parameters share."""
+    return nodeid.partition("[")[0]
+
+
+def recorded_durations() -> dict[str, float]:
+    """Return seconds by test function, and by file."""
+    lines = DURATIONS.read_text(encoding="utf-8").splitlines() if DURATIONS.exists() else []
+    return {name: float(seconds) for seconds, name in (line.split("\t") for line in lines)}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run long files first, and mark every test that uses the shared corpora with `shared`.
 
     Worker processes take files in this order. A long file at the end would keep only one of them busy.
     """
-    here = Path(__file__).parent
-    ranks = {here / name: rank for rank, name in enumerate(LONGEST)}
+    seconds = recorded_durations()
     # An engine ends a session that is idle for twenty minutes, so its tests run one after another.
-    engines = here / "spark"
-    items.sort(key=lambda item: (engines not in item.path.parents, ranks.get(item.path, len(ranks))))
+    engines = Path(__file__).parent / "spark"
+    items.sort(key=lambda item: (engines not in item.path.parents, -seconds.get(item.nodeid.partition("::")[0], 0)))
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")
+    quick, rest = config.getoption("quick"), config.getoption("rest")
+    if quick or rest:
+        is_slow = [
+            item.path.parent.name in FULL or seconds.get(function_of(item.nodeid), 0.0) >= QUICK for item in items
+        ]
+        runs = [
+            not slow if quick else slow or item.get_closest_marker("hypothesis") is not None
+            for item, slow in zip(items, is_slow, strict=True)
+        ]
+        config.hook.pytest_deselected(items=[item for item, runs in zip(items, runs, strict=True) if not runs])
+        items[:] = [item for item, runs in zip(items, runs, strict=True) if runs]
+
+
+_recorded: dict[str, float] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add the seconds of a phase of a test to those of its function and its file."""
+    for name in (function_of(report.nodeid), report.nodeid.partition("::")[0]):
+        _recorded[name] = _recorded.get(name, 0.0) + report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the durations of a complete run, in the process that collects the reports."""
+    if session.config.getoption("record_durations") and not hasattr(session.config, "workerinput"):
+        long = {name: seconds for name, seconds in _recorded.items() if seconds >= RECORDED_FROM}
+        order = sorted(long, key=lambda name: (-long[name], name))
+        DURATIONS.write_text("".join(f"{long[name]:.2f}\t{name}\n" for name in order), encoding="utf-8")
 
 
 @pytest.hookimpl(tryfirst=True)
