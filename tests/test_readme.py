@@ -27,6 +27,15 @@ def licences() -> list[str]:
         return [json.loads(line)["text"] for line in lines][:1500]
 
 
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md", "docs/index.md"])
+def test_the_time_of_the_example_is_that_of_the_newest_run(page: str) -> None:
+    """The pages print the seconds of the newest run file of `bench/first_run.py`."""
+    newest = sorted((ROOT / "bench" / "runs").glob("*-first-run-*.json"))[-1]
+    printed = json.loads(newest.read_text(encoding="utf-8"))["printed"]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [f"{printed:.1f}"] == re.findall(r"7,053  documents in ([\d.]+) s", text)
+
+
 def similarities(texts: list[str], result: nk.DedupResult) -> list[float]:
     """Return the similarity of each removed text to the one that it was removed for, by sets of features."""
     recipe = nk.Recipe(result.summary["recipe"])

@@ -40,7 +40,7 @@ GROUPS: dict[str, list[str]] = {
         *("compare", "ComparedTexts", "explain", "words", "keywords", "Idf"),
     ],
     "Search": ["HammingIndex", "DigestIndex", "LSHIndex", "index.BandIndex", "index.SearchResult", "index.Pairs"],
-    "Store": ["Store", "Client", "store.StoreGroup", "store.CheckResult", "service.AsyncClient"],
+    "Store": ["Store", "Client", "store.CheckResult", "service.AsyncClient"],
     "Measure and tune": [
         *("evaluate", "quality.Evaluation", "quality.ClusterLabels", "tune", "quality.Tuning", "quality.tune_bands"),
         "quality.BandTuning",

@@ -73,9 +73,9 @@ def test_bars_are_shown_on_a_terminal_and_taken_away(similar: Path, tmp_path: Pa
     """Progress bars show the stages of a job and are erased; --quiet shows none."""
     code, seen = on_a_terminal("dedup", similar, "-o", tmp_path / "out", own_process=True)
     assert 0 == code, seen
-    assert all(stage in seen for stage in ("hash", "cluster", "documents read in"))
+    assert all(stage in seen for stage in ("hash", "cluster", "documents in"))
     # The cursor is hidden while bars are drawn, and comes back.
-    assert seen.index("\x1b[?25l") < seen.index("\x1b[?25h") < seen.index("documents read in")
+    assert seen.index("\x1b[?25l") < seen.index("\x1b[?25h") < seen.index("documents in")
     assert (0, "") == on_a_terminal("dedup", similar, "-o", tmp_path / "quiet", "--quiet")
 
 

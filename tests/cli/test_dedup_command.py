@@ -57,7 +57,7 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
     """Standard error gets counts, reasons, the source of candidates, the recipe and an example."""
     done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
     lines = [" ".join(line.split()) for line in done.err.splitlines() if line.strip()]
-    assert lines[0].startswith("5 documents read in ")
+    assert lines[0].startswith("5 documents in ")
     assert [
         f"3 kept in {tmp_path / 'out' / 'kept.jsonl'}",
         "2 removed (40.0%) in 1 cluster, the largest of 3",

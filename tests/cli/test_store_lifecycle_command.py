@@ -1,4 +1,4 @@
-"""Tests of the commands for the life cycle of a store: expire, copy, restore, ship, and several stores."""
+"""Tests of the commands for the life cycle of a store: expire, copy and restore."""
 
 from __future__ import annotations
 
@@ -95,33 +95,6 @@ def test_a_failed_run_leaves_no_new_store(tmp_path: Path, options: list[str], me
     assert ["new.jsonl"] == sorted(path.name for path in tmp_path.iterdir())
 
 
-def test_check_asks_several_stores(store: Path, tmp_path: Path) -> None:
-    """Each line names the store of the match; stores of different recipes are refused."""
-    with nk.Store.create(tmp_path / "other.store", threshold=0.6) as other:
-        other.add([FOX, "A page that only the other store has."], ["x", "y"])
-    new = corpus(tmp_path / "new.jsonl", [FOX, "A page that only the other store has.", "Entirely new words here."])
-    arguments = [
-        "check",
-        str(new),
-        "--id-column",
-        "url",
-        "--store",
-        str(store),
-        "--store",
-        str(tmp_path / "other.store"),
-    ]
-    lines = [line.split("\t") for line in run(*arguments).out.splitlines()]
-    assert [["u0", "exact", "a"], ["u1", "exact", "y"], ["u2", "new", "-"]] == [line[:3] for line in lines]
-    assert [str(store), str(tmp_path / "other.store"), "-"] == [line[5] for line in lines]
-    rows = [json.loads(line) for line in run(*arguments, "--json").out.splitlines()]
-    assert [str(store), str(tmp_path / "other.store"), None] == [row["store"] for row in rows]
-    nk.Store.create(tmp_path / "third", "default").close()
-    refused = run(*arguments, "--store", str(tmp_path / "third"))
-    assert 2 == refused.code
-    assert "family differs" in refused.err
-    assert 2 == run("check", str(new), "--store", str(store), "--store", "http://host/").code
-
-
 def test_copy_changes_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
     """The copy has the new settings and the same documents; another kind of recipe is refused."""
     result = run("store", "copy", str(store), str(tmp_path / "n"), "--recipe", "default", "--bits", "64", "--json")
@@ -166,26 +139,3 @@ def test_check_takes_texts_of_the_command_line(store: Path, tmp_path: Path) -> N
     nk.Store.create(tmp_path / "files.store", "ssdeep").close()
     refused = run("check", "--store", str(tmp_path / "files.store"), "--text", FOX)
     assert (2, True) == (refused.code, "--text: not with a store of files" in refused.err)
-
-
-def test_ship_says_what_is_shipped_and_pending(store: Path, tmp_path: Path) -> None:
-    """Pending documents are counted, and shipped once they are sealed."""
-    assert "0 documents, 4 pending ones not shipped" in run("store", "ship", str(store), str(tmp_path / "place")).out
-    run("store", "merge", str(store), "-q")
-    result = json.loads(run("store", "ship", str(store), str(tmp_path / "place"), "--json").out)
-    assert (4, 0) == (result["documents"], result["pending"])
-    assert 2 == run("store", "ship", "http://host/", str(tmp_path / "place")).code
-
-
-def test_a_shipped_store_is_checked_and_not_changed(store: Path, tmp_path: Path) -> None:
-    """Commands that read take the place as their store; those that change it name what is there."""
-    run("store", "merge", str(store), "-q")
-    place = str(tmp_path / "place")
-    run("store", "ship", str(store), place, "-q")
-    (tmp_path / "new.jsonl").write_text(json.dumps({"text": FOX, "id": "x"}))
-    result = run("check", str(tmp_path / "new.jsonl"), "--store", place, "--id-column", "id")
-    assert ["x", "exact", "a"] == result.out.split("\t")[:3]
-    assert 4 == json.loads(run("store", "info", place, "--json").out)["documents"]
-    refused = run("store", "add", place, str(tmp_path / "new.jsonl"))
-    assert 1 == refused.code
-    assert "no store is here" in refused.err

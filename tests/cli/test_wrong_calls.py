@@ -221,7 +221,6 @@ WRONG = [
     (1, "store backup pages.store nowhere/x.store", "nowhere does not exist; create it, or choose another"),
     (1, "store export pages.store -o nowhere/x.jsonl", "nowhere does not exist; create it, or choose another"),
     (2, "store export pages.store -o x.foo", "use a file that ends in .jsonl, .jsonl.gz or .jsonl.zst"),
-    (2, "store ship pages.store fox.txt", "fox.txt is not allowed; use a folder or a URL; this is a file"),
     (2, "index build corpus.jsonl -o corpus.nks", "use a file that does not exist, or --overwrite"),
     (2, "index build corpus.jsonl -o empty", "--out empty is not allowed; use a file; this is a folder"),
     (2, "index build corpus.jsonl -o nowhere/x.nks", "use a file in a folder that exists"),

@@ -21,7 +21,6 @@ import nearkin as nk
 from command import call
 from nearkin.errors import InputError
 from nearkin.io import OutputDir, open_corpus
-from nearkin.store.follower import Follower
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
 
@@ -110,10 +109,10 @@ def test_no_saver_takes_an_impossible_name(name: str, sign: str, noun: str, tmp_
 
 
 @IMPOSSIBLE
-@pytest.mark.parametrize("name", [*OPENERS, "store", "follower"])
+@pytest.mark.parametrize("name", [*OPENERS, "store"])
 def test_no_opener_takes_an_impossible_name(name: str, sign: str, noun: str, tmp_path: Path) -> None:
     """The same error is raised before any file is accessed."""
-    opener = {**OPENERS, "store": nk.Store.open, "follower": Follower}[name]
+    opener = {**OPENERS, "store": nk.Store.open}[name]
     with pytest.raises(InputError):
         opener(tmp_path / f"old{sign}name")
 

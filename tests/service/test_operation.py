@@ -21,7 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pyarrow as pa
 import pytest
 from asgi import NDJSON, AsgiClient, asgi_client
@@ -40,7 +39,6 @@ from nearkin.service.auth import RELOAD_SECONDS, TokenBucket, TokenFile, read_to
 from nearkin.service.errors import PROBLEMS, Problem, problem_from
 from nearkin.service.server import free_port
 from nearkin.service.settings import Limits, ServiceSettings
-from nearkin.store.follower import MANIFEST_NAME, ship
 from nearkin.store.store import Store
 
 READ, WRITE = "r" * 20, "w" * 20
@@ -351,42 +349,6 @@ async def test_readonly(tmp_path: Path) -> None:
             assert "read-only" == (await service.post(f"/v1/{path}", body)).slug
         assert "read-only" == (await service.call("POST", "/v1/merge")).slug
         assert (await service.get("/v1/info")).json()["readonly"] is True
-
-
-def lag_of(url: str) -> dict[str, float]:
-    """Return the lag in the metrics of a service."""
-    lines = httpx.get(f"{url}/metrics").text.splitlines()
-    return {name: float(line.split()[1]) for line in lines if (name := line.split()[0]).startswith("nearkin_lag_")}
-
-
-def test_a_follower_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
-    """The service answers from the last shipment, opens a later one if it can be read, and refuses changes."""
-    monkeypatch.setattr("nearkin.service.state.FOLLOW_SECONDS", 0.05)
-    place = tmp_path / "place"
-    with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
-        store.add(["a page about the sea and the wind"], ["a"])
-        store.merge()
-        store.add(["a page about cats that sleep"], ["b"])
-        ship(store.path, place)
-        with pytest.raises(ParameterError, match="serve it --readonly"):
-            Service(place, ServiceSettings())
-        with serve_in_thread(place, readonly=True) as service, nk.Client(service.url) as client:
-            assert ["exact", "new"] == client.check(store.texts(["a", "b"])).status
-            assert (1, 1) == (len(client), client.stats().lag["documents"])
-            lag = lag_of(service.url)
-            assert 1 == lag["nearkin_lag_documents"]
-            assert 0 < lag["nearkin_lag_seconds"] < SECONDS
-            with pytest.raises(ServiceError, match="--readonly"):
-                client.add(["another page"], ["c"])
-            (place / MANIFEST_NAME).write_text("no manifest")
-            wait_until(lambda: b"no later shipment can be read" in capfdbinary.readouterr().err)
-            assert 1 == len(client)
-            (place / MANIFEST_NAME).unlink()
-            store.merge()
-            ship(store.path, place)
-            wait_until(lambda: len(client) == 2)
-            assert ["exact", "exact"] == client.check(store.texts(["a", "b"])).status
-            assert 0 == lag_of(service.url)["nearkin_lag_documents"]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -774,8 +736,6 @@ def test_tls(tmp_path: Path) -> None:
 
 async def test_requests_before_the_store_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the store is open the process runs, and requests get not-ready."""
-    from nearkin.service.app import Service
-
     nk.Store.create(tmp_path / "s").close()
     client = AsgiClient(Service(tmp_path / "s", ServiceSettings()))
     assert 200 == (await client.get("/healthz")).status

@@ -109,7 +109,7 @@ def dedup(job: Job) -> None:
     Examples
     --------
     $ nearkin dedup corpus.jsonl --out out --id-column id
-    4  documents read in 0.0 s (0.0 MB)
+    4  documents in 0.0 s (0.0 MB)
     3  kept in out/kept.jsonl
     1  removed (25.0%) in 1 cluster, the largest of 2
     0  of them exact copies
@@ -772,7 +772,7 @@ def _write_passages(
 def _passage_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[int | str, str]]:
     """Return the counts of documents and passages."""
     size = f"{summary['bytes_read'] / 1e6:,.1f} MB"
-    yield summary["documents"], f"documents read in {total_seconds(summary):.1f} s ({size})"
+    yield summary["documents"], f"documents in {total_seconds(summary):.1f} s ({size})"
     share = summary["characters_found"] / summary["characters"] if summary["characters"] else 0.0
     place = f"{summary['documents_with_passages']:,} documents: {share:.1%} of all characters"
     yield summary["passages"], f"passages by {summary['unit']} in {place}"

@@ -19,7 +19,7 @@ def serve(
     store: Annotated[
         str | None,
         typer.Argument(
-            help="Folder of the store; with --readonly also DEST of `store ship`. Without one, --patterns alone.",
+            help="Folder of the store. Without one, --patterns alone.",
             metavar="STORE",
             show_default=False,
         ),
@@ -70,7 +70,6 @@ def serve(
     {"time":"2026-11-26T08:00:00.000+00:00","level":"info","event":"ready",...
 
     nearkin serve pages.store --create
-    nearkin serve s3://bucket/pages --readonly
     nearkin serve --patterns urls.state
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
@@ -79,7 +78,6 @@ def serve(
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
-    from nearkin.store.follower import is_place
     from nearkin.store.log import check_is_store
     from nearkin.store.store import Store
 
@@ -124,10 +122,9 @@ def serve(
     if store is None:
         serve_store(None, settings)
         return
-    if create and not is_place(store) and not Path(store).exists():
+    if create and not Path(store).exists():
         if readonly:
             raise bad_parameter("readonly", "with --create", "an existing store")
         Store.create(store).close()
-    if not is_place(store):
-        check_is_store(Path(store))
+    check_is_store(Path(store))
     serve_store(store, settings)

@@ -493,15 +493,9 @@ def open_store(
     refuse_url(path, "the store", "the folder of a store, or the http:// or https:// URL of its service")
     if token_file is not None:
         raise bad_parameter("token_file", token_file, "not with a folder, which needs no token")
-    from nearkin.store.follower import Follower, is_place
     from nearkin.store.store import Store
 
-    memory = parse_memory(memory_limit)
-    if mode == "r" and is_place(path):
-        with Follower(path, memory=memory) as follower:
-            yield follower.store
-        return
-    with Store.open(path, mode, memory=memory) as store:
+    with Store.open(path, mode, memory=parse_memory(memory_limit)) as store:
         yield store
 
 
@@ -577,11 +571,10 @@ def read_batches(
     *,
     texts: Sequence[str] = (),
     adding: bool,
-    exclude: Sequence[Path] = (),
     quiet: bool = False,
 ) -> Generator[_Documents]:
-    """Read texts, and the inputs in batches; files of the store itself, and in folders to exclude, are skipped."""
-    own = [*([store.path] if _is_local(store) else []), *exclude]
+    """Read texts, and the inputs in batches; files of the store itself are skipped."""
+    own = [store.path] if _is_local(store) else []
     if not _stores_files(store):
         if texts:
             yield _Documents(texts, None, [f"text {number}" for number in range(1, len(texts) + 1)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -48,10 +48,7 @@ DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-
 def check(
     inputs: InputsIfAny = None,
     *,
-    stores: Annotated[
-        list[str],
-        opt("Folder of a store, URL of its service, or DEST of `store ship`; several folders may be given.", "--store"),
-    ],
+    store: Annotated[str, opt("Folder of a store, or URL of its service.", "--store")],
     reading: CorpusOptions,
     text: TextQueries = None,
     best: Best = None,
@@ -59,11 +56,10 @@ def check(
     memory_limit: StoreMemory = None,
     as_json: Json = False,
 ) -> None:
-    """Check whether documents are new to a store, or to several in the order given, without adding them.
+    """Check whether documents are new to a store, without adding them.
 
     Prints a line per document: id, status (new, exact, near), id of the match, distance, similarity, separated by tabs.
-    Of several stores, the first that matches wins, and its folder ends the line; they must have the same recipe,
-    threshold and verification. With --text the documents are texts of the command line, called text 1, text 2, ...
+    With --text the documents are texts of the command line, called text 1, text 2, ...
 
     Examples
     --------
@@ -72,11 +68,8 @@ def check(
     f       new     -       -       -
 
     nearkin check --text "The quick brown fox jumps over the lazy dog." --store pages.store
-    nearkin check new.jsonl --store pages.store --store archive.store --id-column url
     nearkin check new.jsonl --store http://127.0.0.1:8470 --id-column url --best 3 --json
     """
-    from nearkin.store.group import StoreGroup
-
     texts = text or []
     if not (inputs or texts):
         raise bad_parameter("inputs", "none", "files, - for standard input, or --text TEXT")
@@ -84,23 +77,10 @@ def check(
         reading.check_unset("not with --text alone, which reads no corpus")
     failures = Failures(strict=reading.strict)
     with ExitStack() as stack:
-        opened: Any
-        folders: list[Path] = []
-        if len(stores) == 1:
-            store = opened = stack.enter_context(
-                open_store(stores[0], "r", token_file=token_file, memory_limit=memory_limit)
-            )
-        else:
-            folders = [require_folder(path, "check") for path in stores]
-            if token_file is not None:
-                raise bad_parameter("token_file", token_file, "not with folders, which need no token")
-            opened = stack.enter_context(StoreGroup.open(folders, memory=parse_memory(memory_limit)))
-            store = opened.stores[0]
+        opened = stack.enter_context(open_store(store, "r", token_file=token_file, memory_limit=memory_limit))
         # Progress bars would mix with results on a terminal.
         progress = stack.enter_context(progress_bars(quiet=sys.stdout.isatty()))
-        batches = read_batches(
-            store, reading, inputs or [], [], failures, progress, texts=texts, adding=False, exclude=folders
-        )
+        batches = read_batches(opened, reading, inputs or [], [], failures, progress, texts=texts, adding=False)
         for batch in stack.enter_context(closing(batches)):
             print_results(batch.names, opened.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
     failures.exit()
@@ -259,38 +239,3 @@ def restore(
         say_json(about)
     elif not quiet:
         say(f"{display(out)}: {backup.documents:,} documents of {display(backup.path.name)}, {about['time']}")
-
-
-@group.add()
-def ship(
-    path: StorePath,
-    target: Annotated[
-        str, typer.Argument(help="Folder or URL (s3://, gs://) for this store.", metavar="DEST", show_default=False)
-    ],
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Copy the sealed segments of a store to a place from which followers read; only what is missing there.
-
-    Pending documents are not copied; `nearkin store merge` seals them. Whatever ends the command, the place holds a
-    complete shipment: the last one, or the one before.
-
-    Examples
-    --------
-    $ nearkin store ship pages.store shipped
-    shipped: 0 documents, 4 pending ones not shipped
-
-    nearkin store ship pages.store s3://bucket/pages
-    """
-    from nearkin.io.remote import short_url
-    from nearkin.store.follower import ship as ship_store
-
-    if Path(target).is_file():
-        raise bad_parameter("target", target, "a folder or a URL; this is a file")
-    with progress_bars(quiet=quiet) as progress:
-        manifest = ship_store(require_folder(path, "ship"), target, progress=progress)
-    if as_json:
-        say_json({"place": short_url(target), "documents": manifest.documents, "pending": manifest.pending})
-    elif not quiet:
-        counts = f"{manifest.documents:,} documents, {manifest.pending:,} pending ones not shipped"
-        say(f"{display(short_url(target))}: {counts}")

@@ -107,7 +107,8 @@ class SourceRemovals(TypedDict):
 
 class ContainedEstimate(TypedDict):
     """Numbers of sampled and kept documents, of kept ones they were looked up in, and of contained ones in the sample;
-    the estimated number and its interval, lower bounds if not all kept documents were compared."""
+    the estimated number and its interval, lower bounds if not all kept documents were compared.
+    """
 
     sampled: int
     of: int

@@ -912,7 +912,7 @@ def _stored_document(document: StoredOutput) -> StoredDocument:
 
 def _stats(info: InfoOutput) -> StoreStats:
     counts = info.documents, info.waiting, info.segments, info.removed
-    return StoreStats(*counts, info.bytes, info.settings, info.lag, info.lost)
+    return StoreStats(*counts, info.bytes, info.settings, info.lost)
 
 
 # Documents and queries

@@ -165,7 +165,6 @@ class InfoOutput(Struct, kw_only=True):
     kind: str
     id_kind: str
     version: str = ""
-    lag: dict[str, float] = {}
     lost: int = 0
     readonly: bool = False
     reason_readonly: str | None = None

@@ -9,12 +9,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nearkin.errors import NearkinError, StoreReplacedError, bad_parameter
+from nearkin.errors import StoreReplacedError, bad_parameter
 from nearkin.io.remote import short_url
 from nearkin.service.bodies import DocumentBatch
 from nearkin.service.errors import Problem, bad_request, problem_from, retry_after
@@ -24,7 +23,6 @@ from nearkin.service.served_patterns import ServedPatterns
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.telemetry import Metrics, log
 from nearkin.store.compaction import MergeStats
-from nearkin.store.follower import Follower, is_place
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.log import Mode
 from nearkin.store.results import CheckResult, StoreStats
@@ -33,8 +31,6 @@ from nearkin.store.store import Store
 T = TypeVar("T")
 BACKUP_SHARE = 0.12
 """Share of the time for which a backup uses the disk."""
-FOLLOW_SECONDS = 10.0
-"""Seconds after which a follower looks for another shipment."""
 
 
 def _release_memory() -> None:
@@ -50,13 +46,13 @@ class AppState:
     Parameters
     ----------
     folder : Path or str, optional
-        The store, or the folder or URL to which one was shipped (`nearkin.store.follower`); None for patterns alone.
+        The store; None for patterns alone.
     settings : ServiceSettings
 
     Raises
     ------
     ParameterError
-        A shipped store is to be changed, or there is neither a store nor a file of patterns.
+        There is neither a store nor a file of patterns.
     """
 
     def __init__(self, folder: Path | str | None, settings: ServiceSettings) -> None:
@@ -64,11 +60,7 @@ class AppState:
             raise bad_parameter("folder", "None", "a store, or settings with patterns")
         self.place = short_url(str(settings.patterns if folder is None else folder))
         self.settings, self.limits = settings, settings.limits
-        self._path, self._follows = str(folder), folder is not None and is_place(folder)
-        if self._follows and not settings.readonly:
-            raise bad_parameter("readonly", "False", f"True: {self.place} follows another store; serve it --readonly")
-        self._follower: Follower | None = None
-        self._following: asyncio.Task[None] | None = None
+        self._path = str(folder)
         self.metrics, self.admission = Metrics(self._merge_stats), Admission(settings.limits)
         self.is_ready = self.is_closing = self._is_replaced = False
         self.num_requests = 0
@@ -88,9 +80,6 @@ class AppState:
         """Open a handle with half of the memory: bytes if it is an int, a share of the machine if it is a float."""
         memory = 0.25 if self.settings.memory is None else self.settings.memory
         half = max(memory // 2, 1 << 20) if isinstance(memory, int) else memory / 2
-        if self._follows:
-            self._follower = Follower(self._path, memory=half)
-            return self._follower.store
         sync: Any = self.settings.sync if mode == "w" else "commit"
         return Store.open(self._path, mode, sync=sync, memory=half)
 
@@ -118,36 +107,8 @@ class AppState:
             self._store_settings = store.settings
         if store is not None and (lost := store.stats().lost):
             log("error", "lost", store=self.place, records=lost, detail="run `nearkin store verify`")
-        if self._follower is not None:
-            self._following = asyncio.create_task(self._follow(self._follower))
         self.is_ready = True
         log("info", "ready", store=self.place, seconds=round(time.perf_counter() - start, 3))
-
-    async def _follow(self, follower: Follower) -> None:
-        """Open each later shipment. It is copied while requests are served, and replaces the store between them."""
-        is_failing, reader = False, self._check_store()
-        while True:
-            await asyncio.sleep(FOLLOW_SECONDS)
-            try:
-                fetched = await asyncio.to_thread(follower.fetch)
-            except (NearkinError, OSError) as error:
-                if not is_failing:
-                    log("warning", "follow", store=self.place, detail=f"no later shipment can be read: {error}")
-                is_failing = True
-                continue
-            is_failing = False
-            if fetched is None:
-                continue
-
-            def switch(_: Store, fetched: Any = fetched) -> None:
-                # First: others than this thread read `store`, and the switch closes the old one.
-                reader.store = fetched[0]
-                follower.switch(*fetched)
-
-            request = Request("call", call=switch)
-            reader.submit(request)
-            await request.future
-            log("info", "followed", store=self.place, **follower.lag)
 
     async def close(self) -> None:
         """Stop accepting requests, drain those in flight, then close the store. A second call does nothing."""
@@ -159,13 +120,9 @@ class AppState:
             await asyncio.sleep(0.01)
         if self.num_requests:
             log("warning", "drain", detail="requests were aborted", requests=self.num_requests)
-        if self._following is not None:
-            self._following.cancel()
         for worker in (self._writer, self._reader):
             if worker is not None:
                 await worker.stop()
-        if self._follower is not None:
-            self._follower.close()
         log("info", "closed")
 
     def check_ready(self) -> None:
@@ -268,9 +225,8 @@ class AppState:
         return request.future
 
     def stats(self, store: Store) -> StoreStats:
-        """Return the counts of the store, with the lag of a follower."""
-        stats = store.stats()
-        return stats if self._follower is None else replace(stats, lag=self._follower.lag)
+        """Return the counts of the store."""
+        return store.stats()
 
     async def merge(self) -> None:
         """Merge the segments of the store, while requests are served."""

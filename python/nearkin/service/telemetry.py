@@ -105,8 +105,6 @@ class Metrics:
         self._batch = Histogram("nearkin_batch_documents", "Documents of a commit.", buckets=DOCUMENTS, **add)
         self._gauges = {name: Gauge(f"nearkin_{name}", text, **add) for name, text in GAUGES.items()}
         self._bytes = Gauge("nearkin_bytes", "Bytes on disk.", ["part"], **add)
-        self._lag_seconds = Gauge("nearkin_lag_seconds", "Time since the shipment that a follower has.", **add)
-        self._lag_documents = Gauge("nearkin_lag_documents", "Documents that a follower lacked then.", **add)
         self._lost = Gauge("nearkin_lost_segments", "Segments and ranges of commits that are missing.", **add)
         self._backups = Summary("nearkin_backup_seconds", "Number and time of backups.", **add)
         self._last_backup = Gauge("nearkin_backup_last_timestamp_seconds", "End of the last backup; 0 if none.", **add)
@@ -155,7 +153,5 @@ class Metrics:
             self._gauges[name].set(getattr(stats, name))
         for part, size in stats.bytes.items():
             self._bytes.labels(part).set(size)
-        self._lag_seconds.set(stats.lag.get("seconds", 0))
-        self._lag_documents.set(stats.lag.get("documents", 0))
         self._lost.set(stats.lost)
         return generate_latest(self.registry)

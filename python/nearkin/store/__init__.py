@@ -3,7 +3,6 @@
 | file | holds |
 |---|---|
 | `store` | `Store`: the public class |
-| `group` | `StoreGroup`: several stores that are queried as one |
 | `kinds/` | settings, hashing and indexes of stores of texts, files and vectors |
 | `results` | the results of calls: `CheckResult`, `StoredMatch`, `StoredDocument`, `StoreStats` |
 | `dedup` | deduplication of a batch: the stages of `nearkin.dedup` over stored documents |
@@ -19,7 +18,6 @@
 | `expiry` | time to live: documents older than a time |
 | `copy` | copies with other settings |
 | `backups` | backups in one folder: shared files, restoration by time |
-| `follower` | sealed segments shipped to another place, and queried there |
 | `check` | verification and repair |
 | `outbox` | outputs that are committed together with a store |
 | `memory` | the memory budget |
@@ -33,10 +31,7 @@ from typing import TYPE_CHECKING
 from nearkin.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nearkin.store.group import StoreGroup as StoreGroup
     from nearkin.store.results import CheckResult as CheckResult
     from nearkin.store.store import Store as Store
 else:
-    __all__, __getattr__, __dir__ = lazy_names(
-        __name__, {"group": ["StoreGroup"], "results": ["CheckResult"], "store": ["Store"]}
-    )
+    __all__, __getattr__, __dir__ = lazy_names(__name__, {"results": ["CheckResult"], "store": ["Store"]})

@@ -182,8 +182,6 @@ class StoreStats:
         On disk: "log", "documents", "index", and their "total".
     settings : dict
         Recipe, threshold, radius or bands, the rule for texts, how matches are verified.
-    lag : dict of str to float
-        Of a follower: "seconds" since the shipment, and "documents" that were pending in the store then.
     lost : int
         Records of segments and commits that are missing; `verify` and the warning of `open` describe them.
     """
@@ -194,7 +192,6 @@ class StoreStats:
     removed: int
     bytes: dict[str, int]
     settings: dict[str, Any]
-    lag: dict[str, float] = field(default_factory=dict)
     lost: int = 0
 
     def _repr_html_(self) -> str:
