@@ -277,7 +277,7 @@ class DigestRun:
             say(str(result if explain else value))
         self.failures.exit(matched=value >= limit if measure == "score" else value <= limit)
 
-    def print_matches(self, known: Sequence[Path] | None, k: int | None, **limit: int) -> None:
+    def print_matches(self, known: Sequence[Path] | None, k: int | None, **limit: Any) -> None:
         """Search known digests for those of the command line, and print the matches."""
         if not known:
             raise bad_parameter("known", "none", f"--known LIST, a file of `nearkin {self._family} hash`, to search in")
@@ -293,7 +293,7 @@ class DigestRun:
         print_rows(["input", "known", self.options.measure], rows, as_json=self.options.as_json)
         self.failures.exit(matched=bool(rows))
 
-    def print_clusters(self, linkage: Linkage, title: str, **limit: int) -> None:
+    def print_clusters(self, linkage: Linkage, title: str, **limit: Any) -> None:
         """Group the digests of the command line, and print the groups; `title` is that of the last column."""
         index, names = self.build_index(self.entries())
         clusters = index.clusters(linkage=linkage.value, **limit)

@@ -38,6 +38,9 @@ class FuzzyRecipe(FrozenRecipe):
 
     family: str
 
+    def __init__(self, text: object = "") -> None:
+        raise NotImplementedError
+
     def _parse_flags(self, text: str, flags: list[str]) -> dict[str, object]:
         """Return the slots that the flags of a text form set."""
         if any(flag not in self._flags or flags.count(flag) > 1 for flag in flags):

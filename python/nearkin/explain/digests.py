@@ -278,7 +278,10 @@ def _build_steps(data: bytes, recipe: DigestRecipe) -> DigestSteps:
             block_size,
             points,
             counted,
-            tuple(DigestPiece(start, end, data[max(0, end - 7) : end], *rest) for start, end, *rest in pieces),
+            tuple(
+                DigestPiece(start, end, data[max(0, end - 7) : end], total, tail, state, character)
+                for start, end, total, tail, state, character in pieces
+            ),
             text,
         )
         for (block_size, points, counted, pieces), text in zip(traced, digest.split(":")[1:], strict=True)

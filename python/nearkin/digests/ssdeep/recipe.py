@@ -11,7 +11,6 @@ from nearkin.digests.base import Choices, Digest, Flags, FuzzyRecipe
 from nearkin.digests.ssdeep.comparison import LEAST_COMMON, check_least_common, compare
 from nearkin.digests.ssdeep.hashing import check_steps, hash, hash_files  # noqa: A004 - the public name
 from nearkin.errors import bad_parameter, mismatch
-from nearkin.recipe.base import FrozenRecipe
 
 
 class DigestRecipe(FuzzyRecipe):
@@ -128,7 +127,7 @@ class DigestRecipe(FuzzyRecipe):
             allowed = f"{LEAST_COMMON} to search by an index, which lists that many successive characters"
             raise bad_parameter("least_common", self.least_common, f"{allowed}; compare_many and matrix take others")
 
-    def check_same(self, other: FrozenRecipe) -> None:
+    def check_same(self, other: DigestRecipe) -> None:
         """Raise MismatchError with the first slot in which `other` differs.
 
         Parameters
