@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin._core import word_places
-from nearkin.dedup import chunks as module
+from nearkin.pieces import chunks as module
 
 
 def repeated_symbols(symbols: list[list[Any]], order: list[int], minimum: int) -> list[set[int]]:
