@@ -31,10 +31,9 @@ def python_lines(text: str) -> int:
     """Return the number of code lines of a Python file."""
     skipped: set[int] = set()
     for node in ast.walk(ast.parse(text)):
-        is_docstring = (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        )
-        if is_docstring or isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if isinstance(node, ast.Import | ast.ImportFrom):
             skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines = enumerate(text.splitlines(), start=1)
     return sum(number not in skipped and not re.match(r"\s*(#|$)", line) for number, line in lines)

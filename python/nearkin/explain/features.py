@@ -249,7 +249,7 @@ def wide_hashes(function: str, names: Sequence[bytes], seed: int, bits: int) -> 
     """Return hashes of a whole number of 64-bit words, the lowest word first, with at least this many bits."""
     values = [0] * len(names)
     for word in range(-(-bits // 64)):
-        for i, value in enumerate(feature_hashes(function, names, seed, word).tolist()):
+        for i, value in enumerate(feature_hashes(function, list(names), seed, word).tolist()):
             values[i] |= value << 64 * word
     return values
 
