@@ -23,7 +23,14 @@ def measure(rounds: int) -> dict[str, Any]:
     results = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
-            arguments = ["dedup", ROOT / "samples" / "licences.jsonl.gz", "--out", f"{folder}/clean", "--report", "--quiet"]
+            arguments = [
+                "dedup",
+                ROOT / "samples" / "licences.jsonl.gz",
+                "--out",
+                f"{folder}/clean",
+                "--report",
+                "--quiet",
+            ]
             used = common.measure_command([*common.program(), *arguments], Path(folder))
             timings = json.loads(Path(folder, "clean", "summary.json").read_text(encoding="utf-8"))["timings"]
             printed = sum(stage.get("wall", 0.0) for stage in timings.values())

@@ -347,7 +347,10 @@ def mismatch(what: str, left: object, right: object) -> MismatchError:
         Its values.
     """
     return MismatchError(
-        f"{what} differs: {left} against {right}; compare only what was made alike", what=what, left=left, right=right
+        f"{what} differs: {left} against {right}; compare only values that share it",
+        what=what,
+        left=left,
+        right=right,
     )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 _Getattr: TypeAlias = "Callable[[str], object]"
 _Dir: TypeAlias = "Callable[[], list[str]]"
+_Method = TypeVar("_Method", bound="Callable[..., Any]")
 
 
 def lazy_names(
@@ -57,3 +60,14 @@ def lazy_names(
         return sorted({*public, *(name for name in vars(sys.modules[package]) if re.fullmatch("__.*__", name))})
 
     return public, import_name, list_names
+
+
+def renamed(old: str, method: _Method) -> _Method:
+    """Return a method of the name before its last change, which warns and calls `method`."""
+
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(f"{old} is deprecated; use {method.__name__}", DeprecationWarning, stacklevel=2)
+        return method(*args, **kwargs)
+
+    return call  # type: ignore[return-value]

@@ -157,7 +157,7 @@ def test_fingerprints_of_other_widths_or_counts_have_no_distance() -> None:
     for a, b, bits, message in calls:
         with pytest.raises(MismatchError) as refused:
             nk.hamming(a, b, bits=bits)
-        assert f"{message}; compare only what was made alike" == str(refused.value)
+        assert f"{message}; compare only values that share it" == str(refused.value)
     for words, message in ((17, "words=17 is not allowed; use 1 to 16"), (0, "use at least one word per fingerprint")):
         wide = np.zeros((2, words), dtype=np.uint64)
         with pytest.raises(ParameterError, match=message):
@@ -277,5 +277,5 @@ def test_distances_of_a_width_are_those_of_values_below_it(bits: int, data: st.D
             with pytest.raises(ParameterError, match=rf"^{name}=a row with a bit at or above bits is not allowed"):
                 nk.hamming(*sides, bits=bits)
     wider = bits + 64 if bits <= 960 else bits - 64
-    with pytest.raises(MismatchError, match=rf"for bits={wider}; compare only what was made alike$"):
+    with pytest.raises(MismatchError, match=rf"for bits={wider}; compare only values that share it$"):
         nk.hamming(table, table, bits=wider)

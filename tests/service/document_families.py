@@ -38,7 +38,7 @@ def outcome(store: nk.Store) -> tuple[set[Any], dict[str, list[str]]]:
     """Return what does not depend on the order of the writers: documents, and the sorted statuses of each family."""
     documents, statuses = set(), dict[str, list[str]]()
     for batch in store.iter_documents():
-        contents = store.contents([document.id for document in batch])
+        contents = store.content_hashes([document.id for document in batch])
         for document, content in zip(batch, contents, strict=True):
             family = str(document.id).split("-")[0]
             if document.match is not None:

@@ -27,7 +27,7 @@ def contents(store: nk.Store) -> list[Any]:
     rows = [row for batch in store.iter_documents() for row in batch if row.status == "new"]
     ids = [row.id for row in rows]
     counts = [(row.id, row.features, row.length) for row in rows]
-    return [counts, store.texts(ids), store.values(ids).tolist(), store.contents(ids)]
+    return [counts, store.texts(ids), store.values(ids).tolist(), store.content_hashes(ids)]
 
 
 @settings(max_examples=12, deadline=None)

@@ -91,7 +91,7 @@ def test_a_replaced_store_refuses_changes(tmp_path: Path, attack: Callable[[Path
             lambda: store.add(TEXTS[20:30], list(range(20, 30))),
             lambda: store.remove([1]),
             store.merge,
-            store.check_place,
+            store.check_not_replaced,
         ):
             with pytest.raises(StoreReplacedError, match="open the store again") as caught:
                 change()
@@ -179,7 +179,7 @@ def test_a_write_ahead_log_that_is_truncated_acknowledges_nothing(tmp_path: Path
         with pytest.raises(StoreReplacedError, match="-wal: it was overwritten"):
             store.add(["another text"], ["b"])
         with pytest.raises(StoreReplacedError):
-            store.check_place()
+            store.check_not_replaced()
 
 
 def test_checkpoints_of_others_are_no_replacement(tmp_path: Path) -> None:
@@ -208,3 +208,13 @@ def test_background_merges_leave_another_store_alone(tmp_path: Path) -> None:
         store._compactor.join()
         assert isinstance(store._compactor.error, StoreReplacedError)
     assert not list((path / "segments").iterdir())
+
+
+def test_earlier_names_of_methods_warn(tmp_path: Path) -> None:
+    """`contents` and `check_place` still work, and name the method that replaced them."""
+    with nk.Store.create(tmp_path / "store") as store:
+        store.add(["a page about the sea"], ["a"])
+        with pytest.warns(DeprecationWarning, match="use content_hashes"):
+            assert store.content_hashes(["a"]) == store.contents(["a"])
+        with pytest.warns(DeprecationWarning, match="use check_not_replaced"):
+            store.check_place()

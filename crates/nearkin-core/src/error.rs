@@ -132,7 +132,7 @@ impl fmt::Display for Error {
         match self {
             Self::Parameter { name, found, allowed } => write!(f, "{name}={found} is not allowed; use {allowed}"),
             Self::Mismatch { what, left, right } => {
-                write!(f, "{what} differs: {left} against {right}; compare only what was made alike")
+                write!(f, "{what} differs: {left} against {right}; compare only values that share it")
             }
             Self::Input { place, reason } | Self::NoDigest { place, reason } => write!(f, "{place}: {reason}"),
             Self::Digest { place, reason } => write!(f, "{place}: {reason}, or pass {LENIENT} for old data"),

@@ -475,7 +475,7 @@ def require_folder(path: str, command: str) -> Path:
 def open_store(
     path: str, mode: Mode = "w", *, token_file: Path | None = None, memory_limit: str | None = None
 ) -> Iterator[AnyStore]:
-    """Open a store, or a client of its service; for reading also a store that was shipped to a folder or URL.
+    """Open a store, or a client of its service.
 
     Raises
     ------

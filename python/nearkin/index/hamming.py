@@ -322,7 +322,7 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         >>> index.check_recipe("char:4|count|md5|simhash:64")
         Traceback (most recent call last):
             ...
-        nearkin.errors.MismatchError: recipe slot hash differs: xxh3 against md5; compare only what was made alike
+        nearkin.errors.MismatchError: recipe slot hash differs: xxh3 against md5; compare only values that share it
         """
         check_recipe(self.recipe, recipe)
 

@@ -51,7 +51,7 @@ class Service(FastAPI):
     Parameters
     ----------
     folder : Path or str, optional
-        The store, or the folder or URL to which one was shipped; None for patterns alone.
+        The folder of the store; None for patterns alone.
     settings : ServiceSettings
 
     Raises

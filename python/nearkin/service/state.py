@@ -134,7 +134,7 @@ class AppState:
             if worker is None or worker.store is None:
                 continue
             try:
-                worker.store.check_place()
+                worker.store.check_not_replaced()
             except StoreReplacedError as error:
                 if not self._is_replaced:
                     self._is_replaced = True

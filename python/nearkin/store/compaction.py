@@ -78,7 +78,7 @@ def exclusive(folder: Path, like: Log | None = None) -> AbstractContextManager[L
 def _locked(path: Path, action: str, like: Log | None) -> Iterator[Log]:
     """Hold a lock in the folder of a store, and open its log, which must be `like` that of the caller."""
     if like is not None:
-        like.check_place()
+        like.check_not_replaced()
     with _hold(path, action, 0.0), closing(Log(path.parent)) as log:
         if like is not None:
             like.check_same(log)

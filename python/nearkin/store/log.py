@@ -421,7 +421,7 @@ class Log:
                 if (identity := file_identity(wal)) is not None:
                     self._identities[wal] = identity
                 self._commits = CommitFile(folder)
-            self.check_place()
+            self.check_not_replaced()
 
     def _connect(self, options: str) -> sqlite3.Connection:
         uri = f"{(self.folder / LOG_NAME).absolute().as_uri()}?{options}"
@@ -491,7 +491,7 @@ class Log:
         if self._commits is not None:
             self._commits.close()
         with suppress(StoreReplacedError, OSError):
-            self.check_place()
+            self.check_not_replaced()
         if self._replaced:
             # SQLite would remove the write-ahead log by its path, which may belong to another store now.
             _keep_open(self._connection)
@@ -510,9 +510,9 @@ class Log:
             (place for place in (str(self.folder), self._place) if self._identities[place] != other._identities[place]),
             "",
         )
-        self.check_place()
+        self.check_not_replaced()
 
-    def check_place(self) -> None:
+    def check_not_replaced(self) -> None:
         """Check that the paths still name the files that this log has open.
 
         Raises
@@ -576,7 +576,7 @@ class Log:
         with suppress(FileNotFoundError), open(f"{self._place}-wal", "rb") as wal:  # noqa: PTH123
             if (magic := wal.read(4)) and magic not in _WAL_MAGIC:
                 self._replaced, self._change = wal.name, "overwritten"
-                self.check_place()
+                self.check_not_replaced()
 
     def corrupt(self, reason: str) -> CorruptStoreError:
         """Return the error for a damaged log."""
@@ -623,7 +623,7 @@ class Log:
                     # Without locks, what was read while another user wrote may be of two commits.
                     self._check_unchanged()
                     if not isinstance(error, sqlite3.OperationalError):
-                        self.check_place()
+                        self.check_not_replaced()
                     raise
                 self._check_unchanged()
             finally:
@@ -646,13 +646,13 @@ class Log:
             try:
                 self._rollback()
                 self._begin_writing()
-                self.check_place()
+                self.check_not_replaced()
                 self._sums = self._num_removed = 0
                 self._mark = None
                 yield
                 self._connection.execute("COMMIT")
                 # A commit counts only if it is in the folder that the path names.
-                self.check_place()
+                self.check_not_replaced()
                 self._check_wal()
                 self._write_mark()
             finally:

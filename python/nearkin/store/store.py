@@ -58,6 +58,7 @@ from nearkin.io.atomic_write import remove_abandoned, sync_folder
 from nearkin.io.decompress import compressing
 from nearkin.io.inputs import Compression
 from nearkin.io.output import replace_file
+from nearkin.lazy import renamed
 from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
@@ -788,7 +789,7 @@ class Store(DocumentStore):
         with self._rows(ids) as rows:
             return self._settings.public_values(self._snapshot.values(rows))
 
-    def contents(self, ids: Ids) -> list[str]:
+    def content_hashes(self, ids: Ids) -> list[str]:
         """Return the XXH3-128 of the text, or of the bytes of the file, as 32 hexadecimal digits.
 
         Exact copies have the same hash.
@@ -803,6 +804,8 @@ class Store(DocumentStore):
         # Words are stored least significant byte first. For texts the lower word is stored first.
         words = [(content[7::-1].hex(), content[:7:-1].hex()) for content in contents]
         return [second + first if self._settings.noun == "text" else first + second for first, second in words]
+
+    contents = renamed("Store.contents", content_hashes)
 
     def __len__(self) -> int:
         """Return the number of documents added and not removed."""
@@ -941,7 +944,7 @@ class Store(DocumentStore):
             fields["text"] = self.texts(ids)
         else:
             fields |= {"path": map(str, ids), "digest": self.values(ids).tolist()}
-            fields |= {"recipe": [str(self.recipe)] * len(ids), "content": self.contents(ids)}
+            fields |= {"recipe": [str(self.recipe)] * len(ids), "content": self.content_hashes(ids)}
             fields["length"] = [document.length for document in documents]
         return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
 
@@ -1545,7 +1548,7 @@ class Store(DocumentStore):
         self._snapshot = Snapshot(self._log, self._settings, self._load_texts)
         self._cache.clear()
 
-    def check_place(self) -> None:
+    def check_not_replaced(self) -> None:
         """Check that the path of the store still names its folder and its log, which takes microseconds.
 
         Every change does so. A service calls it for its readiness.
@@ -1556,10 +1559,12 @@ class Store(DocumentStore):
             The folder or the log was replaced, moved or removed. The store accepts no changes any more.
         """
         self._check_open()
-        self._log.check_place()
+        self._log.check_not_replaced()
+
+    check_place = renamed("Store.check_place", check_not_replaced)
 
     def _missing_segment(self, error: FileNotFoundError) -> CorruptStoreError:
-        self._log.check_place()
+        self._log.check_not_replaced()
         reason = "a segment on the list is not there; restore the store from a backup"
         return corrupt_file(error.filename or self._folder, reason)
 

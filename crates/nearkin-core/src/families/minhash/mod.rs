@@ -697,7 +697,7 @@ mod tests {
     #[test]
     fn rows_that_can_not_be_compared_are_refused() {
         let error = differences(&[0_u32; 4], &[0; 6], 2).expect_err("two rows and three").to_string();
-        assert_eq!("number of rows differs: 2 against 3; compare only what was made alike", error);
+        assert_eq!("number of rows differs: 2 against 3; compare only values that share it", error);
         for (a, b, num_perm) in [(3, 3, 2), (2, 3, 2), (2, 2, 0)] {
             let error = differences(&vec![0_u64; a], &vec![0; b], num_perm).expect_err("no whole rows").to_string();
             assert_eq!(format!("num_perm={num_perm} is not allowed; use the values of a signature"), error);

@@ -488,9 +488,9 @@ fn recipes_refuse_what_they_do_not_make() {
     let offsets = "offsets=2 numbers is not allowed; use ascending numbers from 0 to 1";
     assert_eq!(offsets, refused(given.fingerprints_given(&[0, 2], &text, Weights::Integers(&[1])).err()));
     assert_eq!(offsets, refused(minhash.signatures_given(&[0, 2], &text).err()));
-    let types = "type of values differs: uint64 and uint32 against uint32; compare only what was made alike";
+    let types = "type of values differs: uint64 and uint32 against uint32; compare only values that share it";
     assert_eq!(types, refused(minhash.merge(wide, &narrow).err()));
-    let rows = "number of values differs: 3 against 4; compare only what was made alike";
+    let rows = "number of values differs: 3 against 4; compare only values that share it";
     assert_eq!(rows, refused(minhash.merge(Signatures::Narrow(vec![0; 3]), &narrow).err()));
 }
 
