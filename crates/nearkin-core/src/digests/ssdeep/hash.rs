@@ -54,7 +54,7 @@ pub fn hash_file_and_content(path: &std::path::Path, options: Options) -> Result
 ///
 /// # Errors
 /// If it is longer than [`super::MAX_INPUT`] or can't be read.
-pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<String> {
+pub fn hash_input(source: &mut dyn DigestInput, options: Options) -> Result<String> {
     let length = source.length();
     check_length(length)?;
     if length <= SHORT as u64 {
@@ -83,7 +83,7 @@ pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<Str
 const SHORT: usize = 1 << 14;
 
 /// Return the digest of a short input.
-fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String> {
+fn hash_short(source: &mut dyn DigestInput, options: Options) -> Result<String> {
     // Zeros before it, and after it to the end of its last block.
     let stated = source.length() as usize;
     let mut bytes = Vec::with_capacity(BEFORE + stated.next_multiple_of(BLOCK));
@@ -160,7 +160,7 @@ unsafe fn short_parts<S: Simd>(bytes: &[u8], length: usize, options: Options) ->
 }
 
 /// Find all reset points of levels `low` to `top` (higher ones counted as `top`), and S at the end.
-fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
+fn find(source: &mut dyn DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
     let mut resets = Resets { low, levels: (low..=top).map(|_| LevelResets::default()).collect() };
     let (mut window, mut before) = (Window::default(), 0u64);
     source.pass(&mut |bytes| {
@@ -234,7 +234,7 @@ struct Piece {
     state: u8,
 }
 
-fn hash_pieces(source: &mut impl DigestInput, pieces: &mut [Piece]) -> Result<()> {
+fn hash_pieces(source: &mut dyn DigestInput, pieces: &mut [Piece]) -> Result<()> {
     let mut before = 0u64;
     source.pass(&mut |bytes| {
         let after = before + bytes.len() as u64;
