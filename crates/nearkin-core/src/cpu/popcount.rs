@@ -211,19 +211,6 @@ pub(crate) unsafe trait Lanes {
     /// Fold: each lane becomes the sum over its aligned neighbourhood of `width` lanes; `width` is 1, 2, 4 or 8, at
     /// most `N`.
     unsafe fn fold(v: Self::V, width: usize) -> Self::V;
-    /// Count the bits of a XOR b in each 32-bit half lane.
-    unsafe fn count_xor32(a: Self::V, b: Self::V) -> Self::V;
-    /// Set every half lane to `value`.
-    unsafe fn splat32(value: u32) -> Self::V;
-    /// Compare: bit i is set if half lane i of `a` is at most half lane i of `b`; half lanes are below 2^31.
-    unsafe fn at_most32(a: Self::V, b: Self::V) -> u32;
-    /// Return lane `i`, which is below `N`.
-    #[inline(always)]
-    unsafe fn lane(v: Self::V, i: usize) -> u64 {
-        debug_assert!(i < Self::N && size_of::<Self::V>() == 8 * Self::N, "a vector is its lanes");
-        // SAFETY: a vector is `N` words, and `i` is below `N`.
-        unsafe { (&raw const v).cast::<u64>().add(i).read() }
-    }
 }
 
 /// Implement [`Lanes`], one expression per method.
@@ -258,11 +245,6 @@ lanes! { ScalarLanes, 1, u64;
     fn at_most(a: u64, b: u64) -> u32 { u32::from(a <= b) }
     fn min(a: u64, b: u64) -> u64 { u64::from((a as u32).min(b as u32)) | (a >> 32).min(b >> 32) << 32 }
     fn fold(v: u64, _width: usize) -> u64 { v }
-    fn count_xor32(a: u64, b: u64) -> u64 {
-        u64::from(((a ^ b) as u32).count_ones()) | u64::from((((a ^ b) >> 32) as u32).count_ones()) << 32
-    }
-    fn splat32(value: u32) -> u64 { u64::from(value) | u64::from(value) << 32 }
-    fn at_most32(a: u64, b: u64) -> u32 { u32::from(a as u32 <= b as u32) | u32::from((a >> 32) <= (b >> 32)) << 1 }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -298,9 +280,6 @@ pub(crate) mod x86 {
             }
             v
         }}
-        fn count_xor32(a: __m512i, b: __m512i) -> __m512i { _mm512_popcnt_epi32(_mm512_xor_si512(a, b)) }
-        fn splat32(value: u32) -> __m512i { _mm512_set1_epi32(value as i32) }
-        fn at_most32(a: __m512i, b: __m512i) -> u32 { u32::from(_mm512_cmple_epu32_mask(a, b)) }
     }
 
     /// Four lanes; needs AVX2.
@@ -350,15 +329,6 @@ pub(crate) mod x86 {
             }
             v
         }}
-        // Bytes are summed to 16-bit and then 32-bit lanes.
-        fn count_xor32(a: __m256i, b: __m256i) -> __m256i {{
-            let pairs = _mm256_maddubs_epi16(Self::count_bytes(a, b), _mm256_set1_epi8(1));
-            _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))
-        }}
-        fn splat32(value: u32) -> __m256i { _mm256_set1_epi32(value as i32) }
-        fn at_most32(a: __m256i, b: __m256i) -> u32 {
-            !(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))) as u32) & 0xff
-        }
     }
 }
 
@@ -391,17 +361,6 @@ pub(crate) mod arm {
         fn fold(v: uint64x2_t, width: usize) -> uint64x2_t {
             if width > 1 { vaddq_u64(v, vextq_u64::<1>(v, v)) } else { v }
         }
-        fn count_xor32(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
-            vreinterpretq_u64_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b))))))
-        }
-        fn splat32(value: u32) -> uint64x2_t { vreinterpretq_u64_u32(vdupq_n_u32(value)) }
-        fn at_most32(a: uint64x2_t, b: uint64x2_t) -> u32 {{
-            let m = vcleq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b));
-            vgetq_lane_u32::<0>(m) & 1
-                | vgetq_lane_u32::<1>(m) & 2
-                | vgetq_lane_u32::<2>(m) & 4
-                | vgetq_lane_u32::<3>(m) & 8
-        }}
     }
 }
 
@@ -419,10 +378,6 @@ mod tests {
 
     fn halves(word: u64) -> [u32; 2] {
         [word as u32, (word >> 32) as u32]
-    }
-
-    fn joined(halves: [u32; 2]) -> u64 {
-        u64::from(halves[0]) | u64::from(halves[1]) << 32
     }
 
     /// Checks every operation of lanes against its description in the trait, on eight pairs of words.
@@ -458,13 +413,8 @@ mod tests {
                 let (x, y): (Vec<u64>, Vec<u64>) = (a.iter().map(below).collect(), b.iter().map(below).collect());
                 let (x32, y32): (Vec<u32>, Vec<u32>) =
                     (x.iter().flat_map(|&x| halves(x)).collect(), y.iter().flat_map(|&y| halves(y)).collect());
-                let expected = (0..2 * L::N).fold(0, |mask, lane| mask | u32::from(x32[lane] <= y32[lane]) << lane);
                 // SAFETY: as above.
-                let (out, minimum) = unsafe {
-                    let (x, y) = (L::load(x.as_ptr()), L::load(y.as_ptr()));
-                    (L::at_most32(x, y), L::min(x, y))
-                };
-                assert_eq!(expected, out);
+                let minimum = unsafe { L::min(L::load(x.as_ptr()), L::load(y.as_ptr())) };
                 let smaller: Vec<u32> = x32.iter().zip(&y32).map(|(x, y)| *x.min(y)).collect();
                 assert_eq!(smaller, words::<L>(minimum).into_iter().flat_map(halves).collect::<Vec<_>>());
             }
@@ -495,11 +445,7 @@ mod tests {
             unsafe {
                 self.each::<L>(|a, b| L::count_xor(a, b), |a, b| ones(a ^ b), "count_xor");
                 self.each::<L>(|a, b| L::count_and(a, b), |a, b| ones(a & b), "count_and");
-                let halfwise = |a, b| joined(halves(a ^ b).map(u32::count_ones));
-                self.each::<L>(|a, b| L::count_xor32(a, b), halfwise, "count_xor32");
                 self.each::<L>(|_, _| L::splat(self.value), |_, _| self.value, "splat");
-                let twice = joined([self.value as u32; 2]);
-                self.each::<L>(|_, _| L::splat32(self.value as u32), |_, _| twice, "splat32");
                 let small = EachOperation { a: &self.a.map(low), b: &self.b.map(low), value: 0 };
                 small.each::<L>(|a, b| L::multiply(a, b), |a, b| a * b, "multiply");
                 small.each::<L>(|a, b| L::add(a, b), |a, b| a + b, "add");

@@ -18,8 +18,8 @@
 
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, SIDE, Side, all_at, planes, state_of};
 use super::piece::{PieceJob, run};
-use super::rolling::{BEFORE, MARKED, all_levels, marks, sum};
-use super::{ENOUGH_PIECES, INITIAL_STATE, Options, PIECES, character, check_length, first_level, write};
+use super::rolling::{BEFORE, MARKED, Window, marks, sum};
+use super::{ENOUGH_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, character, check_length, first_level, write};
 use crate::cpu::simd::{Simd, with_simd};
 use crate::digests::input::{DigestInput, FileInput, Hashed, hash_with_content};
 use crate::error::Result;
@@ -64,7 +64,7 @@ pub fn hash_input(source: &mut dyn DigestInput, options: Options) -> Result<Stri
     let mut low = top.saturating_sub(2);
     let (resets, level, end) = loop {
         let (resets, end) = find(source, low, top + 1)?;
-        let enough = |level: &u32| *level == 0 || resets.level(*level).count >= ENOUGH_PIECES as u64;
+        let enough = |level: &u32| *level == 0 || resets.count(*level) >= ENOUGH_PIECES as u64;
         if let Some(level) = (low..=top).rev().find(enough) {
             break (resets, level, end);
         }
@@ -159,25 +159,19 @@ unsafe fn short_parts<S: Simd>(bytes: &[u8], length: usize, options: Options) ->
     (level, parts[0].part(PIECES, tail(0)), parts[1].part(PIECES, tail(1)))
 }
 
-/// Find the reset points of levels `low` to `top`, and S at the end.
+/// Find all reset points of levels `low` to `top` (higher ones counted as `top`), and S at the end.
 pub(super) fn find(source: &mut dyn DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
-    let mut resets = Resets { low: low as usize, levels: (low..=top).map(|_| LevelResets::default()).collect() };
-    let (mut window, mut before) = ([0; BEFORE + 1], 0u64);
+    let mut resets = Resets { low, levels: (low..=top).map(|_| LevelResets::default()).collect() };
+    let (mut window, mut before) = (Window::default(), 0u64);
     source.pass(&mut |bytes| {
-        // SAFETY: the form is compiled for the instructions of `S`.
-        with_simd!(S => unsafe { resets.search::<S>(&window, bytes, before) });
-        if let Some(last) = bytes.last_chunk() {
-            window = *last;
-        } else {
-            window.rotate_left(bytes.len());
-            window[BEFORE + 1 - bytes.len()..].copy_from_slice(bytes);
-        }
+        window.scan(bytes, low, |at, level| resets.add(before + at as u64, level.min(top)));
+        window.extend(bytes);
         before += bytes.len() as u64;
     })?;
-    Ok((resets, sum(window)))
+    Ok((resets, window.sum()))
 }
 
-/// The reset points of a level, which include those of higher levels.
+/// The reset points of exactly one level (or of at least the highest level).
 #[derive(Default)]
 struct LevelResets {
     count: u64,
@@ -185,69 +179,40 @@ struct LevelResets {
     last: u64,
 }
 
-/// The reset points of levels `low` and higher.
 pub(super) struct Resets {
-    low: usize,
+    low: u32,
     levels: Vec<LevelResets>,
 }
 
 impl Resets {
-    /// Add the reset points in `bytes`, which begin at position `before` of the input, after the bytes of `window`.
-    ///
-    /// # Safety
-    /// As for [`Simd`].
-    #[inline(always)]
-    unsafe fn search<S: Simd>(&mut self, window: &[u8; BEFORE + 1], bytes: &[u8], before: u64) {
-        let mut at = 0;
-        while at < bytes.len() {
-            // Blocks within the buffer; the first and the last are copied, with the bytes before them or zeros after.
-            while let Some(block) = at.checked_sub(BEFORE).and_then(|from| bytes.get(from..)?.first_chunk()) {
-                // SAFETY: as for this function.
-                let marks = unsafe { marks::<S>(block, self.low as u32) };
-                if marks[0] != 0 {
-                    self.add(before + at as u64, block, marks);
-                }
-                at += BLOCK;
-            }
-            let (mut block, length) = ([0; BEFORE + BLOCK], bytes.len().saturating_sub(at).min(BLOCK));
-            block[..BEFORE].copy_from_slice(if at == 0 { &window[1..] } else { &bytes[at - BEFORE..at] });
-            block[BEFORE..BEFORE + length].copy_from_slice(&bytes[at..at + length]);
-            // SAFETY: as for this function.
-            let marks = unsafe { marks::<S>(&block, self.low as u32) };
-            let inside = u64::MAX.checked_shr((BLOCK - length) as u32).unwrap_or(0);
-            self.add(before + at as u64, &block, marks.map(|marks| marks & inside));
-            at += BLOCK;
+    #[inline]
+    fn add(&mut self, position: u64, level: u32) {
+        let level = &mut self.levels[(level - self.low) as usize];
+        level.count += 1;
+        level.last = position;
+        if level.first.len() < PIECES {
+            level.first.push(position);
         }
     }
 
-    /// Add the reset points of the block at a position.
-    fn add(&mut self, position: u64, block: &[u8; BEFORE + BLOCK], marks: [u64; MARKED]) {
-        let top = self.low + self.levels.len() - 1;
-        let resets = all_levels(block, (self.low, top), &marks);
-        for (level, &marks) in self.levels.iter_mut().zip(&resets[self.low..]).take_while(|(_, marks)| **marks != 0) {
-            level.count += u64::from(marks.count_ones());
-            level.last = position + u64::from(marks.ilog2());
-            let mut rest = marks;
-            while rest != 0 && level.first.len() < PIECES {
-                level.first.push(position + u64::from(rest.trailing_zeros()));
-                rest &= rest - 1;
-            }
-        }
-    }
-
-    fn level(&self, level: u32) -> &LevelResets {
-        &self.levels[level as usize - self.low]
+    /// Return the levels whose reset points are all points of at least `level`. Level 31 has none: its block size exceeds
+    /// 32 bits.
+    fn from(&self, level: u32) -> &[LevelResets] {
+        let levels = if level < LEVELS { self.levels.get((level - self.low) as usize..) } else { None };
+        levels.unwrap_or_default()
     }
 
     /// Return the number of reset points of `level`.
     pub(super) fn count(&self, level: u32) -> u64 {
-        self.level(level).count
+        self.from(level).iter().map(|l| l.count).sum()
     }
 
     /// Return the pieces of one part with at most `cap` counted reset points, the tail last.
     pub(super) fn pieces(&self, level: u32, cap: usize, length: u64, end: u32) -> Vec<Piece> {
-        let level = self.level(level);
-        let cuts = &level.first[..level.first.len().min(cap)];
+        let levels = self.from(level);
+        let mut cuts: Vec<u64> = levels.iter().flat_map(|l| l.first.iter().copied()).collect();
+        cuts.sort_unstable();
+        cuts.truncate(cap);
         let mut pieces = Vec::with_capacity(cuts.len() + 1);
         let mut start = 0;
         for cut in cuts {
@@ -256,8 +221,9 @@ impl Resets {
         }
         if end != 0 {
             pieces.push(Piece { start, end: length, state: INITIAL_STATE });
-        } else if level.count > cap as u64 {
-            pieces.push(Piece { start, end: level.last + 1, state: INITIAL_STATE });
+        } else if self.count(level) > cap as u64 {
+            let last = levels.iter().filter(|l| l.count > 0).map(|l| l.last).max().unwrap_or(0);
+            pieces.push(Piece { start, end: last + 1, state: INITIAL_STATE });
         }
         pieces
     }

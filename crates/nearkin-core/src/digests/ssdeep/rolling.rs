@@ -14,15 +14,11 @@
 //! many pass, it runs in lanes, too: the upper 16 bits follow from the carry, and 3 divides S + 1 if it divides the sum
 //! of its bytes, because 256 = 1 mod 3 (`marks_are_the_levels_of_all_positions` tests both).
 
-use super::LEVELS;
 use super::blocks::BLOCK;
-use crate::cpu::simd::Simd;
+use crate::cpu::simd::{Simd, with_simd};
 
 /// Number of preceding bytes that a position's sum depends on.
 pub(super) const BEFORE: usize = 6;
-
-/// Number of levels with a level above the highest for its part 2, which has no reset points.
-pub(super) const SLOTS: usize = LEVELS as usize + 1;
 
 /// Return S of one window, oldest byte first.
 #[inline]
@@ -42,6 +38,38 @@ pub(super) fn level(sum: u32) -> Option<u32> {
     (next != 0 && next.is_multiple_of(3)).then(|| next.trailing_zeros())
 }
 
+/// The last seven bytes of an input that arrives in buffers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Window([u8; 7]);
+
+impl Window {
+    /// Return the window after appending `bytes`.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        if let Some(last) = bytes.last_chunk::<7>() {
+            self.0 = *last;
+        } else {
+            self.0.rotate_left(bytes.len());
+            self.0[7 - bytes.len()..].copy_from_slice(bytes);
+        }
+    }
+
+    /// Return S of the last position.
+    pub(super) fn sum(self) -> u32 {
+        sum(self.0)
+    }
+
+    /// Call `visit(offset, level)` for each reset point of level `low` or higher in `bytes`, which follow this window.
+    #[inline]
+    pub(super) fn scan(self, bytes: &[u8], low: u32, mut visit: impl FnMut(usize, u32)) {
+        let head = bytes.len().min(BEFORE);
+        let mut edge = [0u8; 2 * BEFORE];
+        edge[..BEFORE].copy_from_slice(&self.0[1..]);
+        edge[BEFORE..BEFORE + head].copy_from_slice(&bytes[..head]);
+        scan_whole(&edge[..BEFORE + head], low, &mut |at, level| visit(at, level));
+        scan_whole(bytes, low, &mut |at, level| visit(at + BEFORE, level));
+    }
+}
+
 /// Number of levels that [`marks`] distinguishes.
 pub(super) const MARKED: usize = 4;
 
@@ -56,18 +84,10 @@ pub(super) unsafe fn marks<S: Simd>(block: &[u8; BEFORE + BLOCK], low: u32) -> [
         return unsafe { all_marks::<S>(block, low) };
     }
     // SAFETY: as for this function.
-    match unsafe { passing::<S>(block, low) } {
-        0 => [0; MARKED],
-        passed => marks_among(block, low, passed),
-    }
-}
-
-/// Test all bits of S at the positions `passed`.
-#[inline(never)]
-fn marks_among(block: &[u8; BEFORE + BLOCK], low: u32, mut passed: u64) -> [u64; MARKED] {
+    let mut passed = unsafe { passing::<S>(block, low) };
     let mut marks = [0; MARKED];
     // A run of equal bytes has the same level everywhere.
-    let all = if passed == u64::MAX && block[1..] == block[..BEFORE + BLOCK - 1] { u64::MAX } else { 1 };
+    let all = if passed == u64::MAX && block[1..] == block[..STEP + BEFORE - 1] { u64::MAX } else { 1 };
     while passed != 0 {
         let at = passed.trailing_zeros();
         passed &= !(all << at);
@@ -79,28 +99,6 @@ fn marks_among(block: &[u8; BEFORE + BLOCK], low: u32, mut passed: u64) -> [u64;
         }
     }
     marks
-}
-
-/// Return the reset points of a block for all levels, from their [`marks`]: those of level i and higher in word i,
-/// nothing below level `low`, and levels above `top` as `top`.
-pub(super) fn all_levels(
-    block: &[u8; BEFORE + BLOCK],
-    (low, top): (usize, usize),
-    marks: &[u64; MARKED],
-) -> [u64; SLOTS] {
-    let mut resets = [0; SLOTS];
-    resets[low..].iter_mut().zip(marks).for_each(|(reset, marks)| *reset = *marks);
-    // Still higher levels are rare.
-    let highest = low + MARKED - 1;
-    let mut rest = if top > highest { marks[MARKED - 1] } else { 0 };
-    while rest != 0 {
-        let at = rest.trailing_zeros() as usize;
-        rest &= rest - 1;
-        let levels =
-            (level(sum(std::array::from_fn(|i| block[at + i]))).unwrap_or(0) as usize + 1).saturating_sub(highest);
-        resets.iter_mut().skip(highest).take(levels).for_each(|reset| *reset |= 1 << at);
-    }
-    resets
 }
 
 /// Number of levels that the lowest seven bits of S determine.
@@ -202,12 +200,15 @@ unsafe fn divided<S: Simd>(weighted: S::V, sum: S::V, mixed: S::V) -> S::V {
     }
 }
 
+/// Positions per step of the SIMD search.
+const STEP: usize = BLOCK;
+
 /// Return the positions whose S ends in as many ones as `low` needs, as far as 16 bits determine them.
 ///
 /// # Safety
 /// As for [`Simd`].
 #[inline(always)]
-unsafe fn passing<S: Simd>(block: &[u8; BEFORE + BLOCK], low: u32) -> u64 {
+unsafe fn passing<S: Simd>(block: &[u8; STEP + BEFORE], low: u32) -> u64 {
     // SAFETY: as for this function.
     unsafe {
         let (_, sums) = low_sums::<S>(block);
@@ -218,10 +219,61 @@ unsafe fn passing<S: Simd>(block: &[u8; BEFORE + BLOCK], low: u32) -> u64 {
     }
 }
 
+/// Report the positions `BEFORE..` of `bytes`, numbered from 0.
+#[inline]
+fn scan_whole(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
+    // SAFETY: the form is compiled for the instructions of `S`.
+    with_simd!(S => unsafe { scan_steps::<S>(bytes, low, visit) });
+}
+
+/// Search block by block.
+///
+/// # Safety
+/// As for [`Simd`].
+#[inline(always)]
+unsafe fn scan_steps<S: Simd>(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
+    let mut at = 0;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<{ STEP + BEFORE }>) {
+        // SAFETY: as for this function.
+        let mut passed = unsafe { passing::<S>(block, low) };
+        if passed == u64::MAX && block[1..] == block[..STEP + BEFORE - 1] && skip_constant(block, low) {
+            at += STEP;
+            continue;
+        }
+        while passed != 0 {
+            let i = passed.trailing_zeros() as usize;
+            passed &= passed - 1;
+            report(block, i, at + i, low, visit);
+        }
+        at += STEP;
+    }
+    for i in at..bytes.len().saturating_sub(BEFORE) {
+        report(bytes, i, i, low, visit);
+    }
+}
+
+/// True if a run of equal bytes contains no reset point of level `low`: such runs (holes, padding) are long, and one
+/// test skips them.
+#[cold]
+fn skip_constant(block: &[u8; STEP + BEFORE], low: u32) -> bool {
+    block.first_chunk::<7>().and_then(|window| level(sum(*window))).is_none_or(|level| level < low)
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "part of the loop above")]
+fn report(bytes: &[u8], i: usize, offset: usize, low: u32, visit: &mut impl FnMut(usize, u32)) {
+    if let Some(window) = bytes[i..].first_chunk::<7>()
+        && let Some(level) = level(sum(*window))
+        && level >= low
+    {
+        visit(offset, level);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd::{Scalar, with_each_simd};
+    use crate::cpu::simd::with_each_simd;
     use proptest::prelude::*;
 
     /// Compute the sum as three running words, byte by byte.
@@ -266,27 +318,42 @@ mod tests {
 
         #[test]
         fn the_closed_form_is_the_running_sum(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            for (at, expected) in running(&bytes).into_iter().enumerate() {
-                let from = |i: usize| (at + i).checked_sub(6).map_or(0, |from| bytes[from]);
-                prop_assert_eq!(expected, sum(std::array::from_fn(from)));
+            let mut window = Window::default();
+            for (byte, expected) in bytes.iter().zip(running(&bytes)) {
+                window.extend(&[*byte]);
+                prop_assert_eq!(expected, window.sum());
             }
         }
 
         #[test]
-        fn all_levels_are_those_of_the_sums(
-            bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(7u8)], BEFORE + BLOCK), low in 0usize..29,
+        fn the_search_finds_what_the_running_sum_finds(
+            runs in prop::collection::vec(
+                (prop::collection::vec(prop_oneof![any::<u8>(), Just(7u8), Just(0u8)], 0..200), any::<u8>(), 0usize..200),
+                0..4,
+            ),
+            cut in 0usize..700,
+            low in 0u32..8,
         ) {
-            let block = std::array::from_fn(|i| bytes[i]);
-            // SAFETY: scalar operations need no instructions.
-            let marks = unsafe { marks::<Scalar>(&block, low as u32) };
-            let resets = all_levels(&block, (low, SLOTS), &marks);
-            for at in 0..BLOCK {
-                let of_sum = level(sum(std::array::from_fn(|i| block[at + i])));
-                for (level, reset) in resets.iter().enumerate() {
-                    let expected = level >= low && of_sum.is_some_and(|of_sum| of_sum as usize >= level);
-                    prop_assert_eq!(expected, reset >> at & 1 == 1);
-                }
-            }
+            let bytes: Vec<u8> = runs.into_iter().flat_map(|(mut run, byte, n)| { run.resize(run.len() + n, byte); run }).collect();
+            let expected: Vec<(usize, u32)> = running(&bytes)
+                .into_iter()
+                .enumerate()
+                .filter_map(|(i, s)| level(s).filter(|&l| l >= low).map(|l| (i, l)))
+                .collect();
+            let (left, right) = bytes.split_at(cut.min(bytes.len()));
+            let mut window = Window::default();
+            let mut found = Vec::new();
+            window.scan(left, low, |at, l| found.push((at, l)));
+            window.extend(left);
+            window.scan(right, low, |at, l| found.push((at + left.len(), l)));
+            prop_assert_eq!(&expected, &found);
+            let after: Vec<_> = expected.into_iter().filter(|&(at, _)| at >= BEFORE).collect();
+            with_each_simd!(S => {
+                let mut found = Vec::new();
+                // SAFETY: each form is evaluated only where its instructions exist.
+                unsafe { scan_steps::<S>(&bytes, low, &mut |at, l| found.push((at + BEFORE, l))) };
+                assert_eq!(after, found);
+            });
         }
     }
 }

@@ -9,7 +9,7 @@
 //! ([`super::blocks`]). Memory: 7 KB. The digest does not depend on how the input is split.
 
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, Planes, SIDE, Side, States, all_at, pass, planes, state_of};
-use super::rolling::{BEFORE, MARKED, SLOTS, all_levels, marks, sum};
+use super::rolling::{BEFORE, MARKED, level, marks, sum};
 use super::{ENOUGH_PIECES, HALF_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, block_size, check_length, write};
 use crate::cancel::CancelToken;
 use crate::cpu::simd::{Simd, with_simd};
@@ -21,6 +21,7 @@ const PART: usize = if cfg!(test) { 100 } else { 1 << 23 };
 /// Number of bytes processed together.
 const CHUNK: usize = AHEAD * BLOCK;
 
+const SLOTS: usize = LEVELS as usize + 1;
 /// Padding for a group of lanes that begins at the last level.
 const ROOM: usize = SLOTS + SIDE;
 
@@ -187,8 +188,16 @@ impl Hasher {
         let mut resets = [[0; SLOTS]; AHEAD];
         let mut found = [0; SLOTS];
         for (block, (resets, marks)) in resets.iter_mut().zip(marks).enumerate() {
-            if let Some(block) = chunk[BLOCK * block..].first_chunk() {
-                *resets = all_levels(block, (self.lo, SLOTS), marks);
+            resets[self.lo..].iter_mut().zip(marks).for_each(|(reset, marks)| *reset = *marks);
+            // Still higher levels are rare.
+            let highest = self.lo + MARKED - 1;
+            let mut rest = marks[MARKED - 1];
+            while rest != 0 {
+                let at = rest.trailing_zeros();
+                rest &= rest - 1;
+                let window = std::array::from_fn(|i| chunk[BLOCK * block + at as usize + i]);
+                let levels = (level(sum(window)).unwrap_or(0) as usize + 1).saturating_sub(highest);
+                resets[highest..].iter_mut().take(levels).for_each(|reset| *reset |= 1 << at);
             }
             found.iter_mut().zip(resets).for_each(|(found, reset)| *found += reset.count_ones() as usize);
         }
@@ -283,16 +292,16 @@ mod tests {
     use super::*;
     use crate::digests::ssdeep::character;
     use crate::digests::ssdeep::hash::hash;
+    use crate::digests::ssdeep::rolling::Window;
     use proptest::prelude::*;
 
     /// Compute the digest by the definition, section by section, one byte at a time.
     fn definition(data: &[u8], options: Options) -> String {
         let sums: Vec<u32> = data
             .iter()
-            .scan([0; BEFORE + 1], |window, &byte| {
-                window.rotate_left(1);
-                window[BEFORE] = byte;
-                Some(sum(*window))
+            .scan(Window::default(), |window, &byte| {
+                window.extend(&[byte]);
+                Some(window.sum())
             })
             .collect();
         let end = sums.last().copied().unwrap_or(0);

@@ -59,13 +59,13 @@ impl Lists {
     ///
     /// # Errors
     /// Memory runs out.
-    pub(crate) fn search<S: Sink>(
+    pub(crate) fn search(
         &self,
         words: usize,
         queries: &[u64],
         radius: u32,
         cancel: &CancelToken,
-        sink: &mut S,
+        sink: &mut dyn Sink,
     ) -> Result<()> {
         let mut common = alloc::try_zeroed::<u16>(self.weights.len())?;
         for (number, query) in queries.chunks_exact(words).enumerate() {

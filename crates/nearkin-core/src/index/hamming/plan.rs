@@ -50,12 +50,8 @@ pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize)
     let costs = ScanCosts::get();
     // Half a word more than the prefix, for rows that pass it.
     let in_words = costs.word * (scan::tile::first_test(words, radius) as f64 + 0.5).min(words as f64);
-    let compare = if radius <= scan::tile::HALF_LIMIT {
-        costs.half
-    } else {
-        let pieces = scan::tile::enough_pieces(words, radius).filter(|_| costs.piece.is_finite());
-        pieces.map_or(in_words, |pieces| costs.piece * pieces as f64)
-    };
+    let pieces = scan::tile::enough_pieces(words, radius).filter(|_| costs.piece.is_finite());
+    let compare = pieces.map_or(in_words, |pieces| costs.piece * pieces as f64);
     slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
 }
 

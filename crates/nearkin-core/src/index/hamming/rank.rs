@@ -23,6 +23,7 @@ use std::cmp::Ordering;
 use crate::parallel::prelude::*;
 
 use super::Index;
+use super::scan::tile::{TILE_WORDS, transpose};
 use super::search::{Source, chunk_of};
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
@@ -85,6 +86,26 @@ impl Quotient {
     pub(crate) fn compare(self, other: Self) -> Ordering {
         let ((x, c), (y, d)) = (self.reduced(), other.reduced());
         (x * d).cmp(&(y * c))
+    }
+
+    /// Return the rows of a vector that are at most `limit` from `query`, one bit each; also rows without a common bit.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `L`, and the caller enables them; word w of the rows is at `w * stride` from
+    /// `column`.
+    #[inline(always)]
+    pub(crate) unsafe fn within<L: Lanes>(column: *const u64, stride: usize, query: &[u64], limit: Self) -> u32 {
+        let (x, c) = limit.reduced();
+        // SAFETY: as for this function.
+        unsafe {
+            let (mut differ, mut common) = (L::splat(0), L::splat(0));
+            for (word, &value) in query.iter().enumerate() {
+                let (column, value) = (L::load(column.add(word * stride)), L::splat(value));
+                differ = L::add(differ, L::count_xor(column, value));
+                common = L::add(common, L::count_and(column, value));
+            }
+            L::at_most(L::multiply(differ, L::splat(c.into())), L::multiply(common, L::splat(x.into())))
+        }
     }
 
     fn value(self, ranking: Ranking) -> f64 {
@@ -171,9 +192,6 @@ impl Index {
     }
 }
 
-/// Words of a tile, which fits the first-level cache.
-const TILE_WORDS: usize = 2048;
-
 struct RankJob<'a, 'b> {
     words: usize,
     source: &'a Source<'a>,
@@ -194,27 +212,13 @@ impl LaneWork for RankJob<'_, '_> {
         let tiles = self.source.fps.chunks(tile_rows * words).enumerate();
         for (number, rows) in tiles.take_while(|_| !self.cancel.is_set()) {
             let count = rows.len() / words;
-            for (i, row) in rows.chunks_exact(words).enumerate() {
-                for (j, &word) in row.iter().enumerate() {
-                    tile[j * tile_rows + i] = word;
-                }
-            }
+            transpose(rows, &mut tile, words, tile_rows);
             for (query, best) in self.queries.chunks_exact(words).zip(&mut *self.best) {
                 for at in (0..count).step_by(L::N) {
-                    let (x, c) = (u64::from(best.limit.reduced().0), u64::from(best.limit.reduced().1));
                     // SAFETY: the caller guarantees the instructions of `L`; each of the `words` columns holds `L::N`
                     // words from `at`.
-                    let mut mask = unsafe {
-                        let (mut differ, mut common) = (L::splat(0), L::splat(0));
-                        for (word, &value) in query.iter().enumerate() {
-                            let column = L::load(tile.as_ptr().add(word * tile_rows + at));
-                            let value = L::splat(value);
-                            differ = L::add(differ, L::count_xor(column, value));
-                            common = L::add(common, L::count_and(column, value));
-                        }
-                        // Two empty rows have 0 <= 0, and are looked at again below.
-                        L::at_most(L::multiply(differ, L::splat(c)), L::multiply(common, L::splat(x)))
-                    };
+                    let mut mask =
+                        unsafe { Quotient::within::<L>(tile.as_ptr().add(at), tile_rows, query, best.limit) };
                     while mask != 0 {
                         let row = at + mask.trailing_zeros() as usize;
                         mask &= mask - 1;

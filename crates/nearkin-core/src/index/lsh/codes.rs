@@ -4,15 +4,17 @@
 //! so that one vector has the same word of eight rows and distances need no sums across a vector. Rows after the last
 //! are zero.
 //!
-//! Every eight sums are compared with the query's limit at once; rows within it are kept. After each tile of rows the
-//! limit falls to the distance of the m-th nearest so far, so that about m (1 + ln(n / m)) rows are kept in all. The
-//! next query of the batch reads the tile while it is in the cache.
+//! Every eight sums are compared with the query's limit at once; rows within it are kept. When 2 m rows are kept, they
+//! are cut to the m nearest, and the limit falls to the distance of the m-th, so that about m (1 + ln(n / m)) rows are
+//! kept in all. The next query of the batch reads the tile while it is in the cache.
 //!
 //! For many rows a sample predicts the limit, so that about m (1 + ln(s / m)) rows are kept, where s is the number of
 //! rows within it. The prediction is several standard errors too high; if it is too low nevertheless, the query is
 //! scanned again without it.
 //!
 //! Cost: n * words / lanes steps of load, xor, popcount, add; 8 n words bytes.
+
+use std::cmp::Ordering;
 
 use crate::Result;
 use crate::alloc::{self, BestEffortVec};
@@ -23,7 +25,7 @@ use crate::segment::Column;
 /// Rows of a block.
 pub(crate) const BLOCK: usize = 8;
 /// Maximum number of rows between two updates of the limit.
-pub(crate) const TILE: usize = 512;
+const TILE: usize = 512;
 
 /// Rows of the sample: 128 blocks.
 const SAMPLE: usize = if cfg!(test) { 128 } else { 1024 };
@@ -32,7 +34,7 @@ const WORTH: usize = 8;
 
 /// Return the rows of the first tile, which are all kept: about the requested number; each further tile is twice as
 /// large.
-pub(crate) fn first_tile(k: usize) -> usize {
+fn first_tile(k: usize) -> usize {
     k.next_multiple_of(BLOCK).clamp(8 * BLOCK, TILE)
 }
 
@@ -46,64 +48,109 @@ pub(crate) struct Codes {
     pub(crate) values: Column<u64>,
 }
 
-/// The nearest rows so far of one query.
-struct Nearest {
-    limit: u32,
-    /// Kept rows at each distance up to the limit.
-    counts: Vec<u32>,
-    /// Distance and row.
-    kept: BestEffortVec<(u32, u32)>,
-    within: usize,
+/// A distance of codes.
+pub(crate) trait CodeDistance: Copy {
+    /// Return the rows of a vector that are at most `limit` from `query`, one bit each; also rows without a common bit.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `L`, and the caller enables them; word w of the rows is at `w * BLOCK` from
+    /// `column`.
+    unsafe fn within<L: Lanes>(column: *const u64, query: &[u64], limit: Self) -> u32;
+
+    /// Return the distance of a row of a block.
+    fn of_row(block: &[u64], row: usize, query: &[u64]) -> Self;
+
+    /// Compare with another distance.
+    fn compare(self, other: Self) -> Ordering;
 }
 
-/// Call `within` with the positions and distances of the rows of `blocks` that are at most `limit` from `query`.
-///
-/// # Safety
-/// The processor has the instructions of `L`, and the caller enables them.
-#[inline(always)]
-unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut within: impl FnMut(usize, u32)) {
-    let words = query.len();
-    // SAFETY: the caller guarantees the instructions of `L`.
-    let bound = unsafe { L::splat(u64::from(limit)) };
-    const { assert!(BLOCK.is_multiple_of(L::N), "whole vectors in a block") };
-    for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
-        for lane in (0..BLOCK).step_by(L::N) {
-            // SAFETY: the caller guarantees the instructions of `L`, whose lanes divide a block; column `word` begins
-            // at `word * BLOCK`.
-            let (sum, mut mask) = unsafe {
-                let column = block.as_ptr().add(lane);
-                let mut sum = L::count_xor(L::load(column), L::splat(query[0]));
-                for (word, &value) in query.iter().enumerate().skip(1) {
-                    sum = L::add(sum, L::count_xor(L::load(column.add(word * BLOCK)), L::splat(value)));
+/// The Hamming distance.
+impl CodeDistance for u32 {
+    #[inline(always)]
+    unsafe fn within<L: Lanes>(column: *const u64, query: &[u64], limit: Self) -> u32 {
+        // SAFETY: as for this function.
+        unsafe {
+            let mut sum = L::count_xor(L::load(column), L::splat(query[0]));
+            for (word, &value) in query.iter().enumerate().skip(1) {
+                sum = L::add(sum, L::count_xor(L::load(column.add(word * BLOCK)), L::splat(value)));
+            }
+            L::at_most(sum, L::splat(u64::from(limit)))
+        }
+    }
+
+    #[inline(always)]
+    fn of_row(block: &[u64], row: usize, query: &[u64]) -> Self {
+        let mut distance = 0;
+        for (word, &value) in query.iter().enumerate() {
+            distance += (block[word * BLOCK + row] ^ value).count_ones();
+        }
+        distance
+    }
+
+    #[inline(always)]
+    fn compare(self, other: Self) -> Ordering {
+        self.cmp(&other)
+    }
+}
+
+/// Calls `within` with the positions and distances of the rows of `blocks` that are at most `limit` from `query`.
+struct Tile<'a, D, F> {
+    blocks: &'a [u64],
+    query: &'a [u64],
+    limit: D,
+    within: F,
+}
+
+impl<D: CodeDistance, F: FnMut(usize, D)> LaneWork for Tile<'_, D, F> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(mut self) {
+        const { assert!(BLOCK.is_multiple_of(L::N), "whole vectors in a block") };
+        for (number, block) in self.blocks.chunks_exact(BLOCK * self.query.len()).enumerate() {
+            for lane in (0..BLOCK).step_by(L::N) {
+                // SAFETY: the caller guarantees the instructions of `L`, whose lanes divide a block.
+                let mut mask = unsafe { D::within::<L>(block.as_ptr().add(lane), self.query, self.limit) };
+                while mask != 0 {
+                    let row = lane + mask.trailing_zeros() as usize;
+                    mask &= mask - 1;
+                    let distance = D::of_row(block, row, self.query);
+                    if distance.compare(self.limit).is_le() {
+                        (self.within)(number * BLOCK + row, distance);
+                    }
                 }
-                (sum, L::at_most(sum, bound))
-            };
-            while mask != 0 {
-                let position = mask.trailing_zeros() as usize;
-                mask &= mask - 1;
-                // SAFETY: a mask has a bit for each lane.
-                let distance = unsafe { L::lane(sum, position) };
-                within(number * BLOCK + lane + position, distance as u32);
             }
         }
     }
 }
 
-/// `tile_body` as work for lanes of any width.
-struct Tile<'a, F> {
-    blocks: &'a [u64],
-    query: &'a [u64],
-    limit: u32,
-    within: F,
+/// The nearest rows so far of one query, cut when there are more than twice the requested number.
+pub(crate) struct Best<D> {
+    limit: D,
+    kept: BestEffortVec<(D, u32)>,
+    cut: bool,
 }
 
-impl<F: FnMut(usize, u32)> LaneWork for Tile<'_, F> {
-    type Output = ();
+impl<D: CodeDistance> Best<D> {
+    /// Create the state of a query without rows, for rows within `limit`.
+    pub(crate) fn new(limit: D) -> Self {
+        Self { limit, kept: BestEffortVec::default(), cut: false }
+    }
 
-    #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
-        // SAFETY: the caller guarantees the instructions of `L`.
-        unsafe { tile_body::<L>(self.blocks, self.query, self.limit, self.within) }
+    fn cut(&mut self, k: usize) {
+        let kept = self.kept.values();
+        if kept.len() >= k {
+            let by = |a: &(D, u32), b: &(D, u32)| a.0.compare(b.0).then(a.1.cmp(&b.1));
+            self.limit = kept.select_nth_unstable_by(k - 1, by).1.0;
+            kept.truncate(k);
+            self.cut = true;
+        }
+    }
+
+    /// Return the `k` nearest rows, in no order.
+    pub(crate) fn rows(mut self, k: usize) -> Result<Vec<u32>> {
+        self.cut(k);
+        alloc::try_collect(self.kept.into_vec()?.into_iter().map(|(_, row)| row))
     }
 }
 
@@ -160,17 +207,17 @@ impl Codes {
         cancel: &CancelToken,
     ) -> Result<Vec<Vec<u32>>> {
         let each = queries.chunks_exact(self.words);
-        let sampled = each.clone().map(|query| Nearest::new(self.likely(kernel, query, k, &alive), self.words));
-        let mut states: Vec<Nearest> = sampled.collect();
-        self.scan(kernel, queries, &mut states, k, &alive, cancel);
-        for (state, query) in states.iter_mut().zip(each) {
-            let max_distance = 64 * self.words as u32;
-            if state.within < k && state.limit < max_distance {
-                *state = Nearest::new(max_distance, self.words);
-                self.scan(kernel, query, std::slice::from_mut(state), k, &alive, cancel);
+        let sampled = each.clone().map(|query| Best::new(self.likely(kernel, query, k, &alive)));
+        let mut best: Vec<Best<u32>> = sampled.collect();
+        self.scan(kernel, queries, &mut best, k, &alive, cancel);
+        let max_distance = 64 * self.words as u32;
+        for (best, query) in best.iter_mut().zip(each) {
+            if best.kept.len() < k && best.limit < max_distance {
+                *best = Best::new(max_distance);
+                self.scan(kernel, query, std::slice::from_mut(best), k, &alive, cancel);
             }
         }
-        states.into_iter().map(|state| state.rows(k)).collect()
+        best.into_iter().map(|best| best.rows(k)).collect()
     }
 
     /// Predict a limit that more than `k` rows are likely to be within, by a sample of blocks.
@@ -200,12 +247,12 @@ impl Codes {
         reached.map_or(max_distance, |limit| limit as u32)
     }
 
-    /// Scan all rows for queries, each with its state.
-    fn scan(
+    /// Scan all rows for queries, each with its nearest rows so far.
+    pub(crate) fn scan<D: CodeDistance>(
         &self,
         kernel: Kernel,
         queries: &[u64],
-        states: &mut [Nearest],
+        best: &mut [Best<D>],
         k: usize,
         alive: impl Fn(u32) -> bool,
         cancel: &CancelToken,
@@ -215,46 +262,25 @@ impl Codes {
         while start < self.rows && !cancel.is_set() {
             let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
-            for (state, query) in states.iter_mut().zip(queries.chunks_exact(words)) {
-                let Nearest { limit, counts, kept, within } = state;
-                let bound = *limit;
-                let each = |position: usize, distance: u32| {
+            for (best, query) in best.iter_mut().zip(queries.chunks_exact(words)) {
+                let Best { limit, kept, cut } = best;
+                let (limit, cut) = (*limit, *cut);
+                let within = |position: usize, distance: D| {
                     let row = (start + position) as u32;
                     // Positions after the last row are padding.
                     if position < count && alive(row) {
                         kept.push((distance, row));
-                        counts[distance as usize] += 1;
-                        *within += 1;
                     }
                 };
-                kernel.run(Tile { blocks, query, limit: bound, within: each });
-                // A row beyond the wanted-th nearest so far cannot be in the result.
-                while *limit > 0 && *within - counts[*limit as usize] as usize >= k {
-                    *within -= counts[*limit as usize] as usize;
-                    *limit -= 1;
+                kernel.run(Tile { blocks, query, limit, within });
+                // The first cut makes a limit; later ones are worth their time when there is much to drop.
+                if kept.len() > 2 * k || !cut {
+                    best.cut(k);
                 }
             }
             start += count;
             size = (2 * size).min(TILE);
         }
-    }
-}
-
-impl Nearest {
-    /// Create the state of a query without rows, for rows within `limit`, of codes of `words` words.
-    fn new(limit: u32, words: usize) -> Self {
-        Self { limit, counts: vec![0; 64 * words + 1], kept: BestEffortVec::default(), within: 0 }
-    }
-
-    /// Return the requested rows: those below the limit, and of those at it the lowest.
-    fn rows(self, k: usize) -> Result<Vec<u32>> {
-        let kept = self.kept.into_vec()?;
-        let mut rows = alloc::try_with_capacity(kept.len().min(k))?;
-        rows.extend(kept.iter().filter(|hit| hit.0 < self.limit).map(|hit| hit.1));
-        // Kept rows ascend.
-        let more = k.saturating_sub(rows.len());
-        rows.extend(kept.iter().filter(|hit| hit.0 == self.limit).take(more).map(|hit| hit.1));
-        Ok(rows)
     }
 }
 
@@ -264,6 +290,7 @@ mod tests {
 
     use super::*;
     use crate::cpu::popcount::distance;
+    use crate::index::hamming::rank::Quotient;
 
     proptest! {
         #[test]
@@ -356,5 +383,21 @@ mod tests {
             assert_eq!(rows, first_tile(k));
         }
         assert_eq!((1, 2), (Codes::new(64).words, Codes::new(65).words));
+    }
+
+    #[test]
+    fn a_cut_keeps_the_least_and_sets_the_limit_to_the_last_of_them() {
+        let quotient = |differ, common| Quotient { differ, common };
+        let all = [(3, 1), (1, 3), (0, 5), (2, 6), (1, 1)];
+        let mut best = Best::new(Quotient::MAX);
+        best.kept.extend(all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)));
+        best.cut(6);
+        assert_eq!(5, best.kept.len());
+        // 1/3 and 2/6 are equal: the lower row is kept.
+        best.cut(2);
+        let mut rows: Vec<u32> = best.kept.values().iter().map(|&(_, row)| row).collect();
+        rows.sort_unstable();
+        assert_eq!(vec![1, 2], rows);
+        assert!(best.limit.compare(quotient(2, 6)).is_eq());
     }
 }

@@ -220,8 +220,7 @@ fn window(words: &[u64], from: usize, bits: usize) -> u32 {
 pub fn band_collisions(rows: &JoinRows<'_>) -> Result<Vec<u64>> {
     const BANDS: usize = SKETCH_BITS / MAX_BAND_BITS;
     let cancel = &CancelToken::current();
-    let signs = Signs::new(SKETCH_BITS, rows.dim)?;
-    let sketches = sketches(&signs, rows, cancel)?;
+    let (sketches, _) = hash(rows, 1, 1, cancel)?;
     let parts = alloc::try_map_parallel((0..BANDS).into_par_iter().map(|band| {
         cancel.check()?;
         let mut keys: Vec<u32> =
@@ -242,20 +241,28 @@ pub fn band_collisions(rows: &JoinRows<'_>) -> Result<Vec<u64>> {
     Ok(counts)
 }
 
-/// Return the sketch of each row.
-fn sketches(signs: &Signs, rows: &JoinRows<'_>, cancel: &CancelToken) -> Result<Vec<Sketch>> {
-    let mut sketches = alloc::try_filled(Sketch::default(), rows.rows.len())?;
+/// Return the sketch of each row, and the keys of its bands: chunk by chunk, band by band, row by row.
+fn hash(rows: &JoinRows<'_>, band_bits: usize, bands: usize, cancel: &CancelToken) -> Result<(Vec<Sketch>, Vec<u32>)> {
+    let signs = Signs::new(band_bits * bands, rows.dim)?;
+    let count = rows.rows.len();
+    let mut sketches = alloc::try_filled(Sketch::default(), count)?;
+    let mut keys = alloc::try_zeroed::<u32>(count * bands)?;
     let instructions = Instructions::best();
-    sketches.par_chunks_mut(CHUNK).enumerate().try_for_each(|(chunk, sketches)| {
+    let chunks = keys.par_chunks_mut(CHUNK * bands).zip(sketches.par_chunks_mut(CHUNK)).enumerate();
+    chunks.try_for_each(|(chunk, (keys, sketches))| {
         cancel.check()?;
         let (mut values, mut words) = (Vec::new(), alloc::try_zeroed::<u64>(signs.words())?);
+        let in_chunk = sketches.len();
         for (at, sketch) in sketches.iter_mut().enumerate() {
             signs.write(instructions, rows, chunk * CHUNK + at, &mut values, &mut words)?;
             sketch.0.copy_from_slice(&words[..SKETCH_BITS / 64]);
+            for band in 0..bands {
+                keys[band * in_chunk + at] = window(&words, band * band_bits, band_bits);
+            }
         }
-        Ok(())
+        Ok::<_, Error>(())
     })?;
-    Ok(sketches)
+    Ok((sketches, keys))
 }
 
 /// Return the near pairs of rows.
@@ -274,8 +281,8 @@ pub fn near_pairs(rows: &JoinRows<'_>, params: &JoinParams) -> Result<NearPairs>
         return Err(Error::parameter("radius", params.radius, "a number"));
     }
     let cancel = &CancelToken::current();
-    let mut join = Join { params, sketches: Vec::new() };
-    let keys = join.hash(rows, cancel)?;
+    let (sketches, keys) = hash(rows, band_bits, bands, cancel)?;
+    let join = Join { params, sketches };
     let parts = alloc::try_map_parallel((0..bands).into_par_iter().map(|band| join.first_round(band, &keys, cancel)))?;
     drop(keys);
     let (mut candidates, mut open) = (Vec::new(), Vec::new());
@@ -374,31 +381,6 @@ struct Join<'a> {
 }
 
 impl Join<'_> {
-    /// Compute all sketches, and return the keys: chunk by chunk, band by band, row by row.
-    fn hash(&mut self, rows: &JoinRows<'_>, cancel: &CancelToken) -> Result<Vec<u32>> {
-        let JoinParams { band_bits, bands, .. } = *self.params;
-        let signs = Signs::new(band_bits * bands, rows.dim)?;
-        let count = rows.rows.len();
-        self.sketches = alloc::try_filled(Sketch::default(), count)?;
-        let mut keys = alloc::try_zeroed::<u32>(count * bands)?;
-        let instructions = Instructions::best();
-        let chunks = keys.par_chunks_mut(CHUNK * bands).zip(self.sketches.par_chunks_mut(CHUNK)).enumerate();
-        chunks.try_for_each(|(chunk, (keys, sketches))| {
-            cancel.check()?;
-            let (mut values, mut words) = (Vec::new(), alloc::try_zeroed::<u64>(signs.words())?);
-            let in_chunk = sketches.len();
-            for (at, sketch) in sketches.iter_mut().enumerate() {
-                signs.write(instructions, rows, chunk * CHUNK + at, &mut values, &mut words)?;
-                sketch.0.copy_from_slice(&words[..SKETCH_BITS / 64]);
-                for band in 0..bands {
-                    keys[band * in_chunk + at] = window(&words, band * band_bits, band_bits);
-                }
-            }
-            Ok::<_, Error>(())
-        })?;
-        Ok(keys)
-    }
-
     /// Sort the keys of a band; return the candidates of its buckets, and what is left of large ones.
     fn first_round(&self, band: usize, keys: &[u32], cancel: &CancelToken) -> Result<(Vec<u64>, Vec<Bucket>)> {
         let JoinParams { band_bits, bands, all, .. } = *self.params;

@@ -498,8 +498,8 @@ fn each_row<T: Element, Q: Real>(
 /// Append the distances of a query to some rows. `wide` converts a stored coordinate to the query's type, `length` a norm.
 ///
 /// There is one loop per metric: compilers do not vectorise sums that are chosen within a loop.
-#[inline(always)]
 pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
+    instructions: Instructions,
     metric: Metric,
     query: &[Q],
     stored: &Dense<T>,
@@ -518,17 +518,20 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
             )
         };
     }
-    match metric {
-        Metric::L2 => each_row!(|row, _number| fold(query, row, identity, wide, squared_difference).sqrt()),
-        Metric::L1 => each_row!(|row, _number| fold(query, row, identity, wide, absolute_difference)),
-        Metric::Cosine => {
-            let (norms, norm): (&[T::Norm], _) = (&stored.norms, Q::norm(query));
-            each_row!(|row, number| {
-                fold(query, row, identity, wide, product).one_minus_quotient(norm * length(norms[number]))
-            });
-        }
-        Metric::InnerProduct => each_row!(|row, _number| -fold(query, row, identity, wide, product)),
-    }
+    instructions.run(
+        #[inline(always)]
+        || match metric {
+            Metric::L2 => each_row!(|row, _number| fold(query, row, identity, wide, squared_difference).sqrt()),
+            Metric::L1 => each_row!(|row, _number| fold(query, row, identity, wide, absolute_difference)),
+            Metric::Cosine => {
+                let (norms, norm): (&[T::Norm], _) = (&stored.norms, Q::norm(query));
+                each_row!(|row, number| {
+                    fold(query, row, identity, wide, product).one_minus_quotient(norm * length(norms[number]))
+                });
+            }
+            Metric::InnerProduct => each_row!(|row, _number| -fold(query, row, identity, wide, product)),
+        },
+    );
 }
 
 /// Append the distances of a query of bytes to some rows, rounded to `f32` once at the end.

@@ -2,88 +2,38 @@
 //!
 //! A set bit says "inside of this ball": two rows inside of many common balls are near, two that are outside the same
 //! ones need not be (Heo et al., CVPR 2012, section 3.4). Rows are compared by cross multiplication, as in
-//! `hamming::rank`, so the order is exact. After each tile of rows the limit falls to the m-th smallest quotient so
-//! far.
+//! `hamming::rank`, so the order is exact.
 //!
 //! Cost: about twice that of the Hamming scan.
 
-use super::codes::{BLOCK, Codes, TILE, first_tile};
+use std::cmp::Ordering;
+
+use super::codes::{BLOCK, Best, CodeDistance, Codes};
 use crate::Result;
-use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
-use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
+use crate::cpu::popcount::{Kernel, Lanes};
 use crate::index::hamming::rank::Quotient;
 
-/// The best rows of one query so far, cut when there are more than twice the requested number.
-struct Best {
-    limit: Quotient,
-    kept: BestEffortVec<(Quotient, u32)>,
-}
-
-impl Best {
-    fn cut(&mut self, k: usize) {
-        let kept = self.kept.values();
-        if kept.len() >= k {
-            let by = |a: &(Quotient, u32), b: &(Quotient, u32)| a.0.compare(b.0).then(a.1.cmp(&b.1));
-            self.limit = kept.select_nth_unstable_by(k - 1, by).1.0;
-            kept.truncate(k);
-        }
+impl CodeDistance for Quotient {
+    #[inline(always)]
+    unsafe fn within<L: Lanes>(column: *const u64, query: &[u64], limit: Self) -> u32 {
+        // SAFETY: as for this function.
+        unsafe { Self::within::<L>(column, BLOCK, query, limit) }
     }
-}
-
-/// Call `within` with the positions and quotients of the rows of `blocks` that are at most `limit` from `query`.
-///
-/// # Safety
-/// The processor has the instructions of `L`, and the caller enables them.
-#[inline(always)]
-unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: Quotient, mut within: impl FnMut(usize, Quotient)) {
-    let (words, (x, c)) = (query.len(), limit.reduced());
-    const { assert!(BLOCK.is_multiple_of(L::N), "whole vectors in a block") };
-    for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
-        for lane in (0..BLOCK).step_by(L::N) {
-            // SAFETY: the caller guarantees the instructions of `L`, whose lanes divide a block; column `word` begins
-            // at `word * BLOCK`.
-            let mut mask = unsafe {
-                let (mut differ, mut common) = (L::splat(0), L::splat(0));
-                for (word, &value) in query.iter().enumerate() {
-                    let column = L::load(block.as_ptr().add(lane + word * BLOCK));
-                    differ = L::add(differ, L::count_xor(column, L::splat(value)));
-                    common = L::add(common, L::count_and(column, L::splat(value)));
-                }
-                let (left, right) = (L::multiply(differ, L::splat(c.into())), L::multiply(common, L::splat(x.into())));
-                L::at_most(left, right)
-            };
-            while mask != 0 {
-                let position = lane + mask.trailing_zeros() as usize;
-                mask &= mask - 1;
-                let mut quotient = Quotient { differ: 0, common: 0 };
-                for (word, &value) in query.iter().enumerate() {
-                    quotient.differ += (block[word * BLOCK + position] ^ value).count_ones();
-                    quotient.common += (block[word * BLOCK + position] & value).count_ones();
-                }
-                if quotient.compare(limit).is_le() {
-                    within(number * BLOCK + position, quotient);
-                }
-            }
-        }
-    }
-}
-
-/// `tile_body` as work for lanes of any width.
-struct Tile<'a, F> {
-    blocks: &'a [u64],
-    query: &'a [u64],
-    limit: Quotient,
-    within: F,
-}
-
-impl<F: FnMut(usize, Quotient)> LaneWork for Tile<'_, F> {
-    type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
-        // SAFETY: the caller guarantees the instructions of `L`.
-        unsafe { tile_body::<L>(self.blocks, self.query, self.limit, self.within) }
+    fn of_row(block: &[u64], row: usize, query: &[u64]) -> Self {
+        let mut quotient = Self { differ: 0, common: 0 };
+        for (word, &value) in query.iter().enumerate() {
+            quotient.differ += (block[word * BLOCK + row] ^ value).count_ones();
+            quotient.common += (block[word * BLOCK + row] & value).count_ones();
+        }
+        quotient
+    }
+
+    #[inline(always)]
+    fn compare(self, other: Self) -> Ordering {
+        Self::compare(self, other)
     }
 }
 
@@ -101,36 +51,10 @@ impl Codes {
         alive: impl Fn(u32) -> bool,
         cancel: &CancelToken,
     ) -> Result<Vec<Vec<u32>>> {
-        let words = self.words;
-        let new_best = || Best { limit: Quotient::MAX, kept: BestEffortVec::default() };
-        let mut best: Vec<Best> = (0..queries.len() / words).map(|_| new_best()).collect();
-        let (mut start, mut size) = (0, first_tile(k));
-        while start < self.rows && !cancel.is_set() {
-            let count = size.min(self.rows - start);
-            let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
-            for (best, query) in best.iter_mut().zip(queries.chunks_exact(words)) {
-                let Best { limit, kept } = best;
-                let within = |position: usize, quotient: Quotient| {
-                    let row = (start + position) as u32;
-                    // Positions after the last row are padding.
-                    if position < count && alive(row) {
-                        kept.push((quotient, row));
-                    }
-                };
-                kernel.run(Tile { blocks, query, limit: *limit, within });
-                // The first cut makes a limit; later ones are worth their time when there is much to drop.
-                if kept.len() > 2 * k || limit.common == 0 {
-                    best.cut(k);
-                }
-            }
-            start += count;
-            size = (2 * size).min(TILE);
-        }
-        let rows = |mut best: Best| {
-            best.cut(k);
-            alloc::try_collect(best.kept.into_vec()?.into_iter().map(|(_, row)| row))
-        };
-        best.into_iter().map(rows).collect()
+        let mut best: Vec<Best<Quotient>> =
+            queries.chunks_exact(self.words).map(|_| Best::new(Quotient::MAX)).collect();
+        self.scan(kernel, queries, &mut best, k, alive, cancel);
+        best.into_iter().map(|best| best.rows(k)).collect()
     }
 }
 
@@ -176,21 +100,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_cut_keeps_the_least_and_sets_the_limit_to_the_last_of_them() {
-        let quotient = |differ, common| Quotient { differ, common };
-        let all = [(3, 1), (1, 3), (0, 5), (2, 6), (1, 1)];
-        let mut best = Best { limit: Quotient::MAX, kept: BestEffortVec::default() };
-        best.kept.extend(all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)));
-        best.cut(6);
-        assert_eq!(5, best.kept.len());
-        // 1/3 and 2/6 are equal: the lower row is kept.
-        best.cut(2);
-        let mut rows: Vec<u32> = best.kept.values().iter().map(|&(_, row)| row).collect();
-        rows.sort_unstable();
-        assert_eq!(vec![1, 2], rows);
-        assert!(best.limit.compare(quotient(2, 6)).is_eq());
     }
 }

@@ -22,7 +22,7 @@
 use std::borrow::Cow;
 
 use super::Index;
-use super::kernels::{self, Dense, Element, LINES, Metric, Real, identity};
+use super::kernels::{self, Dense, Element, LINES, Metric, Real as _, floating, identity};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::cpu::prefetch::prefetch_at;
@@ -640,22 +640,6 @@ impl VectorStore {
             _ => {}
         }
     }
-}
-
-#[inline(always)]
-fn floating<T: Element, Q: Real + Element<Norm = Q>>(
-    instructions: Instructions,
-    metric: Metric,
-    query: &[Q],
-    stored: &Dense<T>,
-    conversions: (impl Fn(T) -> Q + Copy, impl Fn(T::Norm) -> Q),
-    rows: &[u32],
-    out: &mut Vec<(f64, u32)>,
-) {
-    instructions.run(
-        #[inline(always)]
-        || kernels::floating(metric, query, stored, conversions, rows, out),
-    );
 }
 
 /// Append distances in `float32` to rows of a narrower type.

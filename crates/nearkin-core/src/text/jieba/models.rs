@@ -322,7 +322,7 @@ impl Places {
         &self,
         characters: &[u16],
         scratch: &mut Scratch,
-        mut each: impl FnMut(usize, usize),
+        each: impl FnMut(usize, usize),
     ) -> Result<()> {
         let Scratch { choices, path, .. } = scratch;
         let n = characters.len();
@@ -356,13 +356,7 @@ impl Places {
             path[t] = state as u8;
             state = usize::from(choices[t] >> (2 * state) & 3);
         }
-        let mut begin = 0;
-        for (t, &state) in path.iter().enumerate() {
-            if matches!(usize::from(state), E | S) {
-                each(begin, t + 1);
-                begin = t + 1;
-            }
-        }
+        each_word(path, each);
         Ok(())
     }
 
@@ -384,12 +378,7 @@ impl Places {
     ///
     /// # Errors
     /// Memory runs out.
-    pub(super) fn cut(
-        &self,
-        characters: &[u16],
-        scratch: &mut Scratch,
-        mut each: impl FnMut(usize, usize),
-    ) -> Result<()> {
+    pub(super) fn cut(&self, characters: &[u16], scratch: &mut Scratch, each: impl FnMut(usize, usize)) -> Result<()> {
         let Scratch { choices, path, .. } = scratch;
         let n = characters.len();
         let emit = |t: usize| &self.emissions[usize::from(characters[t])];
@@ -429,16 +418,19 @@ impl Places {
                 (_, true) => M,
             };
         }
-        let mut begin = 0;
-        for (t, &state) in path.iter().enumerate() {
-            match usize::from(state) {
-                B => begin = t,
-                E => each(begin, t + 1),
-                S => each(t, t + 1),
-                _ => {}
-            }
-        }
+        each_word(path, each);
         Ok(())
+    }
+}
+
+/// Call `each(start, end)` with every word of a path: E and S end one.
+fn each_word(path: &[u8], mut each: impl FnMut(usize, usize)) {
+    let mut begin = 0;
+    for (t, &state) in path.iter().enumerate() {
+        if matches!(usize::from(state), E | S) {
+            each(begin, t + 1);
+            begin = t + 1;
+        }
     }
 }
 

@@ -266,7 +266,7 @@ impl Layout {
     ///
     /// # Errors
     /// Memory runs out.
-    pub(crate) fn search<S: Sink>(&self, kernel: Kernel, search: Search<'_>, sink: &mut S) -> Result<()> {
+    pub(crate) fn search(&self, kernel: Kernel, search: Search<'_>, sink: &mut dyn Sink) -> Result<()> {
         ProbeJob::new(self, search, None)?.dispatch(kernel, sink)
     }
 
@@ -275,12 +275,12 @@ impl Layout {
     ///
     /// # Errors
     /// Memory runs out.
-    pub(crate) fn join<S: Sink>(
+    pub(crate) fn join(
         &self,
         kernel: Kernel,
         search: Search<'_>,
         buckets: (usize, u32, u32),
-        sink: &mut S,
+        sink: &mut dyn Sink,
     ) -> Result<()> {
         ProbeJob::new(self, search, Some(buckets))?.dispatch(kernel, sink)
     }

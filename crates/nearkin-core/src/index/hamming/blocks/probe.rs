@@ -115,18 +115,14 @@ struct Probe {
 }
 
 /// `ProbeJob::run` as work for lanes of any width.
-struct ProbeWork<'a, S> {
-    job: &'a ProbeJob<'a>,
-    sink: &'a mut S,
-}
-
-impl<S: Sink> LaneWork for ProbeWork<'_, S> {
+impl LaneWork for (&ProbeJob<'_>, &mut dyn Sink) {
     type Output = Result<()>;
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) -> Result<()> {
+        let (job, sink) = self;
         // SAFETY: the caller guarantees the instructions of `L`.
-        unsafe { self.job.run::<L, S>(self.sink) }
+        unsafe { job.run::<L>(sink) }
     }
 }
 
@@ -140,17 +136,17 @@ impl<'a> ProbeJob<'a> {
         Ok(Self { layout, tables, search, buckets, flips })
     }
 
-    pub(super) fn dispatch<S: Sink>(&self, kernel: Kernel, sink: &mut S) -> Result<()> {
-        kernel.run(ProbeWork { job: self, sink })
+    pub(super) fn dispatch(&self, kernel: Kernel, sink: &mut dyn Sink) -> Result<()> {
+        kernel.run((self, sink))
     }
 
     /// # Safety
     /// The processor has the instructions of `L`, and the caller enables them.
     #[inline(always)]
-    unsafe fn run<L: Lanes, S: Sink>(&self, sink: &mut S) -> Result<()> {
+    unsafe fn run<L: Lanes>(&self, sink: &mut dyn Sink) -> Result<()> {
         if let Some((t, first, end)) = self.buckets {
             // SAFETY: the caller guarantees the instructions of `L`.
-            unsafe { self.run_join::<L, S>(t, first, end, sink) };
+            unsafe { self.run_join::<L>(t, first, end, sink) };
             return Ok(());
         }
         let words = self.search.words;
@@ -169,7 +165,7 @@ impl<'a> ProbeJob<'a> {
             // If memory runs out for the order, the unordered search finds the same.
             if let Some(order) = many.then(|| BucketOrder::new(table, keys.len(), flips.len()).ok()).flatten() {
                 // SAFETY: the caller guarantees the instructions of `L`.
-                unsafe { self.run_ordered::<L, S>(t, &keys, &sketches, order, sink) };
+                unsafe { self.run_ordered::<L>(t, &keys, &sketches, order, sink) };
                 continue;
             }
             let parts = (table.entries.len() * 8 / PART_BYTES).min(flips.len() / PART_PROBES).max(1);
@@ -194,7 +190,7 @@ impl<'a> ProbeJob<'a> {
                             Self::resolve(table, &mut probes[..gathered]);
                             let probes = &probes[..gathered];
                             // SAFETY: the caller guarantees the instructions of `L`.
-                            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, probes, scratch, sink) };
+                            unsafe { self.count::<L>(t, self.search.queries, &sketches, probes, scratch, sink) };
                             gathered = 0;
                         }
                     }
@@ -202,7 +198,7 @@ impl<'a> ProbeJob<'a> {
             }
             Self::resolve(table, &mut probes[..gathered]);
             // SAFETY: the caller guarantees the instructions of `L`.
-            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], scratch, sink) };
+            unsafe { self.count::<L>(t, self.search.queries, &sketches, &probes[..gathered], scratch, sink) };
         }
         Ok(())
     }
@@ -212,13 +208,13 @@ impl<'a> ProbeJob<'a> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn run_ordered<L: Lanes, S: Sink>(
+    unsafe fn run_ordered<L: Lanes>(
         &self,
         t: usize,
         keys: &[u32],
         sketches: &[Sketch],
         order: BucketOrder,
-        sink: &mut S,
+        sink: &mut dyn Sink,
     ) {
         let (table, flips) = (self.tables[t], &self.flips[t]);
         let buckets = table.starts.len() - 1;
@@ -255,13 +251,13 @@ impl<'a> ProbeJob<'a> {
                             return;
                         }
                         // SAFETY: the caller guarantees the instructions of `L`.
-                        unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes, scratch, sink) };
+                        unsafe { self.count::<L>(t, self.search.queries, sketches, &probes, scratch, sink) };
                         gathered = 0;
                     }
                 }
             }
             // SAFETY: the caller guarantees the instructions of `L`.
-            unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes[..gathered], scratch, sink) };
+            unsafe { self.count::<L>(t, self.search.queries, sketches, &probes[..gathered], scratch, sink) };
         }
     }
 
@@ -271,7 +267,7 @@ impl<'a> ProbeJob<'a> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn run_join<L: Lanes, S: Sink>(&self, t: usize, first: u32, end: u32, sink: &mut S) {
+    unsafe fn run_join<L: Lanes>(&self, t: usize, first: u32, end: u32, sink: &mut dyn Sink) {
         let table = self.tables[t];
         let entries = table.entries;
         // Compare entries by position if they have complete fingerprints, otherwise slots.
@@ -304,14 +300,14 @@ impl<'a> ProbeJob<'a> {
                             return;
                         }
                         // SAFETY: the caller guarantees the instructions of `L`.
-                        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
+                        unsafe { self.count::<L>(t, left, &[], &probes[..gathered], scratch, sink) };
                         gathered = 0;
                     }
                 }
             }
         }
         // SAFETY: the caller guarantees the instructions of `L`.
-        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
+        unsafe { self.count::<L>(t, left, &[], &probes[..gathered], scratch, sink) };
     }
 
     /// Return the sketch of a query, or its complete fingerprint, repeated to fill a vector.
@@ -365,14 +361,14 @@ impl<'a> ProbeJob<'a> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn count<L: Lanes, S: Sink>(
+    unsafe fn count<L: Lanes>(
         &self,
         t: usize,
         queries: &[u64],
         sketches: &[Sketch],
         probes: &[Probe],
         scratch: &mut Scratch,
-        sink: &mut S,
+        sink: &mut dyn Sink,
     ) {
         let Search { words, fps, radius, .. } = self.search;
         let table = self.tables[t];
@@ -427,7 +423,7 @@ impl<'a> ProbeJob<'a> {
 
     /// Report the passed entries whose fingerprint is within the radius, unless an earlier table does. Each step
     /// prefetches the data of the next.
-    fn report<S: Sink>(&self, t: usize, queries: &[u64], scratch: &mut Scratch, sink: &mut S) {
+    fn report(&self, t: usize, queries: &[u64], scratch: &mut Scratch, sink: &mut dyn Sink) {
         let Search { words, fps, radius, .. } = self.search;
         let table = self.tables[t];
         let complete = table.stride == words;

@@ -1,4 +1,4 @@
-//! The measured cost of a scan: nanoseconds to compare a word, a half word and a 16-bit piece of one row.
+//! The measured cost of a scan: nanoseconds to compare a word and a 16-bit piece of one row.
 //!
 //! It depends on the instruction set by a factor of ten. It is measured once per process and set, in less than two
 //! milliseconds, on rows of which none passes the prefix test. Costs choose how to search, never what is found.
@@ -15,8 +15,6 @@ use crate::cpu::popcount::Kernel;
 pub(crate) struct ScanCosts {
     /// One word of one row.
     pub(crate) word: f64,
-    /// The first half word of one row.
-    pub(crate) half: f64,
     /// One 16-bit piece of one row; infinite for kernels without that form.
     pub(crate) piece: f64,
 }
@@ -73,13 +71,14 @@ impl ScanCosts {
         };
         let pieces = tile::enough_pieces(2, PIECES_LIMIT).filter(|_| kernel != Kernel::Scalar);
         Self {
-            word: nanoseconds(1, 2 * tile::HALF_LIMIT),
-            half: nanoseconds(1, tile::HALF_LIMIT / 2),
+            word: nanoseconds(1, WORD_LIMIT),
             piece: pieces.map_or(f64::INFINITY, |pieces| nanoseconds(2, PIECES_LIMIT) / pieces as f64),
         }
     }
 }
 
+/// The limit at which a word is timed: no prefix of it decides.
+const WORD_LIMIT: u32 = 12;
 /// The limit at which 16-bit pieces are timed: six of them decide about two words.
 const PIECES_LIMIT: u32 = 25;
 
@@ -104,7 +103,7 @@ mod tests {
     fn measured_costs_are_plausible() {
         for kernel in Kernel::available() {
             let costs = ScanCosts::measure(kernel);
-            assert!(costs.word > 0.0 && costs.word < 1000.0 && costs.half > 0.0, "{costs:?}");
+            assert!(costs.word > 0.0 && costs.word < 1000.0, "{costs:?}");
             assert_eq!(kernel != Kernel::Scalar, costs.piece.is_finite());
         }
         assert_eq!(ScanCosts::get(), ScanCosts::get());

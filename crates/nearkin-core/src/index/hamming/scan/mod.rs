@@ -8,9 +8,8 @@
 //! **Prefix test.** The distance of a prefix is at most the full distance, so a group of rows is dropped as soon as
 //! every row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and
 //! deviation sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit`
-//! ([`first_test`]); for limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal
-//! prefixes lose the saving only, never a result: rows that pass are counted in full. In vectors, prefixes are counted
-//! in 16-bit pieces (`quarters.rs`).
+//! ([`first_test`]). Data with equal prefixes lose the saving only, never a result: rows that pass are counted in full.
+//! In vectors, prefixes are counted in 16-bit pieces (`quarters.rs`).
 
 pub(crate) mod costs;
 mod quarters;
@@ -18,7 +17,7 @@ pub(crate) mod tile;
 
 use crate::cancel::CancelToken;
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
-use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, first_test, pack_halves, transpose};
+use tile::{GROUP, Sink, TILE_WORDS, emit, first_test, transpose};
 
 /// Queries below which rows are not transposed: a few queries do not earn it back.
 const FEW: usize = 4;
@@ -28,7 +27,7 @@ const FEW: usize = 4;
 ///
 /// The order is by tile, then query, then row. If `cancel` is set, the scan ends after the tile.
 #[allow(clippy::too_many_arguments, reason = "both sides of the comparison, and what hears of it")]
-pub(crate) fn scan<S: Sink>(
+pub(crate) fn scan(
     kernel: Kernel,
     words: usize,
     rows: &[u64],
@@ -36,7 +35,7 @@ pub(crate) fn scan<S: Sink>(
     queries: &[u64],
     limits: &mut [u32],
     cancel: &CancelToken,
-    sink: &mut S,
+    sink: &mut dyn Sink,
 ) {
     let job = ScanJob { words, rows, first_row, queries, cancel };
     if kernel != Kernel::Scalar
@@ -44,23 +43,18 @@ pub(crate) fn scan<S: Sink>(
     {
         return quarters::scan((kernel, pieces), words, rows, first_row, queries, limits, cancel, sink);
     }
-    kernel.run(ScanWork { job, limits, sink });
+    kernel.run((job, limits, sink));
 }
 
 /// `ScanJob::run` as work for lanes of any width.
-struct ScanWork<'a, S> {
-    job: ScanJob<'a>,
-    limits: &'a mut [u32],
-    sink: &'a mut S,
-}
-
-impl<S: Sink> LaneWork for ScanWork<'_, S> {
+impl LaneWork for (ScanJob<'_>, &mut [u32], &mut dyn Sink) {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
+        let (job, limits, sink) = self;
         // SAFETY: the caller guarantees the instructions of `L`.
-        unsafe { self.job.run::<L, S>(self.limits, self.sink) }
+        unsafe { job.run::<L>(limits, sink) }
     }
 }
 
@@ -73,47 +67,41 @@ struct ScanJob<'a> {
 }
 
 impl ScanJob<'_> {
-    /// Return the number of 16-bit pieces in a prefix; None if another form is better: for few queries, or if half
-    /// words suffice.
+    /// Return the number of 16-bit pieces in a prefix; None if another form is better: for few queries, or if no prefix
+    /// decides.
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
         let max_limit = limits.iter().copied().max()?;
         let few = self.queries.len() < FEW * self.words;
-        if few || max_limit <= HALF_LIMIT { None } else { tile::enough_pieces(self.words, max_limit) }
+        if few { None } else { tile::enough_pieces(self.words, max_limit) }
     }
 
     /// # Safety
     /// The processor has the instructions of `L`, and the caller enables them.
     #[inline(always)]
-    unsafe fn run<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
+    unsafe fn run<L: Lanes>(&self, limits: &mut [u32], sink: &mut dyn Sink) {
         let words = self.words;
-        // Rows of a tile: full groups of 64-bit and of 32-bit lanes.
-        let group = GROUP * L::N * 2;
+        let group = GROUP * L::N;
         let tile_rows = (TILE_WORDS / words).next_multiple_of(group);
         let mut scratch = vec![0u64; tile_rows * words];
         let total = self.rows.len() / words;
         let few = self.queries.len() < FEW * words;
         if few && words > 1 && words.is_power_of_two() {
             // SAFETY: the caller guarantees the instructions of `L`.
-            return unsafe { self.direct::<L, S>(limits, sink) };
+            return unsafe { self.direct::<L>(limits, sink) };
         }
-        let halves = !few && limits.iter().all(|&limit| limit <= HALF_LIMIT);
         let mut start = 0;
         while start < total && !self.cancel.is_set() {
             let count = tile_rows.min(total - start);
             let rows = &self.rows[start * words..(start + count) * words];
             let padded = count.next_multiple_of(group);
             let first = self.first_row + start as u32;
-            if halves {
-                pack_halves(rows, words, &mut scratch);
-                // SAFETY: the caller guarantees the instructions of `L`.
-                unsafe { self.halves::<L, S>(rows, &scratch[..padded / 2], first, limits, sink) };
-            } else if words == 1 && padded == count {
+            if words == 1 && padded == count {
                 // One word per row requires no transposing. SAFETY: the caller guarantees the instructions of `L`.
-                unsafe { self.tile::<L, S>(rows, rows, count, first, limits, sink) };
+                unsafe { self.tile::<L>(rows, rows, count, first, limits, sink) };
             } else {
                 transpose(rows, &mut scratch, words, padded);
                 // SAFETY: the caller guarantees the instructions of `L`.
-                unsafe { self.tile::<L, S>(rows, &scratch[..padded * words], padded, first, limits, sink) };
+                unsafe { self.tile::<L>(rows, &scratch[..padded * words], padded, first, limits, sink) };
             }
             start += count;
         }
@@ -127,14 +115,14 @@ impl ScanJob<'_> {
     /// # Panics
     /// Unless `tile` holds `words` columns of `stride` words, and `stride` is a multiple of `GROUP * L::N`.
     #[inline(always)]
-    unsafe fn tile<L: Lanes, S: Sink>(
+    unsafe fn tile<L: Lanes>(
         &self,
         rows: &[u64],
         tile: &[u64],
         stride: usize,
         first: u32,
         limits: &mut [u32],
-        sink: &mut S,
+        sink: &mut dyn Sink,
     ) {
         let words = self.words;
         assert!(tile.len() == stride * words && stride.is_multiple_of(GROUP * L::N), "whole columns of whole groups");
@@ -168,7 +156,7 @@ impl ScanJob<'_> {
                     }
                     sums.map(|sum| L::at_most(sum, bound))
                 };
-                *limit = emit::<S>(&masks, L::N, at, rows, words, query, number, first, *limit, sink);
+                *limit = emit(&masks, L::N, at, rows, words, query, number, first, *limit, sink);
                 // SAFETY: the caller guarantees the instructions of `L`.
                 bound = unsafe { L::splat(u64::from(*limit)) };
             }
@@ -180,7 +168,7 @@ impl ScanJob<'_> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn direct<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
+    unsafe fn direct<L: Lanes>(&self, limits: &mut [u32], sink: &mut dyn Sink) {
         let words = self.words;
         assert!(words.is_power_of_two(), "a vector holds whole rows, or a row whole vectors");
         // Lanes that a row takes in its vector, vectors that it takes, words that a group takes.
@@ -225,57 +213,16 @@ impl ScanJob<'_> {
 
     /// Count the row at word `at` in full; return the new limit.
     #[inline]
-    fn count<S: Sink>(&self, at: usize, number: usize, query: &[u64], limit: u32, sink: &mut S) -> u32 {
+    fn count(&self, at: usize, number: usize, query: &[u64], limit: u32, sink: &mut dyn Sink) -> u32 {
         let distance = distance(&self.rows[at..at + self.words], query);
         if distance > limit {
             return limit;
         }
         sink.hit(number as u32, self.first_row + (at / self.words) as u32, distance)
     }
-
-    /// Compare every query with a tile of the first 32 bits of rows; rows that pass are counted in full.
-    ///
-    /// # Safety
-    /// As for `run`.
-    ///
-    /// # Panics
-    /// Unless `tile` is a multiple of `GROUP * L::N` words of two half words each.
-    #[inline(always)]
-    unsafe fn halves<L: Lanes, S: Sink>(
-        &self,
-        rows: &[u64],
-        tile: &[u64],
-        first: u32,
-        limits: &mut [u32],
-        sink: &mut S,
-    ) {
-        assert!(tile.len().is_multiple_of(GROUP * L::N), "whole groups");
-        for (number, query) in self.queries.chunks_exact(self.words).enumerate() {
-            let limit = &mut limits[number];
-            // SAFETY: the caller guarantees the instructions of `L`.
-            let (value, mut bound) = unsafe { (L::splat32(query[0] as u32), L::splat32(*limit)) };
-            for at in (0..tile.len()).step_by(GROUP * L::N) {
-                // SAFETY: the caller guarantees the instructions of `L`, and the tile holds `GROUP * L::N` words from
-                // `at`.
-                let masks = unsafe {
-                    let mut sums = [value; GROUP];
-                    for (lane, sum) in sums.iter_mut().enumerate() {
-                        *sum = L::count_xor32(L::load(tile.as_ptr().add(at + lane * L::N)), value);
-                    }
-                    if L::at_most32(group_min::<L>(&sums), bound) == 0 {
-                        continue;
-                    }
-                    sums.map(|sum| L::at_most32(sum, bound))
-                };
-                *limit = emit::<S>(&masks, 2 * L::N, 2 * at, rows, self.words, query, number, first, *limit, sink);
-                // SAFETY: the caller guarantees the instructions of `L`.
-                bound = unsafe { L::splat32(*limit) };
-            }
-        }
-    }
 }
 
-/// Return the minimum of each half lane over a group.
+/// Return the minimum of each lane over a group.
 ///
 /// # Safety
 /// The processor has the instructions of `L`, and the caller enables them.

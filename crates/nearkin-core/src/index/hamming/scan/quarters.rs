@@ -25,7 +25,7 @@ const BRANCH: usize = 2 * LANES;
 /// # Panics
 /// If `pieces` is not from [`enough_pieces`](super::tile::enough_pieces).
 #[allow(clippy::too_many_arguments, reason = "those of `super::scan`")]
-pub(crate) fn scan<S: Sink>(
+pub(crate) fn scan(
     (kernel, pieces): (Kernel, usize),
     words: usize,
     rows: &[u64],
@@ -33,7 +33,7 @@ pub(crate) fn scan<S: Sink>(
     queries: &[u64],
     limits: &mut [u32],
     cancel: &CancelToken,
-    sink: &mut S,
+    sink: &mut dyn Sink,
 ) {
     let tile_rows = (4 * TILE_WORDS / pieces).next_multiple_of(BRANCH);
     let mut tile = vec![0_u16; tile_rows * pieces];
@@ -45,16 +45,20 @@ pub(crate) fn scan<S: Sink>(
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512(proof) => proof.run(
                 #[inline(always)]
-                || tile.compare_all::<simd::Avx512, _>(pieces, queries, limits, sink),
+                // SAFETY: `run` enables the instructions of the proof.
+                || unsafe { tile.compare::<simd::Avx512>(pieces, queries, limits, sink) },
             ),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2(proof) => proof.run(
                 #[inline(always)]
-                || tile.compare_all::<simd::Avx2, _>(pieces, queries, limits, sink),
+                // SAFETY: `run` enables the instructions of the proof.
+                || unsafe { tile.compare::<simd::Avx2>(pieces, queries, limits, sink) },
             ),
             #[cfg(target_arch = "aarch64")]
-            Kernel::Neon(_) => tile.compare_all::<simd::Neon, _>(pieces, queries, limits, sink),
-            _ => tile.compare_all::<simd::Scalar, _>(pieces, queries, limits, sink),
+            // SAFETY: the proof; NEON is enabled in every function of this architecture.
+            Kernel::Neon(_) => unsafe { tile.compare::<simd::Neon>(pieces, queries, limits, sink) },
+            // SAFETY: scalar operations need no instructions.
+            _ => unsafe { tile.compare::<simd::Scalar>(pieces, queries, limits, sink) },
         }
     }
 }
@@ -77,68 +81,42 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Compare every query with the tile; compiled for the instructions of `S`.
-    ///
-    /// # Panics
-    /// As for [`scan`].
-    #[inline(always)]
-    fn compare_all<S: Simd, K: Sink>(&self, pieces: usize, queries: &[u64], limits: &mut [u32], sink: &mut K) {
-        // SAFETY: the caller is compiled for the instructions of `S`.
-        unsafe {
-            match pieces {
-                3 => self.compare::<S, 3, K>(queries, limits, sink),
-                4 => self.compare::<S, 4, K>(queries, limits, sink),
-                5 => self.compare::<S, 5, K>(queries, limits, sink),
-                6 => self.compare::<S, 6, K>(queries, limits, sink),
-                7 => self.compare::<S, 7, K>(queries, limits, sink),
-                8 => self.compare::<S, 8, K>(queries, limits, sink),
-                9 => self.compare::<S, 9, K>(queries, limits, sink),
-                10 => self.compare::<S, 10, K>(queries, limits, sink),
-                11 => self.compare::<S, 11, K>(queries, limits, sink),
-                12 => self.compare::<S, 12, K>(queries, limits, sink),
-                other => panic!("{other} pieces, 3 to {MAX_PIECES} are compiled"),
-            }
-        }
-    }
-
     /// Compare every query with the tile.
     ///
     /// # Safety
     /// The processor has the instructions of `S`, and the caller enables them.
     ///
     /// # Panics
-    /// Unless `columns` holds `PIECES * stride` pieces, and `stride` is a multiple of `BRANCH`.
+    /// Unless `columns` holds `pieces * stride` pieces, and `stride` is a multiple of `BRANCH`.
     #[inline(always)]
-    unsafe fn compare<S: Simd, const PIECES: usize, K: Sink>(&self, queries: &[u64], limits: &mut [u32], sink: &mut K) {
-        assert!(self.columns.len() >= PIECES * self.stride && self.stride.is_multiple_of(BRANCH), "whole columns");
+    unsafe fn compare<S: Simd>(&self, pieces: usize, queries: &[u64], limits: &mut [u32], sink: &mut dyn Sink) {
+        assert!(self.columns.len() >= pieces * self.stride && self.stride.is_multiple_of(BRANCH), "whole columns");
         for (number, query) in queries.chunks_exact(self.words).enumerate() {
             let limit = &mut limits[number];
             let piece = |j: usize| (query[j / 4] >> (16 * (j % 4))) as u16;
             // SAFETY: the caller guarantees the instructions; column j has `stride` pieces, of which `BRANCH` from `at`
             // are read.
             unsafe {
-                let mut value = [S::splat16(0); PIECES];
-                for (j, value) in value.iter_mut().enumerate() {
+                let mut values = [S::splat16(0); MAX_PIECES];
+                for (j, value) in values[..pieces].iter_mut().enumerate() {
                     *value = S::splat16(piece(j));
                 }
                 // At most 192 bits are counted, so a larger limit excludes nothing.
                 let mut bound = S::splat16((*limit).min(1024) as u16);
                 for at in (0..self.stride).step_by(BRANCH) {
-                    let mut sums = [bound; 2];
-                    for (j, &value) in value.iter().enumerate() {
+                    let mut sums = [S::splat16(0); 2];
+                    for (j, &value) in values[..pieces].iter().enumerate() {
                         let column = self.columns.as_ptr().add(j * self.stride + at);
                         for (half, sum) in sums.iter_mut().enumerate() {
                             let rows = S::load(column.add(half * LANES).cast());
-                            let count = S::popcount16(S::xor(rows, value));
-                            *sum = if j == 0 { count } else { S::add16(*sum, count) };
+                            *sum = S::add16(*sum, S::popcount16(S::xor(rows, value)));
                         }
                     }
                     if S::at_most16(S::min16(sums[0], sums[1]), bound) == 0 {
                         continue;
                     }
                     let masks = [S::at_most16(sums[0], bound), S::at_most16(sums[1], bound), 0, 0];
-                    *limit =
-                        emit::<K>(&masks, LANES, at, self.rows, self.words, query, number, self.first, *limit, sink);
+                    *limit = emit(&masks, LANES, at, self.rows, self.words, query, number, self.first, *limit, sink);
                     bound = S::splat16((*limit).min(1024) as u16);
                 }
             }

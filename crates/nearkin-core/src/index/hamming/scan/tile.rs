@@ -39,8 +39,8 @@ pub(crate) const TILE_WORDS: usize = 2048;
 /// Vectors of rows that share one branch.
 pub(super) const GROUP: usize = 4;
 /// Largest limit for which the first 32 bits are tested alone: P(pass) = 0.03% for a random row, 2% for the 64
-/// rows of a group; at 7 and 8 it is 7% and 20%, and the branch costs more than the test saves.
-pub(crate) const HALF_LIMIT: u32 = 6;
+/// rows of a branch; at 7 and 8 it is 7% and 20%, and the branch costs more than the test saves.
+const HALF_LIMIT: u32 = 6;
 
 /// Return true if the first `bits` bits of random rows nearly always exceed `limit`.
 fn worth_a_test(bits: usize, limit: u32) -> bool {
@@ -61,15 +61,15 @@ pub(crate) const MAX_PIECES: usize = 12;
 pub(crate) fn enough_pieces(words: usize, limit: u32) -> Option<usize> {
     let decides = |&pieces: &usize| {
         let bits = 16.0 * pieces as f64;
-        0.44 * bits - 1.45 * bits.sqrt() > f64::from(limit)
+        0.44 * bits - 1.45 * bits.sqrt() > f64::from(limit) || (pieces == 2 && limit <= HALF_LIMIT)
     };
-    (3..=MAX_PIECES.min(4 * words - 1)).find(decides)
+    (2..=MAX_PIECES.min(4 * words - 1)).find(decides)
 }
 
 /// Count the rows of the set mask bits in full and call the sink for those within the limit; return the new limit.
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "called from two loops that hold all of it in registers")]
-pub(crate) fn emit<S: Sink>(
+pub(crate) fn emit(
     masks: &[u32; GROUP],
     lanes: usize,
     at: usize,
@@ -79,7 +79,7 @@ pub(crate) fn emit<S: Sink>(
     number: usize,
     first: u32,
     mut limit: u32,
-    sink: &mut S,
+    sink: &mut dyn Sink,
 ) -> u32 {
     for (vector, &mask) in masks.iter().enumerate() {
         let mut mask = mask;
@@ -99,18 +99,10 @@ pub(crate) fn emit<S: Sink>(
 }
 
 /// Transpose: `tile[j * stride + i] = rows[i * words + j]`; positions after the rows are unchanged.
-pub(super) fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: usize) {
+pub(crate) fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: usize) {
     for (i, row) in rows.chunks_exact(words).enumerate() {
         for (j, &word) in row.iter().enumerate() {
             tile[j * stride + i] = word;
         }
-    }
-}
-
-/// Pack the first 32 bits of each of `rows`, two per word; positions after the rows are unchanged.
-pub(super) fn pack_halves(rows: &[u64], words: usize, tile: &mut [u64]) {
-    let low = |word: u64| word & 0xffff_ffff;
-    for (packed, pair) in tile.iter_mut().zip(rows.chunks(2 * words)) {
-        *packed = low(pair[0]) | pair.get(words).map_or(0, |word| word << 32);
     }
 }
