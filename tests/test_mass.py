@@ -14,16 +14,57 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 39_500, "crates": 45_500, "tests": 48_000, "bench": 6_600}
+TOTALS = {"python": 42_100, "crates": 47_850, "tests": 50_950, "bench": 6_400}
 """Ceilings of whole trees."""
 
-FOLDERS: dict[str, int] = {}
+FOLDERS = {
+    "crates/nearkin-core/src": 840,
+    "crates/nearkin-core/src/cpu": 1_340,
+    "crates/nearkin-core/src/dedup": 2_390,
+    "crates/nearkin-core/src/digests": 2_790,
+    "crates/nearkin-core/src/families": 1_780,
+    "crates/nearkin-core/src/hash": 720,
+    "crates/nearkin-core/src/index": 12_770,
+    "crates/nearkin-core/src/records": 1_120,
+    "crates/nearkin-core/src/segment": 910,
+    "crates/nearkin-core/src/store": 1_530,
+    "crates/nearkin-core/src/text": 4_930,
+    "crates/nearkin-core/src/vectors": 1_560,
+    "crates/nearkin-patterns/src": 9_460,
+    "crates/nearkin-python/src": 5_760,
+    "python/nearkin": 1_280,
+    "python/nearkin/cli": 4_660,
+    "python/nearkin/compat": 870,
+    "python/nearkin/dedup": 5_590,
+    "python/nearkin/digests": 670,
+    "python/nearkin/distributed": 1_580,
+    "python/nearkin/explain": 1_060,
+    "python/nearkin/families": 1_510,
+    "python/nearkin/index": 2_960,
+    "python/nearkin/io": 3_920,
+    "python/nearkin/patterns": 1_850,
+    "python/nearkin/pieces": 1_410,
+    "python/nearkin/quality": 1_360,
+    "python/nearkin/ray": 100,
+    "python/nearkin/recipe": 500,
+    "python/nearkin/report": 1_810,
+    "python/nearkin/service": 2_700,
+    "python/nearkin/sklearn": 220,
+    "python/nearkin/spark": 1_450,
+    "python/nearkin/store": 4_740,
+    "python/nearkin/text": 550,
+    "python/nearkin/theory": 950,
+    "python/nearkin/vectors": 410,
+    "python/nearkin/web_assets": 10,
+}
 """Ceilings of the folders of the package and of the crates; a folder that is not here must be added."""
 
 MAX_LINES = 1_700
 """Lines of one file, and of one class, with comments."""
+LONGER = {Path("crates/nearkin-patterns/src/template_merge.rs"): 2_810}
+"""Files that are longer until they are divided, with their own ceilings."""
 MAX_PARAMETERS = 10
-MAX_LONG_SIGNATURES = 20
+MAX_LONG_SIGNATURES = 22
 """Number of functions that may have `MAX_PARAMETERS` parameters or more."""
 
 
@@ -109,8 +150,9 @@ def test_each_folder_is_within_its_budget() -> None:
 
 def test_files_and_classes_are_of_readable_size() -> None:
     """No file and no class has more lines than a reader can follow."""
-    long = [path for path in sizes() if len((ROOT / path).read_text(encoding="utf-8").splitlines()) > MAX_LINES]
-    assert [] == long
+    lines = {path: len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in sizes()}
+    assert [] == [path for path, count in lines.items() if count > LONGER.get(path, MAX_LINES)]
+    assert [] == [path for path in LONGER if lines[path] <= MAX_LINES]
     classes = [
         f"{path}: {node.name}"
         for path, tree in python_trees().items()
