@@ -578,7 +578,7 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
     size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""
     what = "files" if files else f"documents of {count_of(summary['documents'], 'group')}" if groups else "documents"
     documents = groups["documents"] if groups else summary["documents"]
-    yield documents, f"{what} read in {total_seconds(summary):.1f} s{size}"
+    yield documents, f"{what} in {total_seconds(summary):.1f} s{size}"
     for step, count in summary.get("resumed", {}).items():
         yield count, f"of them were {step} by an earlier run"
     added = f", added to {summary['store']}" if "store" in summary else ""
