@@ -56,7 +56,7 @@ def test_the_output_lists_what_stays_and_what_goes(folder: Path, tmp_path: Path)
 def test_the_summary_is_words_or_json(folder: Path, tmp_path: Path) -> None:
     """The summary is text on standard error, JSON on standard output, or is not printed."""
     done = dedup(folder, "-o", tmp_path / "out")
-    assert "4 files read in " in done.message
+    assert "4 files in " in done.message
     assert f"2 kept, listed in {tmp_path / 'out' / 'kept.nul'}" in done.message
     assert "2 removed (50.0%) in 1 cluster, the largest of 3 1 of them exact copies" in done.message
     assert "1 of them near-duplicates: a score of at least 80" in done.message

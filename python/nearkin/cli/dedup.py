@@ -42,7 +42,7 @@ from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.summary import REASON_WORDS, count_older, count_reasons, removed_share, total_seconds
+from nearkin.dedup.summary import REASON_WORDS, count_reference, count_reasons, removed_share, total_seconds
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, AddedColumn, KeptLayout
 from nearkin.io.remote import short_url
@@ -596,7 +596,7 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield reasons["label"], f"of them {REASON_WORDS['label'].name}"
     if heads := summary["removed_by_reason"].get("representative", 0):
         yield heads, "of them would have been kept, one of each cluster: --keep none"
-    if older := count_older(summary):
+    if older := count_reference(summary):
         yield older, "of them match older documents"
     if summary.get("pairs_that_differ"):
         rules = ", ".join(summary["differ"])

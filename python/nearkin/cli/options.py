@@ -103,7 +103,7 @@ StoreMemory = Annotated[
 ]
 
 
-def refuse_given(options: Mapping[str, object], allowed: str) -> None:
+def refuse_options(options: Mapping[str, object], allowed: str) -> None:
     """Raise ParameterError for the first option that is given: one that is neither None nor False."""
     for name, value in options.items():
         if value is not None and value is not False:

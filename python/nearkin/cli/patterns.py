@@ -20,7 +20,7 @@ import typer
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, say_json, say_row, show_table, warn
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
-from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt, refuse_given
+from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt, refuse_options
 from nearkin.dedup.config import option
 from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, check_count, printable
 from nearkin.io.arrow import is_arrow, to_values
@@ -133,17 +133,17 @@ class PatternOptions:
         """Raise ParameterError for options that exclude one another, before anything is read."""
         if self.match is not None:
             learned = {"out": self.out, "state": self.state, "since": self.since, "export": self.export}
-            refuse_given(learned, "it without --match, which prints and learns nothing")
+            refuse_options(learned, "it without --match, which prints and learns nothing")
         else:
-            refuse_given({"new": self.new, "annotate": self.annotate}, "--match FILE with it")
+            refuse_options({"new": self.new, "annotate": self.annotate}, "--match FILE with it")
         if self.annotate is not None:
             from nearkin.patterns.tables import check_suffix
 
             check_suffix(self.annotate, "annotate")
-            refuse_given({"new": self.new, "as_json": self.as_json}, "it without --annotate, which prints nothing")
+            refuse_options({"new": self.new, "as_json": self.as_json}, "it without --annotate, which prints nothing")
         if self.export is not None:
             others = {"since": self.since, "as_json": self.as_json}
-            refuse_given(others, "it without --export, which prints patterns in another form")
+            refuse_options(others, "it without --export, which prints patterns in another form")
         if self.out is not None and self.export is None:
             from nearkin.patterns.tables import check_suffix
 
@@ -289,7 +289,7 @@ def payloads(
         run(PayloadGroups, open_payloads, options)
         return
     refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column", "annotate", "new")}
-    refuse_given({**refused, "source_column": source_column}, "it without --queue, which prints and learns nothing")
+    refuse_options({**refused, "source_column": source_column}, "it without --queue, which prints and learns nothing")
     options.check()
     model = PayloadGroups() if options.match is None else _load(PayloadGroups, options.match)
     _print_queue(model, open_payloads, as_json=options.as_json)

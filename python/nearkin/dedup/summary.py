@@ -263,7 +263,7 @@ def count_reasons(summary: Mapping[str, Any]) -> dict[RemovalReason, int]:
     return {reason: counts.get(reason, 0) + counts.get(f"{reason}-old", 0) for reason in REASON_WORDS}
 
 
-def count_older(summary: Mapping[str, Any]) -> int:
+def count_reference(summary: Mapping[str, Any]) -> int:
     """Return the number of documents removed for a match with an older one."""
     return sum(count for reason, count in summary["removed_by_reason"].items() if reason.endswith("-old"))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.summary import REASON_WORDS, count_older, count_reasons, removed_share, total_seconds
+from nearkin.dedup.summary import REASON_WORDS, count_reference, count_reasons, removed_share, total_seconds
 from nearkin.dedup.thresholds import candidate_probability
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
@@ -29,7 +29,7 @@ from nearkin.report.review import (
     MAX_BYTES,
     MAX_CHARACTERS,
     PAGE_BYTES,
-    Selection,
+    ReviewPairs,
     pack_texts,
     to_json,
 )
@@ -135,7 +135,7 @@ class _Builder:
         self.run, self.labels, self.limit, self.scores = run, labels, limit, scores
         self.summary, self.scale = run.summary, run.scale
         self.threshold = float(self.summary["threshold"])
-        self.selection = Selection.of(sampling.near_pairs(run), self.threshold, self.scale)
+        self.selection = ReviewPairs.of(sampling.near_pairs(run), self.threshold, self.scale)
         self.pairs = self.selection.pairs
         # Rows of a cluster are consecutive in the table.
         names = run.clusters["cluster"]
@@ -484,7 +484,7 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
             f"Labels kept both documents of {count_of(labels['kept_apart'], 'pair')}, and merged "
             f"{count_of(labels.get('joined', 0), 'pair')} that the threshold keeps apart."
         )
-    if older := count_older(summary):
+    if older := count_reference(summary):
         yield (
             f"{count_of(older, 'document')} matched the reference corpus: they are among the clusters, and in no pair "
             "to judge, because the texts of the reference corpus are not read again."

@@ -29,7 +29,7 @@ _BLOCK_CHARACTERS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Selection:
+class ReviewPairs:
     """The pairs of a page.
 
     Attributes
@@ -58,7 +58,7 @@ class Selection:
     position: dict[int, int]
 
     @classmethod
-    def of(cls, pairs: sampling.NearPairs, threshold: float, scale: float) -> Selection:
+    def of(cls, pairs: sampling.NearPairs, threshold: float, scale: float) -> ReviewPairs:
         """Return the selection from pairs at a threshold; `scale` is the maximum similarity."""
         strata = sampling.stratify(pairs, scale)
         queue = sampling.build_queue(strata, threshold, scale)
@@ -134,7 +134,7 @@ def build_review(
         np.ones(count, np.bool_),
         np.ones(count),
     )
-    selection = Selection.of(pairs, threshold, 1.0)
+    selection = ReviewPairs.of(pairs, threshold, 1.0)
     # Each side of a pair is a document of its own text, because an id has several passages.
     number_of: dict[tuple[str, str], int] = {}
     left, right = (
@@ -204,4 +204,4 @@ def to_json(value: object) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-__all__ = ["MAX_BYTES", "MAX_CHARACTERS", "PAGE_BYTES", "Selection", "build_review", "pack_texts", "to_json"]
+__all__ = ["MAX_BYTES", "MAX_CHARACTERS", "PAGE_BYTES", "ReviewPairs", "build_review", "pack_texts", "to_json"]
