@@ -270,12 +270,12 @@ def count_reference(summary: Mapping[str, Any]) -> int:
 
 def removed_share(summary: Mapping[str, Any]) -> float:
     """Return the share of the documents that were removed; 0 without documents."""
-    return summary["removed"] / summary["documents"] if summary["documents"] else 0.0
+    return float(summary["removed"] / summary["documents"]) if summary["documents"] else 0.0
 
 
 def total_seconds(summary: Mapping[str, Any]) -> float:
     """Return the wall time of all stages."""
-    return sum(stage.get("wall", 0.0) for stage in summary["timings"].values())
+    return float(sum(stage.get("wall", 0.0) for stage in summary["timings"].values()))
 
 
 def summarize_family(family: FamilySummary, verify: str) -> tuple[FamilySummary, list[str]]:

@@ -245,7 +245,7 @@ def divide_names(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], t
     )
 
 
-def wide_hashes(function: str, names: Sequence[bytes], seed: int, bits: int) -> list[int]:
+def wide_hashes(function: str, names: list[bytes], seed: int, bits: int) -> list[int]:
     """Return hashes of a whole number of 64-bit words, the lowest word first, with at least this many bits."""
     values = [0] * len(names)
     for word in range(-(-bits // 64)):
