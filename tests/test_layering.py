@@ -366,7 +366,7 @@ def feature_sets() -> set[frozenset[str]]:
     """The sets of instructions that `cpu/features.rs` names, each as the names of its features."""
     block = re.search(r"^x86_sets! \{\n(.*?)^\}", FEATURES.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert block is not None
-    lists = re.findall(r'^    [A-Z]\w+, \d, [^:]+: (.*?);', block.group(1), re.MULTILINE | re.DOTALL)
+    lists = re.findall(r"^    [A-Z]\w+, \d, [^:]+: (.*?);", block.group(1), re.MULTILINE | re.DOTALL)
     neon = re.findall(r"^pub struct Neon\(\(\)\);", FEATURES.read_text(encoding="utf-8"), re.MULTILINE)
     return {frozenset(re.findall(r'"(\w+)"', features)) for features in lists} | {frozenset({"neon"}) for _ in neon}
 

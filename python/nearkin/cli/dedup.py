@@ -42,7 +42,7 @@ from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.summary import REASON_WORDS, count_reference, count_reasons, removed_share, total_seconds
+from nearkin.dedup.summary import REASON_WORDS, count_reasons, count_reference, removed_share, total_seconds
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, AddedColumn, KeptLayout
 from nearkin.io.remote import short_url

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.summary import REASON_WORDS, count_reference, count_reasons, removed_share, total_seconds
+from nearkin.dedup.summary import REASON_WORDS, count_reasons, count_reference, removed_share, total_seconds
 from nearkin.dedup.thresholds import candidate_probability
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
