@@ -442,7 +442,7 @@ pub struct ChunksMut<'a, T, I> {
     first: Pointer<T>,
     len: usize,
     size: usize,
-    kind: PhantomData<(&'a mut [T], fn() -> I)>,
+    kind: PhantomData<(&'a mut T, I)>,
 }
 // SAFETY: a thread gets only the items of the indices that it visits, so that items move between threads and none is shared.
 unsafe impl<T: Send, I> Sync for ChunksMut<'_, T, I> {}

@@ -245,7 +245,7 @@ impl Schema {
 
     /// Return child `index`, unless it is missing or released.
     pub(super) fn child(&self, index: usize) -> Option<&'static Self> {
-        child(self.children, self.n_children, index).filter(|child: &&Self| !child.release.is_none())
+        child(self.children, self.n_children, index).filter(|child: &&Self| child.release.is_some())
     }
 
     pub(super) fn n_children(&self) -> i64 {
