@@ -83,8 +83,10 @@ test: $(VENV)/.tools
 	$(MAKE) --no-print-directory -j2 $(VENV)/.built test-rust-quick
 	$(MAKE) --no-print-directory -j2 types test-python-quick
 
+# Exhaustive tests, which take minutes without optimisation, are left to `make rest`.
 test-rust-quick:
-	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-core -p nearkin-patterns --lib
+	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-core -p nearkin-patterns --lib -- \
+		--skip golden_fingerprints --skip a_cancelled_join_ends --skip every_pair_of_a_letter --skip table_equals_whole_string_rules
 
 types: $(VENV)/.built
 	$(BIN)/mypy
