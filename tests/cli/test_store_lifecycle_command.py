@@ -95,6 +95,12 @@ def test_a_failed_run_leaves_no_new_store(tmp_path: Path, options: list[str], me
     assert ["new.jsonl"] == sorted(path.name for path in tmp_path.iterdir())
 
 
+def test_check_refuses_several_stores(store: Path) -> None:
+    """A second store is not ignored."""
+    refused = run("check", "--text", FOX, "--store", str(store), "--store", "other.store")
+    assert (2, True) == (refused.code, "other.store is not allowed; use one store" in refused.err)
+
+
 def test_copy_changes_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
     """The copy has the new settings and the same documents; another kind of recipe is refused."""
     result = run("store", "copy", str(store), str(tmp_path / "n"), "--recipe", "default", "--bits", "64", "--json")

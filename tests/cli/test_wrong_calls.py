@@ -60,6 +60,7 @@ WRONG = [
     (2, "recipe show word:0|count|xxh3|simhash:64", "word='0' is not allowed; use 1 or more, such as word:3"),
     (2, "text explain hi --recipe foo", "use a preset"),
     (2, "index build corpus.jsonl -o y.nks --existing maybe", "--existing 'maybe' is not allowed"),
+    (2, "serve s3://bucket/pages", "STORE s3://bucket/pages is not allowed; use the folder of a store on this machine"),
     (2, "serve pages.store --sync never", "--sync 'never' is not allowed"),
     (2, "dedup pictures.csv -o x --hex-colum phash", "did you mean --hex-column"),
     (2, "dedup pictures.csv -o x --hex-column phash", "no --radius given; use a number of bits, such as 31 for PDQ"),

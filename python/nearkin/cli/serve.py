@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.options import Repeated, StoreMemory, opt, parse_bytes, parse_memory, parse_rate
+from nearkin.cli.options import Repeated, StoreMemory, opt, parse_bytes, parse_memory, parse_rate, refuse_url
 from nearkin.errors import ParameterError, bad_parameter
 
 app = Commands()
@@ -122,6 +122,7 @@ def serve(
     if store is None:
         serve_store(None, settings)
         return
+    refuse_url(store, "STORE", "the folder of a store on this machine")
     if create and not Path(store).exists():
         if readonly:
             raise bad_parameter("readonly", "with --create", "an existing store")

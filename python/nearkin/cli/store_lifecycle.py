@@ -48,7 +48,7 @@ DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-
 def check(
     inputs: InputsIfAny = None,
     *,
-    store: Annotated[str, opt("Folder of a store, or URL of its service.", "--store")],
+    stores: Annotated[list[str], opt("Folder of a store, or URL of its service.", "--store")],
     reading: CorpusOptions,
     text: TextQueries = None,
     best: Best = None,
@@ -70,6 +70,8 @@ def check(
     nearkin check --text "The quick brown fox jumps over the lazy dog." --store pages.store
     nearkin check new.jsonl --store http://127.0.0.1:8470 --id-column url --best 3 --json
     """
+    if len(stores) > 1:
+        raise bad_parameter("stores", " and ".join(stores), "one store; run the command for each")
     texts = text or []
     if not (inputs or texts):
         raise bad_parameter("inputs", "none", "files, - for standard input, or --text TEXT")
@@ -77,7 +79,7 @@ def check(
         reading.check_unset("not with --text alone, which reads no corpus")
     failures = Failures(strict=reading.strict)
     with ExitStack() as stack:
-        opened = stack.enter_context(open_store(store, "r", token_file=token_file, memory_limit=memory_limit))
+        opened = stack.enter_context(open_store(stores[0], "r", token_file=token_file, memory_limit=memory_limit))
         # Progress bars would mix with results on a terminal.
         progress = stack.enter_context(progress_bars(quiet=sys.stdout.isatty()))
         batches = read_batches(opened, reading, inputs or [], [], failures, progress, texts=texts, adding=False)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nearkin.errors import StoreReplacedError, bad_parameter
-from nearkin.io.remote import short_url
 from nearkin.service.bodies import DocumentBatch
 from nearkin.service.errors import Problem, bad_request, problem_from, retry_after
 from nearkin.service.executor import Admission, ChangeExecutor, Operation, Request, StoreWorker, execute_checks
@@ -58,7 +57,7 @@ class AppState:
     def __init__(self, folder: Path | str | None, settings: ServiceSettings) -> None:
         if folder is None and settings.patterns is None:
             raise bad_parameter("folder", "None", "a store, or settings with patterns")
-        self.place = short_url(str(settings.patterns if folder is None else folder))
+        self.place = str(settings.patterns if folder is None else folder)
         self.settings, self.limits = settings, settings.limits
         self._path = str(folder)
         self.metrics, self.admission = Metrics(self._merge_stats), Admission(settings.limits)
