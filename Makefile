@@ -83,10 +83,13 @@ test: $(VENV)/.tools
 	$(MAKE) --no-print-directory -j2 $(VENV)/.built test-rust-quick
 	$(MAKE) --no-print-directory -j2 types test-python-quick
 
-# Exhaustive tests, which take minutes without optimisation, are left to `make rest`.
+# Tests that take ten seconds or more without optimisation are left to `make rest`.
+SLOW_RUST := a_cancelled_join_ends an_addition_that_is_stopped columns_of_dense_rotations coordinates_of_many_rows \
+	every_flipped_bit_is_found every_method_equals_brute_force every_pair_of_a_letter golden_fingerprints \
+	links_clusters_and_rankings origins_cover_the_text pairs_at_the_threshold pieces_join_as_if rabitq::tests \
+	table_equals_whole_string_rules tables_are_pinned tlsh::tests::results_equal
 test-rust-quick:
-	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-core -p nearkin-patterns --lib -- \
-		--skip golden_fingerprints --skip a_cancelled_join_ends --skip every_pair_of_a_letter --skip table_equals_whole_string_rules
+	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-core -p nearkin-patterns --lib -- $(SLOW_RUST:%=--skip %)
 
 types: $(VENV)/.built
 	$(BIN)/mypy

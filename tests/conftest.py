@@ -66,15 +66,19 @@ DURATIONS = Path(__file__).with_name("durations.tsv")
 RECORDED_FROM = 0.25
 QUICK = 1.0
 """Seconds from which a test function is left to `make check`."""
-FULL = ("spark", "dataflows")
-"""Folders whose tests need engines, which the quick tier does not install."""
+FULL = {"spark", "dataflows", "spark.md"}
+"""Folders and pages that need engines, which the quick tier does not install."""
+SKIPPED = "nearkin/skipped"
+"""Key of pytest's cache: the test functions that the last complete run of the quick tier skipped."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the two tiers of checks."""
     group = parser.getgroup("nearkin")
     group.addoption("--quick", action="store_true", help=f"leave out engines and tests that took {QUICK:g} s or more")
-    group.addoption("--rest", action="store_true", help="only what --quick leaves out, and properties with more cases")
+    group.addoption(
+        "--rest", action="store_true", help="only what --quick left out or skipped, and properties with more cases"
+    )
     group.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name} anew")
 
 
@@ -103,29 +107,42 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("shared")
     quick, rest = config.getoption("quick"), config.getoption("rest")
     if quick or rest:
-        is_slow = [
-            item.path.parent.name in FULL or seconds.get(function_of(item.nodeid), 0.0) >= QUICK for item in items
-        ]
-        runs = [
-            not slow if quick else slow or item.get_closest_marker("hypothesis") is not None
-            for item, slow in zip(items, is_slow, strict=True)
-        ]
-        config.hook.pytest_deselected(items=[item for item, runs in zip(items, runs, strict=True) if not runs])
-        items[:] = [item for item, runs in zip(items, runs, strict=True) if runs]
+        # Without a run of the quick tier everything is left.
+        skipped = config.cache.get(SKIPPED, None) if config.cache is not None else None
+        selected = []
+        for item in items:
+            function = function_of(item.nodeid)
+            is_full = seconds.get(function, 0.0) >= QUICK or bool({item.path.name, item.path.parent.name} & FULL)
+            is_property = item.get_closest_marker("hypothesis") is not None
+            if not is_full if quick else is_full or is_property or skipped is None or function in skipped:
+                selected.append(item)
+        kept = set(selected)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = selected
 
 
+_skipped: set[str] = set()
 _recorded: dict[str, float] = {}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add the seconds of a phase of a test to those of its function and its file."""
+    if report.skipped:
+        _skipped.add(function_of(report.nodeid))
     for name in (function_of(report.nodeid), report.nodeid.partition("::")[0]):
         _recorded[name] = _recorded.get(name, 0.0) + report.duration
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the durations of a complete run, in the process that collects the reports."""
-    if session.config.getoption("record_durations") and not hasattr(session.config, "workerinput"):
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Write what was skipped and, on request, durations, in the process that collects the reports."""
+    config = session.config
+    if hasattr(config, "workerinput"):
+        return
+    # A run of some files says nothing about the others.
+    is_complete = exitstatus == 0 and config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if config.getoption("quick") and is_complete and config.cache is not None:
+        config.cache.set(SKIPPED, sorted(_skipped))
+    if config.getoption("record_durations"):
         long = {name: seconds for name, seconds in _recorded.items() if seconds >= RECORDED_FROM}
         order = sorted(long, key=lambda name: (-long[name], name))
         DURATIONS.write_text("".join(f"{long[name]:.2f}\t{name}\n" for name in order), encoding="utf-8")

@@ -54,7 +54,7 @@ class Visit:
 
     def text(self, selector: str) -> str:
         """Return the text of one element."""
-        return self.page.locator(selector).inner_text()
+        return str(self.page.locator(selector).inner_text())
 
     def wait(self, selector: str, words: str = "") -> None:
         """Wait until an element with these words is visible."""

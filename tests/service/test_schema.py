@@ -95,12 +95,12 @@ def lines(value: Any) -> bytes:
     return value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode() + b"\n"
 
 
-@schemathesis.serializer("application/x-ndjson")
+@schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator, unused-ignore]
 def as_lines(context: Any, value: Any) -> bytes:
     return lines(value)
 
 
-@schemathesis.serializer("application/vnd.apache.arrow.stream")
+@schemathesis.serializer("application/vnd.apache.arrow.stream")  # type: ignore[untyped-decorator, unused-ignore]
 def as_arrow(context: Any, value: Any) -> bytes:
     """Return a valid stream for half of the values."""
     content = lines(value)
