@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 42_100, "crates": 47_850, "tests": 50_950, "bench": 6_400}
+TOTALS = {"python": 42_100, "crates": 47_950, "tests": 50_950, "bench": 6_400}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -30,7 +30,7 @@ FOLDERS = {
     "crates/nearkin-core/src/store": 1_530,
     "crates/nearkin-core/src/text": 4_930,
     "crates/nearkin-core/src/vectors": 1_560,
-    "crates/nearkin-patterns/src": 9_460,
+    "crates/nearkin-patterns/src": 9_530,
     "crates/nearkin-python/src": 5_760,
     "python/nearkin": 1_280,
     "python/nearkin/cli": 4_660,
@@ -61,8 +61,6 @@ FOLDERS = {
 
 MAX_LINES = 1_700
 """Lines of one file, and of one class, with comments."""
-LONGER = {Path("crates/nearkin-patterns/src/template_merge.rs"): 2_810}
-"""Files that are longer until they are divided, with their own ceilings."""
 MAX_PARAMETERS = 10
 MAX_LONG_SIGNATURES = 22
 """Number of functions that may have `MAX_PARAMETERS` parameters or more."""
@@ -151,8 +149,7 @@ def test_each_folder_is_within_its_budget() -> None:
 def test_files_and_classes_are_of_readable_size() -> None:
     """No file and no class has more lines than a reader can follow."""
     lines = {path: len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in sizes()}
-    assert [] == [path for path, count in lines.items() if count > LONGER.get(path, MAX_LINES)]
-    assert [] == [path for path in LONGER if lines[path] <= MAX_LINES]
+    assert [] == [path for path, count in lines.items() if count > MAX_LINES]
     classes = [
         f"{path}: {node.name}"
         for path, tree in python_trees().items()

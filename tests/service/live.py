@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -138,7 +138,9 @@ class Service:
         sent_headers = {} if body is None else {"Content-Type": type}
         connection = self.connect()
         try:
-            connection.request(method, path, content, {**sent_headers, **(headers or {})})
+            # A server may answer and close before it has read a body that is too large; its answer is there to be read.
+            with suppress(BrokenPipeError):
+                connection.request(method, path, content, {**sent_headers, **(headers or {})})
             with connection.getresponse() as answer:
                 received = {name.lower(): value for name, value in answer.getheaders()}
                 return Reply(answer.status, received, answer.read())

@@ -1,0 +1,1061 @@
+//! Merging of line templates: templates that differ in a variable become one.
+//!
+//! A template is split into *units*: words (with the wildcards in them) and the separators between them. Wildcards of
+//! all types are equal here. Templates with the same units have one *shape*. The merge repeats these steps until
+//! nothing changes:
+//!
+//! 1. Mask the structured values that only a program prints, such as `{'a': 1}` and `Point(x=1, y=2)`, and all others in
+//!    which shapes differ. A word that is no level of a log must be left.
+//! 2. Hash each shape with one word masked. Shapes with the same hash differ in that word only.
+//! 3. Add up the evidence of the words at that position ([`evidence`]). A word with a number or a symbol counts more
+//!    than a plain word, a word in capitals less. A wildcard among the words, quotes, brackets or `=` around them, a
+//!    colon before them at the end of the line, and a set of words that recurs in another context increase the evidence.
+//!    Five plain words or more around the word, a sentence, increase it by three fifths. Two methods or versions of HTTP,
+//!    two Boolean values, and a noun and its plural after a number, suffice.
+//! 4. If the evidence reaches [`EVIDENCE_THRESHOLD`], the word becomes a wildcard, unless the template would lose its
+//!    last plain word of two letters.
+//!
+//! Before that, tags in brackets at the start of lines become wildcards if several of them are before the same rests.
+//! Objects of JSON are merged if they have the same keys and the same message, and of the other steps only those for words
+//! apply to them.
+//! When no single word changes any more, larger steps follow, the surest first:
+//!
+//! 5. Pairs `key=value` that occur in several orders are sorted by key, and values of pairs in which shapes differ are
+//!    masked, as are those of `Key:  value` in cells between two blanks or tabs.
+//! 6. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
+//!    The rest of a line is a variable after `key=`, or after a colon and a variable, if there are enough texts.
+//! 7. Brackets with a variable in them that other shapes lack are an optional part.
+//! 8. Several words at once are masked: words with numbers, names with symbols, values after `=`.
+//! 9. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
+//!    differ.
+//! 10. A clause with a variable, such as ` port 22`, is an optional part if two shapes or more lack it.
+//! 11. A part that is optional in a shape is so in those that differ from it in names alone.
+//! 12. All values of a shape are masked, and all words between blanks that are not plain.
+//! 13. What others have at the place of a printed null is a value, and so are several words at the place of a variable
+//!     in a sentence, and the values of a variable after the same units in any shape. What follows after eight pairs
+//!     `key=value` with the same keys is a variable.
+//! 14. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
+//!     variables, and so is what is left between their common starts and ends.
+//! 15. Shapes join one with a variable for any text, whose words around it they have.
+//! 16. All words are masked, as long as each position that varies has half as much again of the evidence, or the words
+//!     combine freely, and the words that are left make a sentence.
+//!
+//! Only sets of templates count, not their frequency or order, and merging is idempotent.
+
+mod known_values;
+mod optional_parts;
+mod structures;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+use crate::kinds::Kind;
+use crate::lines::is_http;
+use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
+use crate::units::{
+    ANY, Class, Field, OPTIONAL, Place, Run, Tail, Units, close, find_fields, find_json, find_runs, find_tails,
+    follows_message_key, is_json_message, is_missing, is_open, kind_of_units, split_units, wildcard_offsets,
+};
+use crate::values::{self, Values};
+use nearkin_core::Result;
+use nearkin_core::cancel::CancelToken;
+
+/// Evidence that makes a word a variable.
+pub const EVIDENCE_THRESHOLD: u32 = 16;
+/// Number of plain words around a word from which on it needs less evidence.
+const LONG: usize = 5;
+/// Number of shapes above which freely combined values after `=` are variables.
+const FREE: usize = 3;
+/// Number of plain words around a text that make a shape cover others.
+const FRAME: usize = 3;
+/// Number of different contents of brackets that make them a variable.
+const CONTENTS: usize = 3;
+/// Number of different texts after the same `key=` that make the rest of a line a variable.
+const TEXTS: usize = 4;
+/// Number of pairs at the start of a list of pairs that may go on in several ways.
+const PAIRS: usize = 8;
+/// Number of values in cells that make a line a table of keys and values.
+const CELLS: usize = 3;
+/// Number of objects of JSON in each other whose values are compared one by one.
+const JSON_DEPTH: usize = 4;
+/// Maximum number of units of a value that consists of words.
+const WORDS: usize = 7;
+/// Maximum number of sets of positions, for one number of units, and of shapes with a text that are compared with each
+/// shape.
+const MASKS: usize = 256;
+/// Maximum number of rounds; each reduces the number of shapes.
+const ROUNDS: usize = 256;
+
+/// A class of words that are masked together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// Words that contain wildcards.
+    Mixed,
+    /// Also words with symbols or digits, and those that are variables elsewhere.
+    Values,
+    /// Words after `=`.
+    Keyed,
+    /// All words.
+    Words,
+}
+
+/// A template of a shape, and the range of each of the shape's units in it.
+#[derive(Clone, Debug)]
+struct Member {
+    template: u32,
+    spans: Vec<Range<u32>>,
+}
+
+/// Templates merged so far.
+#[derive(Clone, Debug)]
+struct Shape {
+    units: Vec<u32>,
+    members: Vec<Member>,
+    /// True if it is never merged with another shape.
+    fixed: bool,
+    /// True for an object of JSON, which only single words and its values are merged in.
+    json: bool,
+}
+
+impl Shape {
+    /// Return true if all steps apply.
+    fn is_free(&self) -> bool {
+        !self.fixed && !self.json
+    }
+}
+
+/// Return true for a method of HTTP (RFC 9110, section 9, and RFC 5789).
+fn is_method(text: &[u8]) -> bool {
+    matches!(text, b"GET" | b"HEAD" | b"POST" | b"PUT" | b"DELETE" | b"CONNECT" | b"OPTIONS" | b"TRACE" | b"PATCH")
+}
+
+/// Return true for a Boolean value.
+fn is_boolean(text: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false")
+}
+
+/// Return true for a unit of time.
+fn is_time_unit(text: &[u8]) -> bool {
+    let words: [&[u8]; 10] = [b"ns", b"us", b"ms", b"s", b"sec", b"min", b"h", b"second", b"minute", b"hour"];
+    words.contains(&text.strip_suffix(b"s").filter(|word| word.len() > 2).unwrap_or(text))
+        || matches!(text, b"day" | b"days")
+}
+
+/// Return true for the value of a variable without a value.
+fn is_null(text: &[u8]) -> bool {
+    matches!(text, b"null" | b"NULL" | b"None" | b"nil" | b"undefined" | b"NaN")
+}
+
+/// Return true for words of a sentence that are no part of a name.
+fn is_particle(text: &[u8]) -> bool {
+    let words: [&[u8]; 20] = [
+        b"the", b"a", b"an", b"not", b"no", b"is", b"are", b"was", b"were", b"has", b"have", b"to", b"for", b"from",
+        b"in", b"on", b"by", b"with", b"and", b"at",
+    ];
+    words.contains(&text)
+}
+
+/// Return true for the level of a log line.
+fn is_level(text: &[u8]) -> bool {
+    let words: [&[u8]; 10] =
+        [b"trace", b"debug", b"info", b"notice", b"warn", b"warning", b"error", b"err", b"fatal", b"critical"];
+    words.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+fn mix(hash: u64, at: usize) -> u64 {
+    let mixed = (hash ^ (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+    mixed ^ mixed >> 29
+}
+
+/// Return the hash of a shape: a sum over its units, so that a single unit can be subtracted.
+fn hash_shape(units: &Units, shape: &Shape) -> u64 {
+    shape
+        .units
+        .iter()
+        .enumerate()
+        .fold(shape.units.len() as u64, |sum, (at, &unit)| sum.wrapping_add(mix(units.all[unit as usize].hash, at)))
+}
+
+/// A shape with one word masked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct MaskedTemplate {
+    key: u64,
+    at: u32,
+    shape: u32,
+}
+
+/// Return the evidence of a word; 2 for a plain word.
+fn evidence(class: Class) -> u32 {
+    match class {
+        Class::Between | Class::Optional | Class::Empty => 0,
+        Class::Capitals => 1,
+        Class::Plain => 2,
+        Class::Value => 4,
+        Class::Mixed | Class::Wildcard => 8,
+    }
+}
+
+/// A field of a shape, with the hash of the units around it.
+#[derive(Clone, Debug)]
+struct MaskedField {
+    key: u64,
+    shape: u32,
+    field: Field,
+}
+
+/// A shape and the order of its units in which pairs are sorted; None if they are sorted.
+type ShapeOrder = (u32, Option<Vec<usize>>);
+
+/// Shapes with several variables, by their number of units and the positions of the variables.
+type Masks = BTreeMap<(usize, Vec<usize>), HashSet<Vec<u32>>>;
+
+/// A shape and the ranges of its values.
+type ShapeValues = (u32, Vec<Range<usize>>);
+
+/// The positions of variables that accept words, and whether they accept any text.
+type Places = Vec<(usize, bool)>;
+
+/// A shape and the rest of its line.
+type ShapeTail = (u32, Tail);
+
+/// The units before and after a range.
+type Around<'a> = (&'a [u32], &'a [u32]);
+
+/// The bytes of a value, and the unit after it.
+type KnownValue<'a> = (&'a [u8], Option<u32>);
+
+/// The units before and after the rest of a line, and whether it follows `=`.
+type TailContext = (Vec<u32>, Vec<u32>, bool);
+
+/// A shape with a clause, and one without it: the range of the clause, and the place in the other shape.
+type ClausePair = ((u32, Range<usize>), (u32, Range<usize>));
+
+/// The optional parts of a shape: their slot in the units without parts, and their range; and the position of each slot
+/// in these units.
+struct Parts {
+    shape: u32,
+    found: Vec<(usize, Range<usize>)>,
+    slots: Vec<usize>,
+}
+
+struct TemplateMerger<'a> {
+    templates: Vec<Cow<'a, Template>>,
+    max_values: usize,
+    units: Units,
+    shapes: Vec<Shape>,
+    any: u32,
+    optional: u32,
+    /// Words that became variables.
+    variable_words: HashSet<u32>,
+    threshold: u32,
+    cancel: CancelToken,
+}
+
+impl<'a> TemplateMerger<'a> {
+    fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Result<Self> {
+        let mut units = Units::default();
+        let (any, optional) = (units.position(&ANY), units.position(&OPTIONAL));
+        let templates = collapse_runs(table)?;
+        let max_values = table.max_values();
+        let mut merger = Self {
+            templates,
+            max_values,
+            units,
+            shapes: Vec::new(),
+            any,
+            optional,
+            variable_words: HashSet::new(),
+            threshold: overrides.threshold,
+            cancel: CancelToken::current(),
+        };
+        for &position in order {
+            let template = &merger.templates[position as usize];
+            let spans = split_units(&template.text);
+            let units: Vec<u32> =
+                spans.iter().map(|range| merger.units.position(&template.text[range.clone()])).collect();
+            let spans = spans.into_iter().map(|range| range.start as u32..range.end as u32).collect();
+            let fixed = overrides.pinned.contains(&*table.templates()[position as usize].text);
+            let members = vec![Member { template: position, spans }];
+            let mut shape = Shape { units, members, fixed, json: false };
+            let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
+            shape.json = !find_json(shape.units.len(), text).is_empty();
+            merger.shapes.push(shape);
+        }
+        merger.collapse();
+        Ok(merger)
+    }
+
+    /// Merge shapes with the same units.
+    fn collapse(&mut self) {
+        let mut positions: HashMap<Vec<u32>, usize> = HashMap::with_capacity(self.shapes.len());
+        let mut kept: Vec<Shape> = Vec::with_capacity(self.shapes.len());
+        for shape in self.shapes.drain(..) {
+            if let Some(&position) = positions.get(&shape.units).filter(|_| !shape.fixed) {
+                kept[position].members.extend(shape.members);
+            } else {
+                if !shape.fixed {
+                    positions.insert(shape.units.clone(), kept.len());
+                }
+                kept.push(shape);
+            }
+        }
+        self.shapes = kept;
+    }
+
+    /// Return true if a plain word is left when these positions become wildcards.
+    fn keeps_words(&self, shape: &Shape, without: impl Fn(usize) -> bool) -> bool {
+        shape.units.iter().enumerate().any(|(at, &unit)| {
+            let entry = &self.units.all[unit as usize];
+            let letters = entry.text.iter().filter(|byte| byte.is_ascii_alphabetic() || **byte >= 128).count();
+            !without(at) && !matches!(entry.class, Class::Between | Class::Optional | Class::Wildcard) && letters >= 2
+        })
+    }
+
+    /// Return each shape with each of its words masked, sorted by hash.
+    fn masked_templates(&self) -> Result<Vec<MaskedTemplate>> {
+        let mut masked_templates = Vec::new();
+        for (number, shape) in self.shapes.iter().enumerate() {
+            self.cancel.check()?;
+            if shape.fixed {
+                continue;
+            }
+            let whole = hash_shape(&self.units, shape);
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            for (at, &unit) in shape.units.iter().enumerate() {
+                if !matches!(self.units.class(unit), Class::Between | Class::Optional)
+                    && !follows_message_key(at, &text)
+                {
+                    let key = whole.wrapping_sub(mix(self.units.all[unit as usize].hash, at));
+                    masked_templates.push(MaskedTemplate { key, at: at as u32, shape: number as u32 });
+                }
+            }
+        }
+        self.cancel.sort(&mut masked_templates);
+        self.cancel.check()?;
+        Ok(masked_templates)
+    }
+
+    /// Return true if two shapes differ in one position only.
+    fn same_rest(&self, a: u32, b: u32, at: u32) -> bool {
+        let (a, b) = (&self.shapes[a as usize].units, &self.shapes[b as usize].units);
+        a.len() == b.len() && a.iter().zip(b).enumerate().all(|(position, (x, y))| x == y || position == at as usize)
+    }
+
+    fn unit_at(&self, masked: &MaskedTemplate) -> u32 {
+        self.shapes[masked.shape as usize].units[masked.at as usize]
+    }
+
+    /// Return the evidence of a masked word. A plain first word counts half because it usually names the speaker.
+    fn evidence(&self, masked: &MaskedTemplate) -> u32 {
+        let class = self.units.class(self.unit_at(masked));
+        if masked.at == 0 && class == Class::Plain { evidence(class) / 2 } else { evidence(class) }
+    }
+
+    /// Return true if the context indicates a value: after `=`, or between quotes or brackets.
+    fn is_enclosed(&self, masked: &MaskedTemplate) -> bool {
+        let units = &self.shapes[masked.shape as usize].units;
+        let at = masked.at as usize;
+        let edge = |position: Option<usize>, last: bool| {
+            let text =
+                position.and_then(|position| units.get(position)).map(|&unit| &*self.units.all[unit as usize].text);
+            text.and_then(|text| if last { text.last() } else { text.first() }).copied().unwrap_or(b' ')
+        };
+        let (before, after) = (edge(at.checked_sub(1), true), edge(Some(at + 1), false));
+        before == b'='
+            || matches!(
+                (before, after),
+                (b'\'', b'\'')
+                    | (b'"', b'"')
+                    | (b'(', b')')
+                    | (b'[', b']')
+                    | (b'<', b'>')
+                    | (b'`', b'`')
+                    | (b'|', b'|')
+            )
+    }
+
+    /// Return true if a masked word is all that is between two quotes.
+    fn is_quoted(&self, masked: &MaskedTemplate) -> bool {
+        let (units, at) = (&self.shapes[masked.shape as usize].units, masked.at as usize);
+        let text = |at: usize| &*self.units.all[units[at] as usize].text;
+        at > 0
+            && self.is_quote(units[at - 1])
+            && units.get(at + 1) == Some(&units[at - 1])
+            && !is_json_message(at - 1, &text)
+    }
+
+    /// Return true if a masked word is the rest of a line behind a colon.
+    fn is_rest(&self, masked: &MaskedTemplate) -> bool {
+        let units = &self.shapes[masked.shape as usize].units;
+        let before = (masked.at as usize).checked_sub(1).map(|before| &*self.units.all[units[before] as usize].text);
+        masked.at as usize + 1 == units.len() && before == Some(b": ")
+    }
+
+    /// Return true if the words are two or more methods of HTTP, versions of it, or Boolean values.
+    fn are_enumerated(&self, peers: &[&MaskedTemplate]) -> bool {
+        let words = || peers.iter().map(|masked| self.unit_at(masked)).filter(|&unit| unit != self.any);
+        let all = |is: fn(&[u8]) -> bool| words().all(|unit| is(&self.units.all[unit as usize].text));
+        words().count() > 1 && (all(is_method) || all(is_boolean) || all(is_http))
+    }
+
+    /// Return true if the words are units of time after a number, or a noun and its plural, maybe with another word between
+    /// the number and them.
+    fn are_counted(&self, peers: &[&MaskedTemplate]) -> bool {
+        let (units, at) = (&self.shapes[peers[0].shape as usize].units, peers[0].at as usize);
+        let are_times = || peers.iter().all(|masked| is_time_unit(&self.units.all[self.unit_at(masked) as usize].text));
+        if at > 1 && units[at - 2] == self.any && *self.units.all[units[at - 1] as usize].text == *b" " && are_times() {
+            return true;
+        }
+        let [one, two] = peers else { return false };
+        let text = |masked: &MaskedTemplate| &*self.units.all[self.unit_at(masked) as usize].text;
+        let plural = |one: &[u8], two: &[u8]| two.strip_suffix(b"s") == Some(one);
+        let units = &self.shapes[one.shape as usize].units;
+        let (at, blank) = (one.at as usize, |at: usize| *self.units.all[units[at] as usize].text == *b" ");
+        let counted = |words: usize| at >= words && units[at - words] == self.any && blank(at - 1);
+        self.units.class(self.unit_at(one)) == Class::Plain
+            && text(one).len().min(text(two).len()) > 1
+            && (plural(text(one), text(two)) || plural(text(two), text(one)))
+            && (counted(2) || counted(4))
+    }
+
+    /// Return true if [`LONG`] or more plain words are around a masked word.
+    fn is_sentence(&self, masked: &MaskedTemplate) -> bool {
+        let units = self.shapes[masked.shape as usize].units.iter().enumerate();
+        let plain = |&(at, unit): &(usize, &u32)| at != masked.at as usize && self.units.class(*unit) == Class::Plain;
+        units.filter(plain).count() >= LONG
+    }
+
+    /// Merge shapes that differ in a single word; return the number of words that became wildcards.
+    fn merge_words(&mut self) -> Result<usize> {
+        let masked_templates = self.masked_templates()?;
+        let groups: Vec<&[MaskedTemplate]> =
+            masked_templates.chunk_by(|a, b| a.key == b.key && a.at == b.at).filter(|group| group.len() > 1).collect();
+        let recurring = self.find_recurring(&groups);
+        let mut changes: Vec<(u32, u32)> = Vec::new();
+        for (group, recurs) in groups.iter().zip(recurring) {
+            let first = group[0];
+            let peers: Vec<&MaskedTemplate> =
+                group.iter().filter(|masked| self.same_rest(first.shape, masked.shape, first.at)).collect();
+            let mut evidence: u32 = peers.iter().map(|masked| self.evidence(masked)).sum();
+            if self.is_enclosed(&first) {
+                evidence += evidence / 2;
+            }
+            if self.is_rest(&first) {
+                evidence *= 2;
+            }
+            if recurs {
+                evidence *= 2;
+            }
+            if self.is_sentence(&first) {
+                evidence += evidence * 3 / 5;
+            }
+            if self.are_enumerated(&peers)
+                || self.are_counted(&peers)
+                || (peers.len() >= CONTENTS && self.is_quoted(&first))
+            {
+                evidence = evidence.max(self.threshold);
+            }
+            // Words that are all variables elsewhere are variables here: three, or two between quotes or brackets.
+            let few = if self.is_enclosed(&first) { 2 } else { 3 };
+            if peers.len() >= few && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
+                evidence = evidence.max(self.threshold);
+            }
+            let shape = &self.shapes[first.shape as usize];
+            let wildcard = peers.iter().any(|masked| self.unit_at(masked) == self.any);
+            let takes_words = wildcard && peers.iter().any(|masked| self.takes_words(masked));
+            if !self.keeps_words(shape, |at| at == first.at as usize) {
+                continue;
+            }
+            for masked in peers {
+                let unit = self.unit_at(masked);
+                let joins = wildcard
+                    && (matches!(self.units.class(unit), Class::Value | Class::Mixed | Class::Empty)
+                        || self.variable_words.contains(&unit)
+                        || is_missing(&self.units.all[unit as usize].text));
+                if unit != self.any && (evidence >= self.threshold || joins || takes_words) {
+                    changes.push((masked.shape, masked.at));
+                }
+            }
+        }
+        Ok(self.apply(&changes))
+    }
+
+    /// Return the bytes of a unit of a member.
+    fn text_of(&self, member: &Member, at: usize) -> &[u8] {
+        let span = &member.spans[at];
+        &self.templates[member.template as usize].text[span.start as usize..span.end as usize]
+    }
+
+    /// Return true if the wildcard at this position already accepts words: a word was merged into it, or it has an open
+    /// type.
+    fn takes_words(&self, masked: &MaskedTemplate) -> bool {
+        self.unit_at(masked) == self.any
+            && self.kind_at(&self.shapes[masked.shape as usize], masked.at as usize).is_some_and(is_open)
+    }
+
+    /// Return the type of the wildcard at a position of a shape; None if all its values are empty.
+    fn kind_at(&self, shape: &Shape, at: usize) -> Option<Kind> {
+        let kinds = shape.members.iter().filter_map(|member| kind_of_units(self.text_of(member, at)));
+        kinds.reduce(Kind::join)
+    }
+
+    /// Return for each group whether at least half of its words (three or more) recur together in another context.
+    fn find_recurring(&self, groups: &[&[MaskedTemplate]]) -> Vec<bool> {
+        let mut of_word: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (number, group) in groups.iter().enumerate() {
+            for masked in *group {
+                let unit = self.unit_at(masked);
+                if unit != self.any {
+                    of_word.entry(unit).or_default().push(number as u32);
+                }
+            }
+        }
+        let recurs = |group: &&[MaskedTemplate], number: usize| {
+            let mut shared: HashMap<u32, usize> = HashMap::new();
+            for masked in group.iter().take(64) {
+                for &other in of_word.get(&self.unit_at(masked)).into_iter().flatten().take(64) {
+                    if other as usize != number {
+                        *shared.entry(other).or_default() += 1;
+                    }
+                }
+            }
+            shared
+                .iter()
+                .any(|(&other, &count)| count >= 3 && 2 * count >= group.len().min(groups[other as usize].len()))
+        };
+        groups.iter().enumerate().map(|(number, group)| recurs(group, number)).collect()
+    }
+
+    fn apply(&mut self, changes: &[(u32, u32)]) -> usize {
+        for &(shape, at) in changes {
+            let unit = self.shapes[shape as usize].units[at as usize];
+            if matches!(self.units.class(unit), Class::Plain | Class::Value) {
+                self.variable_words.insert(unit);
+            }
+            self.shapes[shape as usize].units[at as usize] = self.any;
+        }
+        if !changes.is_empty() {
+            self.collapse();
+        }
+        changes.len()
+    }
+
+    /// Merge shapes that differ in several words: mask the words of `level` in each shape and merge each group if
+    /// every varying position has enough evidence.
+    fn merge_level(&mut self, level: Level) -> Result<usize> {
+        let mut keys: Vec<(u64, u32)> = Vec::new();
+        let masked_units: Vec<Vec<bool>> = self.shapes.iter().map(|shape| self.masked_units(shape, level)).collect();
+        for (number, shape) in self.shapes.iter().enumerate() {
+            self.cancel.check()?;
+            if shape.fixed || !masked_units[number].contains(&true) {
+                continue;
+            }
+            let hash = |at: usize, unit: u32| {
+                let unit = if masked_units[number][at] { self.any } else { unit };
+                mix(self.units.all[unit as usize].hash, at)
+            };
+            let sum = shape.units.iter().enumerate();
+            let sum = sum.fold(shape.units.len() as u64, |sum, (at, &unit)| sum.wrapping_add(hash(at, unit)));
+            keys.push((sum, number as u32));
+        }
+        self.cancel.sort(&mut keys);
+        self.cancel.check()?;
+        let mut changes = Vec::new();
+        for group in keys.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
+            let (first, first_open) = (&self.shapes[group[0].1 as usize].units, &masked_units[group[0].1 as usize]);
+            let peers = |shape: u32| {
+                let (units, masked_units) = (&self.shapes[shape as usize].units, &masked_units[shape as usize]);
+                let same = |at: usize| units[at] == first[at] || (masked_units[at] && first_open[at]);
+                units.len() == first.len() && (0..units.len()).all(same)
+            };
+            let shapes: Vec<u32> = group.iter().map(|key| key.1).filter(|&shape| peers(shape)).collect();
+            self.refine(shapes, level, &mut changes);
+        }
+        Ok(self.apply(&changes))
+    }
+
+    /// Return which units of a shape a level masks.
+    fn masked_units(&self, shape: &Shape, level: Level) -> Vec<bool> {
+        let class = |at: usize| self.units.class(shape.units[at]);
+        let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+        let behind_equals = |at: usize| at > 0 && text(at - 1).ends_with(b"=");
+        let is_open = |at: usize| match level {
+            Level::Mixed => matches!(class(at), Class::Mixed | Class::Wildcard),
+            Level::Values => {
+                matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard)
+                    || self.variable_words.contains(&shape.units[at])
+            }
+            Level::Words => !matches!(class(at), Class::Between | Class::Optional),
+            Level::Keyed => !matches!(class(at), Class::Between | Class::Optional) && behind_equals(at),
+        };
+        (0..shape.units.len()).map(|at| is_open(at) && !follows_message_key(at, &text)).collect()
+    }
+
+    /// Merge a group if each varying position has enough evidence. Otherwise split it at the position with the fewest
+    /// words.
+    fn refine(&self, shapes: Vec<u32>, level: Level, changes: &mut Vec<(u32, u32)>) {
+        let mut waiting = vec![shapes];
+        while let Some(shapes) = waiting.pop() {
+            let length = self.shapes[shapes[0] as usize].units.len();
+            let varying: Vec<(usize, Vec<u32>)> = (0..length)
+                .map(|at| {
+                    let mut units: Vec<u32> =
+                        shapes.iter().map(|&shape| self.shapes[shape as usize].units[at]).collect();
+                    units.sort_unstable();
+                    units.dedup();
+                    (at, units)
+                })
+                .filter(|position| position.1.len() > 1)
+                .collect();
+            if varying.is_empty() {
+                continue;
+            }
+            let weak = varying.iter().filter(|position| !self.has_evidence(&position.1, &varying, shapes.len(), level));
+            let mut split = weak.min_by_key(|position| (position.1.len(), position.0));
+            if level == Level::Words && !self.has_sentence(shapes[0], &varying) {
+                split = split.or_else(|| varying.iter().min_by_key(|position| (position.1.len(), position.0)));
+            }
+            if let Some((at, _)) = split {
+                let mut parts: HashMap<u32, Vec<u32>> = HashMap::new();
+                for &shape in &shapes {
+                    parts.entry(self.shapes[shape as usize].units[*at]).or_default().push(shape);
+                }
+                waiting.extend(parts.into_values().filter(|part| part.len() > 1));
+                continue;
+            }
+            let positions: Vec<u32> = varying.iter().map(|position| position.0 as u32).collect();
+            if self.keeps_words(&self.shapes[shapes[0] as usize], |at| positions.contains(&(at as u32))) {
+                let unit = |shape: u32, at: u32| self.shapes[shape as usize].units[at as usize];
+                let all = shapes.iter().flat_map(|&shape| positions.iter().map(move |&at| (shape, at)));
+                changes.extend(all.filter(|&(shape, at)| unit(shape, at) != self.any));
+            }
+        }
+    }
+
+    /// Return true if at least two plain words of a shape are at other positions.
+    fn has_frame(&self, shape: &Shape, without: &[usize]) -> bool {
+        let is_plain = |(at, unit): (usize, &u32)| self.units.class(*unit) == Class::Plain && !without.contains(&at);
+        shape.units.iter().enumerate().filter(|&unit| is_plain(unit)).count() >= 2
+    }
+
+    /// Return true if at least two plain words, and twice as many as the varying positions with plain words, are equal.
+    fn has_sentence(&self, shape: u32, varying: &[(usize, Vec<u32>)]) -> bool {
+        let is_plain = |unit: u32| self.units.class(unit) == Class::Plain;
+        let plain = varying.iter().filter(|position| position.1.iter().any(|&unit| is_plain(unit))).count();
+        let units = self.shapes[shape as usize].units.iter().enumerate();
+        let equal = units.filter(|(at, unit)| is_plain(**unit) && varying.iter().all(|position| position.0 != *at));
+        equal.count() >= (2 * plain).max(2)
+    }
+
+    /// Return true if the words at a varying position are evidence of a variable.
+    fn has_evidence(&self, units: &[u32], varying: &[(usize, Vec<u32>)], shapes: usize, level: Level) -> bool {
+        let evidence: u32 = units.iter().map(|&unit| evidence(self.units.class(unit))).sum();
+        // Values combine freely if there are more lines than words at any position.
+        let max_words = varying.iter().map(|position| position.1.len()).max().unwrap_or(0);
+        let capitals = units.iter().any(|&unit| self.units.class(unit) == Class::Capitals);
+        let combine = |least: usize| varying.len() > 1 && shapes > least && shapes > max_words;
+        match level {
+            Level::Mixed => evidence >= self.threshold,
+            Level::Values => evidence >= self.threshold + self.threshold / 2,
+            Level::Words => evidence >= self.threshold + self.threshold / 2 || (combine(2 * FREE) && !capitals),
+            Level::Keyed => combine(FREE),
+        }
+    }
+
+    /// Merge shapes that differ in a field of several units; return the number of merged fields.
+    ///
+    /// A call with a variable in it, `LOCAL({int})`, joins a wildcard, because it is one value. The contents of brackets
+    /// and quotes are a variable if there are [`CONTENTS`] different ones with enough evidence, or if a wildcard there
+    /// accepts any text.
+    fn merge_fields(&mut self) -> Result<usize> {
+        let mut masked: Vec<MaskedField> = Vec::new();
+        let hashes: Vec<(Vec<u64>, Vec<u64>)> = self.shapes.iter().map(|shape| self.hash_edges(shape)).collect();
+        let key = |number: usize, start: usize, end: usize| {
+            let (before, after) = &hashes[number];
+            mix(before[start], 0).wrapping_add(mix(after[end], 1))
+        };
+        for (number, shape) in self.shapes.iter().enumerate() {
+            self.cancel.check()?;
+            if !shape.is_free() {
+                continue;
+            }
+            let class = |at: usize| self.units.class(shape.units[at]);
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            let whole = |at: usize| {
+                let end = matches!(text(at), b"[" | b"(" | b"{" | b"<").then(|| close(shape.units.len(), at, &text));
+                end.flatten().map(|end| Field { units: at..end, place: Place::Whole })
+            };
+            let fields = find_fields(shape.units.len(), class, text);
+            for field in fields.into_iter().chain((0..shape.units.len()).filter_map(whole)) {
+                let key = key(number, field.units.start, field.units.end);
+                masked.push(MaskedField { key, shape: number as u32, field });
+            }
+        }
+        let keys: HashSet<u64> = masked.iter().map(|masked| masked.key).collect();
+        if keys.is_empty() {
+            return Ok(0);
+        }
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
+            self.cancel.check()?;
+            for at in 0..shape.units.len() {
+                let key = key(number, at, at + 1);
+                if !matches!(self.units.class(shape.units[at]), Class::Between | Class::Optional) && keys.contains(&key)
+                {
+                    let field = Field { units: at..at + 1, place: Place::Word };
+                    masked.push(MaskedField { key, shape: number as u32, field });
+                }
+            }
+        }
+        masked.sort_unstable_by_key(|masked| (masked.key, masked.shape, masked.field.units.start));
+        self.cancel.check()?;
+        let mut folds: Vec<(u32, Range<usize>)> = Vec::new();
+        for group in masked.chunk_by(|a, b| a.key == b.key).filter(|group| group.len() > 1) {
+            self.judge_fields(group, &mut folds);
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Decide which fields at one position become a wildcard.
+    fn judge_fields(&self, group: &[MaskedField], folds: &mut Vec<(u32, Range<usize>)>) {
+        let first = &group[0];
+        let units = |masked: &MaskedField| &self.shapes[masked.shape as usize].units;
+        let peers: Vec<&MaskedField> = group
+            .iter()
+            .filter(|masked| {
+                let ((a, from), (b, to)) = ((units(first), &first.field.units), (units(masked), &masked.field.units));
+                a[..from.start] == b[..to.start] && a[from.end..] == b[to.end..]
+            })
+            .collect();
+        let single =
+            |masked: &MaskedField| (masked.field.units.len() == 1).then(|| units(masked)[masked.field.units.start]);
+        let has_any = peers.iter().any(|masked| single(masked) == Some(self.any));
+        let takes_text = peers.iter().any(|masked| {
+            single(masked) == Some(self.any)
+                && self.kind_at(&self.shapes[masked.shape as usize], masked.field.units.start) == Some(Kind::Text)
+        });
+        let missing =
+            |masked: &MaskedField| single(masked).is_some_and(|unit| is_missing(&self.units.all[unit as usize].text));
+        let shape = &self.shapes[first.shape as usize];
+        if peers.len() < 2 || !self.keeps_words(shape, |at| first.field.units.contains(&at)) {
+            return;
+        }
+        let long = || peers.iter().filter(|masked| masked.field.units.len() > 1);
+        let place = long().map(|masked| masked.field.place).max_by_key(|&place| place as u8).unwrap_or(Place::Word);
+        let class = |masked: &&MaskedField| match single(masked).map_or(Class::Value, |unit| self.units.class(unit)) {
+            Class::Capitals | Class::Plain if place == Place::Rest => Class::Value,
+            class => class,
+        };
+        let total: u32 = peers.iter().map(|masked| evidence(class(masked))).sum();
+        let enough = match place {
+            Place::Enclosed if self.is_quote(units(first)[first.field.units.start - 1]) => 2 * total >= self.threshold,
+            Place::Enclosed => peers.len() >= CONTENTS && total + total / 2 >= self.threshold,
+            Place::Word | Place::Rest => total >= self.threshold,
+            Place::Whole => false,
+        };
+        let joins =
+            takes_text || enough || (place == Place::Word && (has_any || peers.iter().any(|masked| missing(masked))));
+        if !joins || long().next().is_none() {
+            return;
+        }
+        for masked in &peers {
+            let plain = single(masked).is_some_and(|unit| unit == self.any);
+            if !plain && (enough || takes_text || masked.field.units.len() > 1 || missing(masked)) {
+                folds.push((masked.shape, masked.field.units.clone()));
+            }
+        }
+    }
+
+    /// Merge shapes that differ in the rest of a line: [`TEXTS`] or more texts after the same `key=`, at least all but
+    /// one of them with a literal at the start, and with as many last words; or half as many again behind a colon, three
+    /// quarters of them without a variable, with a variable that accepts words before the colon.
+    fn merge_tails(&mut self) -> Result<usize> {
+        let mut groups: HashMap<TailContext, Vec<ShapeTail>> = HashMap::new();
+        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
+            self.cancel.check()?;
+            let class = |at: usize| self.units.class(shape.units[at]);
+            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
+            for tail in find_tails(shape.units.len(), class, text) {
+                let (before, after) = (&shape.units[..tail.units.start], &shape.units[tail.units.end..]);
+                groups.entry((before.to_vec(), after.to_vec(), tail.keyed)).or_default().push((number as u32, tail));
+            }
+        }
+        let mut folds = Vec::new();
+        for group in groups.into_values().filter(|group| group.len() > 1) {
+            self.judge_tails(&group, &mut folds);
+        }
+        Ok(self.fold(folds, self.any))
+    }
+
+    /// Decide whether the rests of the line behind the same text become a wildcard.
+    fn judge_tails(&self, group: &[ShapeTail], folds: &mut Vec<(u32, Range<usize>)>) {
+        let (first, Tail { units: Range { start, end }, keyed }) = &group[0];
+        let (shape, start) = (&self.shapes[*first as usize], *start);
+        if !self.keeps_words(shape, |at| (start..*end).contains(&at)) {
+            return;
+        }
+        let value = |tail: &ShapeTail| &self.shapes[tail.0 as usize].units[tail.1.units.clone()];
+        let varies = |unit: &u32| matches!(self.units.class(*unit), Class::Wildcard | Class::Mixed);
+        let is_list =
+            |value: &[u32]| value.iter().all(|unit| varies(unit) || self.units.class(*unit) == Class::Between);
+        let kinds = |at: usize| group.iter().filter_map(move |tail| self.kind_at(&self.shapes[tail.0 as usize], at));
+        let takes_text = group.iter().any(|tail| {
+            value(tail) == [self.any] && self.kind_at(&self.shapes[tail.0 as usize], start) == Some(Kind::Text)
+        });
+        let texts: Vec<&[u32]> = group.iter().map(value).filter(|value| value.len() > 1).collect();
+        let enough = if *keyed {
+            // A value and more words, such as `pid=5 died`, are no text.
+            let starts = texts.iter().filter(|text| !varies(&text[0])).count();
+            let ends: HashSet<Option<&u32>> = texts.iter().map(|text| text.last()).collect();
+            starts + 1 >= TEXTS && ends.len() >= TEXTS
+        } else {
+            let before = || (0..start).filter(|&at| shape.units[at] == self.any);
+            let plain = (0..start).filter(|&at| self.units.class(shape.units[at]) == Class::Plain).count();
+            // A time, or a program after a host, names the speaker of a line.
+            let is_time = |kind: Kind| matches!(kind, Kind::DateTime | Kind::Date | Kind::Time);
+            let speaks = before().any(|at| kinds(at).any(is_time))
+                || (plain == 1 && self.units.class(shape.units[start - 2]) == Class::Plain);
+            let constant = texts.iter().filter(|text| !text.iter().any(varies)).count();
+            if speaks || !before().any(|at| kinds(at).any(is_open)) {
+                return;
+            }
+            texts.len() >= TEXTS + TEXTS / 2 && 4 * constant >= 3 * texts.len()
+        };
+        let joins = |value: &[u32]| takes_text && value.len() > 1 && (!keyed || !varies(&value[0]) || is_list(value));
+        let changed = group.iter().filter(|tail| value(tail) != [self.any] && (enough || joins(value(tail))));
+        folds.extend(changed.map(|tail| (tail.0, tail.1.units.clone())));
+    }
+
+    /// Return true for quotation marks.
+    fn is_quote(&self, unit: u32) -> bool {
+        matches!(&*self.units.all[unit as usize].text, b"'" | b"\"" | b"`")
+    }
+
+    fn run(&mut self) -> Result<()> {
+        self.merge_tags()?;
+        for _ in 0..ROUNDS {
+            for _ in 0..ROUNDS {
+                if self.merge_structures()? + self.merge_words()? == 0 {
+                    break;
+                }
+            }
+            let mut changed = self.merge_runs()
+                + self.merge_pairs()
+                + self.merge_keyed()?
+                + self.merge_cells()?
+                + self.merge_json()?
+                + self.merge_fields()?
+                + self.merge_tails()?
+                + self.merge_optional(false)?;
+            for level in [Level::Mixed, Level::Values, Level::Keyed] {
+                changed += self.merge_level(level)?;
+            }
+            if changed == 0
+                && self.merge_covered()? == 0
+                && self.merge_clauses()? == 0
+                && self.merge_optional(true)? == 0
+                && self.merge_values()? == 0
+                && self.merge_chunks()? == 0
+                && self.merge_at_variables()? == 0
+                && self.merge_known()? == 0
+                && self.merge_pair_lists()? == 0
+                && self.merge_codes()? == 0
+                && self.merge_into_texts()? == 0
+                && self.merge_level(Level::Words)? == 0
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// User overrides of the merge.
+#[derive(Clone, Debug)]
+pub struct Overrides {
+    /// Templates that are never merged.
+    pub pinned: HashSet<Vec<u8>>,
+    /// Merged templates to split into their shapes.
+    pub split: HashSet<Vec<u8>>,
+    /// Evidence that makes a word a variable; differs from [`EVIDENCE_THRESHOLD`] in measurements only.
+    pub threshold: u32,
+}
+
+impl Default for Overrides {
+    fn default() -> Self {
+        Self { pinned: HashSet::new(), split: HashSet::new(), threshold: EVIDENCE_THRESHOLD }
+    }
+}
+
+/// Merge the templates of a table.
+///
+/// # Errors
+/// The call is cancelled, or memory allocation fails.
+pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<TemplateTable> {
+    let order = table.sorted()?;
+    let mut merger = TemplateMerger::new(table, &order, overrides)?;
+    let first = if overrides.split.is_empty() { Vec::new() } else { merger.shapes.clone() };
+    merger.run()?;
+    let mut result = TemplateTable::new(table.max_values(), 1 << 31)?;
+    for shape in &merger.shapes {
+        merger.cancel.check()?;
+        let template = merger.merged_template(shape)?;
+        if !overrides.split.contains(&*template.text) {
+            result.add_template(&template)?;
+            continue;
+        }
+        let members: HashSet<u32> = shape.members.iter().map(|member| member.template).collect();
+        for part in first.iter().filter(|part| members.contains(&part.members[0].template)) {
+            result.add_template(&merger.merged_template(part)?)?;
+        }
+    }
+    Ok(result)
+}
+
+/// Replace the templates of a table by the merged ones: fewer templates for the same lines.
+///
+/// # Errors
+/// As for [`merge_templates`]. The table is then unchanged.
+pub fn compact(table: &mut TemplateTable, overrides: &Overrides) -> Result<()> {
+    let merged = merge_templates(table, overrides)?;
+    table.replace(merged)
+}
+
+impl TemplateMerger<'_> {
+    /// Return the merged template of a shape: the sum of its members, with types for the new wildcards.
+    fn merged_template(&self, shape: &Shape) -> Result<Template> {
+        let max_values = self.max_values;
+        let mut text: Vec<Vec<u8>> = Vec::new();
+        let mut wildcards: Vec<(Option<Kind>, Values)> = Vec::new();
+        let mut whole: Option<Template> = None;
+        for (number, member) in shape.members.iter().enumerate() {
+            let template: &Template = &self.templates[member.template as usize];
+            let offsets = wildcard_offsets(&template.text);
+            let mut into = 0;
+            for (at, &unit) in shape.units.iter().enumerate() {
+                let bytes = self.text_of(member, at);
+                let mut wildcard = offsets.partition_point(|&offset| offset < member.spans[at].start);
+                let inside = templates::wildcard_kinds(bytes).unwrap_or_default();
+                let mut put = |kind: Option<Kind>, sample: Option<&Values>, value: &[u8]| -> Result<()> {
+                    if number == 0 {
+                        wildcards.push((None, Values::default()));
+                    }
+                    let (joined, values) = &mut wildcards[into];
+                    *joined = joined.map_or(kind, |joined| Some(kind.map_or(joined, |kind| joined.join(kind))));
+                    into += 1;
+                    match sample {
+                        Some(sample) => values.merge(sample, max_values),
+                        None => values.add(values::hash(value), value, max_values),
+                    }
+                };
+                let is_whole = unit == self.any || unit == self.optional;
+                if !is_whole {
+                    for &kind in &inside {
+                        put(Some(kind), Some(&template.wildcards[wildcard]), b"")?;
+                        wildcard += 1;
+                    }
+                } else if bytes.len() == 2 && inside.len() == 1 {
+                    let kind = if unit == self.optional { Kind::Optional } else { inside[0] };
+                    put(Some(kind), Some(&template.wildcards[wildcard]), b"")?;
+                } else {
+                    let value = templates::to_text(bytes);
+                    let kind = if unit == self.optional { Some(Kind::Optional) } else { kind_of_units(bytes) };
+                    put(kind, None, &value)?;
+                }
+                if number == 0 {
+                    text.push(if is_whole { ANY.to_vec() } else { bytes.to_vec() });
+                }
+            }
+            match &mut whole {
+                None => whole = Some(template.without_wildcards()),
+                Some(whole) => whole.absorb(&template.without_wildcards(), max_values)?,
+            }
+        }
+        let mut whole = whole.unwrap_or(Template::empty());
+        let mut bytes = Vec::new();
+        let mut kinds = wildcards.iter().map(|wildcard| wildcard.0.unwrap_or(Kind::Text));
+        for (_, element) in text.iter().flat_map(|unit| templates::elements(unit)) {
+            match element {
+                Element::Literal(byte) => templates::push_literal(&mut bytes, &[byte]),
+                Element::Wildcard(kind) => templates::push_wildcard(&mut bytes, kinds.next().unwrap_or(kind)),
+            }
+        }
+        whole.text = bytes.into();
+        whole.wildcards = wildcards.into_iter().map(|wildcard| wildcard.1).collect();
+        Ok(whole)
+    }
+}
+
+/// Return the templates of a table. Templates that differ in the lengths of their runs keep one word of each run, and
+/// its last wildcard becomes text.
+fn collapse_runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
+    let mut short: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+    let result: Vec<Vec<Run>> = table.templates().iter().map(|template| find_runs(&template.text)).collect();
+    let mut is_long = vec![false; table.len()];
+    let key = |position: usize| {
+        let template = &table.templates()[position].text;
+        let (mut text, mut at) = (Vec::new(), 0);
+        for run in &result[position] {
+            text.extend_from_slice(&template[at..run.first_end]);
+            at = run.end;
+        }
+        text.extend_from_slice(&template[at..]);
+        for at in 1..text.len() {
+            if text[at - 1] == WILDCARD && text[at] != 0 {
+                text[at] = ANY[1];
+            }
+        }
+        text
+    };
+    for position in 0..table.len() {
+        short.entry(key(position)).or_default().push(position);
+    }
+    for positions in short.values() {
+        let lengths: HashSet<Vec<usize>> =
+            positions.iter().map(|&position| result[position].iter().map(|run| run.words).collect()).collect();
+        let lists = positions.iter().flat_map(|&position| &result[position]).any(|run| run.words > 2 || run.listed);
+        if lengths.len() > 1 && lists {
+            for &position in positions {
+                is_long[position] = true;
+            }
+        }
+    }
+    let templates = table.templates().iter().enumerate().map(|(position, template)| {
+        if is_long[position] && !result[position].is_empty() {
+            shorten_runs(template, &result[position], table.max_values()).map(Cow::Owned)
+        } else {
+            Ok(Cow::Borrowed(template))
+        }
+    });
+    templates.collect()
+}
+
+/// Return a template with one word of each run.
+fn shorten_runs(template: &Template, runs: &[Run], max_values: usize) -> Result<Template> {
+    let count = |bytes: &[u8]| templates::wildcard_kinds(bytes).unwrap_or_default().len();
+    let (mut text, mut wildcards, mut at, mut wildcard) = (Vec::new(), Vec::new(), 0, 0);
+    for run in runs {
+        let before = count(&template.text[at..run.start]);
+        wildcards.extend_from_slice(&template.wildcards[wildcard..wildcard + before]);
+        wildcard += before;
+        let (inside, all) =
+            (count(&template.text[run.start..run.first_end]), count(&template.text[run.start..run.end]));
+        let mut of_word: Vec<Values> = template.wildcards[wildcard..wildcard + inside].to_vec();
+        for (number, values) in template.wildcards[wildcard + inside..wildcard + all].iter().enumerate() {
+            of_word[number % inside].merge(values, max_values)?;
+        }
+        wildcards.extend(of_word);
+        wildcard += all;
+        text.extend_from_slice(&template.text[at..run.first_end]);
+        if let Some(last) = text.iter().rposition(|&byte| byte == WILDCARD) {
+            text[last + 1] = Kind::Text as u8;
+        }
+        at = run.end;
+    }
+    text.extend_from_slice(&template.text[at..]);
+    wildcards.extend_from_slice(&template.wildcards[wildcard..]);
+    Ok(Template { text: text.into(), wildcards: wildcards.into(), ..template.without_wildcards() })
+}
+
+#[cfg(test)]
+mod tests;
