@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 DURATIONS = Path(__file__).with_name("durations.tsv")
-"""Seconds of each test function that takes a quarter of a second or more, and of each file, as last recorded."""
+"""Seconds of each test function that takes a quarter of a second or more, as last recorded."""
 RECORDED_FROM = 0.25
 QUICK = 1.0
 """Seconds from which a test function is left to `make check`."""
@@ -72,6 +72,13 @@ SKIPPED = "nearkin/skipped"
 """Key of pytest's cache: the test functions that the last complete run of the quick tier skipped."""
 
 
+def exists(name: str) -> bool:
+    """Return True if the file of a recorded test still contains its function."""
+    file, _, function = name.partition("::")
+    path = Path(__file__).parents[1] / file
+    return path.exists() and (path.suffix != ".py" or f"def {function.rpartition('::')[2]}(" in path.read_text("utf-8"))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the two tiers of checks."""
     group = parser.getgroup("nearkin")
@@ -79,7 +86,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--rest", action="store_true", help="only what --quick left out or skipped, and properties with more cases"
     )
-    group.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name} anew")
+    group.addoption(
+        "--record-durations", action="store_true", help=f"write durations of the tests that run into {DURATIONS.name}"
+    )
 
 
 def function_of(nodeid: str) -> str:
@@ -88,7 +97,7 @@ def function_of(nodeid: str) -> str:
 
 
 def recorded_durations() -> dict[str, float]:
-    """Return seconds by test function, and by file."""
+    """Return seconds by test function."""
     lines = DURATIONS.read_text(encoding="utf-8").splitlines() if DURATIONS.exists() else []
     return {name: float(seconds) for seconds, name in (line.split("\t") for line in lines)}
 
@@ -99,9 +108,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Worker processes take files in this order. A long file at the end would keep only one of them busy.
     """
     seconds = recorded_durations()
+    seconds_of_file: dict[str, float] = {}
+    for name, value in seconds.items():
+        file = name.partition("::")[0]
+        seconds_of_file[file] = seconds_of_file.get(file, 0.0) + value
     # An engine ends a session that is idle for twenty minutes, so its tests run one after another.
     engines = Path(__file__).parent / "spark"
-    items.sort(key=lambda item: (engines not in item.path.parents, -seconds.get(item.nodeid.partition("::")[0], 0)))
+
+    def order(item: pytest.Item) -> tuple[bool, float]:
+        return engines not in item.path.parents, -seconds_of_file.get(item.nodeid.partition("::")[0], 0.0)
+
+    items.sort(key=order)
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")
@@ -122,15 +139,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _skipped: set[str] = set()
+_properties: set[str] = set()
 _recorded: dict[str, float] = {}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add the seconds of a phase of a test to those of its function and its file."""
+    """Add the seconds of a phase of a test to those of its function."""
+    name = function_of(report.nodeid)
     if report.skipped:
-        _skipped.add(function_of(report.nodeid))
-    for name in (function_of(report.nodeid), report.nodeid.partition("::")[0]):
-        _recorded[name] = _recorded.get(name, 0.0) + report.duration
+        _skipped.add(name)
+    if "hypothesis" in report.keywords:
+        _properties.add(name)
+    _recorded[name] = _recorded.get(name, 0.0) + report.duration
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -143,7 +163,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if config.getoption("quick") and is_complete and config.cache is not None:
         config.cache.set(SKIPPED, sorted(_skipped))
     if config.getoption("record_durations"):
-        long = {name: seconds for name, seconds in _recorded.items() if seconds >= RECORDED_FROM}
+        seconds = {name: value for name, value in recorded_durations().items() if exists(name)}
+        for name, value in _recorded.items():
+            # The quick tier runs properties on fewer cases, and what they take there decides whether it runs them.
+            if not config.getoption("rest") or name not in _properties or seconds.get(name, 0.0) >= QUICK:
+                seconds[name] = value
+        long = {name: value for name, value in seconds.items() if value >= RECORDED_FROM}
         order = sorted(long, key=lambda name: (-long[name], name))
         DURATIONS.write_text("".join(f"{long[name]:.2f}\t{name}\n" for name in order), encoding="utf-8")
 

@@ -73,7 +73,7 @@ def test_dedup_creates_a_store_of_files(tmp_path: Path) -> None:
     result = run(*arguments, "--threshold", "60", "--out", str(tmp_path / "out"))
     assert 0 == result.code, result.err
     with nk.Store.open(tmp_path / "files.store", "r") as store:
-        assert (1, 60, "file") == (len(store), store.settings.threshold, store.settings.noun)
+        assert (1, 60, "file") == (len(store), store.settings.threshold, store.settings.kind)
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_command_equals_function(kind: str, tmp_path: Path) -> None:
     assert {"column": "repo", "documents": len(rows), "kept": len(kept), "removed": len(rows) - len(kept)} == summary[
         "groups"
     ]
-    assert f"documents of {len(set(names))} groups read" in run.err
+    assert f"documents of {len(set(names))} groups in " in run.err
     removed = result.pairs["id"][0]
     joined = "\n".join(row["text"] for row in rows if row["repo"] == removed)
     assert joined == Run.from_folder(out).texts([removed])[removed]

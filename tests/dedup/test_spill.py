@@ -68,6 +68,7 @@ def test_rows_equal_their_concatenated_batches(
 def test_a_file_has_no_name_and_is_deleted_with_its_array(tmp_path: Path) -> None:
     """The folder is empty, and no file remains open."""
     files = Path("/proc/self/fd")
+    gc.collect()  # what earlier tests left open
     before = len(list(files.iterdir())) if files.exists() else None
     rows = SpillBuffer(SpillPolicy(tmp_path, 10))
     rows.append(np.arange(100))

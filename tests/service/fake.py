@@ -68,7 +68,7 @@ class FakeService:
     def info(self) -> dict[str, Any]:
         """Return the body of `/v1/info`."""
         stats = self.store.stats()
-        noun = self.store.settings.noun
+        noun = self.store.settings.kind
         limits = {"body": self.body, "batch": self.batch, "line": self.body, "k": 1000}
         return {**vars(stats), "kind": f"{noun}s", "id_kind": self.store.id_kind, "limits": limits, "version": "1"}
 

@@ -597,7 +597,7 @@ def _search_store(path: Path, query: QueryOptions, columns: Sequence[str], k: in
     from nearkin.store.store import Store
 
     with Store.open(path, "r") as store:
-        if store.settings.noun != "text":
+        if store.settings.kind != "text":
             allowed = "a store of texts; for files use `nearkin check`, for vectors Python"
             raise bad_parameter("store", str(path), allowed)
         seen: set[str] = set()

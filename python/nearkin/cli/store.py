@@ -537,7 +537,7 @@ def _stores_files(store: AnyStore) -> bool:
     ParameterError
         The store contains vectors.
     """
-    kind = f"{store.settings.noun}s" if _is_local(store) else store.kind
+    kind = f"{store.settings.kind}s" if _is_local(store) else store.kind
     if kind == "vectors":
         raise bad_parameter("store", _location(store), "a store of texts or files; vectors are for Python only")
     return kind == "files"

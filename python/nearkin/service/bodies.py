@@ -171,7 +171,7 @@ def _documents_from_items(
     """Combine decoded documents into a batch; `place` is the format of their position in messages."""
     places = [place and place.format(number) for number in range(first, first + len(items))]
     fields = [_content_field(item, settings, place) for item, place in zip(items, places, strict=True)]
-    field = fields[0] if fields else _FIELDS[settings.noun][0]
+    field = fields[0] if fields else _FIELDS[settings.kind][0]
     if any(other != field for other in fields):
         raise bad_request("digests and bytes in one batch", "send either in a batch")
     values: Any = [getattr(item, field) for item in items]
@@ -192,12 +192,12 @@ def _documents_from_items(
 
 def _content_field(item: DocumentInput, settings: StoreSettings, place: str | None) -> str:
     """Return the member that is the content of a document; exactly one is allowed."""
-    if settings.noun == "text" and item.text is not UNSET and item.digest is item.bytes is item.vector is UNSET:
+    if settings.kind == "text" and item.text is not UNSET and item.digest is item.bytes is item.vector is UNSET:
         return "text"
-    allowed_names, names = _FIELDS[settings.noun], _present(item, ("text", "digest", "bytes", "vector"))
+    allowed_names, names = _FIELDS[settings.kind], _present(item, ("text", "digest", "bytes", "vector"))
     if len(names) == 1 and names[0] in allowed_names:
         return names[0]
-    allowed = f"send `{'` or `'.join(allowed_names)}`: this is a store of {settings.noun}s"
+    allowed = f"send `{'` or `'.join(allowed_names)}`: this is a store of {settings.kind}s"
     slug = "other-kind" if names and names[0] not in allowed_names else "bad-request"
     found = " and ".join(f"`{name}`" for name in names) or "a document without content"
     raise Problem(slug, f"{found}; {allowed}", found=found, allowed=allowed, place=place)
@@ -243,8 +243,8 @@ def queries_from_json(data: bytes, settings: StoreSettings, limits: Limits) -> Q
 
 def _query_fields(settings: StoreSettings) -> tuple[str, ...]:
     """Return the names of the values by which a store can be searched."""
-    if settings.noun != "text":
-        return ("digest",) if settings.noun == "file" else ("vector",)
+    if settings.kind != "text":
+        return ("digest",) if settings.kind == "file" else ("vector",)
     return ("signature", "text") if getattr(settings.recipe, "family", "") == "minhash" else ("fingerprint", "text")
 
 
@@ -370,9 +370,9 @@ def _field_offset(data: bytes, table: int, number: int) -> int:
 def documents_from_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> DocumentBatch:
     """Read the documents of an Arrow stream."""
     table = read_arrow(data, limits)
-    names = [name for name in _FIELDS[settings.noun] if name in table.column_names]
+    names = [name for name in _FIELDS[settings.kind] if name in table.column_names]
     if len(names) != 1:
-        allowed = f"send a column `{'` or `'.join(_FIELDS[settings.noun])}`: this is a store of {settings.noun}s"
+        allowed = f"send a column `{'` or `'.join(_FIELDS[settings.kind])}`: this is a store of {settings.kind}s"
         raise bad_request(_column_names(table), allowed)
     items = _arrow_contents(table.column(names[0]), names[0], settings)
     ids = _arrow_ids(table) if "id" in table.column_names else None

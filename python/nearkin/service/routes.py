@@ -262,7 +262,7 @@ async def documents(request: ReadRequest, text: WithText = False, missing_ok: Mi
 def get_documents(ids: list[Id], store: Store, *, with_text: bool, missing_ok: bool = False) -> Any:
     """Return stored documents by id; None for one that does not exist."""
     check_id_kind(store, ids)
-    if with_text and store.settings.noun != "text":
+    if with_text and store.settings.kind != "text":
         raise bad_request("text", "only a store of texts has them")
     stored = store.get(ids, missing_ok=missing_ok)
     present = [document.id for document in stored if document is not None]
@@ -297,7 +297,7 @@ async def info(request: ReadRequest) -> Response:
     stats, id_kind = await state.read(lambda store: (state.stats(store), store.id_kind))
     body = InfoOutput(
         **vars(stats),
-        kind=state.store_settings.noun + "s",
+        kind=state.store_settings.kind + "s",
         id_kind=id_kind,
         version=__version__,
         readonly=state.is_readonly,

@@ -109,7 +109,7 @@ def _source(store: Store, text: str | None = None) -> MinHashCandidates | SimHas
     """Return the source of candidates of a store of texts."""
     settings = store.settings
     if not isinstance(settings, TextSettings):
-        raise mismatch("store", f"a store of {settings.noun}s", "a table of texts")
+        raise mismatch("store", f"a store of {settings.kind}s", "a table of texts")
     if text is not None and settings.text != text:
         raise settings.no_texts_error()
     return settings.source

@@ -47,9 +47,9 @@ def copied_settings(old: StoreSettings, config: StoreConfig) -> StoreSettings:
     """
     is_same_recipe = config.recipe is None
     if not is_same_recipe:
-        noun = "vector" if isinstance(config.recipe, Family) else "file" if is_digest_recipe(config.recipe) else "text"
-        if noun != old.noun:
-            raise mismatch("kind of documents", f"a store of {old.noun}s", f"a recipe of {noun}s")
+        kind = "vector" if isinstance(config.recipe, Family) else "file" if is_digest_recipe(config.recipe) else "text"
+        if kind != old.kind:
+            raise mismatch("kind of documents", f"a store of {old.kind}s", f"a recipe of {kind}s")
     names = ("threshold", "radius", "recall", "text", "verify", "differ", "empty")
     options = {name: getattr(config, name) for name in names}
     inherited: list[str] = []
@@ -110,7 +110,7 @@ class StoreCopy:
         records, contents, ids = snapshot.records(rows), snapshot.contents(rows), snapshot.ids(rows)
         matches, columns = zip(*(snapshot.unpack_extra(extra) for extra in snapshot.extras(rows)), strict=True)
         items, is_known = self._items(snapshot, rows, records["status"], contents, matches)
-        hashed = new.hash_items(items, "digests" if new.settings.noun == "file" else None)
+        hashed = new.hash_items(items, "digests" if new.settings.kind == "file" else None)
         # A file may have been added by its digest alone, and a document without a text has none to hash.
         hashed.contents = np.frombuffer(b"".join(contents), "<u8").reshape(-1, 2).astype(np.uint64)
         hashed.lengths = records["length"].astype(np.uint64)
@@ -151,7 +151,7 @@ class StoreCopy:
             ]
             kept = np.flatnonzero(status == NEW)
             texts = None
-            if new.settings.text == "keep" and new.settings.noun == "text":
+            if new.settings.text == "keep" and new.settings.kind == "text":
                 texts = scatter([items[number] for number in kept.tolist()], kept, len(rows))
             new._append_rows(
                 ids, b"".join(contents), new_records, extras, texts, state, self._additions(snapshot, rows, new_rows)
@@ -188,9 +188,9 @@ class StoreCopy:
         matches: Sequence[RecordedMatch | None],
     ) -> tuple[Any, NDArray[np.bool_]]:
         """Return the items to hash, and True for each that is known."""
-        if self._old.settings.noun != "text":
+        if self._old.settings.kind != "text":
             values = self._old.settings.public_values(snapshot.values(rows))
-            return (values.tolist() if self._old.settings.noun == "file" else values), np.ones(len(rows), bool)
+            return (values.tolist() if self._old.settings.kind == "file" else values), np.ones(len(rows), bool)
         if self._load_texts is not None:
             return call_loader(self._load_texts, snapshot.ids(rows), contents), np.ones(len(rows), bool)
         texts = snapshot.texts(rows)

@@ -339,7 +339,7 @@ class BatchDeduplicator:
         return assignment
 
     def _content_error(self, holder: str, number: int) -> InputError:
-        noun, name = self._settings.noun, self._names[number]
+        noun, name = self._settings.kind, self._names[number]
         reason = f"id {name!r} is that of another {noun} in {holder}; remove the old one first, or give another id"
         return InputError(f"row {number}: {reason}", place=f"row {number}", reason=reason, id=name)
 

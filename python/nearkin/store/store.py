@@ -704,7 +704,7 @@ class Store(DocumentStore):
         if not isinstance(source, SimHashCandidates) and radius is not None:
             raise bad_parameter("radius", radius, "None: only fingerprints are searched within one")
         if not isinstance(source, (SimHashCandidates, MinHashCandidates)):
-            kind: Kind | None = "digests" if self._settings.noun == "file" else None
+            kind: Kind | None = "digests" if self._settings.kind == "file" else None
             return self.check(values, k=k, kind=kind).matches or []
         queries = read_queries(source.recipe, values)
         if isinstance(source, SimHashCandidates) and radius is not None:
@@ -803,7 +803,7 @@ class Store(DocumentStore):
             contents = self._snapshot.contents(rows)
         # Words are stored least significant byte first. For texts the lower word is stored first.
         words = [(content[7::-1].hex(), content[:7:-1].hex()) for content in contents]
-        return [second + first if self._settings.noun == "text" else first + second for first, second in words]
+        return [second + first if self._settings.kind == "text" else first + second for first, second in words]
 
     contents = renamed("Store.contents", content_hashes)
 
@@ -938,9 +938,9 @@ class Store(DocumentStore):
             return []
         ids = [document.id for document in documents]
         fields: dict[str, Iterable[Any]] = {"id": ids}
-        if self._settings.noun == "vector":
+        if self._settings.kind == "vector":
             fields["vector"] = self.values(ids).tolist()
-        elif self._settings.noun == "text":
+        elif self._settings.kind == "text":
             fields["text"] = self.texts(ids)
         else:
             fields |= {"path": map(str, ids), "digest": self.values(ids).tolist()}
@@ -1621,7 +1621,7 @@ class Store(DocumentStore):
         # Files may come hashed, by a reader that skips those that cannot be read.
         hashed = items if isinstance(items, HashedDocuments) else self._settings.hash(items, kind, report)
         if keys is not None and len(keys) != len(hashed.counts):
-            noun = self._settings.noun
+            noun = self._settings.kind
             raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per {noun}")
         return hashed
 

@@ -114,7 +114,7 @@ class StoreConfig:
 class KindSettings:
     """Behaviour that most kinds share."""
 
-    noun: ClassVar[str]
+    kind: ClassVar[str]
     """Name of a document: "text", "file" or "vector"."""
 
     def public_values(self, values: Values) -> Values:
@@ -169,5 +169,5 @@ class WithoutTexts(KindSettings):
 
     def no_texts_error(self) -> MismatchError:
         """Return the error of a call that needs texts."""
-        store = f"a store of {self.noun}s, which keeps only searchable values: values(ids)"
+        store = f"a store of {self.kind}s, which keeps only searchable values: values(ids)"
         return mismatch("texts", store, "a call that needs texts")

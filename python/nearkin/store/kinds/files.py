@@ -73,7 +73,7 @@ class FileSettings(WithoutTexts):
     threshold: float = FILE_THRESHOLD
     radius: int | None = None
     source: DigestCandidates = field(init=False, compare=False, repr=False)
-    noun: ClassVar[str] = "file"
+    kind: ClassVar[str] = "file"
     distance_type: ClassVar[type] = np.int64
     verified_by: ClassVar[str] = "the score of the digests"
 

@@ -114,7 +114,7 @@ class TextSettings(KindSettings):
     differ: tuple[str, ...] = ()
     empty: Empty = "keep"
     source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
-    noun: ClassVar[str] = "text"
+    kind: ClassVar[str] = "text"
     distance_type: ClassVar[type] = np.int64
 
     def __post_init__(self) -> None:

@@ -143,7 +143,7 @@ class VectorSettings(WithoutTexts):
     shape: tuple[int, ...] | None = None
     source: VectorSource = field(init=False, repr=False)
     expected_recall: float = field(init=False)
-    noun: ClassVar[str] = "vector"
+    kind: ClassVar[str] = "vector"
     distance_type: ClassVar[type] = np.float64
 
     @property
