@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit faults notices sanitize setup check rest format build-rust-tests lint-rust types lint-workflows sdist wheel test test-rust test-rust-quick test-arm test-python test-python-quick test-python-rest demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: audit faults notices sanitize setup check rest format build-rust-tests lint-rust types lint-workflows sdist wheel test test-rust test-rust-quick check-stub test-arm test-python test-python-quick test-python-rest demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -80,8 +80,8 @@ test: $(VENV)/.tools
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/prose.py
-	$(MAKE) --no-print-directory -j2 $(VENV)/.built test-rust-quick
-	$(MAKE) --no-print-directory -j2 types test-python-quick
+	$(MAKE) --no-print-directory -j2 $(VENV)/.built test-rust-quick types
+	$(MAKE) --no-print-directory -j2 test-python-quick check-stub
 
 # Tests that take ten seconds or more without optimisation are left to `make rest`.
 SLOW_RUST := a_cancelled_join_ends an_addition_that_is_stopped columns_of_dense_rotations coordinates_of_many_rows \
@@ -91,8 +91,12 @@ SLOW_RUST := a_cancelled_join_ends an_addition_that_is_stopped columns_of_dense_
 test-rust-quick:
 	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-core -p nearkin-patterns --lib -- $(SLOW_RUST:%=--skip %)
 
-types: $(VENV)/.built
+# Types are those of the stub, which needs no build.
+types: $(VENV)/.tools
 	$(BIN)/mypy
+
+# The stub, compared with the module.
+check-stub: $(VENV)/.built
 	$(BIN)/python -m mypy.stubtest nearkin._core --mypy-config-file pyproject.toml
 
 test-python-quick: $(VENV)/.built
@@ -256,7 +260,7 @@ sanitize: export ASAN_OPTIONS = detect_leaks=0:allocator_may_return_null=1:use_s
 sanitize: export PYTHONWARNINGS = ignore:this nearkin was built without optimisation:RuntimeWarning
 sanitize: setup
 	PROPTEST_CASES=$(CASES) cargo +$(NIGHTLY) test --quiet --lib -p nearkin-core -p nearkin-patterns --target $(HOST)
-	cargo +$(NIGHTLY) build --quiet --release -p nearkin-python --target $(HOST)
+	cargo +$(NIGHTLY) build --quiet --release -p nearkin-module --target $(HOST)
 	rm -rf $(SANITIZED)/python && mkdir -p $(SANITIZED)/python && cp -r python/nearkin $(SANITIZED)/python
 	cp $(SANITIZED)/$(HOST)/release/lib_core.so $(SANITIZED)/python/nearkin/_core.abi3.so
 	cp $$(rustc +$(NIGHTLY) --print sysroot)/lib/rustlib/$(HOST)/lib/librustc-*_rt.asan.a $(SANITIZED)/runtime.a

@@ -36,8 +36,9 @@ import time
 import urllib.parse
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ import patterns_payloads
 WORD_LISTS = {
     name: words.split() for name, words in json.loads((common.DATA / "site_words.json").read_text("utf-8")).items()
 }
-NOUNS, ACTIONS, SINGULAR, WORDS, FIRST, LAST, CITIES, PROBES, KINDS, ATTACKS = WORD_LISTS.values()
+NOUNS, ACTIONS, SINGULAR, WORDS, FIRST, LAST, CITIES, PROBES, KINDS, ATTACKS, SYLLABLES, GERMAN = WORD_LISTS.values()
 SUFFIXES = ["pdf", "docx", "xlsx", "jpg", "png", "zip", "csv", "txt"]
 
 
@@ -144,12 +145,16 @@ VALUES: dict[str, Callable[[random.Random], str]] = {
 PARAMETERS = [tuple(word.split(":")) for word in KINDS]
 
 
+Variable = tuple[str, "str | Callable[[random.Random], str]", str]
+"""What is before a variable, its kind or how to draw a value, and what is behind it."""
+
+
 @dataclass
 class Interface:
     """One interface: method, path in parts (text, or the kind of a variable), parameters."""
 
     method: str
-    path: list[str | tuple[str, ...]]
+    path: Sequence[str | Variable]
     fixed: dict[str, str] = field(default_factory=dict)
     required: list[tuple[str, str]] = field(default_factory=list)
     optional: list[tuple[str, str, float]] = field(default_factory=list)
@@ -167,7 +172,7 @@ class Interface:
                 parts.append(part)
             else:
                 before, kind, behind = part
-                value = tree_of_files(r) if kind == "tail" else PATH[kind](r)
+                value = kind(r) if callable(kind) else tree_of_files(r) if kind == "tail" else PATH[kind](r)
                 parts.append(before + value + behind)
         pairs = list(self.fixed.items())
         pairs += [(key, VALUES[kind](r)) for key, kind in self.required]
@@ -217,7 +222,7 @@ def rest(r: random.Random) -> list[list[Interface]]:
         noun = name()
         kind = r.choice(COMMON)
         item = ("", kind, "")
-        root: list[str | tuple[str, ...]] = [*base, plural(noun) if r.random() < 0.85 else noun]
+        root: list[str | Variable] = [*base, plural(noun) if r.random() < 0.85 else noun]
         result = [Interface("GET", root, optional=draw_parameters(r, 1))]
         result += [
             Interface(method, [*root, item]) for method in r.sample(["GET", "PUT", "PATCH", "DELETE"], r.randint(1, 3))
@@ -241,7 +246,7 @@ def pages(r: random.Random) -> list[list[Interface]]:
     languages = r.choice([[], [], ["en", "de", "fr"], ["en-US", "pt-BR", "zh-CN"]])
     results: list[list[Interface]] = []
     for language in languages or [""]:
-        base: list[str | tuple[str, ...]] = [language] if language else []
+        base: list[str | Variable] = [language] if language else []
         group = [
             Interface("GET", [*base, page])
             for page in r.sample(["about", "contact", "imprint", "terms", "faq", "help", "jobs"], 4)
@@ -305,6 +310,40 @@ def portal(r: random.Random) -> list[list[Interface]]:
         [Interface("GET", ["search", ("", "text", "")])],
         [Interface("GET", ["lookup", ("", "ip", "")]), Interface("GET", ["lookup", ("", "email", "")])],
     ]
+
+
+CHINESE = "春夏秋冬山水花鸟风云日月星辰江河湖海东西南北中书画琴棋诗酒茶"
+
+
+def closed_sets(r: random.Random) -> list[list[Interface]]:
+    """Return interfaces whose variables are closed sets of names of no list, next to fixed pages."""
+    names = sorted({"".join(r.choices(SYLLABLES, k=r.randint(2, 4))) for _ in range(900)})
+    r.shuffle(names)
+    sets: list[Variable] = []
+    for size in (r.randint(20, 60), r.randint(100, 400), r.randint(40, 200), r.randint(60, 300)):
+        chosen, names = names[:size], names[size:]
+        weights = [1 / (1 + position) ** 0.7 for position in range(size)]
+        sets.append(("", (lambda r, chosen=chosen, weights=weights: r.choices(chosen, weights)[0]), ""))
+    small, channel, owner, repo = sets
+    slug_de: Variable = ("", lambda r: "-".join(r.sample(GERMAN, r.randint(2, 4))), "")
+    title_zh: Variable = ("", lambda r: urllib.parse.quote("".join(r.sample(CHINESE, r.randint(2, 6)))), "")
+    number: Variable = ("", "int", "")
+    get = partial(Interface, "GET")
+    shelf, news, search = (urllib.parse.quote(word) for word in ("书架", "新闻", "搜索"))
+    section = r.choice(["c", "k", "kanal", "v"])
+    return [
+        [get([section, channel]), get([section, channel, "videos"]), get([section, channel, "live", number])],
+        [get([r.choice(["gruppe", "g", "salon"]), small]), get([r.choice(["raum", "etage"]), small, "plan"])],
+        [get([owner, repo]), get([owner, repo, "issues"]), get([owner, repo, "issues", number]),
+         get([owner, repo, "pull", number]), Interface("POST", [owner, repo, "star"])],
+        [get(["wiki", ("", "title", "")]), get(["wiki", ("", "title", ""), "history"])],
+        [get([r.choice(["p", "artikel"]), ("", "sku", "")]), get(["tiles", number, number, ("", "int", ".png")])],
+        [get(["produkte", slug_de]), get(["produkte", slug_de, "bewertungen"]), get(["ratgeber", slug_de])],
+        [get([shelf, title_zh]), get([news, number]), get([search], required=[("关键词", "text"), ("页", "int")])],
+        [get([page]) for page in r.sample(["about", "impressum", "datenschutz", "jobs", "login", "pricing", ""], 5)],
+        [Interface(method, ["api", noun, *tail]) for noun in ("orders", "invoices", "carts")
+         for method, tail in (("GET", []), ("POST", []), ("GET", [number]), ("DELETE", [number]))],
+    ]  # fmt: skip
 
 
 @dataclass
@@ -538,15 +577,18 @@ def growth() -> list[dict[str, Any]]:
     from nearkin.patterns.urls import UrlPatterns
 
     rows = []
-    for seed, size in itertools.product((1, 2, *SEEDS), (100, 1_000, 10_000, 100_000, 1_000_000)):
-        sample = draw_requests(draw_interfaces(random.Random(f"grow{seed}"), 40), size, seed, 0.03)
+    sites = [(f"mixed {seed}", draw_interfaces(random.Random(f"grow{seed}"), 40), seed) for seed in (1, 2, *SEEDS)]
+    sets = [(f"closed sets {seed}", random.Random(f"sets{seed}"), seed) for seed in (1, 2, 3, *SEEDS)]
+    sites += [(name, list(itertools.chain(*closed_sets(r))), seed) for name, r, seed in sets]
+    for (name, interfaces_of_site, seed), size in itertools.product(sites, (100, 1_000, 10_000, 100_000, 1_000_000)):
+        sample = draw_requests(interfaces_of_site, size, seed, 0.03)
         methods, urls, truth = map(list, zip(*sample, strict=True))
         groups = UrlPatterns().fit(urls, methods).match_many(urls, methods)["id"].to_pylist()
         score, found, interfaces = group_score(truth, groups)
         scanned = [group is not None for group, label in zip(groups, truth, strict=True) if label < 0]
         rows.append(
             {
-                "split": "showing" if seed >= 100 else "choosing", "seed": seed, "requests": size,
+                "split": "showing" if seed >= 100 else "choosing", "site": name, "requests": size,
                 "fga": round(score, 3), "groups": found, "interfaces": interfaces,
                 "scanners_explained": round(sum(scanned) / max(len(scanned), 1), 3),
             }

@@ -30,6 +30,7 @@ FOLDERS = {
     "crates/nearkin-core/src/store": 1_530,
     "crates/nearkin-core/src/text": 4_930,
     "crates/nearkin-core/src/vectors": 1_560,
+    "crates/nearkin-module/src": 10,
     "crates/nearkin-patterns/src": 9_530,
     "crates/nearkin-python/src": 5_760,
     "python/nearkin": 1_280,

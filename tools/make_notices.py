@@ -1,6 +1,6 @@
 """Write THIRD_PARTY_LICENSES.txt: the notices of everything that is compiled into the wheel or included in it.
 
-The crates are the dependencies of `nearkin-python` on any system, without those of tests and builds. Their texts are
+The crates are the dependencies of `nearkin-module` on any system, without those of tests and builds. Their texts are
 the crates' licence files. Data files of the project have their notices in the same folder.
 
     python tools/make_notices.py            writes the file
@@ -36,7 +36,7 @@ def crates() -> Iterator[dict[str, Any]]:
     metadata = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout)
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    start = next(key for key, package in packages.items() if package["name"] == "nearkin-python")
+    start = next(key for key, package in packages.items() if package["name"] == "nearkin-module")
     seen, waiting = {start}, [start]
     while waiting:
         for dependency in nodes[waiting.pop()]["deps"]:

@@ -9,42 +9,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from live import JSON, Reply
+
 import nearkin as nk
 from nearkin.service.app import Service
+from nearkin.service.responses import BrokenStreamError
 from nearkin.service.settings import ServiceSettings
 
-JSON = "application/json"
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A response; header names are in lower case."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        """Return the body as JSON."""
-        return json.loads(self.body)
-
-    def lines(self) -> list[Any]:
-        """Return the body as NDJSON."""
-        return [json.loads(line) for line in self.body.splitlines()]
-
-    @property
-    def slug(self) -> str:
-        """Last part of the type of a problem."""
-        assert self.headers["content-type"] == "application/problem+json", self
-        return str(self.json()["type"]).rpartition(":")[2]
 
 
 class AsgiClient:
@@ -69,7 +47,8 @@ class AsgiClient:
 
         async def receive() -> dict[str, Any]:
             await asyncio.sleep(0)
-            return waiting.pop(0) if waiting else {"type": "http.disconnect"}
+            # The client stays until it has the response.
+            return waiting.pop(0) if waiting else await asyncio.get_running_loop().create_future()
 
         return await self.ask(method, path, receive, headers)
 
@@ -91,9 +70,12 @@ class AsgiClient:
             "headers": [(name.encode(), value.encode()) for name, value in sent_headers.items()],
             "client": ("127.0.0.1", 1),
         }
-        await self.app(scope, receive, send)
+        with suppress(BrokenStreamError):
+            await self.app(scope, receive, send)
         start = sent[0]
         results = {name.decode(): value.decode() for name, value in start["headers"]}
+        if sent[-1].get("more_body"):
+            results["is-broken"] = "1"
         return Reply(start["status"], results, b"".join(message.get("body", b"") for message in sent[1:]))
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Reply:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = ["--no-sandbox", "--host-resolver-rules=MAP rebound.example 127.0.0.1"]
 PATIENCE = 120_000
 """Timeout of the browser in milliseconds, for busy machines."""
 
@@ -26,7 +27,7 @@ def chromium() -> Iterator[Browser]:
     if program is None:
         pytest.skip("chromium is not installed")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=PATIENCE)
+        browser = driver.chromium.launch(executable_path=program, args=ARGUMENTS, timeout=PATIENCE)
         try:
             yield browser
         finally:

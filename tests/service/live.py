@@ -33,7 +33,7 @@ SECONDS = 120
 
 @dataclass(frozen=True)
 class Reply:
-    """A response; header names are in lower case."""
+    """A response; header names are in lower case, and the header `is-broken` means that the transfer was broken off."""
 
     status: int
     headers: dict[str, str]
@@ -49,8 +49,20 @@ class Reply:
         return json.loads(self.body)
 
     def lines(self) -> list[Any]:
-        """Return the body as NDJSON."""
+        """Return the results of a complete response of NDJSON, without the last line, which counts them."""
+        *results, end = self.all_lines()
+        assert {"end": True, "results": len(results)} == end
+        return results
+
+    def all_lines(self) -> list[Any]:
+        """Return the body as NDJSON. That of a stream that was broken off has an error as its last line."""
         return [json.loads(line) for line in self.body.splitlines()]
+
+    @property
+    def slug(self) -> str:
+        """Last part of the type of a problem."""
+        assert PROBLEM == self.type, self
+        return str(self.json()["type"]).rpartition(":")[2]
 
 
 @dataclass
@@ -143,7 +155,11 @@ class Service:
                 connection.request(method, path, content, {**sent_headers, **(headers or {})})
             with connection.getresponse() as answer:
                 received = {name.lower(): value for name, value in answer.getheaders()}
-                return Reply(answer.status, received, answer.read())
+                try:
+                    content = answer.read()
+                except http.client.IncompleteRead as cut:
+                    received["is-broken"], content = "1", cut.partial
+                return Reply(answer.status, received, content)
         finally:
             connection.close()
 

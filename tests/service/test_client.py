@@ -38,6 +38,7 @@ from nearkin.errors import (
 )
 from nearkin.service import client as client_module
 from nearkin.service.client import split_values
+from nearkin.service.models import encode, end_line
 
 WORDS = [f"word{number}" for number in range(40)]
 QUIET = {"retries": 0}
@@ -512,9 +513,9 @@ def test_changed_limits_are_requested_again(service: FakeService) -> None:
 # Conflicts
 
 
-def lines(*rows: dict[str, Any]) -> Fault:
-    """Return a fault that responds with NDJSON."""
-    content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+def lines(*rows: dict[str, Any], end: bool = True) -> Fault:
+    """Return a fault that responds with NDJSON, without the line at its end if `end` is False."""
+    content = b"".join(encode(row) + b"\n" for row in rows) + (end_line(len(rows)) if end else b"")
     return lambda request: httpx.Response(200, content=content, headers={"Content-Type": "application/x-ndjson"})
 
 
@@ -533,6 +534,12 @@ def test_conflicts_are_reported(service: FakeService) -> None:
         full = {"type": "urn:nearkin:problem:disk-full", "status": 507, "detail": "full"}
         service.faults = [lines(new, {"line": 2, "error": full})]
         with pytest.raises(ServiceError, match="full"):
+            client.check_and_add(["one", "two"], ["a", "b"], conflicts="report")
+        service.faults = [lines(new)]
+        with pytest.raises(ServiceError, match="1 results for 2"):
+            client.check_and_add(["one", "two"], ["a", "b"], conflicts="report")
+        service.faults = [lines(new, {**new, "id": "b"}, end=False)]
+        with pytest.raises(ServiceError, match="without its last line"):
             client.check_and_add(["one", "two"], ["a", "b"], conflicts="report")
 
 

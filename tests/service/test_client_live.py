@@ -114,7 +114,8 @@ def test_repeated_ids_of_a_stream_are_known_in_a_later_part(store: Path) -> None
     with serve_in_thread(store) as service:
         for _ in range(2):
             response = httpx.post(f"{service.url}/v1/check-and-add", content=parts(), headers=headers)
-            rows = [json.loads(row) for row in response.content.splitlines()]
+            *rows, end = [json.loads(row) for row in response.content.splitlines()]
+            assert {"end": True, "results": 2} == end
             assert ["new", "known"] == [row["status"] for row in rows]
 
 

@@ -75,8 +75,10 @@ class Client:
             raise ConnectionError(answer.status)
         assert 200 == answer.status, told
         if request.form == "lines":
-            # Complete lines are acknowledged.
+            # Complete lines are acknowledged; the last one counts them.
             rows = [json.loads(line) for line in told.splitlines(keepends=True) if line.endswith(b"\n")]
+            if rows and "end" in rows[-1]:
+                assert {"end": True, "results": len(documents)} == rows.pop()
         else:
             rows = [json.loads(told)] if request.form == "one" else json.loads(told)["answers"]
         assert [document["id"] for document in documents][: len(rows)] == [row.get("id") for row in rows], rows

@@ -14,10 +14,13 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from asgi import NDJSON, AsgiClient, asgi_client
 from hypothesis import given
 from hypothesis import strategies as st
 from live import SECONDS, serving, start
+from live import Service as LiveService
 from threaded import serve_in_thread
 
 import nearkin as nk
@@ -362,7 +366,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 # Limits
 
 
-async def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
+async def test_limits_of_bodies_and_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits(max_body=20_000, max_batch=5, max_pending=40_000, max_line=3000, max_documents=50)
     async with asgi_client(tmp_path / "s", ServiceSettings(limits=limits)) as service:
         large = {"text": "word " * 5000}
@@ -379,10 +383,15 @@ async def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
             cut = await service.post("/v1/check", good[:-9], {"content-encoding": coding})
             assert 400 == cut.status, coding
         assert "media-type" == (await service.post("/v1/check", b"", {"content-encoding": "br"})).slug
+        monkeypatch.setattr("nearkin.service.request._MAX_MEMBERS", 100)
+        members = [gzip.compress(part.encode()) for part in ('{"text": ', '"a few words"', "}")]
+        for count, status in ((0, 200), (97, 200), (98, 400)):
+            body = b"".join([*members, *[gzip.compress(b"", 9, mtime=0)] * count])
+            assert status == (await service.post("/v1/check", body, {"content-encoding": "gzip"})).status, count
         six = {"documents": [{"text": "x"}] * 6}
         assert "too-large" == (await service.post("/v1/check", six)).slug
         assert "too-large" == (await service.post("/v1/documents", {"ids": list(range(6))})).slug
-        lines = (await service.post("/v1/check", b'{"text": "x"}\n{"text": "' + b"y" * 4000, type=NDJSON)).lines()
+        lines = (await service.post("/v1/check", b'{"text": "x"}\n{"text": "' + b"y" * 4000, type=NDJSON)).all_lines()
         assert ["new", 413] == [lines[0]["status"], lines[1]["error"]["status"]]
         assert (0, 0) == (service.state.admission.bytes, service.state.admission.documents)
 
@@ -406,9 +415,108 @@ async def test_a_missing_body_times_out(tmp_path: Path) -> None:
         async def stops() -> Any:
             return first.pop() if first else await silent()
 
-        lines = (await service.ask("POST", "/v1/check", stops, {"content-type": NDJSON})).lines()
+        lines = (await service.ask("POST", "/v1/check", stops, {"content-type": NDJSON})).all_lines()
         assert ["new", 408] == [lines[0]["status"], lines[1]["error"]["status"]]
         assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize(("leaves", "status"), [(False, 413), (True, 400)])
+async def test_work_of_a_request_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaves: bool, status: int
+) -> None:
+    """Work that takes too long, or whose client has left, is cancelled, and others of the thread are not."""
+    started, ended = threading.Event(), threading.Event()
+
+    def endless(*_: object, **__: object) -> None:
+        started.set()
+        try:
+            while True:
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    async def receive() -> Any:
+        if body:
+            return body.pop()
+        await asyncio.sleep(0.1 if leaves else 60)
+        return {"type": "http.disconnect"}
+
+    monkeypatch.setattr("nearkin.service.routes.documents_from_json", endless)
+    monkeypatch.setattr("nearkin.service.routes._LARGE", 0)
+    async with asgi_client(tmp_path / "s", ServiceSettings(limits=Limits(timeout=0.3))) as service:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        for _ in range(3):
+            body = [{"type": "http.request", "body": b"{}", "more_body": False}]
+            reply = await service.ask("POST", "/v1/check", receive, {"content-type": "application/json"})
+            assert status == reply.status
+            assert await asyncio.to_thread(started.is_set)
+            assert await asyncio.to_thread(ended.wait, SECONDS)
+        assert 0 == service.state.num_requests
+
+
+async def test_a_suspended_process_blames_no_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What arrived while the process was suspended is read before time runs out."""
+    monkeypatch.setattr("nearkin.service.request._LATE", 0.1)
+    async with asgi_client(tmp_path / "s", ServiceSettings(limits=Limits(timeout=0.2))) as service:
+
+        async def suspended() -> Any:
+            time.sleep(0.5)
+            await asyncio.sleep(0.05)
+            return {"type": "http.request", "body": b'{"text": "x"}', "more_body": False}
+
+        assert 200 == (await service.ask("POST", "/v1/check", suspended, {"content-type": "application/json"})).status
+
+
+@pytest.mark.parametrize("fault", ["cut", "malformed", "disk"])
+def test_an_incomplete_stream_does_not_look_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], fault: str
+) -> None:
+    """It ends with an error, without the last chunk of HTTP; a temporary disk that is full is logged."""
+
+    def write(self: Any, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    nk.Store.create(tmp_path / "s").close()
+    with serve_in_thread(tmp_path / "s") as service:
+        if fault == "disk":
+            monkeypatch.setattr(tempfile.SpooledTemporaryFile, "write", write)
+        with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
+            line = b'{"text": "a line of a stream"}\n'
+            head = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\n"
+            connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(line), line))
+            connection.sendall(b"zz\r\n" if fault == "malformed" else b"0\r\n\r\n" if fault == "disk" else b"")
+            connection.shutdown(socket.SHUT_WR)
+            answer = bytearray()
+            while piece := connection.recv(1 << 16):
+                answer += piece
+    assert answer.startswith(b"HTTP/1.1 200" if fault != "disk" else b"")
+    assert not answer.endswith(b"0\r\n\r\n")
+    assert b'"end"' not in answer
+    assert fault == "disk" or b"truncated or malformed" in answer
+    assert fault != "disk" or "No space left" in capfd.readouterr().err
+
+
+def test_sigterm_ends_the_process_whatever_runs(tmp_path: Path) -> None:
+    """Work that no exception interrupts ends with the process, which says so."""
+    nk.Store.create(tmp_path / "s").close()
+    code = """if True:
+        import sys, time
+        from nearkin.service import routes, server
+        from nearkin.service.settings import Limits, ServiceSettings
+        routes._LARGE, server._GRACE = 0, 0.2
+        routes.documents_from_json = lambda *_, **__: time.sleep(1000)
+        server.serve(sys.argv[1], ServiceSettings(port=0, limits=Limits(drain_timeout=0.2)))
+    """
+    command = [sys.executable, "-c", code, str(tmp_path / "s")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
+    with LiveService(process) as service:
+        service.begin()
+        with socket.create_connection((service.host, service.port)) as connection:
+            head = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            connection.sendall(head + b"Content-Length: 2\r\n\r\n{}")
+            time.sleep(0.5)
+            assert 1 == service.end()
+    assert any("work still running" in entry.get("detail", "") for entry in service.log)
 
 
 async def test_overload_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,7 +573,8 @@ def test_results_are_streamed(tmp_path: Path) -> None:
             answer = bytearray()
             while piece := connection.recv(1 << 16):
                 answer += piece
-        assert count == answer.count(b'"status"')
+        assert (count, 0) == (answer.count(b'"status": "new"'.replace(b" ", b"")), answer.count(b'"error"'))
+        assert b'{"end":true,"results":%d}' % count in answer
 
 
 def test_a_spool_is_read_while_it_is_written() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,3 +198,15 @@ def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser
         visit.wait("h1", "routes")
         assert 0 == visit.overflow()
         assert [] == visit.faults()
+
+
+def test_a_name_that_is_bound_to_this_machine_reads_nothing(browser: Browser, texts: Path) -> None:
+    """DNS rebinding: a page of another site, whose name now leads here, gets neither the page nor an answer."""
+    with serving(texts) as service, closing(browser.new_page()) as page:
+        reply = page.goto(f"http://rebound.example:{service.port}/")
+        assert reply is not None
+        assert (403, True) == (reply.status, reply.json()["type"].endswith("not-allowed"))
+        read = "async path => { const reply = await fetch(path); return [reply.status, await reply.text()] }"
+        status, body = page.evaluate(read, "/v1/info")
+        assert 403 == status
+        assert "documents" not in json.loads(body)

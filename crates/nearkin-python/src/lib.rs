@@ -54,9 +54,11 @@ use pyo3::prelude::*;
 
 use crate::errors::IntoPython;
 
-/// The compiled kernels. Private: the public names are in `nearkin`.
-#[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Add all classes and functions to the module.
+///
+/// # Errors
+/// What Python raises.
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     locks::count_forks().into_python()?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

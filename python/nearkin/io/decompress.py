@@ -49,6 +49,8 @@ CHANGED = "the file changed since it was read; run again when nothing writes to 
 _GZIP_BLOCK, _GZIP_WINDOW = 1 << 20, 1 << 15
 # Compressed bytes per read; a quarter of the decompressed bytes per call.
 _CHUNK = 1 << 18
+# Compressed bytes that a member gets first.
+_FIRST_PIECE = 512
 
 MAGIC: dict[bytes, Compression] = {
     b"\x1f\x8b": "gz",
@@ -77,38 +79,49 @@ _COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _decompress_members(raw: ByteStream, compression: Compression) -> Iterator[bytes]:
+def _decompress_members(raw: ByteStream, compression: Compression, max_members: int | None) -> Iterator[bytes]:
     """Iterate over the decompressed chunks of concatenated gzip, bzip2 or xz members.
 
     Decompressors of bz2 and lzma store input that they have not consumed, and say by `needs_input` when they need more.
-    That of zlib returns it as `unconsumed_tail`.
+    That of zlib returns it as `unconsumed_tail`. Each returns a copy of what follows its member, so a member begins
+    with a small piece of input: a file of many members takes time linear in its size.
     """
-    member, data = None, b""
+    member, data, members, step = None, memoryview(b""), 0, 0
     while True:
-        if not data and getattr(member, "needs_input", True):
-            data = raw.read(_CHUNK) or b""
+        needs_input = getattr(member, "needs_input", True)
+        if not data and needs_input:
+            data = memoryview(raw.read(_CHUNK) or b"")
             if not data:
                 if member is not None:
                     raise EOFError(f"the {PROGRAMS[compression]} stream ends too early")
                 return
-        member = member or _DECOMPRESSORS[compression]()
-        chunk = member.decompress(data, 4 * _CHUNK)
-        if member.eof:
+        if member is None:
+            step = _FIRST_PIECE
             # Zero bytes may pad a member, in tape archives and in xz.
-            data, member = member.unused_data.lstrip(b"\0"), None
-        else:
-            data = getattr(member, "unconsumed_tail", b"")
+            while members and data and data[0] == 0:
+                data = data[1:]
+            if not data:
+                continue
+            members += 1
+            if max_members is not None and members > max_members:
+                raise EOFError(f"it has more than {max_members:,} members")
+            member = _DECOMPRESSORS[compression]()
+        piece = data[:step] if needs_input else b""
+        chunk = member.decompress(piece, 4 * _CHUNK)
+        rest = member.unused_data if member.eof else getattr(member, "unconsumed_tail", b"")
+        data, step = data[len(piece) - len(rest) :], min(2 * step, _CHUNK)
+        member = None if member.eof else member
         yield chunk
 
 
-def decompressed(raw: ByteStream, compression: Compression) -> ByteStream:
+def decompressed(raw: ByteStream, compression: Compression, max_members: int | None = None) -> ByteStream:
     """Return a stream of the decompressed bytes of `raw`.
 
-    While it is read, it raises EOFError, OSError, zlib.error or lzma.LZMAError for a stream that ends too early or
-    contains bytes of another format.
+    While it is read, it raises EOFError, OSError, zlib.error or lzma.LZMAError for a stream that ends too early,
+    contains bytes of another format, or has more members of gzip, bzip2 or xz than allowed.
     """
     if compression in _DECOMPRESSORS:
-        return ChunkStream(_decompress_members(raw, compression))
+        return ChunkStream(_decompress_members(raw, compression, max_members))
     if compression:
         import pyarrow as pa
 

@@ -13,11 +13,11 @@ from typing import Any
 from nearkin._core import __version__
 from nearkin.errors import NearkinError, require_extra
 from nearkin.service.auth import AccessControl, Authorization, get_request
-from nearkin.service.errors import Problem, bad_request, problem_from
+from nearkin.service.errors import Problem, bad_request, problem_from, truncated_body
 from nearkin.service.openapi import DESCRIPTION, complete_schema, problems
 from nearkin.service.patterns import patterns_router
 from nearkin.service.request import HttpRequest, Message, Receive, Send
-from nearkin.service.responses import JsonResponse, ProblemResponse
+from nearkin.service.responses import BrokenStreamError, JsonResponse, ProblemResponse
 from nearkin.service.routes import store_router
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.state import AppState
@@ -118,13 +118,11 @@ class Service(FastAPI):
             await self._route(request, scope, receive, respond)
         except ClientDisconnect:
             # The client is gone, or its body is malformed and it waits for a response.
-            problem = bad_request("a truncated or malformed body", "send it complete")
-            problem.headers["connection"] = "close"
-            await ProblemResponse(problem, request.id)(scope, receive, respond)
+            await ProblemResponse(truncated_body(), request.id)(scope, receive, respond)
             status = 499
         except Exception as error:
             problem = problem_from(error)
-            if problem.slug == "internal" and not isinstance(error, Problem):
+            if problem.slug == "internal" and not isinstance(error, (Problem, BrokenStreamError)):
                 text = f"{type(error).__name__}: {error}"
                 log("error", "failed", id=request.id, route=route_path(scope), error=text)
             if is_started:

@@ -89,6 +89,7 @@ try:
         StoredListOutput,
         StoredOutput,
         encode,
+        end_line,
     )
 except ImportError as missing:
     if missing.name not in ("httpx", "msgspec"):
@@ -539,7 +540,10 @@ class Client(DocumentStore):
     ) -> tuple[CheckResult, list[Any]]:
         """Return the results of a response, and the ids of its documents (None if it has none)."""
         if response.headers.get("Content-Type", "").startswith(NDJSON):
-            rows = [self._parse_line(line) for line in response.content.splitlines()]
+            *lines, end = response.content.splitlines() or [b""]
+            if end != end_line(len(lines)):
+                raise self._unexpected("a response without its last line")
+            rows = [self._parse_line(line) for line in lines]
         else:
             batch = self._decode(response, BatchOutput)
             rows, verified = batch.answers, batch.verified

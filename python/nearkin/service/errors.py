@@ -84,6 +84,13 @@ def bad_request(found: object, allowed: str, **context: Any) -> Problem:
     return Problem("bad-request", f"{found}; {allowed}", found=str(found), allowed=allowed, **context)
 
 
+def truncated_body() -> Problem:
+    """Return the problem of a body that ends early or is malformed, after which the connection has no next request."""
+    problem = bad_request("a truncated or malformed body", "send it complete")
+    problem.headers["connection"] = "close"
+    return problem
+
+
 def retry_after(seconds: int) -> dict[str, str]:
     """Return the header that asks a client to try again later."""
     return {"retry-after": str(seconds)}

@@ -26,6 +26,11 @@ AnyId = IntId | str
 encode = msgspec.json.Encoder().encode
 
 
+def end_line(results: int) -> bytes:
+    """Return the last line of a complete response of NDJSON, without its newline."""
+    return encode({"end": True, "results": results})
+
+
 class DocumentInput(Struct, forbid_unknown_fields=True):
     """A document: a text, or its counterpart in a store of files or vectors."""
 

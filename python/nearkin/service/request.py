@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import io
 import re
+import threading
 import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
 import pyarrow as pa
 
 from nearkin.errors import require_extra
+from nearkin.io.decompress import decompressed
+from nearkin.io.inputs import Compression
 from nearkin.service.errors import Problem, bad_request
 from nearkin.service.state import AppState
 
@@ -25,9 +31,15 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+T = TypeVar("T")
 BATCH_LINES, BATCH_BYTES = 1000, 1 << 20
 """Lines and bytes of a stream that are processed together."""
 _CHUNK = 1 << 20
+_COMPRESSIONS: dict[str, Compression] = {"gzip": "gz", "zstd": "zst"}
+_MAX_MEMBERS = 1000
+"""Members of a gzip body. One takes microseconds to set up, and an empty one 20 bytes of the body."""
+_LATE = 1.0
+"""Seconds by which a timer is late if the process was suspended."""
 _MAX_KEY = 200
 _CHARSET = re.compile(rb"""(?:^|;)\s*charset\s*=\s*["']?([^\s;"']*)""", re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,100}")
@@ -47,7 +59,7 @@ class HttpRequest:
         Id for the response and the log, unless the client sent one.
     """
 
-    __slots__ = ("_receive", "_reserved", "headers", "id", "scope", "started", "state")
+    __slots__ = ("_is_read", "_receive", "_reserved", "headers", "id", "scope", "started", "state")
 
     def __init__(self, scope: Any, receive: Receive, state: AppState, request_id: str) -> None:
         self.started = time.perf_counter()
@@ -55,7 +67,7 @@ class HttpRequest:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         sent_id = self.headers.get(b"x-request-id", b"")
         self.id = sent_id.decode() if _REQUEST_ID.fullmatch(sent_id) else request_id
-        self._reserved = 0
+        self._reserved, self._is_read = 0, False
 
     @property
     def media_type(self) -> str:
@@ -102,7 +114,7 @@ class HttpRequest:
         length = self.headers.get(b"content-length", b"")
         if length.isdigit():
             _check_size(int(length), limits.max_body)
-        with _deadline(limits.timeout, f"the body did not arrive within {limits.timeout:g} seconds"):
+        with _deadline(limits.timeout, "too-slow", f"the body did not arrive within {limits.timeout:g} seconds"):
             while more:
                 chunk, more = await self._next_chunk()
                 _check_size(self._reserved + len(chunk), limits.max_body)
@@ -110,7 +122,7 @@ class HttpRequest:
                 chunks.append(chunk)
         data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         if self.encoding:
-            data = await asyncio.to_thread(decompress, data, self.encoding, limits.max_body)
+            data = await self.run(partial(decompress, data, self.encoding, limits.max_body))
             self.reserve(self._reserved + len(data))
         return data
 
@@ -150,7 +162,7 @@ class HttpRequest:
             yield await self.body()
             return
         while more:
-            with _deadline(timeout, f"no data arrived for {timeout:g} seconds; send the rest again"):
+            with _deadline(timeout, "too-slow", f"no data arrived for {timeout:g} seconds; send the rest again"):
                 chunk, more = await self._next_chunk()
             yield chunk
 
@@ -159,7 +171,38 @@ class HttpRequest:
         message = await self._receive()
         if message["type"] != "http.request":
             raise ClientDisconnect
-        return message.get("body", b""), message.get("more_body", False)
+        self._is_read = not message.get("more_body", False)
+        return message.get("body", b""), not self._is_read
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Call a function in a thread; cancel it if it takes too long, or if the client leaves after the body.
+
+        Parameters
+        ----------
+        work : callable
+            It may be cancelled between any two instructions, and within a call of the core.
+
+        Raises
+        ------
+        Problem
+            too-large: it took longer than the time limit.
+        ClientDisconnect
+            The client left.
+        """
+        seconds, job = self.state.limits.timeout, _Job(work)
+        result = asyncio.ensure_future(asyncio.to_thread(job))
+        # What is left of the channel is the end of the connection.
+        left = asyncio.ensure_future(self._receive()) if self._is_read else None
+        try:
+            with _deadline(seconds, "too-large", f"the request takes more than {seconds:g} seconds; send less at once"):
+                await asyncio.wait({result} if left is None else {result, left}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if left is not None:
+                left.cancel()
+            job.cancel()
+        if not result.done():
+            raise ClientDisconnect
+        return result.result()
 
     def reserve(self, size: int) -> None:
         """Set the number of pending bytes of this request; raises busy if the service has too many."""
@@ -167,14 +210,67 @@ class HttpRequest:
         self._reserved = size
 
 
+class _CancelledJobError(BaseException):
+    """A job whose request has ended."""
+
+
+class _Job(Generic[T]):
+    """A function that is called in another thread, and can be cancelled there."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work, self._lock = work, threading.Lock()
+        self._thread: int | None = None
+        self._is_cancelled = False
+
+    def __call__(self) -> T:
+        """Call the function; raises `_CancelledJobError` if the job is cancelled first."""
+        try:
+            with self._lock:
+                if self._is_cancelled:
+                    raise _CancelledJobError
+                self._thread = threading.get_ident()
+            try:
+                return self._work()
+            finally:
+                with self._lock:
+                    self._thread = None
+        finally:
+            # One that arrived after the end would be raised in the next job of this thread.
+            _raise_in(threading.get_ident(), None)
+
+    def cancel(self) -> None:
+        """Raise `_CancelledJobError` in the thread if it still runs the function."""
+        with self._lock:
+            self._is_cancelled = True
+            if self._thread is not None:
+                _raise_in(self._thread, _CancelledJobError)
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an error in a thread at its next instruction, or withdraw one that it has not raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error and ctypes.py_object(error))
+
+
 @contextmanager
-def _deadline(seconds: float, detail: str) -> Iterator[None]:
-    """Cancel a block and raise too-slow if it takes longer."""
-    try:
-        with anyio.fail_after(seconds):
+def _deadline(seconds: float, slug: str, detail: str) -> Iterator[None]:
+    """Cancel a block and raise a problem if it takes longer; time in which the process was suspended does not count."""
+    loop = asyncio.get_running_loop()
+
+    def expire(due: float) -> None:
+        nonlocal timer
+        if loop.time() < due + _LATE:
+            scope.cancel()
+        else:
+            timer = loop.call_later(seconds, expire, loop.time() + seconds)
+
+    with anyio.CancelScope() as scope:
+        timer = loop.call_later(seconds, expire, loop.time() + seconds)
+        try:
             yield
-    except TimeoutError:
-        raise Problem("too-slow", detail, headers={"connection": "close"}) from None
+        finally:
+            timer.cancel()
+    if scope.cancelled_caught:
+        raise Problem(slug, detail, headers={"connection": "close"})
 
 
 def _check_size(size: int, limit: int) -> None:
@@ -187,30 +283,14 @@ def _check_size(size: int, limit: int) -> None:
 
 def decompress(data: bytes, coding: str, limit: int) -> bytes:
     """Decompress a body; raises media-type for an unknown encoding, bad-request for damaged data, or too-large."""
-    if coding not in ("gzip", "zstd"):
+    if coding not in _COMPRESSIONS:
         raise Problem("media-type", f"content encoding {coding[:40]!r}; use gzip, zstd or none", found=coding[:40])
-    chunks, size = [], 0
+    stream, chunks, size = decompressed(io.BytesIO(data), _COMPRESSIONS[coding], _MAX_MEMBERS), [], 0
     try:
-        for chunk in (_gunzip if coding == "gzip" else _unzstd)(data, limit + 1):
+        while chunk := stream.read(_CHUNK):
             chunks.append(chunk)
             size += len(chunk)
             _check_size(size, limit)
     except (zlib.error, EOFError, OSError, pa.ArrowException) as error:
-        raise bad_request(f"a damaged {coding} body: {error}", "send it complete") from None
+        raise bad_request(f"a damaged {coding} body: {error}", "send it complete, as one member") from None
     return b"".join(chunks)
-
-
-def _gunzip(data: bytes, max_chunk: int) -> Iterator[bytes]:
-    """Yield the members of a gzip file, each up to `max_chunk` bytes."""
-    while data:
-        member = zlib.decompressobj(wbits=31)
-        yield member.decompress(data, max_chunk)
-        if not member.eof:
-            raise EOFError("it ends early")
-        data = member.unused_data
-
-
-def _unzstd(data: bytes, max_chunk: int) -> Iterator[bytes]:
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        while chunk := stream.read(min(_CHUNK, max_chunk)):
-            yield chunk

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from nearkin.errors import require_extra
 from nearkin.service.bodies import Row
-from nearkin.service.errors import Problem
-from nearkin.service.models import JSON, NDJSON, encode
+from nearkin.service.errors import Problem, problem_from, truncated_body
+from nearkin.service.models import JSON, NDJSON, encode, end_line
 from nearkin.service.request import HttpRequest, Receive, Send
+from nearkin.service.telemetry import log
 
 with require_extra("service", "a service"):
     from fastapi import Response
@@ -47,12 +49,18 @@ def encode_lines(rows: list[Row]) -> bytes:
     return b"".join([encode(row) + b"\n" for row in rows])
 
 
+class BrokenStreamError(Exception):
+    """A response that has begun and cannot be completed: its connection is closed."""
+
+
 class NdjsonStream(Response):
     """A response of one line per line of the request, sent while the request still arrives.
 
     Lines are sent by a task of their own. A client that sends everything before it reads anything blocks nobody:
-    what it has not read yet is spooled to a temporary file. An error of the stream itself, such as a line that is too
-    long, is its last line.
+    what it has not read yet is spooled to a temporary file.
+
+    The last line says that it is the end, and how many lines came before it. After an error of the stream itself, such
+    as a line that is too long, the error is the last line, and the transfer is broken off.
 
     Parameters
     ----------
@@ -74,27 +82,37 @@ class NdjsonStream(Response):
             spool = _ResponseSpool(file)
             sender = asyncio.ensure_future(self._send_lines(send, spool))
             try:
-                await self._process_lines(spool)
-            finally:
+                error = await self._process_lines(spool)
                 spool.end()
                 await sender
+            finally:
+                sender.cancel()
+            if error is not None:
+                raise BrokenStreamError(str(error)) from error
+            await send({"type": "http.response.body", "body": b""})
 
-    async def _process_lines(self, spool: _ResponseSpool) -> None:
+    async def _process_lines(self, spool: _ResponseSpool) -> Exception | None:
+        """Spool the results, and the line at the end; return an error that ended the stream early."""
         number = 1
         try:
             async for lines in self._request.lines():
                 await spool.write(encode_lines(await self._process(lines, number)))
                 number += len(lines)
-        except ClientDisconnect:
-            return
-        except Problem as problem:
-            await spool.write(encode_lines([{"line": number, "error": problem.details(self._request.id)}]))
+            await spool.write(end_line(number - 1) + b"\n")
+        except Exception as error:
+            problem = truncated_body() if isinstance(error, ClientDisconnect) else problem_from(error)
+            if not isinstance(error, (Problem, ClientDisconnect)):
+                log("error", "stream", id=self._request.id, line=number, error=f"{type(error).__name__}: {error}")
+            # What can't be spooled is missing, which the broken transfer says too.
+            with suppress(OSError):
+                await spool.write(encode_lines([{"line": number, "error": problem.details(self._request.id)}]))
+            return error
+        return None
 
     async def _send_lines(self, send: Send, spool: _ResponseSpool) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         while data := await spool.read():
             await send({"type": "http.response.body", "body": data, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
 
 
 class _ResponseSpool:

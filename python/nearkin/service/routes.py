@@ -52,6 +52,7 @@ from nearkin.service.models import (
     SearchOutput,
     StoredListOutput,
     StoredOutput,
+    end_line,
 )
 from nearkin.service.openapi import problems, request_body, success
 from nearkin.service.request import HttpRequest
@@ -134,7 +135,7 @@ async def submit_documents(
 
         async def process(lines: list[bytes], first: int) -> list[Row]:
             size = sum(map(len, lines))
-            documents = await decode(size, partial(documents_from_lines, lines, settings))
+            documents = await decode(request, size, partial(documents_from_lines, lines, settings))
             return [*result_rows(await submit(documents, line=first), documents)]
 
         async def process_line(line: bytes, number: int, details: dict[str, Any]) -> Row:
@@ -148,7 +149,8 @@ async def submit_documents(
         data = await request.body()
         lines = data.removesuffix(b"\n").split(b"\n") if data else []
         check_batch(len(lines), limits)
-        return Response(encode_lines(await process(lines, 1)), media_type=NDJSON)
+        rows = await process(lines, 1)
+        return Response(encode_lines(rows) + end_line(len(rows)) + b"\n", media_type=NDJSON)
     if strict:
         raise bad_request("strict", "it is for NDJSON: a batch of JSON or Arrow is always all or nothing")
     if media_type == ARROW and k is not None:
@@ -350,9 +352,9 @@ async def metrics(request: ReadRequest) -> Response:
 # Helpers
 
 
-async def decode(size: int, work: Callable[[], T]) -> T:
+async def decode(request: HttpRequest, size: int, work: Callable[[], T]) -> T:
     """Call a function, in a thread if it handles many bytes."""
-    return work() if size < _LARGE else await asyncio.to_thread(work)
+    return work() if size < _LARGE else await request.run(work)
 
 
 async def read_body(
@@ -366,7 +368,7 @@ async def read_body(
         message = f"content type {found}; use {', '.join(readers)}"
         raise Problem("media-type", message, found=found, allowed=list(readers))
     data = await request.body()
-    return await decode(len(data), partial(reader, data, **options))
+    return await decode(request, len(data), partial(reader, data, **options))
 
 
 async def read_ids(request: HttpRequest) -> list[Id]:

@@ -6,9 +6,11 @@ import asyncio
 import ctypes
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from importlib.abc import MetaPathFinder
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which the thread of the store lets the event loop run."""
+_GRACE = 2.0
+"""Seconds after the drain in which the store is closed."""
 _BACKLOG = 1024
 _M_ARENA_MAX = -8
 """The number of this option of mallopt(3)."""
@@ -33,6 +37,8 @@ _READ_AHEAD = 1 << 16
 
 def serve(folder: Path | str | None, settings: ServiceSettings) -> None:
     """Serve a store, patterns or both until SIGTERM or SIGINT; return when the store is closed.
+
+    If work still runs after the drain, the process ends with status 1: what was acknowledged is durable.
 
     Raises
     ------
@@ -51,7 +57,20 @@ def serve(folder: Path | str | None, settings: ServiceSettings) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL)
     _keep_pandas_out()
     _use_one_arena()
-    _runner()(_serve(folder, settings))
+    watchdog = threading.Timer(settings.limits.drain_timeout + _GRACE, _end_process)
+    watchdog.daemon = True
+    try:
+        _runner()(_serve(folder, settings, watchdog))
+    finally:
+        watchdog.cancel()
+
+
+def _end_process() -> None:
+    """End the process with the work of its threads, which cannot be interrupted in every call."""
+    from nearkin.service.telemetry import log
+
+    log("error", "drain", detail="the process was ended with work still running")
+    os._exit(1)
 
 
 class _PandasBlocker(MetaPathFinder):
@@ -122,7 +141,7 @@ def make_server(app: FastAPI, port: int, settings: ServiceSettings) -> Server:
     )
 
 
-async def _serve(folder: Path | str | None, settings: ServiceSettings) -> None:
+async def _serve(folder: Path | str | None, settings: ServiceSettings, watchdog: threading.Timer) -> None:
     from nearkin.service.app import Service
     from nearkin.service.telemetry import log
 
@@ -148,6 +167,7 @@ async def _serve(folder: Path | str | None, settings: ServiceSettings) -> None:
         await _wait(stopped, running, opening)
     finally:
         log("info", "ending")
+        watchdog.start()
         await state.close()
         # This also wakes up the loop of the server.
         server.stop()  # type: ignore[no-untyped-call]

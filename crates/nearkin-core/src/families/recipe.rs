@@ -27,7 +27,7 @@
 //!
 //! let family = Family::SimHash { bits: 64 };
 //! let recipe = Recipe::new(&Slots { features: "word", n: 3, family, ..Slots::default() })?;
-//! let (fingerprints, counts) = recipe.fingerprints(["One, two, three, FOUR", ""].as_slice())?;
+//! let (fingerprints, counts) = recipe.fingerprints(&["One, two, three, FOUR", ""].as_slice())?;
 //! assert_eq!((2, vec![2, 0]), (fingerprints.len(), counts));
 //! # Ok::<(), nearkin_core::Error>(())
 //! ```
