@@ -1,11 +1,12 @@
 //! Decision whether siblings in a path are values of one variable.
 //!
-//! Siblings are parts with the same prefix. Siblings with common shapes below them are pooled. With d siblings, N
-//! requests and n₁ siblings that were requested once, the score adds up
+//! Siblings are parts with the same prefix. They are values of one variable if what is below them is the same and they
+//! are many. The decision is a function of the site: each quantity tends to a limit as the log grows, and none of them
+//! counts how often a sibling recurs. Siblings with common shapes below them are pooled, and the score adds up
 //! ```text
-//! 1.5·log2(d / 16), at most 4        many siblings are values
-//! 2·log10(20·n₁/N), −3 to 2.5        n₁/N estimates the probability that the next request is for a new one (Good 1953)
+//! 1.5·log2(D / 16), at most 6        D: number of values, also of those that were not requested yet (Chao 1984)
 //! 6·(v − 0.35)                       v: mean resemblance to values (`tokens::valueness`)
+//! −4 or +2                           if shapes differ between siblings more than within them / if rich shapes do not
 //! −3 or −1                           if every sibling was requested once and others have seven tenths of the requests
 //! +2 / −1.5                          after a plural or a word that announces a value / after nothing, `api`, a version, an id
 //! −2                                 if most are plurals, as names of collections are
@@ -15,8 +16,10 @@
 //! others (`bench/patterns_urls.py`). Scanners: siblings requested once each are not values if other paths have most
 //! of the requests, or if clients are known and few of them sent all requests.
 //!
-//! Source of n₁/N: Good, I. J. (1953), The population frequencies of species and the estimation of population
-//! parameters, Biometrika 40.
+//! Source of D: Chao, A. (1984), Nonparametric estimation of the number of classes in a population, Scandinavian
+//! Journal of Statistics 11.
+
+use std::collections::{BTreeMap, HashMap};
 
 use super::tokens::{self, Form};
 
@@ -29,6 +32,8 @@ pub struct Sibling<'a> {
     pub count: u64,
     /// Shapes below it, with their requests, ascending by shape.
     pub shapes: Vec<(u64, u64)>,
+    /// Number of requests whose path goes on below it.
+    pub deeper: u64,
     /// Hashes of the clients.
     pub clients: Vec<u64>,
 }
@@ -69,20 +74,57 @@ pub struct Verdict {
 
 /// The shape of a request that ends here.
 pub const LEAF: u64 = 1;
+/// Number of requests from which on the shapes of a sibling are compared with those of all.
+const COMPARED: u64 = 8;
+/// Mean share of a shape below which a sibling with fewer requests does not have it by chance.
+const UNCOMMON: f64 = 0.02;
+/// Ratios of [`sameness`] of siblings that differ, and of those that do not.
+const DIFFERENT: f64 = 0.6;
+const SAME: f64 = 0.85;
 /// Minimum number of siblings of a variable.
 const MIN_SIBLINGS: usize = 4;
 /// Minimum number of words in the first segment that are values.
 const MIN_DIRECTORY: usize = 48;
 
-/// Return the siblings whose shapes occur below other siblings.
+/// Return the siblings below which is what is below most of them.
 fn pool_siblings(siblings: &[Sibling<'_>]) -> Vec<usize> {
-    let mut shared: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
+    let mut pool = with_common_shapes(siblings);
+    let share = |sibling: &Sibling<'_>, count: u64| count as f64 / sibling.count as f64;
+    let frequent = |at: &usize| siblings[*at].count >= COMPARED;
+    let mut core: Vec<usize> = pool.iter().copied().filter(frequent).collect();
+    // What differs from most is no part of what is usual.
+    for _ in 0..2 {
+        if core.len() < MIN_SIBLINGS {
+            return pool;
+        }
+        let mut means: HashMap<u64, f64> = HashMap::new();
+        for &at in &core {
+            for &(shape, count) in &siblings[at].shapes {
+                *means.entry(shape).or_default() += share(&siblings[at], count) / core.len() as f64;
+            }
+        }
+        pool.retain(|at| {
+            let common = siblings[*at].shapes.iter().map(|&(shape, count)| {
+                let (share, mean) = (share(&siblings[*at], count), means.get(&shape).copied().unwrap_or_default());
+                // A few requests have a few of the shapes.
+                if frequent(at) { share.min(mean) } else { share * f64::from(u8::from(mean >= UNCOMMON)) }
+            });
+            2.0 * common.sum::<f64>() >= 1.0
+        });
+        core = pool.iter().copied().filter(frequent).collect();
+    }
+    pool
+}
+
+/// Return the siblings whose shapes occur below other siblings.
+fn with_common_shapes(siblings: &[Sibling<'_>]) -> Vec<usize> {
+    let mut shared: HashMap<u64, usize> = HashMap::new();
     for sibling in siblings {
         for (shape, _) in &sibling.shapes {
             *shared.entry(*shape).or_default() += 1;
         }
     }
-    let min_shared = (siblings.len() / 5).clamp(2, 3);
+    let min_shared = (siblings.len() / 5).clamp(2, 3).max(siblings.len() / 20);
     (0..siblings.len())
         .filter(|&position| {
             let sibling = &siblings[position];
@@ -155,7 +197,8 @@ fn is_directory(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
     let median = median(siblings, pool);
     let ordinary: Vec<u64> = pool.iter().map(|&at| siblings[at].count).filter(|&count| count <= 10 * median).collect();
     let repeated = ordinary.iter().filter(|&&count| count > 1).count();
-    pool.len() >= MIN_DIRECTORY && 2 * repeated >= ordinary.len() && 5 * ordinary.iter().sum::<u64>() >= total
+    let is_large = 5 * ordinary.iter().sum::<u64>() >= total || leads_on(siblings, pool);
+    pool.len() >= MIN_DIRECTORY && 2 * repeated >= ordinary.len() && is_large
 }
 
 fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>) -> Verdict {
@@ -180,9 +223,12 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: S
     let distinct = pool.len() as f64;
     let share = |test: fn(&[u8]) -> bool| pool.iter().filter(|&&at| test(siblings[at].part)).count() as f64 / distinct;
     let valueness = pool.iter().map(|&at| tokens::valueness(siblings[at].part)).sum::<f64>() / distinct;
-    let newness = verdict.once as f64 / verdict.requests as f64;
-    let mut score = (1.5 * (distinct / 16.0).log2()).min(4.0);
-    score += (2.0 * (20.0 * newness).max(1e-9).log10()).clamp(-3.0, 2.5);
+    let mut score = (1.5 * (estimated_number(siblings, pool) / 16.0).log2()).min(6.0);
+    score += match sameness(siblings, pool) {
+        Some((ratio, _)) if ratio < DIFFERENT => -4.0,
+        Some((ratio, true)) if ratio > SAME => 2.0,
+        _ => 0.0,
+    };
     score += 6.0 * (valueness - 0.35);
     let before = context.before;
     let neutral = before.is_empty()
@@ -212,6 +258,40 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: S
     score + (-0.4 * ratio.max(1e-9).log2()).clamp(-1.0, 1.5)
 }
 
+/// Return the number of values that a variable with these has, Chao's estimate `d + n₁(n₁ − 1) / 2(n₂ + 1)`.
+fn estimated_number(siblings: &[Sibling<'_>], pool: &[usize]) -> f64 {
+    let times = |times: u64| pool.iter().filter(|&&at| siblings[at].count == times).count() as f64;
+    let once = times(1);
+    pool.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (times(2) + 1.0))
+}
+
+/// Return the probability that two requests of different siblings have one shape, relative to two of one sibling, and
+/// true if the shapes are rich: two requests of one sibling often differ. None if too few siblings were requested twice.
+///
+/// The shapes below values of a variable have one distribution, so that the ratio tends to 1.
+fn sameness(siblings: &[Sibling<'_>], pool: &[usize]) -> Option<(f64, bool)> {
+    let (mut within, mut count) = (0.0, 0.0_f64);
+    let mut shares: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for &at in pool.iter().filter(|&&at| siblings[at].count > 1) {
+        let requests = siblings[at].count as f64;
+        count += 1.0;
+        for &(shape, times) in &siblings[at].shapes {
+            let share = times as f64 / requests;
+            // Without replacement, so that few requests do not look alike by chance.
+            within += share * (times as f64 - 1.0) / (requests - 1.0);
+            let sums = shares.entry(shape).or_default();
+            sums.0 += share;
+            sums.1 += share * share;
+        }
+    }
+    if count < MIN_SIBLINGS as f64 {
+        return None;
+    }
+    let between = shares.values().map(|(sum, squares)| sum * sum - squares).sum::<f64>() / (count * (count - 1.0));
+    let within = within / count;
+    Some((between / within.max(1e-9), within < 0.8))
+}
+
 /// Return true if nearly every sibling was requested once.
 fn once_each(verdict: &Verdict) -> bool {
     verdict.requests as f64 <= 1.2 * verdict.distinct as f64
@@ -219,12 +299,8 @@ fn once_each(verdict: &Verdict) -> bool {
 
 /// Return true if more than a fifth of the requests continue below the siblings. Those of word lists do not.
 fn leads_on(siblings: &[Sibling<'_>], pool: &[usize]) -> bool {
-    let (mut deeper, mut all) = (0, 0);
-    for &at in pool {
-        all += siblings[at].count;
-        deeper += siblings[at].shapes.iter().filter(|shape| shape.0 != LEAF).map(|shape| shape.1).sum::<u64>();
-    }
-    5 * deeper > all
+    let sum = |count: fn(&Sibling<'_>) -> u64| pool.iter().map(|&at| count(&siblings[at])).sum::<u64>();
+    5 * sum(|sibling| sibling.deeper) > sum(|sibling| sibling.count)
 }
 
 /// Return true if the requests look like those of a scanner.
@@ -259,6 +335,7 @@ mod tests {
                 part: word.as_bytes(),
                 count,
                 shapes: vec![(LEAF, count)],
+                deeper: 0,
                 clients: vec![],
             })
             .collect()
@@ -300,7 +377,13 @@ mod tests {
         let words: Vec<String> = (0..500).map(|number| format!("old-backup-{}", "x".repeat(1 + number % 17))).collect();
         let mut scan: Vec<Sibling<'_>> = words
             .iter()
-            .map(|word| Sibling { part: word.as_bytes(), count: 1, shapes: vec![(LEAF, 1)], clients: vec![7] })
+            .map(|word| Sibling {
+                part: word.as_bytes(),
+                count: 1,
+                shapes: vec![(LEAF, 1)],
+                deeper: 0,
+                clients: vec![7],
+            })
             .collect();
         assert!(decide(&scan, SiblingContext { total: 10_000, ..context("", 0) }).values.is_empty());
         let known = SiblingContext { total: 500, clients: true, ..context("files", 0) };
@@ -322,6 +405,7 @@ mod tests {
                 part: word.as_bytes(),
                 count: 40,
                 shapes: vec![(LEAF, 20), (2, 20)],
+                deeper: 20,
                 clients: vec![],
             })
             .collect();

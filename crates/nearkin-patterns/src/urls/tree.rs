@@ -145,7 +145,7 @@ struct Merge<'a> {
     rules: &'a Rules,
     /// Parts with at least three different prefixes.
     common: HashSet<Vec<u8>>,
-    /// Median number of requests of paths with typed parts.
+    /// Number of requests of an ordinary endpoint.
     ordinary: f64,
     /// True if the requests are texts of patterns; nothing is merged then.
     declared: bool,
@@ -158,6 +158,8 @@ const MAX_ABSORBING: usize = 64;
 const MIN_FRAMES: usize = 8;
 /// A class of siblings that are judged together: form or frame, and suffix.
 type Class<K> = (K, Vec<u8>);
+/// Levels below siblings that are compared.
+const LEVELS: usize = 4;
 /// Maximum depth of the tree; the rest of a path is one variable.
 const MAX_DEPTH: usize = 40;
 
@@ -204,7 +206,8 @@ fn common_parts(requests: &[Request]) -> HashSet<Vec<u8>> {
     behind.into_iter().filter(|(_, (count, _))| *count >= 3).map(|(part, _)| part.to_vec()).collect()
 }
 
-/// Return the median number of requests of paths with typed parts.
+/// Return the number of requests of an ordinary endpoint: half of the requests with typed parts have a path with at
+/// least as many. It grows with the log as the requests of an endpoint do.
 fn ordinary(requests: &[Request]) -> f64 {
     let mut counts: HashMap<u64, u64> = HashMap::new();
     for request in requests {
@@ -213,9 +216,12 @@ fn ordinary(requests: &[Request]) -> f64 {
             *counts.entry(path).or_default() += request.count;
         }
     }
-    let mut counts: Vec<u64> = counts.into_values().filter(|&count| count > 1).collect();
+    let mut counts: Vec<u64> = counts.into_values().collect();
     counts.sort_unstable();
-    counts.get(counts.len() / 2).map_or(20.0, |&count| count as f64)
+    match common_count(&counts, 50) {
+        0 | 1 => 20.0,
+        count => count as f64,
+    }
 }
 
 /// Return the smallest of the largest counts that have `percent` of the sum; `counts` ascend.
@@ -451,6 +457,7 @@ impl Merge<'_> {
         let total = groups.iter().map(|group| self.count_requests(group)).sum();
         let mut slot_of: Vec<Option<Vec<u8>>> = vec![None; groups.len()];
         self.frames(&groups, path, &mut slot_of);
+        let structure = self.structure(&groups, path.len());
         let mut classes: BTreeMap<Class<Form>, Vec<usize>> = BTreeMap::new();
         for (position, group) in groups.iter().enumerate() {
             let form = tokens::form(&group.part, path.is_empty());
@@ -468,7 +475,7 @@ impl Merge<'_> {
             }
             let before = path.last().map_or(&b""[..], Vec::as_slice);
             let siblings: Vec<Sibling<'_>> =
-                positions.iter().map(|&position| self.sibling(&groups[position], path.len())).collect();
+                positions.iter().map(|&position| self.sibling(&groups[position], path.len(), &structure)).collect();
             let context = SiblingContext {
                 before,
                 total,
@@ -569,19 +576,41 @@ impl Merge<'_> {
         max_distinct >= 4
     }
 
-    fn sibling<'b>(&self, group: &'b Group, depth: usize) -> Sibling<'b> {
+    /// Return the names below siblings that belong to the structure of the site, by level: those with three prefixes or
+    /// more and at least an eighth of the requests of their level. Values of a further variable have less.
+    fn structure(&self, groups: &[Group], depth: usize) -> [HashSet<Vec<u8>>; LEVELS] {
+        std::array::from_fn(|level| {
+            let (mut counts, mut total) = (HashMap::<&[u8], u64>::new(), 0);
+            for &index in groups.iter().flat_map(|group| &group.members) {
+                let request = &self.requests[index];
+                if let Some(part) = request.path.get(depth + 1 + level) {
+                    total += request.count;
+                    if self.common.contains(part) {
+                        *counts.entry(part).or_default() += request.count;
+                    }
+                }
+            }
+            counts.into_iter().filter(|(_, count)| 8 * count >= total).map(|(part, _)| part.to_vec()).collect()
+        })
+    }
+
+    fn sibling<'b>(&self, group: &'b Group, depth: usize, structure: &[HashSet<Vec<u8>>; LEVELS]) -> Sibling<'b> {
         let mut shapes: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut clients = Vec::new();
+        let (mut deeper, mut clients) = (0, Vec::new());
         for &index in &group.members {
             let request = &self.requests[index];
-            let shape = request.path[depth + 1..].iter().take(4).fold(decide::LEAF, |seed, part| {
-                let coarse: &[u8] = if tokens::is_literal(part) && !self.common.contains(part) {
+            deeper += if request.path.len() > depth + 1 { request.count } else { 0 };
+            let below = request.path[depth + 1..].iter().zip(structure);
+            let shape = below.fold(decide::LEAF, |seed, (part, structure)| {
+                let coarse: &[u8] = if tokens::is_literal(part) && !structure.contains(part.as_slice()) {
                     super::scan::suffix_at(part).map_or(&b"*"[..], |at| &part[at..])
                 } else {
                     part
                 };
                 xxh3::hash(coarse, seed)
             });
+            let keys = request.parameters.iter().filter(|parameter| !tokens::is_marked(&parameter.0));
+            let shape = keys.fold(shape, |seed, parameter| xxh3::hash(&parameter.0, seed));
             *shapes.entry(shape).or_default() += request.count;
             if clients.len() < 64 {
                 clients.extend(self.templates[request.template].sources.iter().map(|(hash, _)| hash));
@@ -589,7 +618,8 @@ impl Merge<'_> {
         }
         clients.sort_unstable();
         clients.dedup();
-        Sibling { part: &group.part, count: self.count_requests(group), shapes: shapes.into_iter().collect(), clients }
+        let shapes = shapes.into_iter().collect();
+        Sibling { part: &group.part, count: self.count_requests(group), shapes, deeper, clients }
     }
 
     /// Return true if a slot of hashes or tokens may absorb names: few names look like a hash, relative to the
