@@ -22,7 +22,15 @@ from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, 
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
 from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt, refuse_options
 from nearkin.dedup.config import option
-from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, check_count, printable
+from nearkin.errors import (
+    InputError,
+    ParameterError,
+    StoreLockedError,
+    bad_parameter,
+    check_count,
+    input_error,
+    printable,
+)
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.inputs import check_stream, resolve
 from nearkin.progress import megabyte_ticker
@@ -324,7 +332,12 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, sa
         before = model.count
         with progress_bars(quiet=options.quiet) as progress, open_items(progress) as batches:
             for batch in batches:
-                model.partial_fit(batch.values, **batch.details)
+                try:
+                    model.partial_fit(batch.values, **batch.details)
+                except ParameterError as error:
+                    if error.context.get("name") != "times":
+                        raise
+                    raise input_error(f"record {batch.names[error.context['row']]}", str(error)) from None
                 progress("learn", model.count - before, None)
         table = model.table()
         changes = None if older is None else model.compare(older)

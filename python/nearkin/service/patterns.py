@@ -126,7 +126,7 @@ async def compare(request: ReadRequest) -> Response:
     times = body.times if isinstance(body.times, list) else None
 
     def read(patterns: Patterns) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = to_values(patterns.unfitted().fit(body.items, times).compare(patterns))
+        rows: list[dict[str, Any]] = to_values(patterns.unfitted().fit(body.items, times=times).compare(patterns))
         return rows
 
     return JsonResponse(ChangesOutput(await served.call(read)))

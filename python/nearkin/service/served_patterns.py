@@ -68,7 +68,7 @@ class ServedPatterns:
         with lock_file(self.path, "state", timeout=_LOCK_SECONDS):
             if _stamp(self.path) != self._stamp:
                 self._read()
-            self._patterns.partial_fit(items, times)
+            self._patterns.partial_fit(items, times=times)
             try:
                 self._patterns.save(self.path)
             except OSError:
