@@ -285,7 +285,7 @@ def test_lines_that_are_no_request_are_told(tmp_path: Path) -> None:
     assert not (tmp_path / "p.jsonl").exists()
     assert "1 of 3 lines are no requests" in call("patterns", "urls", path).err
     assert 0 == call("patterns", "urls", path, "--max-malformed", "50%").code
-    written(path, [*as_log(["/a"] * 19), as_log(["/a"])[0].replace("/2015", "/0000")])
+    written(path, [*as_log(["/a"] * 19), as_log(["/a"])[0].replace("/2026", "/0000")])
     assert "access.log:20: no valid time in brackets" in call("patterns", "urls", path).err
     forged = [json.dumps({"text": "a", "at": at}) for at in ("2026-01-01", "9999-12-31T23:59:59-23:59")]
     done = call("patterns", "lines", written(tmp_path / "app.jsonl", forged), "--time-column", "at")

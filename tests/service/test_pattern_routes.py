@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,25 @@ async def test_what_another_process_wrote_is_kept(tmp_path: Path, monkeypatch: p
             (await service.call("GET", "/v1/patterns")).json()["items"],
             nk.LogTemplates.open(path).count,
         )
+
+
+async def test_readers_do_not_wait_for_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match is answered by the patterns before the fit; afterwards by those of the file."""
+    served = ServedPatterns(saved(tmp_path, nk.LogTemplates().fit(LINES)))
+    started, ended = threading.Event(), threading.Event()
+    save = Patterns.save
+
+    def wait(self: Patterns, path: Any) -> None:
+        started.set()
+        assert ended.wait(20)
+        save(self, path)
+
+    monkeypatch.setattr(Patterns, "save", wait)
+    fit = asyncio.create_task(served.add(["new"] * 9, None))
+    assert await asyncio.to_thread(started.wait, 20)
+    assert 80 == await asyncio.wait_for(served.call(lambda patterns: patterns.count), 20)
+    ended.set()
+    assert 89 == (await fit).count == await served.call(lambda patterns: patterns.count)
 
 
 async def test_bad_requests(tmp_path: Path) -> None:

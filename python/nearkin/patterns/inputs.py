@@ -196,10 +196,7 @@ def parse_times(times: Any) -> npt.NDArray[np.int64] | None:
         return _parse_each(times)
     kind = times.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        if pa.types.is_date32(kind):
-            times = times.cast(pa.int32())
-        unit = getattr(kind, "unit", "D" if pa.types.is_date32(kind) else "ms")
-        return _convert_numbers(np.asarray(times.cast(pa.int64()).fill_null(NO_TIME)).view(f"datetime64[{unit}]"))
+        return _convert_numbers(times.to_numpy())
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _convert_numbers(np.asarray(times.cast(pa.float64(), safe=False).fill_null(float("nan"))))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
@@ -221,25 +218,19 @@ def _convert_numbers(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.where(known, np.rint(np.where(known, seconds, 0.0) * 1e6), NO_TIME).astype(np.int64)
 
 
-def _refuse(times: npt.NDArray[Any], refused: npt.NDArray[np.bool_], allowed: str) -> None:
+def _refuse(times: Any, refused: Any, allowed: str) -> None:
     """Raise ParameterError for the first of the refused times."""
-    if refused.any():
+    if np.any(refused):
         row = int(np.argmax(refused))
-        raise _invalid_time(row, times[row], allowed)
-
-
-def _invalid_time(row: int, time: object, allowed: str) -> ParameterError:
-    message = f"times[{row}]={time} is not allowed; use {allowed}"
-    return ParameterError(message, name="times", found=time, allowed=allowed, row=row)
+        message = f"times[{row}]={times[row]} is not allowed; use {allowed}"
+        raise ParameterError(message, name="times", found=times[row], allowed=allowed, row=row)
 
 
 def _parse_each(times: Iterable[Any]) -> npt.NDArray[np.int64]:
-    ticks = []
-    for row, time in enumerate(times):
-        if (value := parse_time(time)) is None:
-            allowed = "a datetime, a text in ISO 8601 or seconds since 1970, in the years 1 to 9999 (UTC), or None"
-            raise _invalid_time(row, repr(time), allowed)
-        ticks.append(value)
+    values = list(times)
+    ticks = [parse_time(time) for time in values]
+    allowed = "a datetime, a text in ISO 8601 or seconds since 1970, in the years 1 to 9999 (UTC), or None"
+    _refuse(values, [tick is None for tick in ticks], allowed)
     return np.array(ticks, np.int64)
 
 
@@ -255,8 +246,8 @@ def parse_time(time: object) -> int | None:
             return int(_convert_numbers(np.array([time]))[0])
     if isinstance(time, datetime):
         since = (time if time.tzinfo else time.replace(tzinfo=timezone.utc)) - datetime(1970, 1, 1, tzinfo=timezone.utc)
-        seconds = since.days * 86_400 + since.seconds
-        return seconds * 1_000_000 + since.microseconds if _MIN_SECONDS <= seconds <= _MAX_SECONDS else None
+        ticks = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        return ticks if _MIN_SECONDS <= ticks // 1_000_000 <= _MAX_SECONDS else None
     if isinstance(time, (int, float)) and not isinstance(time, bool) and _MIN_SECONDS <= time <= _MAX_SECONDS:
         return round(time * 1_000_000)
     if isinstance(time, str):
