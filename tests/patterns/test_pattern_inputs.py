@@ -63,7 +63,9 @@ def test_invalid_text_is_preserved() -> None:
         pytest.param(np.datetime64(0, "s"), np.datetime64(1 << 62, "s"), id="datetime64 of seconds"),
     ],
 )
-@pytest.mark.parametrize("convert", [list, np.array, lambda times: pa.array(np.array(times))], ids=["list", "numpy", "arrow"])
+@pytest.mark.parametrize(
+    "convert", [list, np.array, lambda times: pa.array(np.array(times))], ids=["list", "numpy", "arrow"]
+)
 def test_times_are_in_years_1_to_9999(known: object, outside: object, convert: Callable[..., object]) -> None:
     """A time outside them in UTC is an error that names its row, in any unit."""
     try:
