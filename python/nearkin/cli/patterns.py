@@ -212,9 +212,8 @@ def urls(
     limit = parse_max_malformed(malformed.get("max_malformed"))
     if sample is not None:
         check_count("sample", sample, 1, MAX_EXAMPLES, f"1 to {MAX_EXAMPLES}")
-        for name, value in {"match": options.match, "since": options.since, "export": options.export}.items():
-            if value is not None:
-                raise bad_parameter("sample", sample, f"it without --{name}, which prints something else")
+        others = {"match": options.match, "since": options.since, "export": options.export}
+        refuse_options(others, "it without --sample, which prints something else")
     run(UrlPatterns, lambda progress: _requests(reader, fields, limit, progress), options, sample)
 
 
@@ -658,8 +657,6 @@ def _requests(
     reader: RequestReader, fields: Fields, max_malformed: float, progress: Progress
 ) -> Iterator[Iterator[Items]]:
     """Open the requests of files; at the end of the context, report lines that are not requests."""
-    method, time, client = fields.method, fields.time, fields.client
-
     files = [Path(name) for name in reader.paths if Path(name).is_file()]
     if len(files) == len(reader.paths):
         reader.on_read = megabyte_ticker(progress, "read", sum(file.stat().st_size for file in files))
@@ -669,13 +666,12 @@ def _requests(
         for batch in reader:
             methods = {"methods": batch.methods}
             details = {**methods, "times": batch.times, "clients": batch.clients}
-            names = list(range(first, first + len(batch.urls)))
-            yield Items(batch.urls, names, details, methods, batch.others)
+            yield Items(batch.urls, list(range(first, first + len(batch.urls))), details, methods, batch.others)
             first += len(batch.urls)
-        for name, column in (("method_column", method), ("time_column", time), ("client_column", client)):
-            if first and column is not None and column not in reader.seen:
-                allowed = "a field of the records; none of them has it"
-                raise bad_parameter(name, column, allowed if "jsonl" in reader.formats else "JSON Lines with it")
+        for name, column in vars(fields).items():
+            if name != "url" and first and column is not None and column not in reader.seen:
+                is_json, allowed = "jsonl" in reader.formats, "a field of the records; none of them has it"
+                raise bad_parameter(f"{name}_column", column, allowed if is_json else "JSON Lines with it")
         malformed = sum(reader.malformed.values())
         limit = max_malformed if isinstance(max_malformed, int) else max_malformed * (first + malformed)
         if malformed and (not first or malformed > limit):

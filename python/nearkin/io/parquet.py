@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import IO
 
 import numpy as np
@@ -352,22 +351,15 @@ def _largest_row(handle: IO[bytes], metadata: pq.FileMetaData) -> int:
     """
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     chunks = [group.column(leaf) for group in groups for leaf in range(group.num_columns)]
-    names = [
-        chunk.path_in_schema
-        for chunk in chunks
-        if chunk.has_dictionary_page and chunk.num_values * chunk.total_uncompressed_size > _ROW_GROUP
-    ]
+    chunks = [chunk for chunk in chunks if chunk.num_values * chunk.total_uncompressed_size > _ROW_GROUP]
+    names = sorted({chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page})
     if not names:
         return 1
-    largest: dict[str, int] = {}
     with pq.ParquetFile(handle, read_dictionary=names) as file:
-        for number in range(file.num_row_groups):
-            for batch in islice(file.iter_batches(1, [number], names), 1):
-                for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                    if pa.types.is_dictionary(column.type):
-                        size = pc.max(pc.binary_length(column.dictionary)).as_py()
-                        largest[name] = max(largest.get(name, 0), size or 0)
-    return sum(largest.values())
+        first_rows = [next(file.iter_batches(1, [group], names), None) for group in range(metadata.num_row_groups)]
+        columns = [column for batch in first_rows if batch is not None for column in batch.columns]
+        sizes = [pc.max(pc.binary_length(each.dictionary)).as_py() for each in columns if hasattr(each, "dictionary")]
+    return len(names) * max((size for size in sizes if size), default=1)
 
 
 def _writer_options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:

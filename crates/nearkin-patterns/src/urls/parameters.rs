@@ -222,15 +222,17 @@ fn ratio(with: &[u64], counts: &[u64]) -> f64 {
 
 /// Statistics of a key in the requests of one pattern.
 #[derive(Default)]
-struct Statistics {
+struct Statistics<'a> {
     count: u64,
     repeated: bool,
     kinds: BTreeMap<Kind, u64>,
     odd: u64,
+    /// The first value of all requests, if it is the same.
+    value: Option<&'a [u8]>,
 }
 
-fn statistics<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Statistics> {
-    let mut keys: BTreeMap<&[u8], Statistics> = BTreeMap::new();
+fn statistics<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Statistics<'a>> {
+    let mut keys: BTreeMap<&[u8], Statistics<'_>> = BTreeMap::new();
     for request in requests {
         let mut last: Option<&[u8]> = None;
         for (key, value) in request.parameters.iter().filter(|(key, _)| !tokens::is_marked(key)) {
@@ -238,6 +240,8 @@ fn statistics<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Statistics> {
             if last == Some(key) {
                 result.repeated = true;
             } else {
+                let first = value.as_deref().filter(|value| result.count == 0 || result.value == Some(value));
+                result.value = first;
                 result.count += request.count;
             }
             last = Some(key);
@@ -251,14 +255,17 @@ fn statistics<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Statistics> {
     keys
 }
 
-/// Return the parameters of the requests of one pattern: the most frequent ones, at most [`PARAMETERS`].
+/// Return the parameters of the requests of one pattern: the most frequent ones, at most [`PARAMETERS`]. Besides the
+/// dispatching ones, those with a dispatching name have a literal if their value is the same in all requests.
 pub fn parameters(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Parameter> {
     let total: u64 = requests.iter().map(|request| request.count).sum();
-    let fixed = &with_companions(requests, fixed);
     let mut result: Vec<(u64, Parameter)> = statistics(requests)
         .into_iter()
-        .filter_map(|(key, Statistics { count, repeated, kinds, odd })| {
-            let literal = fixed.get(key).map(|value| value.to_vec());
+        .filter_map(|(key, Statistics { count, repeated, kinds, odd, value })| {
+            let value = value.filter(|value| count == total && tokens::is_literal(value) && !value.is_empty());
+            let companion = value.filter(|_| !fixed.is_empty() && is_dispatcher(key));
+            let dispatching = fixed.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_slice());
+            let literal = dispatching.or(companion).map(<[u8]>::to_vec);
             let ordinary: u64 = kinds.values().sum();
             // A key that occurs in attacks only is not a parameter, unless most requests have it.
             if ordinary == 0 && odd > 0 && 2 * odd < total {
@@ -274,25 +281,6 @@ pub fn parameters(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Pa
     result.truncate(PARAMETERS);
     result.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
     result.into_iter().map(|(_, parameter)| parameter).collect()
-}
-
-/// Return the dispatching parameters, and those with a dispatching name that have a constant value in these requests.
-fn with_companions<'a>(requests: &[&'a Request], fixed: &'a [(Vec<u8>, Vec<u8>)]) -> BTreeMap<&'a [u8], &'a [u8]> {
-    let first_uses = |request: &'a Request| -> BTreeMap<&'a [u8], &'a [u8]> {
-        let uses = request.parameters.iter().rev();
-        uses.map(|(key, value)| (key.as_slice(), value.as_deref().unwrap_or_default())).collect()
-    };
-    let mut all = BTreeMap::new();
-    if let Some((first, others)) = requests.split_first().filter(|_| !fixed.is_empty()) {
-        all = first_uses(first);
-        all.retain(|key, value| is_dispatcher(key) && tokens::is_literal(value) && !value.is_empty());
-        for request in others {
-            let uses = first_uses(request);
-            all.retain(|key, value| uses.get(key) == Some(value));
-        }
-    }
-    all.extend(fixed.iter().map(|(key, value)| (key.as_slice(), value.as_slice())));
-    all
 }
 
 /// Return the type of the values of a parameter: the narrowest one that covers the common types.
