@@ -359,7 +359,7 @@ def _largest_row(handle: IO[bytes], metadata: pq.FileMetaData) -> int:
         first_rows = [next(file.iter_batches(1, [group], names), None) for group in range(metadata.num_row_groups)]
         columns = [column for batch in first_rows if batch is not None for column in batch.columns]
         sizes = [pc.max(pc.binary_length(each.dictionary)).as_py() for each in columns if hasattr(each, "dictionary")]
-    return len(names) * max((size for size in sizes if size), default=1)
+    return len(names) * int(max((size for size in sizes if size), default=1))
 
 
 def _writer_options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:

@@ -71,11 +71,13 @@ pub enum Query {
 
 /// A key, or a key with one of its values.
 type Feature<'a> = (&'a [u8], Option<&'a [u8]>);
+/// The position of a request that has a key, and the first value of the key if any.
+type Used<'a> = (usize, Option<&'a [u8]>);
 
 /// What the requests of a path have in their parameters, for a test of each key in time linear in its uses.
 struct Uses<'a> {
-    /// The first use of each key in each request that has it: the position of the request, and the value if any.
-    by_key: BTreeMap<&'a [u8], Vec<(usize, Option<&'a [u8]>)>>,
+    /// The requests that have each key.
+    by_key: BTreeMap<&'a [u8], Vec<Used<'a>>>,
     /// What may depend on a key, ascending: each key, and the values of keys that usually dispatch.
     features: Vec<Feature<'a>>,
     /// The numbers of the features of each request.
@@ -86,7 +88,7 @@ struct Uses<'a> {
 
 impl<'a> Uses<'a> {
     fn new(requests: &[&'a Request]) -> Self {
-        let mut by_key: BTreeMap<&[u8], Vec<(usize, Option<&[u8]>)>> = BTreeMap::new();
+        let mut by_key: BTreeMap<&[u8], Vec<Used<'_>>> = BTreeMap::new();
         for (position, request) in requests.iter().enumerate() {
             for (key, value) in &request.parameters {
                 let uses = by_key.entry(key).or_default();
@@ -240,8 +242,7 @@ fn statistics<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Statistics<'a>
             if last == Some(key) {
                 result.repeated = true;
             } else {
-                let first = value.as_deref().filter(|value| result.count == 0 || result.value == Some(value));
-                result.value = first;
+                result.value = value.as_deref().filter(|value| result.count == 0 || result.value == Some(value));
                 result.count += request.count;
             }
             last = Some(key);
