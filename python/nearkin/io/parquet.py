@@ -338,7 +338,7 @@ class ParquetCorpus(Corpus):
 
     def _batch_rows(self, metadata: pq.FileMetaData, size: int) -> int:
         """Return the number of rows of about one block if all rows have `size` bytes."""
-        return max(1, min(_MAX_BATCH_ROWS, self._max_rows, BLOCK * metadata.num_rows // max(1, size)))
+        return int(max(1, min(_MAX_BATCH_ROWS, self._max_rows, BLOCK * metadata.num_rows // max(1, size))))
 
     def _is_atomic(self) -> bool:
         return self._schema is None or len(self._schema.get_all_field_indices(self.text_column)) != 1
@@ -359,7 +359,7 @@ def _largest_row(handle: IO[bytes], metadata: pq.FileMetaData) -> int:
         first_rows = [next(file.iter_batches(1, [group], names), None) for group in range(metadata.num_row_groups)]
         columns = [column for batch in first_rows if batch is not None for column in batch.columns]
         sizes = [pc.max(pc.binary_length(each.dictionary)).as_py() for each in columns if hasattr(each, "dictionary")]
-    return len(names) * int(max((size for size in sizes if size), default=1))
+    return len(names) * max((int(size) for size in sizes if size), default=1)
 
 
 def _writer_options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
