@@ -102,11 +102,13 @@ def test_a_failed_call_names_the_class_of_its_error(store: Path) -> None:
         ("search", {"text": "..."}),
         ("check", {"texts": []}),
         ("check", {"texts": [FOX], "k": 0}),
+        ("explain", {"text": FOX, "id": "fox", "threshold": 0.5}),
         ("check", {"texts": [FOX]}),
     ]
     results = talk_here(store, calls)
-    assert [True] * 7 + [False] == [result.is_error for result in results]
+    assert [True] * 8 + [False] == [result.is_error for result in results]
     messages = [result.content[0].text for result in results[:5]]
+    assert "threshold" in results[7].content[0].text
     kinds = ["InputError", "ParameterError", "ParameterError", "ParameterError", "InputError"]
     assert kinds == [message.split(": ")[1] for message in messages], messages
     with nk.Store.open(store, "r") as opened:

@@ -34,7 +34,7 @@ import os
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -298,6 +298,21 @@ def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
         Allowed values.
     """
     return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)
+
+
+def unique_members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object, for `object_pairs_hook`; Python would keep the last of two with one name.
+
+    Raises
+    ------
+    ValueError
+        Two members have one name.
+    """
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"two members {next(name for name in names if names.count(name) > 1)!r} in one object")
+    return members
 
 
 def input_error(place: object, reason: str) -> InputError:

@@ -33,6 +33,7 @@ from nearkin.store.results import CheckResult
 with require_extra("mcp", "nearkin.mcp"):
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
     from mcp.types import ToolAnnotations
     from pydantic import Field
 
@@ -136,8 +137,15 @@ def build_server(store: AnyStore, *, readonly: bool = False) -> MCPServer[Any]:
         recipe = Recipe.of(settings["recipe"])
     except NearkinError:
         raise bad_parameter("store", f"one of {settings['recipe']}", "a store of texts") from None
-    server: MCPServer[Any] = MCPServer(
+    tools = _Tools(store, recipe, float(settings["threshold"]))
+    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    adds = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    return MCPServer(
         "nearkin",
+        tools=[
+            *(_strict(tool, reads) for tool in (tools.check, tools.search, tools.explain)),
+            *([] if readonly else [_strict(tools.check_and_add, adds)]),
+        ],
         title="Near-duplicates of texts",
         version=__version__,
         log_level="WARNING",
@@ -146,14 +154,16 @@ def build_server(store: AnyStore, *, readonly: bool = False) -> MCPServer[Any]:
             f"meaning. Two texts match from a similarity of {settings['threshold']} (Jaccard, of their features)."
         ),
     )
-    tools = _Tools(store, recipe, float(settings["threshold"]))
-    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    for tool in (tools.check, tools.search, tools.explain):
-        server.tool(annotations=reads)(tool)
-    if not readonly:
-        adds = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-        server.tool(annotations=adds)(tools.check_and_add)
-    return server
+
+
+def _strict(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
+    """Return a tool that refuses unknown arguments, which the SDK ignores."""
+    tool = Tool.from_function(function, annotations=annotations)
+    model = tool.fn_metadata.arg_model
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    tool.parameters = model.model_json_schema(by_alias=True)
+    return tool
 
 
 @contextmanager

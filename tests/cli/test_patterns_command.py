@@ -285,6 +285,11 @@ def test_lines_that_are_no_request_are_told(tmp_path: Path) -> None:
     assert not (tmp_path / "p.jsonl").exists()
     assert "1 of 3 lines are no requests" in call("patterns", "urls", path).err
     assert 0 == call("patterns", "urls", path, "--max-malformed", "50%").code
+    written(path, [*as_log(["/a"] * 19), as_log(["/a"])[0].replace("/2026", "/0000")])
+    assert "access.log:20: no valid time in brackets" in call("patterns", "urls", path).err
+    forged = [json.dumps({"text": "a", "at": at}) for at in ("2026-01-01", "9999-12-31T23:59:59-23:59")]
+    done = call("patterns", "lines", written(tmp_path / "app.jsonl", forged), "--time-column", "at")
+    assert (1, True) == (done.code, "record 1: times[1]=9999-12-31T23:59:59-23:59 is not allowed" in done.err)
     nothing = call("patterns", "urls", written(tmp_path / "none.log", ["broken"] * 3), "--format", "log")
     assert 1 == nothing.code
     assert "3 of 3 lines are no requests, the first" in nothing.err

@@ -142,6 +142,8 @@ WRONG = [
     (2, "--verbose", "it goes with --version alone"),
     # Files that do not exist, that are folders, or that are of another kind.
     (1, "dedup nowhere.jsonl -o x", "nowhere.jsonl: no such file or folder"),
+    (1, "dedup https:/me:SECRET@host/a.jsonl -o x", "https:/me:***@host/a.jsonl: no such file or folder"),
+    (1, "report https:/me:SECRET@host/out", "https:/me:***@host/out: "),
     (1, "dedup corpus.jsonl -o x --against nowhere.jsonl", "nowhere.jsonl: no such file or folder"),
     (1, "dedup corpus.jsonl -o x --labels nowhere.tsv", "nowhere.tsv: no such file or folder"),
     (1, "dedup corpus.jsonl -o x --labels fox.txt", "has no columns; give .jsonl, .csv, .tsv or .parquet"),

@@ -176,6 +176,13 @@ def test_a_stream_that_is_cut_off_is_an_error(tmp_path: Path, kind: str, ending:
             read_all(corpus)
 
 
+def test_a_frame_with_a_window_of_two_gigabytes_is_an_error(tmp_path: Path) -> None:
+    """RFC 8878, section 3.1.1: magic number, descriptor, window of 2^31 bytes, an empty last block."""
+    (tmp_path / "a.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd\0\xa8\1\0\0")
+    with open_corpus(tmp_path / "a.jsonl.zst") as corpus, pytest.raises(InputError, match="too much memory"):
+        read_all(corpus)
+
+
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_members_of_a_stream_are_read_one_after_another(tmp_path: Path, ending: str) -> None:
     """Concatenated gzip members or zstd frames, as written by cat and pigz, are one stream."""

@@ -12,7 +12,7 @@ import pytest
 
 from corpora import read_all
 from nearkin.errors import InputError
-from nearkin.io import open_corpus
+from nearkin.io import open_corpus, parquet
 
 
 def test_parquet_types_arrive_as_they_are(tmp_path: Path) -> None:
@@ -142,3 +142,29 @@ def test_nested_fields_bytes_and_dates(tmp_path: Path) -> None:
         (batch,) = corpus.batches()
         assert ["good"] * 20 == list(batch.texts)
         assert "not UTF-8" in corpus.malformed.first[0].reason
+
+
+@pytest.mark.parametrize("column", ["text", "other"])
+def test_a_dictionary_does_not_hide_how_large_rows_are(
+    tmp_path: Path, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of some kilobytes with one large value in all rows is read and written in small batches."""
+    monkeypatch.setattr(parquet, "_ROW_GROUP", 1 << 20)
+    rows = 4000
+    large = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a " * (1 << 15)]))
+    small = pa.array([str(row) for row in range(rows)])
+    table = pa.table({"text": large, "other": small} if column == "text" else {"text": small, "other": large})
+    pq.write_table(table, tmp_path / "a.parquet", store_schema=False, compression="zstd")
+    assert 1 << 17 > (tmp_path / "a.parquet").stat().st_size
+    before, largest = pa.total_allocated_bytes(), 0
+    with open_corpus(tmp_path / "a.parquet") as corpus:
+        corpus.all_columns = True
+        for batch in corpus.batches():
+            largest = max(largest, len(batch.texts), pa.total_allocated_bytes() - before)
+        corpus.write_kept(range(20), out := io.BytesIO())
+    assert 1 << 24 > largest
+    assert (
+        table.slice(0, 20)
+        .cast(pa.schema([(name, pa.string()) for name in table.column_names]))
+        .equals(pq.read_table(io.BytesIO(out.getvalue())))
+    )

@@ -125,6 +125,9 @@ SECRETS = ("PASSWORD", "SIGNATURE", "FRAGMENT")
         ("abfs://c/x?sig=SIGNATURE", "abfs://c/x?…"),
         ("404, url='https://h/a?SIGNATURE' and http://u:PASSWORD@h", "404, url='https://h/a?…' and http://u:***@h"),
         ("C:\\a?b#c", "C:\\a?b#c"),
+        ("https:/u:PASSWORD@h/a?SIGNATURE", "https:/u:***@h/a?…"),
+        ("https:\\\\u:PASSWORD@h/a", "https:\\\\u:***@h/a"),
+        ("https:///u:PASSWORD@h/a", "https:///u:***@h/a"),
     ],
 )
 def test_urls_are_shown_without_secrets(url: str, expected: str) -> None:

@@ -49,6 +49,7 @@ def test_late_and_missing_columns_of_json_are_none(tmp_path: Path) -> None:
     ("name", "data", "said"),
     [
         ("a.jsonl", b'{"a": 1}\nnot json\n', r"a.jsonl:2: invalid JSON"),
+        ("a.jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', r"a.jsonl:2: invalid JSON: two members 'a' in one object"),
         ("a.jsonl", b"[1]\n", r"a.jsonl:1: int, not an object"),
         ("a.jsonl", b"[" * 100_000, r"a.jsonl: ends inside of its JSON array"),
         ("a.jsonl", b'{"a": "\xff"}\n', r"a.jsonl: is not UTF-8 .* convert it"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -389,3 +390,18 @@ def test_urls_without_a_method_match_any_method() -> None:
     assert match is not None
     assert "POST /users/{int}/lock" == match.pattern
     assert found.explain("/users/1", "/users/2").together
+
+
+def test_many_keys_take_linear_time() -> None:
+    """A pattern has at most 256 parameters, the most frequent ones; all requests are counted."""
+    known = UrlPatterns().fit(["/a?x=1"] * 300)
+    urls = [f"/a?x=1&{'&'.join(f'k{number}_{key}={key % 3}' for key in range(200))}" for number in range(400)]
+    started = time.process_time()
+    known.unfitted().fit(urls * 2).compare(known)
+    assert known.match_many(urls)["id"].null_count == len(urls)
+    known.judge_many(urls)
+    assert 20 > time.process_time() - started  # It took minutes when each key was looked up in each URL.
+    model = UrlPatterns().fit(urls[:50] * 2 + ["/a?x=1"] * 8)
+    (pattern,) = model.patterns
+    assert (256, True) == (len(pattern.parameters), any(each.key == "x" for each in pattern.parameters))
+    assert 108 == model.count == pattern.count + model.unmatched.count

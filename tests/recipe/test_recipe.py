@@ -372,7 +372,7 @@ def test_faulty_json_forms_are_refused(change: Any) -> None:
         nk.Recipe.from_json(json.dumps(slots))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "7", '"char:4"'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "7", '"char:4"', '{"n": 3, "n": 4}'])
 def test_what_is_no_json_form_is_refused(text: str) -> None:
     """Other text is refused."""
     with pytest.raises(errors.ParameterError, match=r"use the text of Recipe\.to_json"):

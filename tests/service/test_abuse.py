@@ -18,6 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from live import JSON, PROBLEM, Reply, Service, serving
 from problems import client_error_slug, still_healthy
 
+from nearkin.service.bodies import make_decoder
+from nearkin.service.errors import Problem
+from nearkin.service.models import DocumentsInput
+
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
 BODY = 1_000_000
@@ -55,6 +59,27 @@ BAD_JSON: dict[str, bytes] = {
     "a trailing comma": b'{"text": "a",}',
     "a control character": b'{"text": "a\x01"}',
 }
+
+
+@pytest.mark.parametrize(
+    ("body", "repeated"),
+    [
+        ('{"text":"a","text":"b"}', "text"),
+        ('{"text" :"a","text":"b"}', "text"),
+        ('{"text":"a","te\\u0078t":"b"}', "text"),
+        ('{"text":"\\u0022:","text":"\\":"}', "text"),
+        ('{"documents":[{"text":"a","columns":{"n":1,"n":1}}]}', "n"),
+        ('{"text" : "he said \\": \\u0022: no\\""}', None),
+    ],
+)
+def test_a_repeated_member_is_a_bad_request(body: str, repeated: str | None) -> None:
+    """JSON allows it, but which one is meant is unknown."""
+    decode = make_decoder(DocumentsInput)
+    if repeated is None:
+        assert json.loads(body)["text"] == decode(body.encode()).text
+    else:
+        with pytest.raises(Problem, match=f"two members '{repeated}' in one object"):
+            decode(body.encode())
 
 
 @pytest.mark.parametrize("name", BAD_JSON)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ def saved(folder: Path, patterns: Patterns) -> Path:
     return folder / "state.patterns"
 
 
-@pytest.mark.parametrize(
+KINDS = pytest.mark.parametrize(
     ("patterns", "items"),
     [
         (nk.LogTemplates().fit(LINES), ["took 7 ms", "nothing like it"]),
@@ -38,6 +40,9 @@ def saved(folder: Path, patterns: Patterns) -> Path:
     ],
     ids=["lines", "urls", "payloads"],
 )
+
+
+@KINDS
 async def test_routes_give_the_results_of_the_library(tmp_path: Path, patterns: Patterns, items: list[str]) -> None:
     path = saved(tmp_path, patterns)
     async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
@@ -62,18 +67,32 @@ async def test_routes_give_the_results_of_the_library(tmp_path: Path, patterns: 
         assert patterns.unfitted().fit(items).compare(patterns).to_pylist() == changes
 
 
-async def test_a_fit_is_in_the_file_when_it_is_answered(tmp_path: Path) -> None:
-    """Also with times, which the list shows per day."""
-    path = saved(tmp_path, nk.LogTemplates().fit(LINES))
-    more = [f"disk {n} is full" for n in range(9)]
+@KINDS
+@pytest.mark.parametrize("times", [None, ["2026-02-01T10:00:00Z", "2026-02-02"]], ids=["items", "items and times"])
+async def test_optional_fields_reach_the_library(
+    tmp_path: Path, patterns: Patterns, items: list[str], times: list[str] | None
+) -> None:
+    """For each route and kind; a fit is in the file when it is answered, and the list shows its days."""
+    path = saved(tmp_path, patterns)
+    expected = patterns.unfitted().merge(patterns).partial_fit(items, times=times)
+    body: dict[str, Any] = {"items": items} if times is None else {"items": items, "times": times}
     async with asgi_client(tmp_path / "pages.store", ServiceSettings(patterns=path)) as service:
-        body = {"items": more, "times": ["2026-11-26T10:00:00Z"] * 9}
+        changes = (await service.post("/v1/patterns/compare", body)).json()["changes"]
+        assert patterns.unfitted().fit(items, times=times).compare(patterns).to_pylist() == changes
+        matched = await service.post("/v1/patterns/match", body)
+        assert (200 if times is None else 400) == matched.status
         reply = (await service.post("/v1/patterns/fit", body)).json()
-        expected = nk.LogTemplates().fit(LINES).partial_fit(more, ["2026-11-26T10:00:00Z"] * 9)
-        assert {"items": 89, "num_patterns": len(expected)} == reply
-        assert expected.table().equals(nk.LogTemplates.open(path).table())
+        assert {"items": expected.count, "num_patterns": len(expected)} == reply
+        assert expected.table().equals(type(patterns).open(path).table())
         listed = (await service.call("GET", "/v1/patterns")).json()["patterns"]
-        assert [{"day": "2026-11-26", "count": 9}] == next(row for row in listed if row["count"] == 9)["days"]
+        days = {day["day"] for row in listed for day in row["days"]}
+        assert days == {str(day["day"]) for row in expected.table().to_pylist() for day in row["days"]}
+        before = path.read_bytes()
+        for wrong in (["no time"] * 2, ["9999-12-31T23:59:59-23:59"] * 2, ["2026-02-01"], ["2026-02-01"] * 3):
+            for route in ("fit", "compare"):
+                reply = await service.post(f"/v1/patterns/{route}", {"items": items, "times": wrong})
+                assert (400, "bad-request") == (reply.status, reply.slug), (route, wrong)
+        assert before == path.read_bytes()
 
 
 async def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +123,25 @@ async def test_what_another_process_wrote_is_kept(tmp_path: Path, monkeypatch: p
             (await service.call("GET", "/v1/patterns")).json()["items"],
             nk.LogTemplates.open(path).count,
         )
+
+
+async def test_readers_do_not_wait_for_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match is answered by the patterns before the fit; afterwards by those of the file."""
+    served = ServedPatterns(saved(tmp_path, nk.LogTemplates().fit(LINES)))
+    started, ended = threading.Event(), threading.Event()
+    save = Patterns.save
+
+    def wait(self: Patterns, path: Any) -> None:
+        started.set()
+        assert ended.wait(20)
+        save(self, path)
+
+    monkeypatch.setattr(Patterns, "save", wait)
+    fit = asyncio.create_task(served.add(["new"] * 9, None))
+    assert await asyncio.to_thread(started.wait, 20)
+    assert 80 == await asyncio.wait_for(served.call(lambda patterns: patterns.count), 20)
+    ended.set()
+    assert 89 == (await fit).count == await served.call(lambda patterns: patterns.count)
 
 
 async def test_bad_requests(tmp_path: Path) -> None:

@@ -202,7 +202,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (NearkinError, OSError) as error:
         if debug:
             raise
-        warn(f"error: {format_failure(error, _command_of(words)[1].params, words)}")
+        from nearkin.io.remote import short_url
+
+        warn(f"error: {short_url(format_failure(error, _command_of(words)[1].params, words))}")
         return USAGE if isinstance(error, (ParameterError, MismatchError)) else FAILURE
     except Exception as error:
         # Usage errors of Typer, and the help of a group that was called without a command.

@@ -22,7 +22,15 @@ from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, 
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
 from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt, refuse_options
 from nearkin.dedup.config import option
-from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, check_count, printable
+from nearkin.errors import (
+    InputError,
+    ParameterError,
+    StoreLockedError,
+    bad_parameter,
+    check_count,
+    input_error,
+    printable,
+)
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.inputs import check_stream, resolve
 from nearkin.progress import megabyte_ticker
@@ -204,9 +212,8 @@ def urls(
     limit = parse_max_malformed(malformed.get("max_malformed"))
     if sample is not None:
         check_count("sample", sample, 1, MAX_EXAMPLES, f"1 to {MAX_EXAMPLES}")
-        for name, value in {"match": options.match, "since": options.since, "export": options.export}.items():
-            if value is not None:
-                raise bad_parameter("sample", sample, f"it without --{name}, which prints something else")
+        others = {"match": options.match, "since": options.since, "export": options.export}
+        refuse_options(others, "it without --sample, which prints something else")
     run(UrlPatterns, lambda progress: _requests(reader, fields, limit, progress), options, sample)
 
 
@@ -324,7 +331,12 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, sa
         before = model.count
         with progress_bars(quiet=options.quiet) as progress, open_items(progress) as batches:
             for batch in batches:
-                model.partial_fit(batch.values, **batch.details)
+                try:
+                    model.partial_fit(batch.values, **batch.details)
+                except ParameterError as error:
+                    if error.context.get("name") != "times":
+                        raise
+                    raise input_error(f"record {batch.names[error.context['row']]}", str(error)) from None
                 progress("learn", model.count - before, None)
         table = model.table()
         changes = None if older is None else model.compare(older)
@@ -645,8 +657,6 @@ def _requests(
     reader: RequestReader, fields: Fields, max_malformed: float, progress: Progress
 ) -> Iterator[Iterator[Items]]:
     """Open the requests of files; at the end of the context, report lines that are not requests."""
-    method, time, client = fields.method, fields.time, fields.client
-
     files = [Path(name) for name in reader.paths if Path(name).is_file()]
     if len(files) == len(reader.paths):
         reader.on_read = megabyte_ticker(progress, "read", sum(file.stat().st_size for file in files))
@@ -656,13 +666,12 @@ def _requests(
         for batch in reader:
             methods = {"methods": batch.methods}
             details = {**methods, "times": batch.times, "clients": batch.clients}
-            names = list(range(first, first + len(batch.urls)))
-            yield Items(batch.urls, names, details, methods, batch.others)
+            yield Items(batch.urls, list(range(first, first + len(batch.urls))), details, methods, batch.others)
             first += len(batch.urls)
-        for name, column in (("method_column", method), ("time_column", time), ("client_column", client)):
-            if first and column is not None and column not in reader.seen:
-                allowed = "a field of the records; none of them has it"
-                raise bad_parameter(name, column, allowed if "jsonl" in reader.formats else "JSON Lines with it")
+        for name, column in vars(fields).items():
+            if name != "url" and first and column is not None and column not in reader.seen:
+                is_json, allowed = "jsonl" in reader.formats, "a field of the records; none of them has it"
+                raise bad_parameter(f"{name}_column", column, allowed if is_json else "JSON Lines with it")
         malformed = sum(reader.malformed.values())
         limit = max_malformed if isinstance(max_malformed, int) else max_malformed * (first + malformed)
         if malformed and (not first or malformed > limit):

@@ -256,11 +256,11 @@ def _expand(
         raise file_error(name, "is a store; `nearkin store export` writes its documents as a file")
     if not path.exists():
         if not any(sign in name for sign in "*?["):
-            raise file_error(name, "no such file or folder")
+            raise file_error(remote.short_url(name), "no such file or folder")
         # A glob with ** also matches the folders of the files that it matches.
         matches = [match for match in sorted(glob.glob(name, recursive=True)) if not Path(match).is_dir()]  # noqa: PTH207
         if not matches:
-            raise file_error(name, "no file matches")
+            raise file_error(remote.short_url(name), "no file matches")
         return [_local_file(match, format) for match in matches]
     if path.is_dir():
         return _expand_folder(path, format, excluded, several=several)

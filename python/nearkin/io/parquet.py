@@ -17,6 +17,7 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -42,9 +43,8 @@ from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_er
 from nearkin.io.tempspool import Spool
 from nearkin.io.values import NULL, BadRecord, Batch, Column, PackedTexts, cumulate
 
-# Decompressed bytes per row group of the output.
+# Decompressed bytes per row group of the output, and of a batch whose values are all as large as the largest one.
 _ROW_GROUP = 64 << 20
-# Dictionary pages may hide how large texts are, so the number of rows per batch is limited as well.
 _MAX_BATCH_ROWS = 65_536
 _HEX_DIGITS = b"0123456789abcdefABCDEF"
 # Random bytes are all digits with a probability of (22 / 256)^16, 9e-18.
@@ -75,6 +75,7 @@ class ParquetCorpus(Corpus):
             stamp = None if copy else FileStamp.of(os.fstat(handle.fileno()))
             try:
                 with pq.ParquetFile(handle, buffer_size=1 << 20) as file:
+                    self._max_rows = _ROW_GROUP // max(1, _largest_row(handle, file.metadata))
                     yield file, stamp
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
@@ -126,7 +127,7 @@ class ParquetCorpus(Corpus):
                     ]
                 if not requested:
                     return
-                for batch in file.iter_batches(columns=requested):
+                for batch in file.iter_batches(self._batch_rows(file.metadata, 0), columns=requested):
                     yield {name: to_column(column_at(batch, name)) for name in requested}
 
     def other_columns(self, batch: Batch) -> OtherColumns | None:
@@ -151,7 +152,7 @@ class ParquetCorpus(Corpus):
             leaves = [group.column(leaf) for leaf in range(group.num_columns)]
             counted = {leaf.path_in_schema for leaf in leaves} if self.all_columns else self._text_columns
             size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema in counted)
-        rows = _batch_rows(metadata, size)
+        rows = self._batch_rows(metadata, size)
         for batch in file.iter_batches(batch_size=rows, columns=None if self.all_columns else names):
             columns = [column_at(batch, name) for name in names]
             first = 0
@@ -303,7 +304,7 @@ class ParquetCorpus(Corpus):
         for group in [[number] for number in numbers] if keep_groups else [numbers]:
             pending: list[pa.RecordBatch] = []
             pending_size = 0
-            for batch in file.iter_batches(batch_size=_batch_rows(metadata, size), row_groups=group):
+            for batch in file.iter_batches(batch_size=self._batch_rows(metadata, size), row_groups=group):
                 chosen = kept[at : at + batch.num_rows]
                 rows = corpus_rows[at : at + batch.num_rows][chosen]
                 part = self._append_column(self._replace_texts(filter_rows(batch, chosen), rows), rows)
@@ -335,13 +336,30 @@ class ParquetCorpus(Corpus):
         appended: pa.RecordBatch = append_column(batch, self._added.name, pa.array(self._added.values[rows]))
         return appended
 
+    def _batch_rows(self, metadata: pq.FileMetaData, size: int) -> int:
+        """Return the number of rows of about one block if all rows have `size` bytes."""
+        return int(max(1, min(_MAX_BATCH_ROWS, self._max_rows, BLOCK * metadata.num_rows // max(1, size))))
+
     def _is_atomic(self) -> bool:
         return self._schema is None or len(self._schema.get_all_field_indices(self.text_column)) != 1
 
 
-def _batch_rows(metadata: pq.FileMetaData, size: int) -> int:
-    """Return the number of rows of about one block if all rows have `size` bytes."""
-    return int(min(_MAX_BATCH_ROWS, max(1, BLOCK * metadata.num_rows // max(1, size))))
+def _largest_row(handle: IO[bytes], metadata: pq.FileMetaData) -> int:
+    """Return the size of a row of the largest values of the dictionaries: sizes in the file count a value once.
+
+    Columns that are no larger than a batch, even if all values are that large, are left out.
+    """
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = [group.column(leaf) for group in groups for leaf in range(group.num_columns)]
+    chunks = [chunk for chunk in chunks if chunk.num_values * chunk.total_uncompressed_size > _ROW_GROUP]
+    names = sorted({chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page})
+    if not names:
+        return 1
+    with pq.ParquetFile(handle, read_dictionary=names) as file:
+        first_rows = [next(file.iter_batches(1, [group], names), None) for group in range(metadata.num_row_groups)]
+        columns = [column for batch in first_rows if batch is not None for column in batch.columns]
+        sizes = [pc.max(pc.binary_length(each.dictionary)).as_py() for each in columns if hasattr(each, "dictionary")]
+    return len(names) * max((int(size) for size in sizes if size), default=1)
 
 
 def _writer_options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-# A URL within a message; quotes and brackets end it.
-_ANY_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^\s'\"<>]*)")
+# A URL within a message; quotes and brackets end it. `Path` leaves one slash of two.
+_ANY_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):([/\\]+)([^\s'\"<>]*)")
 _WEB = ("http://", "https://")
 # Parameters of a query that number or name a document, and the values that cannot be URLs with passwords.
 _PUBLIC = "date|doc|document|file|filename|id|lang|number|offset|p|page|part|path|start|title|v|version|versionid|year"
@@ -51,7 +51,7 @@ def short_url(text: str) -> str:
 
 
 def _shorten(match: re.Match[str]) -> str:
-    scheme, rest = match.groups()
+    scheme, slashes, rest = match.groups()
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     authority, tail = rest[:end], rest[end:]
     account, at, host = authority.rpartition("@")
@@ -61,7 +61,7 @@ def _shorten(match: re.Match[str]) -> str:
         account = f"{name}:***" if colon and name else "***"
     is_web = scheme.lower() in ("http", "https")
     cut = min((at for at in map(tail.find, "?#") if at >= 0 and (is_web or "=" in tail[at:])), default=len(tail))
-    return f"{scheme}://{account}{at}{host}{tail[:cut]}{'' if cut == len(tail) else '?…'}"
+    return f"{scheme}:{slashes}{account}{at}{host}{tail[:cut]}{'' if cut == len(tail) else '?…'}"
 
 
 def document_id(url: str) -> str:

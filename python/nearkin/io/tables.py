@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.errors import InputError, MissingExtraError, bad_parameter
+from nearkin.errors import InputError, MissingExtraError, bad_parameter, unique_members
 from nearkin.io.arrow import TableColumn, to_arrow, to_values
 from nearkin.io.decompress import Reader, Sink
 from nearkin.io.encoding import ChunkStream
@@ -307,7 +307,7 @@ def _read_jsonl(source: InputFile, text: Iterable[str], requested: set[str] | No
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(line, object_pairs_hook=unique_members)
         except (ValueError, RecursionError) as error:
             raise _line_error(source, number, f"invalid JSON: {error}") from error
         if not isinstance(record, dict):

@@ -35,7 +35,7 @@ from nearkin.errors import (
 )
 from nearkin.io.arrow import to_values
 from nearkin.io.saved import check_saved
-from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Strings, read_batches
+from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Strings, parse_times, read_batches
 from nearkin.patterns.tables import compare_tables, join_changes
 
 if TYPE_CHECKING:
@@ -443,6 +443,8 @@ class Patterns(ABC):
         arrays = {
             array: np.frombuffer(value, _DTYPES[array]) for array, value in zip(about["arrays"], values, strict=True)
         }
+        parse_times(np.concatenate([arrays["first"], arrays["last"]]).view("datetime64[us]"))
+        parse_times(arrays["days"].astype("datetime64[D]"))
         gone = (int(about["gone"][0]), int(about["gone"][1]))
         patterns._table = FormTable.from_arrays(arrays, patterns._sample, patterns._max_templates, gone)
         patterns._skipped = Counter({str(reason): int(count) for reason, count in head["skipped"].items()})

@@ -22,8 +22,8 @@ NO_TIME = np.iinfo(np.int64).min
 _MAX_ROWS = 1 << 17
 _MAX_BYTES = 1 << 26
 """Maximum number of items and bytes of a batch."""
-_MAX_SECONDS = 253_402_300_799
-"""Seconds since 1970 at the end of the year 9999."""
+_MIN_SECONDS, _MAX_SECONDS = -62_135_596_800, 253_402_300_799
+"""Seconds since 1970 at the start of the year 1 and at the end of the year 9999, which Python's dates cannot leave."""
 
 Strings: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]
 """Byte strings as offsets and bytes."""
@@ -175,12 +175,12 @@ def parse_times(times: Any) -> npt.NDArray[np.int64] | None:
     ----------
     times : array, column or iterable, optional
         `datetime64` or timestamps of any unit, `datetime` (UTC without a zone), texts in ISO 8601 or in the form of
-        access logs, or numbers of seconds since 1970; None or NaT for an unknown time.
+        access logs, or numbers of seconds since 1970; None or NaT for an unknown time. They are in the years 1 to 9999.
 
     Raises
     ------
     ParameterError
-        A value has another type, or is out of the range of microseconds in 64 bits.
+        A value has another type, or is outside these years in UTC; the message names its row.
     """
     if times is None:
         return None
@@ -196,8 +196,7 @@ def parse_times(times: Any) -> npt.NDArray[np.int64] | None:
         return _parse_each(times)
     kind = times.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        ticks = times.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.int64())
-        return np.asarray(ticks.fill_null(NO_TIME)).astype(np.int64)
+        return _convert_numbers(times.to_numpy())
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _convert_numbers(np.asarray(times.cast(pa.float64(), safe=False).fill_null(float("nan"))))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
@@ -206,36 +205,50 @@ def parse_times(times: Any) -> npt.NDArray[np.int64] | None:
 
 
 def _convert_numbers(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return `datetime64` or seconds as microseconds."""
     if times.dtype.kind == "M":
+        # The conversion to years cannot overflow, unlike that to microseconds.
+        years = times.astype("datetime64[Y]").astype(np.int64) + 1970
+        _refuse(times, ~np.isnat(times) & ((years < 1) | (years > 9999)), "a time in the years 1 to 9999 (UTC)")
         return times.astype("datetime64[us]").astype(np.int64)  # NaT is the smallest number, as is NO_TIME.
     seconds = times.astype(np.float64)
-    known = np.isfinite(seconds)
-    largest = float(np.abs(seconds[known]).max(initial=0.0))
-    if largest > _MAX_SECONDS:
-        raise bad_parameter("times", largest, "seconds since 1970, up to the year 9999; datetime64 for other units")
+    allowed = "seconds since 1970, in the years 1 to 9999; datetime64 for other units"
+    _refuse(times, (seconds < _MIN_SECONDS) | (seconds > _MAX_SECONDS), allowed)
+    known = ~np.isnan(seconds)
     return np.where(known, np.rint(np.where(known, seconds, 0.0) * 1e6), NO_TIME).astype(np.int64)
 
 
+def _refuse(times: Any, refused: Any, allowed: str) -> None:
+    """Raise ParameterError for the first of the refused times."""
+    if np.any(refused):
+        row = int(np.argmax(refused))
+        message = f"times[{row}]={times[row]} is not allowed; use {allowed}"
+        raise ParameterError(message, name="times", found=times[row], allowed=allowed, row=row)
+
+
 def _parse_each(times: Iterable[Any]) -> npt.NDArray[np.int64]:
-    ticks = []
-    for row, time in enumerate(times):
-        if (value := parse_time(time)) is None:
-            allowed = "a datetime, a text in ISO 8601, seconds since 1970, or None"
-            raise bad_parameter(f"times[{row}]", repr(time), allowed)
-        ticks.append(value)
+    values = list(times)
+    ticks = [parse_time(time) for time in values]
+    allowed = "a datetime, a text in ISO 8601 or seconds since 1970, in the years 1 to 9999 (UTC), or None"
+    _refuse(values, [tick is None for tick in ticks], allowed)
     return np.array(ticks, np.int64)
 
 
 def parse_time(time: object) -> int | None:
-    """Return a time as microseconds since 1970 in UTC, `NO_TIME` for a missing time; None for an invalid value."""
+    """Return a time as microseconds since 1970 in UTC, `NO_TIME` for a missing time; None for an invalid value.
+
+    A time outside the years 1 to 9999 in UTC is invalid.
+    """
     if time is None or time != time:
         return NO_TIME
     if isinstance(time, np.datetime64):
-        return int(time.astype("datetime64[us]").astype(np.int64))
+        with suppress(ParameterError):
+            return int(_convert_numbers(np.array([time]))[0])
     if isinstance(time, datetime):
         since = (time if time.tzinfo else time.replace(tzinfo=timezone.utc)) - datetime(1970, 1, 1, tzinfo=timezone.utc)
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    if isinstance(time, (int, float)) and not isinstance(time, bool) and abs(time) <= _MAX_SECONDS:
+        ticks = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        return ticks if _MIN_SECONDS <= ticks // 1_000_000 <= _MAX_SECONDS else None
+    if isinstance(time, (int, float)) and not isinstance(time, bool) and _MIN_SECONDS <= time <= _MAX_SECONDS:
         return round(time * 1_000_000)
     if isinstance(time, str):
         for parse in (_parse_iso, lambda text: datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z")):

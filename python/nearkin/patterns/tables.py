@@ -27,7 +27,7 @@ from nearkin.errors import InputError, bad_parameter
 from nearkin.io import replace_file
 from nearkin.io.arrow import to_values
 from nearkin.io.tempspool import Spool
-from nearkin.patterns.inputs import NO_TIME
+from nearkin.patterns.inputs import NO_TIME, parse_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -635,7 +635,9 @@ def _parse_row(path: str | os.PathLike[str], number: int, line: bytes) -> dict[s
             raise TypeError("pattern and id are strings")
         for name in ("first_seen", "last_seen"):
             if row.get(name) is not None:
-                row[name] = datetime.datetime.fromisoformat(row[name])
+                row[name] = parse_time(datetime.datetime.fromisoformat(row[name]))
+                if row[name] is None:
+                    raise ValueError(f"{name} is outside the years 1 to 9999")
         row["days"] = [{**day, "day": datetime.date.fromisoformat(day["day"])} for day in row.get("days") or ()]
         return {**row, "count": int(row["count"]), "share": float(row["share"])}
     except KeyError as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
-from nearkin.errors import MismatchError, bad_parameter, mismatch
+from nearkin.errors import MismatchError, bad_parameter, mismatch, unique_members
 from nearkin.notebook import html_facts
 
 __all__ = ["FrozenRecipe"]
@@ -71,7 +71,7 @@ class FrozenRecipe:
     def _parse_json(cls: type[_R], text: str, restore: Callable[[dict[str, object]], dict[str, object]] = dict) -> _R:
         """Parse a JSON form; `restore` replaces digests by the values that the caller passes separately."""
         try:
-            slots = json.loads(text)
+            slots = json.loads(text, object_pairs_hook=unique_members)
             versions = slots.pop("versions")
             names = cls._slots_for(slots.get("family"))
             values = {name: slots.pop(name) for name in names if name in slots or name not in cls._omitted}

@@ -6,7 +6,6 @@ The state is that of `nearkin patterns`, in the file of `--patterns` (`served_pa
 from __future__ import annotations
 
 from datetime import date, datetime
-from functools import partial
 from typing import Annotated, Any
 
 from nearkin.errors import require_extra
@@ -113,8 +112,8 @@ async def fit(request: WriteRequest) -> Response:
         raise Problem("read-only", "the service was started with --readonly")
     served, body = _served(request), await _read_items(request)
     times = body.times if isinstance(body.times, list) else None
-    await served.call(partial(served.add, body.items, times))
-    return JsonResponse(await served.call(lambda patterns: PatternsFitOutput(patterns.count, len(patterns))))
+    patterns = await served.add(body.items, times)
+    return JsonResponse(PatternsFitOutput(patterns.count, len(patterns)))
 
 
 @patterns_router.post(
@@ -126,7 +125,7 @@ async def compare(request: ReadRequest) -> Response:
     times = body.times if isinstance(body.times, list) else None
 
     def read(patterns: Patterns) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = to_values(patterns.unfitted().fit(body.items, times).compare(patterns))
+        rows: list[dict[str, Any]] = to_values(patterns.unfitted().fit(body.items, times=times).compare(patterns))
         return rows
 
     return JsonResponse(ChangesOutput(await served.call(read)))

@@ -1,8 +1,8 @@
 """The patterns of a service: in memory, with the file that they came from.
 
-One thread at a time uses them. Whoever adds items writes the file before the answer, so that a restart loses nothing.
-The file is locked for that, and read again if another process has written it, such as `nearkin patterns --state`, so
-that neither loses what the other added.
+Readers take no lock: published patterns never change. One thread at a time adds items, to a copy, and writes the file
+before it publishes the copy, so that a restart loses nothing. The file is locked for that, and read again if another
+process has written it, such as `nearkin patterns --state`, so that neither loses what the other added.
 """
 
 from __future__ import annotations
@@ -50,31 +50,29 @@ class ServedPatterns:
         self._patterns = _open(self.path)
 
     async def call(self, function: Callable[[Patterns], T]) -> T:
-        """Call a function of the patterns in a thread."""
-        return await asyncio.to_thread(self._call, function)
+        """Call a function of the patterns, which must not change them, in a thread."""
+        return await asyncio.to_thread(function, self._patterns)
 
-    def _call(self, function: Callable[[Patterns], T]) -> T:
-        with self._lock:
-            return function(self._patterns)
-
-    def add(self, items: list[str], times: list[str] | None, _: Patterns) -> None:
-        """Add items, and write the file; if that fails, nothing is added.
+    async def add(self, items: list[str], times: list[str] | None) -> Patterns:
+        """Add items to a copy, write the file, and return the copy; if that fails, nothing is added.
 
         Raises
         ------
         StoreLockedError
             Another process is changing the file.
         """
-        with lock_file(self.path, "state", timeout=_LOCK_SECONDS):
+        return await asyncio.to_thread(self._add, items, times)
+
+    def _add(self, items: list[str], times: list[str] | None) -> Patterns:
+        with self._lock, lock_file(self.path, "state", timeout=_LOCK_SECONDS):
             if _stamp(self.path) != self._stamp:
                 self._read()
-            self._patterns.partial_fit(items, times)
-            try:
-                self._patterns.save(self.path)
-            except OSError:
-                self._read()
-                raise
+            patterns = self._patterns.unfitted().merge(self._patterns).partial_fit(items, times=times)
+            len(patterns)  # Builds them, so that no reader has to.
+            patterns.save(self.path)
             self._stamp = _stamp(self.path)
+            self._patterns = patterns
+            return patterns
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

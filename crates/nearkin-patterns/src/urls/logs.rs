@@ -149,7 +149,11 @@ fn unquoted(rest: &[u8], out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Return the microseconds since 1970 of `17/May/2015:10:05:03 +0000`, or of `2015-05-17T10:05:03+00:00`.
+/// The years 1 to 9999 in UTC, in microseconds since 1970.
+const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+
+/// Return the microseconds since 1970 of `17/May/2015:10:05:03 +0000`, or of `2015-05-17T10:05:03+00:00`; None outside
+/// the years 1 to 9999 in UTC.
 pub fn parse_time(text: &[u8]) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         text.get(range)?
@@ -180,7 +184,7 @@ pub fn parse_time(text: &[u8]) -> Option<i64> {
     let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days =
         365 * y + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) + (153 * m + 2) / 5 + day - 1 - 719_468;
-    Some((((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1_000_000)
+    Some((((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1_000_000).filter(|time| YEARS.contains(time))
 }
 
 #[cfg(test)]
@@ -192,14 +196,15 @@ mod tests {
     fn a_line_gives_request_time_and_client() {
         let log = b"10.0.0.7 - bob [17/May/2015:10:05:03 +0200] \"GET /a\\\"b\\x41?c HTTP/1.1\" 200 5 \"-\" \"x\"\n\
             - - - [31/Dec/1969:23:59:59 +0000] \"POST / HTTP/1.0\" 200 5\r\n\nbroken\n1 - - [x] \"GET /\"\n\
+            1 - - [31/Dec/9999:23:59:59 -0001] \"GET /\"\n1 - - [01/Jan/0001:00:00:00 +0001] \"GET /\"\n\
             1 - - [17/May/2015:10:05:03 +0000] \"-\" 408 0\n1 - - [17/May/2015:10:05:03 +0000] \"GET /";
         let result = read(log, true, Lines::Log).expect("memory");
         assert_eq!(b"GET /a\"bA?c HTTP/1.1POST / HTTP/1.0".to_vec(), result.data);
         assert_eq!(vec![1_431_849_903_000_000, -1_000_000], result.times);
         assert_eq!((b"10.0.0.7".to_vec(), vec![8, 8]), (result.clients, result.client_ends));
-        assert_eq!([1, 1, 1, 1], result.counts);
-        assert_eq!(vec![3, 4, 5, 6], result.malformed.iter().map(|line| line.0).collect::<Vec<_>>());
-        assert_eq!((log.len(), 7), (result.consumed, result.lines));
+        assert_eq!([1, 3, 1, 1], result.counts);
+        assert_eq!(vec![3, 4, 5, 6, 7, 8], result.malformed.iter().map(|line| line.0).collect::<Vec<_>>());
+        assert_eq!((log.len(), 9), (result.consumed, result.lines));
     }
 
     proptest! {

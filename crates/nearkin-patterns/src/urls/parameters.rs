@@ -8,14 +8,16 @@
 //! ```
 //! In addition the values must decide: for most of them j is always or never present. Each value then has a pattern of
 //! its own, and its requests are tested again for further dispatchers. Names such as `action`, `route`, `m` and `c`
-//! need less evidence, see [`DISPATCHERS`].
+//! need less evidence, see [`DISPATCHERS`]. With K keys of a request, at most [`PARAMETERS`], the test of all keys takes
+//! O(requests · K²) at most: each key is compared with those of its own requests.
 //!
 //! The type of any other parameter is the narrowest one that covers the types of its values. Rare types do not widen
 //! it: numbers, hashes and dates with a few words among them keep their type, and odd values never widen it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::request::Request;
+use super::scan::PARAMETERS;
 use super::tokens;
 use crate::kinds::{self, Kind};
 
@@ -67,33 +69,67 @@ pub enum Query {
     },
 }
 
-/// How a request uses a key.
-enum KeyUse<'a> {
-    Absent,
-    /// The key without a value.
-    Key,
-    Value(&'a [u8]),
+/// A key, or a key with one of its values.
+type Feature<'a> = (&'a [u8], Option<&'a [u8]>);
+/// The position of a request that has a key, and the first value of the key if any.
+type Used<'a> = (usize, Option<&'a [u8]>);
+
+/// What the requests of a path have in their parameters, for a test of each key in time linear in its uses.
+struct Uses<'a> {
+    /// The requests that have each key.
+    by_key: BTreeMap<&'a [u8], Vec<Used<'a>>>,
+    /// What may depend on a key, ascending: each key, and the values of keys that usually dispatch.
+    features: Vec<Feature<'a>>,
+    /// The numbers of the features of each request.
+    by_request: Vec<Vec<usize>>,
+    /// For each feature the number of requests by value of the tested key; empty between tests.
+    with: Vec<Vec<u64>>,
 }
 
-fn lookup<'a>(request: &'a Request, key: &[u8]) -> KeyUse<'a> {
-    match request.parameters.iter().find(|parameter| parameter.0 == key) {
-        None => KeyUse::Absent,
-        Some((_, None)) => KeyUse::Key,
-        Some((_, Some(value))) => KeyUse::Value(value),
+impl<'a> Uses<'a> {
+    fn new(requests: &[&'a Request]) -> Self {
+        let mut by_key: BTreeMap<&[u8], Vec<Used<'_>>> = BTreeMap::new();
+        for (position, request) in requests.iter().enumerate() {
+            for (key, value) in &request.parameters {
+                let uses = by_key.entry(key).or_default();
+                if uses.last().is_none_or(|last| last.0 != position) {
+                    uses.push((position, value.as_deref()));
+                }
+            }
+        }
+        let (mut features, mut by_request) = (Vec::new(), vec![Vec::new(); requests.len()]);
+        let mut add = |feature: Feature<'a>, positions: &mut dyn Iterator<Item = usize>| {
+            positions.for_each(|position| by_request[position].push(features.len()));
+            features.push(feature);
+        };
+        for (&key, uses) in by_key.iter().filter(|(key, _)| !tokens::is_marked(key)) {
+            add((key, None), &mut uses.iter().map(|used| used.0));
+            let mut values: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+            for &(position, value) in uses.iter().filter(|_| is_dispatcher(key)) {
+                if let Some(value) = value.filter(|value| tokens::is_literal(value)) {
+                    values.entry(value).or_default().push(position);
+                }
+            }
+            // More values show that the key does not dispatch.
+            for (value, positions) in values.iter().filter(|_| values.len() <= MAX_VALUES) {
+                add((key, Some(value)), &mut positions.iter().copied());
+            }
+        }
+        let with = vec![Vec::new(); features.len()];
+        Self { by_key, features, by_request, with }
     }
 }
 
 /// Return the key that dispatches the requests; None if there is none.
 pub fn dispatcher(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)], path_is_script: bool) -> Option<Vec<u8>> {
-    let keys: BTreeSet<&[u8]> = requests
-        .iter()
-        .flat_map(|request| request.parameters.iter().filter(|parameter| parameter.1.is_some()))
-        .map(|parameter| parameter.0.as_slice())
-        .filter(|key| tokens::is_literal(key) && fixed.iter().all(|(name, _)| name != key))
-        .collect();
+    let mut uses = Uses::new(requests);
+    let keys: Vec<&[u8]> = uses.by_key.keys().copied().collect();
+    let declared = requests.iter().all(|request| request.declared);
     let mut best: Option<(f64, &[u8])> = None;
     for key in keys {
-        if let Some(surprise) = surprise(requests, key, path_is_script, fixed.is_empty())
+        if tokens::is_literal(key)
+            && fixed.iter().all(|(name, _)| name != key)
+            && let Some(surprise) = surprise(requests, &mut uses, key, (path_is_script, fixed.is_empty(), declared))
             && best.is_none_or(|(highest, _)| surprise > highest)
         {
             best = Some((surprise, key));
@@ -103,23 +139,26 @@ pub fn dispatcher(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)], path_is_s
 }
 
 /// Return the evidence that `key` dispatches; None if it does not.
-fn surprise(requests: &[&Request], key: &[u8], path_is_script: bool, first: bool) -> Option<f64> {
+fn surprise(
+    requests: &[&Request],
+    uses: &mut Uses<'_>,
+    key: &[u8],
+    (path_is_script, first, declared): (bool, bool, bool),
+) -> Option<f64> {
     let named = is_dispatcher(key);
-    let mut values: BTreeMap<&[u8], Vec<&Request>> = BTreeMap::new();
+    let mut values: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
     let (mut present, mut other) = (0, 0);
-    for &request in requests {
-        match lookup(request, key) {
-            KeyUse::Value(value) if tokens::is_literal(value) && !value.is_empty() => {
-                values.entry(value).or_default().push(request);
-                present += request.count;
+    for &(position, value) in &uses.by_key[key] {
+        match value {
+            Some(value) if tokens::is_literal(value) && !value.is_empty() => {
+                values.entry(value).or_default().push(position);
+                present += requests[position].count;
             }
-            KeyUse::Value(value) if tokens::is_marked(value) => (),
-            KeyUse::Value(_) | KeyUse::Key => other += request.count,
-            KeyUse::Absent => (),
+            Some(value) if tokens::is_marked(value) => (),
+            _ => other += requests[position].count,
         }
     }
-    let count = |group: &[&Request]| group.iter().map(|request| request.count).sum::<u64>();
-    let declared = requests.iter().all(|request| request.declared);
+    let count = |group: &[usize]| group.iter().map(|&position| requests[position].count).sum::<u64>();
     let min_count = if declared { 1 } else { 2 };
     let rare: u64 = values.values().map(|group| count(group)).filter(|&count| count < min_count).sum();
     values.retain(|_, group| count(group) >= min_count);
@@ -134,26 +173,32 @@ fn surprise(requests: &[&Request], key: &[u8], path_is_script: bool, first: bool
         return None;
     }
     let counts: Vec<u64> = values.values().map(|group| count(group)).collect();
+    let mut touched = Vec::new();
+    for (value, group) in values.values().enumerate() {
+        for &position in group {
+            for &feature in &uses.by_request[position] {
+                let with = &mut uses.with[feature];
+                if with.is_empty() {
+                    with.resize(counts.len(), 0);
+                    touched.push(feature);
+                }
+                with[value] += requests[position].count;
+            }
+        }
+    }
+    touched.sort_unstable();
     let mut sum = 0.0;
-    for (follower, literal) in followers(requests, key, named) {
-        let with: Vec<u64> = values
-            .values()
-            .map(|group| {
-                group
-                    .iter()
-                    .filter(|request| match (lookup(request, follower), literal) {
-                        (KeyUse::Value(value), Some(expected)) => value == expected,
-                        (KeyUse::Value(_) | KeyUse::Key, None) => true,
-                        _ => false,
-                    })
-                    .map(|request| request.count)
-                    .sum()
-            })
-            .collect();
+    for feature in touched {
+        let with = std::mem::take(&mut uses.with[feature]);
+        let (follower, literal) = uses.features[feature];
         let result = ratio(&with, &counts);
         let decided =
             with.iter().zip(&counts).filter(|&(&with, &count)| with * 50 <= count || with * 10 >= 9 * count).count();
-        if decided * 5 >= counts.len() * 4 && result >= if named { SURPRISE.1 } else { SURPRISE.0 } {
+        if follower != key
+            && (named || literal.is_none())
+            && decided * 5 >= counts.len() * 4
+            && result >= if named { SURPRISE.1 } else { SURPRISE.0 }
+        {
             sum += result;
         }
     }
@@ -162,31 +207,6 @@ fn surprise(requests: &[&Request], key: &[u8], path_is_script: bool, first: bool
         return Some(0.5);
     }
     (sum > 0.0).then_some(sum)
-}
-
-/// Return the other keys that may depend on `key`; if `key` usually dispatches, also the values of other dispatchers.
-fn followers<'a>(requests: &[&'a Request], key: &[u8], named: bool) -> BTreeSet<(&'a [u8], Option<&'a [u8]>)> {
-    let mut result = BTreeSet::new();
-    let mut values: BTreeMap<&[u8], BTreeSet<&[u8]>> = BTreeMap::new();
-    for request in requests {
-        for (other, value) in request.parameters.iter().filter(|(other, _)| other != key && !tokens::is_marked(other)) {
-            result.insert((other.as_slice(), None));
-            if named
-                && is_dispatcher(other)
-                && let Some(value) = value.as_deref().filter(|value| tokens::is_literal(value))
-            {
-                let values = values.entry(other).or_default();
-                // One value above the limit shows that the key does not dispatch.
-                if values.len() <= MAX_VALUES {
-                    values.insert(value);
-                }
-            }
-        }
-    }
-    for (other, values) in values.into_iter().filter(|(_, values)| values.len() <= MAX_VALUES) {
-        result.extend(values.into_iter().map(|value| (other, Some(value))));
-    }
-    result
 }
 
 /// Return the likelihood ratio of one share per value against one share for all.
@@ -204,15 +224,17 @@ fn ratio(with: &[u64], counts: &[u64]) -> f64 {
 
 /// Statistics of a key in the requests of one pattern.
 #[derive(Default)]
-struct Uses {
+struct Statistics<'a> {
     count: u64,
     repeated: bool,
     kinds: BTreeMap<Kind, u64>,
     odd: u64,
+    /// The first value of all requests, if it is the same.
+    value: Option<&'a [u8]>,
 }
 
-fn uses<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Uses> {
-    let mut keys: BTreeMap<&[u8], Uses> = BTreeMap::new();
+fn statistics<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Statistics<'a>> {
+    let mut keys: BTreeMap<&[u8], Statistics<'_>> = BTreeMap::new();
     for request in requests {
         let mut last: Option<&[u8]> = None;
         for (key, value) in request.parameters.iter().filter(|(key, _)| !tokens::is_marked(key)) {
@@ -220,6 +242,7 @@ fn uses<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Uses> {
             if last == Some(key) {
                 result.repeated = true;
             } else {
+                result.value = value.as_deref().filter(|value| result.count == 0 || result.value == Some(value));
                 result.count += request.count;
             }
             last = Some(key);
@@ -233,49 +256,32 @@ fn uses<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Uses> {
     keys
 }
 
-/// Return the parameters of the requests of one pattern.
+/// Return the parameters of the requests of one pattern: the most frequent ones, at most [`PARAMETERS`]. Besides the
+/// dispatching ones, those with a dispatching name have a literal if their value is the same in all requests.
 pub fn parameters(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Parameter> {
     let total: u64 = requests.iter().map(|request| request.count).sum();
-    let fixed = &with_companions(requests, fixed);
-    uses(requests)
+    let mut result: Vec<(u64, Parameter)> = statistics(requests)
         .into_iter()
-        .filter_map(|(key, Uses { count, repeated, kinds, odd })| {
-            let literal = fixed.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+        .filter_map(|(key, Statistics { count, repeated, kinds, odd, value })| {
+            let value = value.filter(|value| count == total && tokens::is_literal(value) && !value.is_empty());
+            let companion = value.filter(|_| !fixed.is_empty() && is_dispatcher(key));
+            let dispatching = fixed.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_slice());
+            let literal = dispatching.or(companion).map(<[u8]>::to_vec);
             let ordinary: u64 = kinds.values().sum();
             // A key that occurs in attacks only is not a parameter, unless most requests have it.
             if ordinary == 0 && odd > 0 && 2 * odd < total {
                 return None;
             }
             let frequent = count >= 2 && count * 2000 >= total || count * 100 >= total;
-            (literal.is_some() || frequent).then(|| Parameter {
-                key: key.to_vec(),
-                kind: join_value_kinds(&kinds, ordinary, odd),
-                literal,
-                optional: count < total,
-                repeated,
-            })
+            let kind = join_value_kinds(&kinds, ordinary, odd);
+            (literal.is_some() || frequent)
+                .then(|| (count, Parameter { key: key.to_vec(), kind, literal, optional: count < total, repeated }))
         })
-        .collect()
-}
-
-/// Return the dispatching parameters, and those with a dispatching name that have a constant value in these requests.
-fn with_companions(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut all = fixed.to_vec();
-    let Some(first) = requests.first().filter(|_| !fixed.is_empty()) else { return all };
-    for (key, value) in &first.parameters {
-        if let Some(value) = value
-            && is_dispatcher(key)
-            && tokens::is_literal(value)
-            && !value.is_empty()
-            && fixed.iter().all(|(name, _)| name != key)
-            && requests
-                .iter()
-                .all(|request| matches!(lookup(request, key), KeyUse::Value(result) if result == value.as_slice()))
-        {
-            all.push((key.clone(), value.clone()));
-        }
-    }
-    all
+        .collect();
+    result.sort_by_key(|(count, parameter)| (parameter.literal.is_none(), std::cmp::Reverse(*count)));
+    result.truncate(PARAMETERS);
+    result.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
+    result.into_iter().map(|(_, parameter)| parameter).collect()
 }
 
 /// Return the type of the values of a parameter: the narrowest one that covers the common types.
@@ -311,13 +317,15 @@ pub fn join(a: Kind, b: Kind) -> Kind {
     }
 }
 
+/// Return the parameter of a key.
+pub fn find<'a>(parameters: &'a [Parameter], key: &[u8]) -> Option<&'a Parameter> {
+    parameters.binary_search_by(|parameter| parameter.key.as_slice().cmp(key)).ok().map(|at| &parameters[at])
+}
+
 /// Return true if a pattern with these parameters accepts the parameters of a request.
 pub fn accepts(parameters: &[Parameter], query: &[(Vec<u8>, Option<Vec<u8>>)]) -> bool {
     query.iter().all(|(key, value)| {
-        let Ok(position) = parameters.binary_search_by(|parameter| parameter.key.as_slice().cmp(key)) else {
-            return false;
-        };
-        let parameter = &parameters[position];
+        let Some(parameter) = find(parameters, key) else { return false };
         match (value.as_deref(), &parameter.literal) {
             (value, Some(literal)) => value == Some(literal),
             (None | Some(b""), None) => true,

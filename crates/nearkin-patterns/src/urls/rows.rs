@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 
+use super::parameters;
 use super::request::{self, Request};
 use super::sites::{SitePattern, Sites};
 use super::tokens;
@@ -252,7 +253,7 @@ fn compacted(named: &SitePattern, template: &Template, max_values: usize) -> Res
         wildcard += in_key;
         let Some(value) = value else { continue };
         text.push(b'=');
-        let parameter = named.pattern.parameters.iter().find(|parameter| parameter.key == *key);
+        let parameter = parameters::find(&named.pattern.parameters, key);
         let words =
             parameter.filter(|parameter| parameter.literal.is_none() && tokens::is_literal(value) && !value.is_empty());
         if let Some(kind) = words.and_then(|parameter| parameter.kind) {

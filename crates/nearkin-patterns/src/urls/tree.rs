@@ -163,6 +163,10 @@ const LEVELS: usize = 4;
 /// Maximum depth of the tree; the rest of a path is one variable.
 const MAX_DEPTH: usize = 40;
 
+/// Maximum number of parameters of one path that are tested for a dispatcher one after another, as in requests without
+/// the first.
+const MAX_DISPATCHERS: usize = 16;
+
 /// Merge the requests of one host.
 pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules: &Rules) -> Tree {
     let common = common_parts(&requests);
@@ -292,22 +296,23 @@ impl Merge<'_> {
             methods.entry(self.requests[index].method.clone()).or_default().push(index);
         }
         for (method, members) in methods {
-            let query = self.query(&method, &members, path, &mut Vec::new());
+            let query = self.query((&method, path), &members, &mut Vec::new(), 0);
             self.tree.nodes[node].ends.insert(method, query);
         }
     }
 
     fn query(
         &mut self,
-        method: &[u8],
+        (method, path): (&[u8], &[Vec<u8>]),
         members: &[usize],
-        path: &[Vec<u8>],
         fixed: &mut Vec<(Vec<u8>, Vec<u8>)>,
+        depth: usize,
     ) -> Query {
         let requests: Vec<&Request> = members.iter().map(|&index| &self.requests[index]).collect();
         let last = path.last().map_or(&b""[..], Vec::as_slice);
         let script = last.is_empty() || super::scan::suffix_at(last).is_some();
-        let key = if fixed.len() < 4 { parameters::dispatcher(&requests, fixed, script) } else { None };
+        let may_dispatch = fixed.len() < 4 && depth < MAX_DISPATCHERS;
+        let key = may_dispatch.then(|| parameters::dispatcher(&requests, fixed, script)).flatten();
         let Some(key) = key else {
             let parameters = parameters::parameters(&requests, fixed);
             self.tree.patterns.push(Pattern { method: method.to_vec(), path: path.to_vec(), parameters });
@@ -333,7 +338,7 @@ impl Merge<'_> {
                 fixed.push((key.clone(), value.clone()));
             }
             // Without the key, it is not tested again.
-            let query = self.query(method, &members, path, fixed);
+            let query = self.query((method, path), &members, fixed, depth + 1);
             fixed.truncate(fixed_before);
             match value {
                 Some(value) => {
