@@ -466,6 +466,23 @@ class BatchDeduplicator:
         return matches
 
 
+def take_ids(keys: IdKeys | None, rows: NDArray[np.int64]) -> IdKeys | None:
+    """Return the ids of rows."""
+    return keys[rows] if isinstance(keys, np.ndarray) else None if keys is None else [keys[row] for row in rows]
+
+
+def known_rows(new: HashedDocuments, keys: IdKeys | None, snapshot: Snapshot, stop: int) -> Ordinals:
+    """Return the row below `stop` of each document without features that is stored with its id and content, or -1."""
+    bare, settings = np.flatnonzero(new.counts == 0), snapshot.settings
+    hashed, ids = new.select(bare), take_ids(keys, bare)
+    batch = BatchDeduplicator(hashed, ids, settings, FeatureCache(settings), report_conflicts=True)
+    decision = batch.start()
+    batch.find_known(snapshot, 0, decision)
+    known = np.full(len(new), -1, np.int64)
+    known[bare] = np.where(decision.row < stop, decision.row, -1)
+    return known
+
+
 def restore_members(
     snapshot: Snapshot, settings: StoreSettings, cache: FeatureCache, members: Ordinals, matched: Ordinals
 ) -> tuple[BatchDeduplicator, BatchDecision | None, IdKeys, list[dict[str, Cell]], list[bytes] | None] | None:
