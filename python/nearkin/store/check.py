@@ -19,7 +19,7 @@ from nearkin.store.kinds import StoreSettings, read_settings
 from nearkin.store.kinds.base import corrupt_file
 from nearkin.store.log import LOG_NAME, Log
 from nearkin.store.lost import list_segments, missing_commits, read_losses, unlisted_segments
-from nearkin.store.segment import Segment, build_index, save_index, segment_paths
+from nearkin.store.segment import Segment, build_index, save_index, segment_paths, write_errors
 from nearkin.store.snapshot import Snapshot
 
 
@@ -134,7 +134,8 @@ def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignor
             if damage is not None:
                 segment.documents.verify()
                 index = build_index(settings, segment.all_rows(), segment.all_records())
-                save_index(index, index_path, documents_path)
+                with write_errors(folder):
+                    save_index(index, index_path, documents_path)
                 new = replace(entry, bytes=documents_path.stat().st_size + index_path.stat().st_size)
                 with log.writing():
                     log.replace_segments([entry], new)

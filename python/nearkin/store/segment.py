@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from nearkin._core import StoreSegment, store_sums
 from nearkin.dedup.candidates import Ordinals
-from nearkin.errors import CorruptStoreError, mismatch
+from nearkin.errors import CorruptStoreError, NearkinError, mismatch
 from nearkin.index.ids import Id
-from nearkin.io.atomic_write import sync_folder
+from nearkin.io.atomic_write import output_error, sync_folder
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.filesystem import SEGMENT_FOLDER
 from nearkin.store.kinds import StoreSettings, read_settings
@@ -305,6 +305,18 @@ def save_index(index: StoreIndex, path: Path, documents: Path) -> None:
     sync_folder(path.parent)
 
 
+@contextmanager
+def write_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the system while a segment of a store is written into an OutputError."""
+    try:
+        yield
+    except NearkinError:
+        raise
+    except OSError as error:
+        state = "no document is lost; make space, and run again"
+        raise output_error(folder, "a segment could not be written", error, state, in_place="old") from error
+
+
 def write_segment(
     folder: Path,
     header: SegmentHeader,
@@ -322,22 +334,28 @@ def write_segment(
     """Write both files of a segment, synced, and return its entry for the segment list.
 
     `compressed` texts are copied; `texts` are compressed.
+
+    Raises
+    ------
+    OutputError
+        The disk is full, or fails.
     """
     index = build_index(settings, rows, records, report)
     documents_path, index_path = segment_paths(folder, header.name)
-    StoreSegment.write(
-        str(documents_path),
-        rows=rows,
-        ids=list(map(str, ids)) if ids and isinstance(ids[0], str) else np.array(ids, np.int64),
-        contents=np.ascontiguousarray(contents).reshape(-1),
-        records=np.ascontiguousarray(records).view(np.uint8).reshape(-1),
-        width=records.dtype.itemsize,
-        extras=extras,
-        texts=texts,
-        note=header.encode(),
-        level=_COMPRESSION_LEVEL,
-        packed=compressed,
-    )
-    save_index(index, index_path, documents_path)
+    with write_errors(folder):
+        StoreSegment.write(
+            str(documents_path),
+            rows=rows,
+            ids=list(map(str, ids)) if ids and isinstance(ids[0], str) else np.array(ids, np.int64),
+            contents=np.ascontiguousarray(contents).reshape(-1),
+            records=np.ascontiguousarray(records).view(np.uint8).reshape(-1),
+            width=records.dtype.itemsize,
+            extras=extras,
+            texts=texts,
+            note=header.encode(),
+            level=_COMPRESSION_LEVEL,
+            packed=compressed,
+        )
+        save_index(index, index_path, documents_path)
     size = documents_path.stat().st_size + index_path.stat().st_size
     return SegmentEntry(header.name, int(rows[0]), int(rows[-1]), len(rows), size)

@@ -1108,6 +1108,8 @@ class Store(DocumentStore):
 
         Raises
         ------
+        OutputError
+            The disk is full, or fails. No document is lost.
         StoreLockedError
             Another process is merging. Or documents were removed, and others read the write-ahead log, which still has
             them, for longer than `wait` seconds; everything else is done, and another merge erases them.
