@@ -192,8 +192,13 @@ class BatchDeduplicator:
         if stop <= start or not len(self._numbers):
             decision.stop = max(stop, decision.stop)
             return
+        original, status, row = self._originals(decision), decision.status.copy(), decision.row.copy()
         self.find_known(snapshot, start, decision)
         firsts = self._firsts(decision)
+        # A document that another process has added since it was compared leaves its result to its next copy.
+        heirs = firsts[original[firsts] != firsts]
+        decision.status[heirs], decision.row[heirs] = status[original[heirs]], row[original[heirs]]
+        decision.similarity[heirs] = decision.similarity[original[heirs]]
         # An exact copy found earlier remains the match; a near-duplicate gives way to a copy.
         firsts = firsts[decision.status[firsts] != EXACT]
         copies = snapshot.find_contents(self.hashed.contents[firsts], start)
