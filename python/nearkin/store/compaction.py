@@ -510,7 +510,7 @@ def backup(
     """
     with new_store_folder(target) as new, ExitStack() as handles:
         files = _begin_backup(folder, new, handles)
-        record, shared = BackupRecord.begin(new), SharedFiles(target.parent) if recorded else None
+        record, shared = BackupRecord.begin(new, target.parent), SharedFiles(target.parent) if recorded else None
         tick = megabyte_ticker(report, "copy", sum(os.fstat(file.fileno()).st_size for file in files.values()))
         for name, file in files.items():
             status = os.fstat(file.fileno())
