@@ -42,7 +42,7 @@ from saved_files import KINDS as KINDS_OF_FILES
 import nearkin as nk
 from nearkin import errors
 from nearkin.cli.app import app
-from nearkin.families import Hyperplane
+from nearkin.families import Hyperplane, PStable
 from nearkin.io import open_corpus
 
 KINDS = ("open", "write", "sync", "rename", "unlink", "truncate", "map", "read", "link", "mkdir")
@@ -180,8 +180,8 @@ def _index_old(path: Path) -> None:
 STORE: dict[str, Any] = {"recipe": "char:3|binary|xxh3|simhash:64", "threshold": 0.7, "max_pending": 16}
 
 
-def _store_old(path: Path) -> None:
-    with nk.Store.create(path / "store", **STORE) as store:
+def _store_old(path: Path, **options: Any) -> None:
+    with nk.Store.create(path / "store", **STORE | options) as store:
         store.check_and_add(TEXTS[:30], [f"d{i}" for i in range(30)])
         store.merge()
         store.check_and_add(TEXTS[30:40], [f"d{i}" for i in range(30, 40)])
@@ -272,8 +272,8 @@ def _near_files(count: int) -> list[bytes]:
     return [FILES[i % 6] if i < 6 else FILES[i % 6][: 1500 + i] + FILES[i % 6][1600:] for i in range(count)]
 
 
-def _files_old(path: Path) -> None:
-    with nk.Store.create(path / "store", "ssdeep", threshold=60, max_pending=16) as store:
+def _files_old(path: Path, recipe: str = "ssdeep", **limit: int) -> None:
+    with nk.Store.create(path / "store", recipe, **limit or {"threshold": 60}, max_pending=16) as store:
         store.check_and_add(_near_files(8), [f"d{i}" for i in range(8)], kind="bytes")
         store.merge()
         store.check_and_add(_near_files(10)[8:], ["d8", "d9"], kind="bytes")
@@ -310,7 +310,18 @@ def _vectors_create(path: Path) -> None:
     nk.Store.open(path / "store").close()
 
 
+def _vectors_old(path: Path) -> None:
+    with nk.Store.create(path / "store", PStable(hashes=24, width=2.0, seed=1).fit(np.eye(6)), radius=0.5) as store:
+        store.check_and_add(np.eye(6)[:4], [f"d{i}" for i in range(4)])
+        store.merge()
+        store.check_and_add(np.eye(6)[3:] + 0.1, ["d4", "d5", "d6"])
+
+
+MINHASH: dict[str, Any] = {"recipe": "char:3|binary|xxh3|minhash:32", "text": "features"}
 SAVERS: dict[str, Saver] = {
+    "minhash merge": Saver(functools.partial(_store_old, **MINHASH), _store_merge, _store_state),
+    "tlsh merge": Saver(functools.partial(_files_old, recipe="tlsh", radius=60), _store_merge, _store_state),
+    "vectors merge": Saver(_vectors_old, _store_merge, _store_state),
     "vectors create": Saver(lambda path: None, _vectors_create, _store_state),
     "files add": Saver(_files_old, _files_add, _store_state),
     "files dedup": Saver(_files_old, _files_dedup, _files_dedup_state),

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from saved_files import KINDS
 
+import nearkin as nk
+
 SAVE = """
 import resource, sys
 from pathlib import Path
@@ -55,6 +57,35 @@ def test_a_full_disk_leaves_the_old_files(tmp_path: Path, limit: int) -> None:
     assert "".join(f"{name} refused 27\n" for name in KINDS) == ran.stdout, ran.stderr
     assert KINDS.keys() == {entry.name for entry in tmp_path.iterdir()} - {f".{name}.lock" for name in KINDS}
     assert before == {name: kind.ask(tmp_path / name) for name, kind in KINDS.items()}
+
+
+MERGE = """
+import resource, sys
+import nearkin as nk
+from nearkin.errors import OutputError
+with nk.Store.open(sys.argv[1], memory=int(sys.argv[2])) as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, resource.RLIM_INFINITY))
+    try:
+        store.merge()
+    except OutputError as error:
+        print(error.errno, error.in_place, error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    store.verify()
+    print(len(store), store.merge().segments)
+"""
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 1 << 30], ids=["texts in a file", "texts in memory"])
+def test_a_merge_on_a_full_disk_is_an_output_error(tmp_path: Path, memory: int) -> None:
+    """No document is lost, and another merge succeeds."""
+    with nk.Store.create(tmp_path / "store") as store:
+        store.add([f"document {i} has {i * i} words of its own, and {'letters ' * (i % 40)}" for i in range(2000)])
+        store.merge()
+        store.remove([7])
+    ran = run(MERGE, str(tmp_path / "store"), str(memory))
+    refusal, end = ran.stdout.splitlines()
+    assert refusal.startswith(f"27 old {tmp_path / 'store'}: a segment could not be written"), ran.stderr
+    assert "1999 1" == end
 
 
 def test_a_full_disk_leaves_no_half_of_a_deduplication(tmp_path: Path) -> None:

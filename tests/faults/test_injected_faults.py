@@ -29,6 +29,9 @@ STORES = (
     "files dedup",
     "files merge",
     "vectors create",
+    "vectors merge",
+    "minhash merge",
+    "tlsh merge",
 )
 SLOW_SAVERS = ("dedup parquet", "dedup jsonl.gz", "dedup jsonl.zst", "dedup csv")
 
@@ -65,7 +68,7 @@ EVERY = {
     **dict.fromkeys(
         (
             *("store create", "store merge", "store erase", "store backup", "store dedup", "store dedup over"),
-            *("vectors create", "files dedup", "files merge"),
+            *("vectors create", "files dedup", "files merge", "vectors merge", "minhash merge", "tlsh merge"),
         ),
         25,
     ),

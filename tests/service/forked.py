@@ -45,7 +45,8 @@ class ForkedServices:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._settings = ServiceSettings(port=free_port("127.0.0.1", 0))
+        self.host, self.port = "127.0.0.1", free_port("127.0.0.1", 0)
+        self._settings = ServiceSettings(port=self.port)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOAD)
         self._process: BaseProcess | None = None
@@ -53,7 +54,7 @@ class ForkedServices:
     @property
     def url(self) -> str:
         """Address of every service."""
-        return f"http://127.0.0.1:{self._settings.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -64,7 +65,7 @@ class ForkedServices:
 
     def connect(self) -> http.client.HTTPConnection:
         """Return a connection, which the caller closes."""
-        return http.client.HTTPConnection("127.0.0.1", self._settings.port, timeout=SECONDS)
+        return http.client.HTTPConnection(self.host, self.port, timeout=SECONDS)
 
     def start(self) -> None:
         """Start a service and wait until its store is open."""

@@ -10,12 +10,14 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import linearizable
 import numpy as np
 import pytest
+from forked import ForkedServices
 from linearizable import (
     FOREVER,
     NEW,
@@ -389,25 +391,75 @@ def results_of_response(operation: Operation, reply: Reply) -> tuple[Answer | st
     return tuple(Answer(row["status"], row["match"], row["distance"], row["similarity"]) for row in answers)
 
 
-async def history_of(service: Service, script: Script) -> list[Operation]:
-    """Return the history of sixteen clients, each with its own connection."""
+async def history_of(services: Sequence[Service | ForkedServices], script: Script) -> list[Operation]:
+    """Return the history of sixteen clients, each with its own connection, which connect again to a killed service."""
     history: list[Operation] = []
 
     async def client(number: int) -> None:
-        connection = await Connection.open(service)
         while script:
-            operation = script.operation(number)
-            content = request_of(operation)
-            begin = time.monotonic_ns()
-            reply = await connection.exchange(content)
-            end = time.monotonic_ns()
-            # A refused request has no effect.
-            if reply.status != 429:
-                history.append(operation._replace(begin=begin, end=end, seen=results_of_response(operation, reply)))
-        await connection.close()
+            try:
+                connection = await Connection.open(services[number % len(services)])
+            except ConnectionError:
+                await asyncio.sleep(0.02)
+                continue
+            while script:
+                operation = script.operation(number)._replace(begin=time.monotonic_ns())
+                try:
+                    reply = await connection.exchange(request_of(operation))
+                except (OSError, EOFError):
+                    history.append(operation)
+                    break
+                end = time.monotonic_ns()
+                # A refused request has no effect.
+                if reply.status in (429, 503):
+                    await asyncio.sleep(0.02)
+                else:
+                    history.append(operation._replace(end=end, seen=results_of_response(operation, reply)))
+            await connection.close()
 
     await asyncio.gather(*(client(number) for number in range(CLIENTS)))
     return history
+
+
+async def history_with_kills(
+    services: Sequence[ForkedServices], script: Script, longest: float
+) -> tuple[list[Operation], int, int]:
+    """Return the history of clients of services that merge all the time and are killed within `longest` seconds each.
+
+    It ends with a read of every id. The numbers are those of kills and of finished merges.
+    """
+    choose, kills, merges = random.Random(0), 0, 0
+    for service in services:
+        await asyncio.to_thread(service.start)
+
+    async def merge(service: ForkedServices) -> None:
+        nonlocal merges
+        while script:
+            await asyncio.sleep(0.02)
+            with suppress(ConnectionError):
+                connection = await Connection.open(service)
+                with suppress(OSError, EOFError):
+                    merges += (await connection.exchange(request("POST", "/v1/merge"))).status == 200
+                await connection.close()
+
+    async def kill() -> None:
+        nonlocal kills
+        while script:
+            await asyncio.sleep(choose.random() * longest)
+            service = choose.choice(services)
+            await asyncio.to_thread(service.kill)
+            await asyncio.to_thread(service.start)
+            kills += 1
+
+    history, *_ = await asyncio.gather(history_of(services, script), kill(), *map(merge, services))
+    names = sorted({name for operation in history for name, _ in operation.documents if name})
+    connection = await Connection.open(services[-1])
+    for name in names:
+        operation = Operation(0, "get", ((name, ""),), time.monotonic_ns(), FOREVER, None)
+        reply = await connection.exchange(request_of(operation))
+        history.append(operation._replace(end=time.monotonic_ns(), seen=results_of_response(operation, reply)))
+    await connection.close()
+    return history, kills, merges
 
 
 def overlap_of(history: list[Operation]) -> float:
@@ -463,6 +515,29 @@ def test_the_model_equals_a_store(tmp_path: Path, recipe: nk.Recipe | None) -> N
             assert expected == results_of_store(store, operation), operation
 
 
+@pytest.mark.parametrize("number", [1, 2], ids=["one service", "two services"])
+@pytest.mark.parametrize(("count", "longest"), [(2_500, 1.0), pytest.param(60_000, 1.0, marks=pytest.mark.slow)])
+def test_histories_with_removals_merges_and_kills_are_linearizable(
+    tmp_path: Path, count: int, longest: float, number: int
+) -> None:
+    """Everything acknowledged, with its match, is there at the end, or a removal in the history explains why not."""
+    path, script = tmp_path / "pages.store", Script(3, count)
+    with nk.Store.create(path, threshold=0.7) as store:
+        likeness = likeness_of(Script.families(count), store.settings)
+    with ExitStack() as stack:
+        services = [stack.enter_context(ForkedServices(path)) for _ in range(number)]
+        history, kills, merges = asyncio.run(history_with_kills(services, script, longest))
+        assert [0] * number == [service.end() for service in services]
+    write_history(tmp_path / "history.jsonl", history, likeness)
+    unanswered = sum(operation.seen is None for operation in history)
+    print(f"{len(history):,} operations, {unanswered:,} without response, {kills} kills, {merges} merges")
+    assert min(kills, merges, unanswered) > 2
+    violation = violation_of(history, likeness, named_family)
+    assert violation is None, f"{violation}\n{tmp_path / 'history.jsonl'}"
+    with nk.Store.open(path) as store:
+        store.verify()
+
+
 @pytest.mark.parametrize("count", [5_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_histories_of_sixteen_clients_are_linearizable(tmp_path: Path, count: int) -> None:
     """Checks, additions, removals and reads by sixteen clients, single and in batches, are linearizable."""
@@ -472,7 +547,7 @@ def test_histories_of_sixteen_clients_are_linearizable(tmp_path: Path, count: in
     assert likeness
     # A paused machine must not close connections.
     with serving(path, "--timeout", "3600") as service:
-        history = asyncio.run(history_of(service, script))
+        history = asyncio.run(history_of([service], script))
         assert 0 == service.end()
     assert count == len(history)
     assert 1 < overlap_of(history)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from forked import ForkedServices
 from live import JSON, SECONDS, Reply, Service
 
 
@@ -42,7 +43,7 @@ class Connection:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def open(cls, service: Service) -> Connection:
+    async def open(cls, service: Service | ForkedServices) -> Connection:
         """Connect."""
         return cls(*await asyncio.open_connection(service.host, service.port, limit=1 << 24))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,25 @@ def test_backups_share_segments(backups: Path, tmp_path: Path) -> None:
         with nk.Store.open(backups / name, "r") as store:
             store.verify()
             assert count == len(store)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(days=400), timedelta.max], ids=["a clock ahead", "the last year"])
+def test_the_last_backup_is_the_last_one_that_was_made(backups: Path, tmp_path: Path, ahead: timedelta) -> None:
+    """It is restored even if an earlier one was made before the clock was set back."""
+    record = json.loads((backups / "three" / RECORD_NAME).read_bytes())
+    end = datetime.max.replace(tzinfo=timezone.utc)
+    made = datetime.fromisoformat(record["time"])
+    record["time"] = (made + min(ahead, end - made)).isoformat()
+    (backups / "three" / RECORD_NAME).write_text(json.dumps(record))
+    with nk.Store.open(tmp_path / "store") as store:
+        store.add(["one more text that no other backup has"], ["last"])
+        for name in ("z", "a"):
+            store.backup(backups / name)
+    if ahead != timedelta.max:
+        assert ["z", "a"] == [backup.path.name for backup in list_backups(backups)[-2:]]
+    nk.Store.restore(backups, tmp_path / "restored")
+    with nk.Store.open(tmp_path / "restored", "r") as restored:
+        assert "last" in restored
 
 
 def test_backups_are_complete_where_nothing_can_be_linked(

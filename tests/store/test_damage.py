@@ -16,6 +16,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
+from nearkin.store import compaction, segment
 from nearkin.store.log import State
 from nearkin.store.snapshot import Snapshot
 
@@ -240,6 +241,67 @@ def test_repair_rebuilds_a_damaged_index(tmp_path: Path, kind: str) -> None:
     assert "sound" == verdict(store)
     assert expected == answers(store)
     assert [] == nk.Store.repair(store)
+
+
+STORES: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    "simhash": ("char:3|binary|xxh3|simhash:64", {"threshold": 0.7}, TEXTS[::2]),
+    "minhash": ("char:3|binary|xxh3|minhash:64", {"threshold": 0.7, "text": "features"}, TEXTS[::2]),
+    "ssdeep": ("ssdeep", {"threshold": 80}, [nk.ssdeep.hash(content) for content in FILES[::2]]),
+    "tlsh": ("tlsh", {"radius": 30}, [nk.tlsh.hash(content) for content in FILES[::2]]),
+    "codes": (nk.families.Hyperplane(bits=100, seed=1).fit(VECTORS), {"threshold": 0.9999}, VECTORS[::3]),
+    "keys": (nk.families.PStable(hashes=24, width=2.0, seed=3).fit(VECTORS), {"radius": 0.1}, VECTORS[::3]),
+}
+
+
+def two_segments(path: Path, kind: str, *, reverse: bool = False) -> None:
+    """Create a store with half of the documents of a kind in each of two segments of equal size."""
+    recipe, options, items = STORES[kind]
+    items = items[::-1] if reverse else items
+    half = len(items) // 2
+    with nk.Store.create(path, recipe, **options) as store:
+        for part in (items[:half], items[half : 2 * half]):
+            store.add(part)
+            compaction.flush(path, store.settings, store._budget)
+
+
+def neighbours(path: Path, kind: str) -> object:
+    with nk.Store.open(path, "r") as store:
+        return str(store.check(STORES[kind][2], k=3).matches)
+
+
+@pytest.mark.parametrize("from_copy", [False, True], ids=["of a segment", "of another store with the same rows"])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "older"])
+@pytest.mark.parametrize("kind", STORES)
+def test_an_index_of_other_documents_is_detected_and_rebuilt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, named: bool, from_copy: bool
+) -> None:
+    """An index that names its documents cannot be opened with others; `verify` compares an older one with them."""
+    if not named:
+        monkeypatch.setattr(segment, "save_index", lambda index, path, _: index.save(path))
+    store, other = tmp_path / "store", tmp_path / "other"
+    two_segments(store, kind)
+    two_segments(other, kind, reverse=True)
+    assert "sound" == verdict(store)
+    assert [] == nk.Store.repair(store)
+    expected = neighbours(store, kind)
+    first, second = sorted((store / "segments").glob("*.index.nks"))
+    foreign = other / "segments" / second.name if from_copy else first
+    shutil.copyfile(foreign, second)
+    assert f"{second}: it is not the index of" in verdict(store)
+    if named:
+        with pytest.raises(CorruptStoreError, match=second.name):
+            neighbours(store, kind)
+    assert [str(second)] == [finding.place for finding in nk.Store.repair(store)]
+    assert "sound" == verdict(store)
+    assert expected == neighbours(store, kind)
+
+
+def test_documents_of_another_segment_are_refused(tmp_path: Path) -> None:
+    two_segments(tmp_path / "s", "simhash")
+    first, second = sorted((tmp_path / "s" / "segments").glob("*.documents.nks"))
+    shutil.copyfile(first, second)
+    with pytest.raises(CorruptStoreError, match=f"{second.name}: it covers rows"):
+        nk.Store.open(tmp_path / "s")
 
 
 def test_repair_refuses_damaged_documents(tmp_path: Path) -> None:

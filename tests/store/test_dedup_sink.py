@@ -63,16 +63,19 @@ def test_the_sink_equals_against_and_add(tmp_path: Path, recipe: nk.Recipe | str
 
 
 def test_a_second_run_adds_nothing(tmp_path: Path) -> None:
-    """Texts without letters are always kept; their ids are known in a second run, which adds nothing."""
+    """In a second run every document is an exact copy: texts without letters of themselves, by their ids."""
     with store_with_documents(tmp_path / "store") as store:
         first = nk.dedup(NEW, IDS, store=store)
         before = stored(store)
         again = nk.dedup(NEW, IDS, store=store)
-        assert IDS[-2:] == again.kept
+        assert [] == again.kept
         assert IDS[-2:] == first.kept[-2:]
         assert before == stored(store)
-        reasons = {row["id"]: row["reason"] for row in again.clusters.rows()}
-        assert {"exact-old"} == {reasons[name] for name in first.kept[:-2]}
+        assert (0, 2) == tuple(result.summary["without_features"] for result in (again, first))
+        rows = {row["id"]: row for row in again.clusters.rows()}
+        assert {"exact-old"} == {rows[name]["reason"] for name in first.kept}
+        assert IDS[-2:] == [rows[name]["representative"] for name in IDS[-2:]]
+        assert ["x", "y"] == nk.dedup(["", "!!"], ["x", "y"], store=store).kept
 
 
 def test_without_ids_documents_get_row_numbers_of_the_store(tmp_path: Path) -> None:
@@ -81,6 +84,8 @@ def test_without_ids_documents_get_row_numbers_of_the_store(tmp_path: Path) -> N
         assert [0, 1] == nk.dedup(["one text of all", "another, of cats"], store=store).kept
         assert [1] == nk.dedup(["another, of cats", "a third, of dogs and rain"], store=store).kept
         assert [0, 1, 2] == [row[0] for row in stored(store)]
+        # Row numbers of a call are no ids of the store.
+        assert [0, 1, 2, 3] == nk.dedup([""] * 4, store=store).kept == nk.dedup([""] * 4, store=store).kept
 
 
 def test_a_corpus_brings_ids_and_columns(tmp_path: Path) -> None:
@@ -220,9 +225,9 @@ def test_the_sink_of_files_equals_against_and_add(tmp_path: Path, keep: Any) -> 
         assert expected.pairs.columns == results.pairs.columns
         assert stored_files(one) == stored_files(other)
         other.verify()
-        # In a second run every file is known; empty files are kept, and not added twice.
+        # In a second run every file is known, also empty ones.
         again = nk.dedup_files(new, store=other, keep=keep, on_error=lambda *_: None)
-        assert all(0 == Path(path).stat().st_size for path in again.kept)
+        assert [] == again.kept
         assert stored_files(one) == stored_files(other)
 
 

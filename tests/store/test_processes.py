@@ -15,6 +15,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ import nearkin as nk
 from nearkin.errors import ForkError, StoreLockedError
 from nearkin.io import atomic_write
 from nearkin.store import filesystem
+from nearkin.store.dedup import BatchDeduplicator
 from nearkin.store.log import Log
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed and forked")
@@ -218,6 +220,28 @@ def test_create_and_backup_never_replace_a_new_folder(
     with nk.Store.open(path, "r") as store:
         assert "first" in store
     assert {path, tmp_path / "other.store"} == set(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("stored", ["near", "exact"])
+def test_a_copy_of_a_document_that_another_process_adds_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str
+) -> None:
+    """Another process adds the first of two copies after the batch was compared with the documents stored before."""
+    text = "a text of many words that another process adds as well, about wine and bread and all the rest of it"
+    compare = BatchDeduplicator.compare
+    with nk.Store.create(tmp_path / "store", threshold=0.7) as store, nk.Store.open(tmp_path / "store") as other:
+        store.add([text if stored == "exact" else text + "s"], ["old"])
+
+        def compare_and_add(*arguments: Any) -> None:
+            monkeypatch.setattr(BatchDeduplicator, "compare", compare)
+            compare(*arguments)
+            other.check_and_add([text], ["p"])
+
+        monkeypatch.setattr(BatchDeduplicator, "compare", compare_and_add)
+        result = store.check_and_add([text, text], ["p", "q"])
+        assert ["known", stored] == result.status
+        assert ["old", "old"] == result.ids
+        assert store.get(["p"])[0].distance == store.get(["q"])[0].distance
 
 
 def test_a_reader_sees_complete_commits_immediately(tmp_path: Path) -> None:

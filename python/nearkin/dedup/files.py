@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import script_features, ssdeep_hash_contents, tlsh_hash_contents
-from nearkin.dedup.candidates import DigestCandidates, FileCandidates, TextBatch
+from nearkin.dedup.candidates import DigestCandidates, FileCandidates, Ordinals, TextBatch
 from nearkin.dedup.candidates.digests import Features, digest_values
 from nearkin.dedup.config import MODIFIED, FileDedupConfig, FileDedupOptions, FileFamily
 from nearkin.dedup.constraints import read_constraints
@@ -214,8 +214,8 @@ def dedup_files(
             check_distinct_ids(new.ids, "ids")
             reference = _read_reference(against, config, on_error, report)
 
-        def decide(reference: ReferenceCorpus | None) -> DedupResult:
-            result = run_stages(new, reference, config, timer, report, constraints)
+        def decide(reference: ReferenceCorpus | None, known: Ordinals | None = None) -> DedupResult:
+            result = run_stages(new, reference, config, timer, report, constraints, known=known)
             if len(config.recipes) > 1 or config.also is not None or config.family == "tlsh":
                 _add_evidence(result, config.candidate_source, new, reference)
             return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})

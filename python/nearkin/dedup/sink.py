@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
-from nearkin.dedup.candidates import CandidateSource
+from nearkin.dedup.candidates import CandidateSource, Ordinals
 from nearkin.dedup.config import AnyDedupConfig, CollectionSettings
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column
 from nearkin.dedup.keep import removes_clusters
@@ -31,7 +31,7 @@ class DedupSink(ReferenceProvider, ConfiguredCollection, Protocol):
         self,
         new: HashedDocuments,
         candidate_source: CandidateSource,
-        decide: Callable[[ReferenceCorpus], DedupResult],
+        decide: Callable[[ReferenceCorpus, Ordinals], DedupResult],
         *,
         numbered: bool,
         columns: Mapping[str, Column],
@@ -39,8 +39,10 @@ class DedupSink(ReferenceProvider, ConfiguredCollection, Protocol):
     ) -> DedupResult:
         """Decide which documents are kept, and store them in one transaction with the output, if there is one.
 
-        `decide` and then `output` are called again if the collection was changed by another process in between. With
-        `numbered` the ids are the row numbers of the collection.
+        `decide` gets the documents of the collection, and for each new one without features the row under which the
+        collection has it already, with its id and content; -1 for none. `decide` and then `output` are called again
+        if the collection was changed by another process in between. With `numbered` the ids are the row numbers of the
+        collection.
         """
 
 

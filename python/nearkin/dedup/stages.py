@@ -59,10 +59,11 @@ def run_stages(
     report: Progress,
     labels: PairLabels | None = None,
     checkpoint: JobCheckpoint | None = None,
+    known: Ordinals | None = None,
 ) -> DedupResult:
     """Collapse, cluster, and build the result of hashed documents with distinct ids."""
     with timer("collapse"):
-        collapsed = collapse(new, reference, config.order)
+        collapsed = collapse(new, reference, config.order, known)
         new.release()
     tick = ticker(report, "cluster", len(collapsed.distinct))
     with timer("cluster"):
@@ -92,7 +93,8 @@ _COMPARED = ("same-letters", "near")
 class CollapsedDocuments:
     """The new documents that can have duplicates, by position in keep order.
 
-    These are the documents with features: a document without features is a copy of nothing.
+    These are the documents with features, and those that the reference has already under their id. A document without
+    features is a copy of nothing else.
 
     Attributes
     ----------
@@ -101,7 +103,7 @@ class CollapsedDocuments:
     original : (n,) int64
         Position of the first document with the same content: its own, unless it is a copy.
     reference_rows : (n,) int64
-        Row of the first reference document with the same content, -1 for none.
+        Row of the first reference document with the same content, or of the document itself; -1 for none.
     distinct : (m,) int64
         Positions of the documents to search: those that are no copies of an earlier or of a reference document.
     """
@@ -116,17 +118,25 @@ def collapse(
     new: HashedDocuments,
     reference: ReferenceCorpus | None,
     order: Sequence[KeepKey],
+    known: Ordinals | None = None,
 ) -> CollapsedDocuments:
-    """Return the documents with features in keep order, copies with their original."""
-    rows = keep_order(new, order)
-    rows = rows[new.counts[rows] > 0]
-    contents = new.contents[rows]
+    """Return the documents that can have duplicates in keep order, copies with their original.
+
+    `known` has for each document without features its row in the reference, -1 for none.
+    """
+    rows, numbers = keep_order(new, order), np.arange(len(new))
+    rows = rows[(new.counts > 0 if known is None else (new.counts > 0) | (known >= 0))[rows]]
+    contents, numbers = new.contents[rows], numbers[: len(rows)]
     original = first_with_same_content(contents)
-    searched = original == np.arange(len(rows))
+    if known is not None:
+        original = np.where(new.counts[rows] > 0, original, numbers)
+    searched = original == numbers
     if reference is None:
         none = np.broadcast_to(np.int64(-1), len(rows))
         return CollapsedDocuments(rows, original, none, np.flatnonzero(searched))
     reference_rows = reference.copies(contents)
+    if known is not None:
+        reference_rows = np.where(new.counts[rows] > 0, reference_rows, known[rows])
     return CollapsedDocuments(rows, original, reference_rows, np.flatnonzero(searched & (reference_rows < 0)))
 
 
@@ -330,7 +340,8 @@ def _summarize(
     by_reason = np.bincount(clusters.codes, minlength=len(REASONS)).tolist()
     assignment, labels = clustering.assignment, clustering.labels
     matched = int((assignment.by >= 0).sum())
-    without_features = int((new.counts == 0).sum())
+    # Those that a store has already are removed.
+    without_features = int(((new.counts == 0) & (kept | (config.empty == "drop"))).sum())
     options, counted, warnings = summarize_config(config)
     reasons = [name for name in REASONS if name in counted or (labels is not None and name.startswith("label"))]
     summary: Summary = {

@@ -221,8 +221,8 @@ class OptionSummary(DedupDetails):
 class Summary(OptionSummary):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
-    `without_features` counts documents without features: no text, or no letter or digit. They match nothing; `empty`
-    says whether they were kept. `kind_set` has the options that `kind` set.
+    `without_features` counts documents without features (no text, or no letter or digit), except those that a store has
+    under their ids. They match nothing; `empty` says whether they were kept. `kind_set` has the options set by `kind`.
     `bits` is the width of codes of other programs. `vectors` says for vectors how pairs were searched, and the recall
     that was measured. Keys from `radius` to `expected_precision` depend on the family of
     the run. `sources`

@@ -390,7 +390,7 @@ def _run(
     return store.append(
         new,
         config.candidate_source,
-        lambda reference: run_stages(new, reference, config, timer, report),
+        lambda reference, known: run_stages(new, reference, config, timer, report, known=known),
         numbered=not has_ids,
         columns=columns,
         output=output,

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,14 @@ class BackupRecord:
     files: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, folder: Path) -> BackupRecord:
-        """Return the record of a backup whose log has just been copied into its folder."""
-        now = datetime.now(timezone.utc)
+    def begin(cls, folder: Path, others: Path) -> BackupRecord:
+        """Return the record of a backup whose log has just been copied into its folder.
+
+        It is later than the backups in `others`, also if the clock was set back: the last one is restored by default.
+        """
+        step, end = timedelta(microseconds=1), datetime.max.replace(tzinfo=timezone.utc)
+        earlier = (as_time(record.time) or end for _, record in _records(others))
+        now = max([datetime.now(timezone.utc), *(min(time, end - step) + step for time in earlier)])
         with closing(Log(folder)) as log, log.reading():
             documents = log.state().pending + sum(entry.documents for entry in log.segments()) - len(log.tombstones())
             return cls(now.isoformat(), documents, _counters(log))

@@ -17,10 +17,9 @@ from nearkin.store.compaction import exclusive
 from nearkin.store.filesystem import LOST_FOLDER
 from nearkin.store.kinds import StoreSettings, read_settings
 from nearkin.store.kinds.base import corrupt_file
-from nearkin.store.log import LOG_NAME, Log, SegmentEntry
+from nearkin.store.log import LOG_NAME, Log
 from nearkin.store.lost import list_segments, missing_commits, read_losses, unlisted_segments
-from nearkin.store.records import indexed_positions, record_type
-from nearkin.store.segment import Segment, build_index, segment_paths
+from nearkin.store.segment import Segment, build_index, save_index, segment_paths, write_errors
 from nearkin.store.snapshot import Snapshot
 
 
@@ -92,7 +91,8 @@ def _check_commit(log: Log, settings: StoreSettings, report: Progress) -> None:
             segment.documents.verify()
             tick(segment.documents_path.stat().st_size)
             segment.index.verify()
-            _check_segment(segment, settings)
+            _check_rows(segment)
+            segment.check_index(segment.index, settings)
             tick(segment.index_path.stat().st_size)
 
 
@@ -127,14 +127,15 @@ def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignor
             entries = log.segments()
         tick = megabyte_ticker(report, "repair", sum(entry.bytes for entry in entries))
         for entry in entries:
-            damage = _index_damage(folder, entry, settings)
+            documents_path, index_path = segment_paths(folder, entry.name)
+            documents = documents_path, StoreSegment.open(str(documents_path))
+            segment = Segment(folder, entry, settings, documents=documents)
+            damage = _index_damage(segment, settings)
             if damage is not None:
-                documents_path, index_path = segment_paths(folder, entry.name)
-                documents = StoreSegment.open(str(documents_path))
-                documents.verify()
-                count = len(documents)
-                records = documents.records(np.arange(count)).view(record_type(settings))
-                build_index(settings, documents.rows(0, count), records).save(index_path)
+                segment.documents.verify()
+                index = build_index(settings, segment.all_rows(), segment.all_records())
+                with write_errors(folder):
+                    save_index(index, index_path, documents_path)
                 new = replace(entry, bytes=documents_path.stat().st_size + index_path.stat().st_size)
                 with log.writing():
                     log.replace_segments([entry], new)
@@ -144,9 +145,11 @@ def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignor
     return repaired
 
 
-def _index_damage(folder: Path, entry: SegmentEntry, settings: StoreSettings) -> str | None:
+def _index_damage(segment: Segment, settings: StoreSettings) -> str | None:
     try:
-        settings.open_index(segment_paths(folder, entry.name)[1]).verify()
+        index = segment.open_index(settings)
+        index.verify()
+        segment.check_index(index, settings)
     except (CorruptStoreError, FormatVersionError, MismatchError, FileNotFoundError) as error:
         return str(error)
     return None
@@ -169,11 +172,8 @@ def _check_texts(log: Log, snapshot: Snapshot) -> None:
         raise log.corrupt(f"it has texts for {count} of {len(memtable)} documents; restore it from a backup")
 
 
-def _check_segment(segment: Segment, settings: StoreSettings) -> None:
-    """Check that index and documents agree with each other and with the segment list."""
+def _check_rows(segment: Segment) -> None:
+    """Check that the documents agree with the segment list."""
     rows, entry = segment.all_rows(), segment.entry
     if (int(rows[0]), int(rows[-1])) != (entry.first, entry.last):
         raise segment.corrupt(f"its rows are {rows[0]} to {rows[-1]} and not {entry.first} to {entry.last}")
-    count = len(indexed_positions(settings, segment.all_records()))
-    if len(segment.index) != count:
-        raise segment.corrupt(f"its index holds {len(segment.index)} documents of {count}")

@@ -40,7 +40,7 @@ from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry
 from nearkin.store.lost import remove_unlisted
 from nearkin.store.memory import Budget, spill_texts
 from nearkin.store.records import record_type
-from nearkin.store.segment import CompressedTexts, Segment, SegmentHeader, segment_paths, write_segment
+from nearkin.store.segment import CompressedTexts, Segment, SegmentHeader, segment_paths, write_errors, write_segment
 from nearkin.text.batches import Texts
 
 MERGE_FACTOR = 4
@@ -385,7 +385,7 @@ def _open_texts(
         for segment, positions in pairs
         for start in range(0, len(positions), step)
     )
-    with spill_texts(folder / SEGMENT_FOLDER, batches) as texts:
+    with write_errors(folder), spill_texts(folder / SEGMENT_FOLDER, batches) as texts:
         yield texts
 
 
@@ -510,7 +510,7 @@ def backup(
     """
     with new_store_folder(target) as new, ExitStack() as handles:
         files = _begin_backup(folder, new, handles)
-        record, shared = BackupRecord.begin(new), SharedFiles(target.parent) if recorded else None
+        record, shared = BackupRecord.begin(new, target.parent), SharedFiles(target.parent) if recorded else None
         tick = megabyte_ticker(report, "copy", sum(os.fstat(file.fileno()).st_size for file in files.values()))
         for name, file in files.items():
             status = os.fstat(file.fileno())

@@ -192,8 +192,13 @@ class BatchDeduplicator:
         if stop <= start or not len(self._numbers):
             decision.stop = max(stop, decision.stop)
             return
+        original, status, row = self._originals(decision), decision.status.copy(), decision.row.copy()
         self.find_known(snapshot, start, decision)
         firsts = self._firsts(decision)
+        # A document that another process has added since it was compared leaves its result to its next copy.
+        heirs = firsts[original[firsts] != firsts]
+        decision.status[heirs], decision.row[heirs] = status[original[heirs]], row[original[heirs]]
+        decision.similarity[heirs] = decision.similarity[original[heirs]]
         # An exact copy found earlier remains the match; a near-duplicate gives way to a copy.
         firsts = firsts[decision.status[firsts] != EXACT]
         copies = snapshot.find_contents(self.hashed.contents[firsts], start)
@@ -464,6 +469,23 @@ class BatchDeduplicator:
         for number, row in zip(rest[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
             matches[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))
         return matches
+
+
+def take_ids(keys: IdKeys | None, rows: NDArray[np.int64]) -> IdKeys | None:
+    """Return the ids of rows."""
+    return keys[rows] if isinstance(keys, np.ndarray) else None if keys is None else [keys[row] for row in rows]
+
+
+def known_rows(new: HashedDocuments, keys: IdKeys | None, snapshot: Snapshot, stop: int) -> Ordinals:
+    """Return the row below `stop` of each document without features that is stored with its id and content, or -1."""
+    bare, settings = np.flatnonzero(new.counts == 0), snapshot.settings
+    hashed, ids = new.select(bare), take_ids(keys, bare)
+    batch = BatchDeduplicator(hashed, ids, settings, FeatureCache(settings), report_conflicts=True)
+    decision = batch.start()
+    batch.find_known(snapshot, 0, decision)
+    known = np.full(len(new), -1, np.int64)
+    known[bare] = np.where(decision.row < stop, decision.row, -1)
+    return known
 
 
 def restore_members(

@@ -1,10 +1,16 @@
-"""Segment: documents in the order of their rows, and the index of the new ones, in two immutable files."""
+"""Segment: documents in the order of their rows, and the index of the new ones, in two immutable files.
+
+The header of an index has the checksum of its documents' header, which covers the checksums of all their sections. So
+an index of other documents is detected on opening. One that was written without it is compared with a sample of its
+documents by `Segment.check_index`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import StoreSegment
+from nearkin._core import StoreSegment, store_sums
 from nearkin.dedup.candidates import Ordinals
-from nearkin.errors import CorruptStoreError, mismatch
+from nearkin.errors import CorruptStoreError, NearkinError, mismatch
 from nearkin.index.ids import Id
+from nearkin.io.atomic_write import output_error, sync_folder
 from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.filesystem import SEGMENT_FOLDER
 from nearkin.store.kinds import StoreSettings, read_settings
@@ -29,6 +36,11 @@ _LINK_BATCH = 1 << 14
 """Documents whose records are read at a time to find those that were not new."""
 _COMPRESSION_LEVEL = 3
 """Level of zstd for texts, measured in docs/store.md."""
+_SAMPLE = 1_000
+"""Entries of an index that `verify` compares with the documents."""
+_HEADER, _SECTION = 64, 40
+_COUNT, _OWNER, _CHECKSUM = slice(16, 20), slice(32, 40), slice(56, 64)
+"""Fields of the header of a file (docs/format.md): number of sections, checksum of the documents, its own checksum."""
 CompressedTexts = tuple[bytes, Sequence["StoreSegment | tuple[int, int, int, int, bytes, bytes]"]]
 """Texts compressed before: their dictionary, and files or blocks with the texts (`TextBlock.segment_block`)."""
 
@@ -166,13 +178,42 @@ class Segment:
             raise mismatch("settings of the store", f"those of {self.documents_path}", "those of the log")
         if len(self.documents) != entry.documents:
             raise self.corrupt(f"it holds {len(self.documents)} documents of {entry.documents}")
+        first, last = self.header.first, self.header.last
+        if not first <= entry.first <= entry.last <= last:
+            raise self.corrupt(f"it covers rows {first} to {last} and not {entry.first} to {entry.last}")
         if documents is None:
-            self.index: StoreIndex = settings.open_index(self.index_path)
+            self.index: StoreIndex = self.open_index(settings)
 
     def corrupt(self, reason: str) -> CorruptStoreError:
         """Return the error for a segment that differs from its entry in the segment list."""
         place = str(self.documents_path)
         return CorruptStoreError(f"{place}: {reason}; restore it from a backup", place=place, reason=reason)
+
+    def open_index(self, settings: StoreSettings) -> StoreIndex:
+        """Open the index, which must be that of the documents."""
+        index = settings.open_index(self.index_path)
+        owner = _read_header(self.index_path)[_OWNER]
+        if any(owner) and owner != _read_header(self.documents_path)[_CHECKSUM]:
+            raise self._foreign_index()
+        return index
+
+    def _foreign_index(self) -> CorruptStoreError:
+        return corrupt_file(self.index_path, f"it is not the index of {self.documents_path.name}; repair the store")
+
+    def check_index(self, index: StoreIndex, settings: StoreSettings) -> None:
+        """Compare the rows of an index, and a sample of its entries, with the documents.
+
+        Raises
+        ------
+        CorruptStoreError
+            They differ.
+        """
+        rows, records = self.all_rows(), self.all_records()
+        positions = indexed_positions(settings, records)
+        sample = positions[:: -(-len(positions) // _SAMPLE) or 1]
+        same_rows = np.array_equal(index.rows(), rows[positions])
+        if not same_rows or not index.has(rows[sample], records["values"][sample].copy()):
+            raise self._foreign_index()
 
     def __len__(self) -> int:
         return self.entry.documents
@@ -240,6 +281,42 @@ def build_index(
     return index
 
 
+def _read_header(path: Path) -> bytes:
+    """Return the header of a file; zeros if it has none, as the oldest indexes of digests."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    return header if header.startswith(b"NEARKSEG") else bytes(_HEADER)
+
+
+def save_index(index: StoreIndex, path: Path, documents: Path) -> None:
+    """Write the index of a file of documents, and name their checksum in its header."""
+    temporary = path.with_name(f".{path.name}")
+    index.save(temporary)
+    with temporary.open("r+b") as file:
+        head = bytearray(file.read(_HEADER))
+        head += file.read(_SECTION * int.from_bytes(head[_COUNT], "little"))
+        head[_OWNER], head[_CHECKSUM] = _read_header(documents)[_CHECKSUM], bytes(8)
+        head[_CHECKSUM] = store_sums([bytes(head)]).astype("<i8").tobytes()
+        file.seek(0)
+        file.write(head[:_HEADER])
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def write_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the system while a segment of a store is written into an OutputError."""
+    try:
+        yield
+    except NearkinError:
+        raise
+    except OSError as error:
+        state = "no document is lost; make space, and run again"
+        raise output_error(folder, "a segment could not be written", error, state, in_place="old") from error
+
+
 def write_segment(
     folder: Path,
     header: SegmentHeader,
@@ -257,22 +334,28 @@ def write_segment(
     """Write both files of a segment, synced, and return its entry for the segment list.
 
     `compressed` texts are copied; `texts` are compressed.
+
+    Raises
+    ------
+    OutputError
+        The disk is full, or fails.
     """
     index = build_index(settings, rows, records, report)
     documents_path, index_path = segment_paths(folder, header.name)
-    StoreSegment.write(
-        str(documents_path),
-        rows=rows,
-        ids=list(map(str, ids)) if ids and isinstance(ids[0], str) else np.array(ids, np.int64),
-        contents=np.ascontiguousarray(contents).reshape(-1),
-        records=np.ascontiguousarray(records).view(np.uint8).reshape(-1),
-        width=records.dtype.itemsize,
-        extras=extras,
-        texts=texts,
-        note=header.encode(),
-        level=_COMPRESSION_LEVEL,
-        packed=compressed,
-    )
-    index.save(index_path)
+    with write_errors(folder):
+        StoreSegment.write(
+            str(documents_path),
+            rows=rows,
+            ids=list(map(str, ids)) if ids and isinstance(ids[0], str) else np.array(ids, np.int64),
+            contents=np.ascontiguousarray(contents).reshape(-1),
+            records=np.ascontiguousarray(records).view(np.uint8).reshape(-1),
+            width=records.dtype.itemsize,
+            extras=extras,
+            texts=texts,
+            note=header.encode(),
+            level=_COMPRESSION_LEVEL,
+            packed=compressed,
+        )
+        save_index(index, index_path, documents_path)
     size = documents_path.stat().st_size + index_path.stat().st_size
     return SegmentEntry(header.name, int(rows[0]), int(rows[-1]), len(rows), size)

@@ -67,7 +67,7 @@ from nearkin.store.backups import Backup, find_backup
 from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.commits import read_marks
 from nearkin.store.copy import StoreCopy, copied_settings
-from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, restore_members
+from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, known_rows, restore_members, take_ids
 from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
 from nearkin.store.filesystem import LOST_FOLDER, check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
@@ -1108,6 +1108,8 @@ class Store(DocumentStore):
 
         Raises
         ------
+        OutputError
+            The disk is full, or fails. No document is lost.
         StoreLockedError
             Another process is merging. Or documents were removed, and others read the write-ahead log, which still has
             them, for longer than `wait` seconds; everything else is done, and another merge erases them.
@@ -1391,7 +1393,7 @@ class Store(DocumentStore):
         self,
         new: HashedDocuments,
         candidate_source: CandidateSource,
-        decide: Callable[[ReferenceCorpus], DedupResult],
+        decide: Callable[[ReferenceCorpus, Ordinals], DedupResult],
         *,
         numbered: bool,
         columns: Mapping[str, Column],
@@ -1411,7 +1413,9 @@ class Store(DocumentStore):
         self.reference_corpus(candidate_source)
 
         def run(stop: int) -> tuple[DedupResult, OutputDir | None, tuple[Path, Path] | None]:
-            result = decide(SnapshotRange(self._open_snapshot, 0, stop, candidate_source))
+            with self._open_snapshot() as snapshot:
+                known = known_rows(new, keys, snapshot, stop)
+            result = decide(SnapshotRange(self._open_snapshot, 0, stop, candidate_source), known)
             folder = None if output is None else output(result)
             return result, folder, None if folder is None else folder.prepare(self._folder / LOG_NAME)
 
@@ -1444,7 +1448,7 @@ class Store(DocumentStore):
             end = start + max(int(np.searchsorted(ends, _CHUNK_CHARACTERS, side="right")), 1)
             rows, start = kept[start:end], end
             chunk = new.select(rows)
-            ids = keys if keys is None else keys[rows] if isinstance(keys, np.ndarray) else [keys[row] for row in rows]
+            ids = take_ids(keys, rows)
             values = {name: [column[row] for row in rows.tolist()] for name, column in columns.items()}
             cells = columns_by_row(values, len(rows))
             batch = BatchDeduplicator(chunk, ids, self._settings, self._cache)

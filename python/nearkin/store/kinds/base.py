@@ -81,6 +81,24 @@ class RowIndex(ABC, Generic[_Index]):
     def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
         """Return the candidates of each query; `source` overrides what the store skips."""
 
+    def rows(self) -> Ordinals:
+        """Return the rows of all documents, in order of addition."""
+        return np.concatenate([np.zeros(0, np.int64), *self._index.iter_ids()])
+
+    def has(self, rows: Ordinals, values: Values) -> bool:
+        """Return True if the index has exactly these values under these rows."""
+        # Equal values are one query, so that the hits are at most the rows of the index.
+        queries, numbers = np.unique(self._index_values(values), axis=0, return_inverse=True)
+        hits = self._index.search(queries, int(isinstance(self._index, BandIndex)))
+        owners, wanted = np.repeat(np.arange(len(queries)), np.diff(hits.offsets)), np.isin(hits.ids, rows)
+        found = set(zip(hits.ids[wanted].tolist(), owners[wanted].tolist(), strict=True))
+        return found.issuperset(zip(rows.tolist(), numbers.reshape(-1).tolist(), strict=True))
+
+    def _index_values(self, values: Values) -> Values:
+        """Return documents in the form that the index takes."""
+        narrow = isinstance(self._index, HammingIndex) and values.shape[1] == 1
+        return np.ascontiguousarray(values[:, 0] if narrow else values)
+
     def save(self, path: Path) -> None:
         """Write the index as one file, atomically."""
         self._index.save(path)

@@ -193,6 +193,12 @@ class DigestStoreIndex(RowIndex[DigestIndex]):
         super().__init__(index)
         self._source = source
 
+    def has(self, rows: Ordinals, values: Values) -> bool:
+        """Return True if the index has exactly these digests under these rows."""
+        new = DigestIndex(recipe=self._index.recipe, strict=False)
+        new.add(rows, decode_digests(values))
+        return all(new.digest(row) == self._index.digest(row) for row in rows.tolist())
+
     def add(self, rows: Ordinals, values: Values) -> None:
         """Add digests, `(n, 1)`."""
         self._index.add(rows, decode_digests(values))

@@ -565,6 +565,4 @@ class VectorStoreIndex(RowIndex["HammingIndex | BandIndex"]):
         return CandidateRows(queries, np.asarray(hits.ids, np.int64))
 
     def _index_values(self, values: Values) -> Values:
-        codes = self._source.codes(values)
-        narrow = self._source.family.kind == "bits" and codes.shape[1] == 1
-        return np.ascontiguousarray(codes[:, 0] if narrow else codes)
+        return super()._index_values(self._source.codes(values))
