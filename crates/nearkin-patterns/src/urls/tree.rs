@@ -582,7 +582,7 @@ impl Merge<'_> {
     }
 
     /// Return the names below siblings that belong to the structure of the site, by level: those with three prefixes or
-    /// more and at least an eighth of the requests of their level. Values of a further variable have less.
+    /// more and at least a twentieth of the requests of their level. Values of a further variable have less.
     fn structure(&self, groups: &[Group], depth: usize) -> [HashSet<Vec<u8>>; LEVELS] {
         std::array::from_fn(|level| {
             let (mut counts, mut total) = (HashMap::<&[u8], u64>::new(), 0);
@@ -595,7 +595,7 @@ impl Merge<'_> {
                     }
                 }
             }
-            counts.into_iter().filter(|(_, count)| 8 * count >= total).map(|(part, _)| part.to_vec()).collect()
+            counts.into_iter().filter(|(_, count)| 20 * count >= total).map(|(part, _)| part.to_vec()).collect()
         })
     }
 
