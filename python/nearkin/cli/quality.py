@@ -16,7 +16,7 @@ from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import Inputs, Json, PageFile, Quiet, Repeated, opt
 from nearkin.cli.report import check_page, write_page
 from nearkin.dedup.config import THRESHOLD, DedupConfig, option
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import bad_parameter, input_error
 from nearkin.notebook import count_of
 
 if TYPE_CHECKING:
@@ -233,8 +233,7 @@ def tune(
         raise bad_parameter("recipe", ", ".join(recipes or ["none"]), "one with minhash, without --truth and --bits")
     labels = None if truth is None else label_options.read(truth)
     if isinstance(labels, DedupRun):
-        reason = "is the output folder of a run, which is not the truth; give a table of labels"
-        raise InputError(f"{truth}: {reason}", place=str(truth), reason=reason)
+        raise input_error(truth, "is the output folder of a run, which is not the truth; give a table of labels")
     shared: dict[str, Any] = {"recall": _RECALL, **matching, "sample": sample, "seed": seed}
     measured: BandTuning | Tuning
     with reading.read(inputs, quiet=quiet) as corpus, progress_bars(quiet=quiet) as progress:

@@ -168,6 +168,3 @@ def _add_to_summary(folder: Path) -> None:
     summary["files"] = sorted([*files, REPORT])
     with replace_file(path) as file:
         file.write(json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-
-
-__all__ = ["REPORT", "app", "check_page", "check_report", "report", "write_page", "write_report"]

@@ -48,7 +48,7 @@ from nearkin.cli.options import (
     refuse_url,
 )
 from nearkin.dedup.config import DedupConfig
-from nearkin.errors import InputError, bad_parameter, check_regular
+from nearkin.errors import InputError, bad_parameter, check_regular, input_error
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -520,7 +520,7 @@ def read_token(path: Path, mode: Mode) -> str:
     tokens = [match[2] for match in matches if match is not None and (match[1] != "read" or mode == "r")]
     if not tokens or None in matches:
         reason = "has no token; write only the token into it, or give the file of the service with `write TOKEN` lines"
-        raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
+        raise input_error(path, reason)
     return tokens[0]
 
 
@@ -590,8 +590,7 @@ def read_batches(
     if adding:
         for path in [path for path in paths if escape_surrogates(path) != path]:
             reason = "its name is not UTF-8, which ids of a store must be; rename it"
-            place = escape_surrogates(path)
-            failures.add(path, InputError(f"{place}: {reason}", place=place, reason=reason))
+            failures.add(path, input_error(escape_surrogates(path), reason))
         paths = [path for path in paths if escape_surrogates(path) == path]
     batches = _hash_batches(store, paths, failures) if _is_local(store) else _content_batches(paths, failures)
     position = {name: number for number, name in enumerate(map(escape_surrogates, paths), 1)}

@@ -60,7 +60,7 @@ from nearkin.distributed.pairs import (
 )
 from nearkin.distributed.pairs import Tables as UnitTables
 from nearkin.distributed.tasks import Stage, Tables, Tasks, concat, exchange, run_stage, split, split_rows
-from nearkin.errors import InputError
+from nearkin.errors import InputError, input_error
 from nearkin.io.arrow import to_values
 from nearkin.io.frames import text_column
 from nearkin.progress import Progress
@@ -462,7 +462,7 @@ class TableJob:
             if dates and numbers:
                 place = f"column {by.column!r}"
                 reason = f"dates in {dates:,} documents and numbers in {numbers:,}; use a column of one of them"
-                raise InputError(f"{place}: {reason}", place=place, reason=reason)
+                raise input_error(place, reason)
 
     def _number(self) -> None:
         """Number documents by their keys."""

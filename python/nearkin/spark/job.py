@@ -17,7 +17,7 @@ from nearkin.dedup.config import DedupConfig
 from nearkin.distributed.documents import DATES, Hashing, content_rows, direct_numbers, is_direct
 from nearkin.distributed.links import LONG
 from nearkin.distributed.pairs import MAX_FIRST
-from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
+from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, input_error, mismatch
 from nearkin.progress import Progress
 from nearkin.spark.columns import check_text, column_type
 from nearkin.spark.decision import Decision
@@ -184,7 +184,7 @@ class SparkJob:
             if dates and numbers:
                 place = f"column {by.column!r}"
                 reason = f"dates in {dates:,} documents and numbers in {numbers:,}; use a column of one of them"
-                raise InputError(f"{place}: {reason}", place=place, reason=reason)
+                raise input_error(place, reason)
 
     def _check_distinct(self, rows: DataFrame, name: str) -> None:
         """Raise InputError for repeated ids."""

@@ -45,11 +45,11 @@ from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import (
     CorruptStoreError,
     FormatVersionError,
-    InputError,
     NearkinError,
     NotFittedError,
     bad_parameter,
     check_share,
+    input_error,
 )
 from nearkin.families.base import Family, family_from_description, load
 from nearkin.index.bands import BandIndex
@@ -216,8 +216,7 @@ class VectorSettings(WithoutTexts):
         values, norms = read_vectors(items, kind, self.family.dimension_)
         if self.source.metric == "cosine" and not norms.all():
             place = f"row {int(np.argmin(norms != 0))}"
-            reason = "is a vector of zeros in float32, which has no direction; leave it out"
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
+            raise input_error(place, "is a vector of zeros in float32, which has no direction; leave it out")
         self.source.codes(values)
         n, d = values.shape
         contents = byte_hashes(values.view(np.uint8).reshape(-1), 4 * d).reshape(-1, 2)[:, ::-1].copy()
