@@ -20,22 +20,20 @@ from nearkin.cli.commands import Commands
 from nearkin.cli.console import NO_MATCH, display, progress_bars, read_text, say, say_json, show_facts, show_table, warn
 from nearkin.cli.corpus import CorpusOptions, report_skipped
 from nearkin.cli.options import (
+    PRINTING,
     WRITING,
     Bits,
     HexColumn,
-    IdsArgument,
-    IdsFrom,
+    IdOptions,
     Inputs,
     Json,
-    MissingOk,
     Overwrite,
     PageFile,
-    Quiet,
+    PrintOptions,
     Radius,
     RecipeOption,
     Repeated,
     TextQueries,
-    collect_ids,
     opt,
     parse_id,
     parse_ids,
@@ -94,8 +92,7 @@ def build(
     bits: Bits = None,
     existing: Existing = "error",
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Hash a corpus, or read fingerprints, and write an index of them.
 
@@ -118,15 +115,15 @@ def build(
     # Texts need a recipe; fingerprints may come without one.
     parsed = None if fingerprints is not None and recipe is None else parse_recipe(recipe, bits)
     with (
-        reading.open_fingerprints(inputs, parsed, fingerprints, bits, quiet=quiet) as source,
-        progress_bars(quiet=quiet) as progress,
+        reading.open_fingerprints(inputs, parsed, fingerprints, bits, quiet=printing.quiet) as source,
+        progress_bars(quiet=printing.quiet) as progress,
     ):
         if any(path.exists() and out.exists() and path.samefile(out) for path in source.corpus.paths):
             raise bad_parameter("out", str(out), "a file that is not an input")
         index = HammingIndex(source.bits, radius=radius, recipe=parsed)
         added = _add_all(index, source, existing, progress)
         _save(index, out, progress)
-    _report_change(index, out, {"added": added}, source, as_json=as_json, quiet=quiet)
+    _report_change(index, out, {"added": added}, printing, source)
 
 
 @group.add(threads=True)
@@ -137,8 +134,7 @@ def add(
     fingerprints: Fingerprints = None,
     recipe: RecipeOption = None,
     existing: Existing = "error",
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Add documents or fingerprints to an index; texts are hashed by its recipe.
 
@@ -154,22 +150,19 @@ def add(
     with _updating(index_path) as index:
         loaded = _check_recipe(index, recipe, texts=fingerprints is None)
         with (
-            reading.open_fingerprints(inputs, loaded, fingerprints, index.bits, quiet=quiet) as source,
-            progress_bars(quiet=quiet) as progress,
+            reading.open_fingerprints(inputs, loaded, fingerprints, index.bits, quiet=printing.quiet) as source,
+            progress_bars(quiet=printing.quiet) as progress,
         ):
             added = _add_all(index, source, existing, progress)
             _save(index, index_path, progress)
-        _report_change(index, index_path, {"added": added}, source, as_json=as_json, quiet=quiet)
+        _report_change(index, index_path, {"added": added}, printing, source)
 
 
 @group.add()
 def remove(
     index_path: IndexPath,
-    ids: IdsArgument = None,
-    ids_from: IdsFrom = None,
-    missing_ok: MissingOk = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    ids: IdOptions,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Remove ids from an index.
 
@@ -181,11 +174,11 @@ def remove(
     nearkin index remove corpus.nks 17 42
     nearkin index remove corpus.nks --ids gone.txt
     """
-    names = collect_ids(ids, ids_from)
+    names = ids.read()
     with _updating(index_path) as index:
-        removed = index.remove(_index_ids(index, names), missing_ok=missing_ok)
+        removed = index.remove(_index_ids(index, names), missing_ok=ids.missing_ok)
         index.save(index_path)
-        _report_change(index, index_path, {"removed": removed}, as_json=as_json, quiet=quiet)
+        _report_change(index, index_path, {"removed": removed}, printing)
 
 
 @group.add()
@@ -366,23 +359,19 @@ def _report_change(
     index: HammingIndex,
     path: Path,
     counts: Mapping[str, int],
+    printing: PrintOptions,
     source: FingerprintSource | None = None,
-    *,
-    as_json: bool,
-    quiet: bool,
 ) -> None:
     """Report a change: as a JSON object on standard output, or as a line on standard error."""
     about: dict[str, Any] = {**counts, **_describe(index, path)}
     if source is not None:
         about |= {"read": source.read, "without_fingerprint": source.absent, "malformed": source.malformed}
-    if as_json:
-        say_json(about)
-    elif not quiet:
-        ((verb, count),) = counts.items()
-        done = f"{count:,} {verb}"
-        if about.get("without_fingerprint"):
-            done += f", {about['without_fingerprint']:,} without any letter or fingerprint left out"
-        warn(f"{done}; {path} holds {about['fingerprints']:,} in {about['file_bytes']:,} bytes")
+    ((verb, count),) = counts.items()
+    done = f"{count:,} {verb}"
+    if about.get("without_fingerprint"):
+        done += f", {about['without_fingerprint']:,} without any letter or fingerprint left out"
+    done += f"; {path} holds {about['fingerprints']:,} in {about['file_bytes']:,} bytes"
+    printing.report(about, lambda: warn(done))
 
 
 # Search
@@ -435,8 +424,7 @@ def search(
     columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None,
     fingerprints: Fingerprints = None,
     hex_column: HexColumn = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Search an index or a store: query, id and distance, nearest first; exit code 3 without a match.
 
@@ -464,7 +452,7 @@ def search(
         raise bad_parameter("top_k", top_k, "1 or more")
     refuse_url(index_path, "INDEX", "the file of an index or the folder of a store; `nearkin check` queries a service")
     # Progress bars would mix with matches on a terminal.
-    with progress_bars(quiet=quiet or sys.stdout.isatty()) as progress:
+    with progress_bars(quiet=printing.quiet or sys.stdout.isatty()) as progress:
         if index_path.is_dir():
             refused = {"radius": radius, "recipe": recipe, "fingerprint": query.fingerprint}
             refused |= {"fingerprints": fingerprints, "hex_column": hex_column}
@@ -480,7 +468,7 @@ def search(
         with closing(results):
             shown = (columns or []) if index_path.is_dir() else None
             missing = "a text without any letter has no fingerprint" if hex_column is None else "this row has no code"
-            _print_matches(results, shown, missing, as_json=as_json, quiet=quiet)
+            _print_matches(results, shown, missing, printing)
 
 
 def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused: Mapping[str, object]) -> HammingIndex:
@@ -636,9 +624,7 @@ def _describe_match(match: StoredMatch, columns: Sequence[str], text: str | None
     return {"id": match.id, "distance": match.distance, "similarity": similarity, **cells, "text": text}
 
 
-def _print_matches(
-    results: Results, columns: Sequence[str] | None, missing: str, *, as_json: bool, quiet: bool
-) -> None:
+def _print_matches(results: Results, columns: Sequence[str] | None, missing: str, printing: PrintOptions) -> None:
     """Print the matches of queries: as JSON, as lines with tabs, or as a table on a terminal.
 
     Parameters
@@ -648,17 +634,15 @@ def _print_matches(
         Columns of documents, shown with similarity and text; None to show ids and distances only.
     missing : str
         Why a query has no matches if they are None.
-    as_json : bool
-        Print an object per query.
-    quiet : bool
-        Print no message if there is no match; the exit code is 3 in any case.
+    printing : PrintOptions
+        JSON is an object per query. Without a match, `quiet` prints no message, and the exit code is 3.
     """
     rows: list[list[str]] = []
     count = 0
     for names, lists in results:
         for name, matches in zip(names, lists, strict=True):
             count += len(matches or [])
-            if as_json:
+            if printing.as_json:
                 say_json({"query": name, "matches": matches})
             elif matches is None:
                 warn(f"{name}: {missing}")
@@ -671,7 +655,7 @@ def _print_matches(
         more = [] if columns is None else ["similarity", *columns, "text"]
         show_table(["query", "id", "distance", *more], rows)
     if not count:
-        if not quiet and not as_json:
+        if not (printing.quiet or printing.as_json):
             warn("nothing found")
         raise typer.Exit(NO_MATCH)
 

@@ -7,17 +7,18 @@ a deduplication in `nearkin.dedup.config`.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from nearkin.cli.commands import complete
-from nearkin.cli.console import read_text
+from nearkin.cli.console import read_text, say_json
 from nearkin.errors import ParameterError, bad_parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nearkin.recipe import Recipe
 
@@ -103,6 +104,49 @@ StoreMemory = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PrintOptions:
+    """How a command prints its result."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+    def report(self, record: Mapping[str, object], show: Callable[[], None]) -> None:
+        """Print the result as JSON, or as `show` prints it unless `quiet`."""
+        if self.as_json:
+            say_json(record)
+        elif not self.quiet:
+            show()
+
+
+PRINTING = PrintOptions()
+"""The default: text, with progress and a summary."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdOptions:
+    """Ids of documents, as arguments and in a file."""
+
+    ids: IdsArgument = None
+    ids_from: IdsFrom = None
+    missing_ok: MissingOk = False
+
+    def read(self) -> list[str]:
+        """Return the ids of the arguments and of --ids FILE.
+
+        Raises
+        ------
+        ParameterError
+            There are none.
+        """
+        names = list(self.ids or [])
+        if self.ids_from is not None:
+            names += [name for line in read_text(self.ids_from).split("\n") if (name := line.removesuffix("\r"))]
+        if not names:
+            raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
+        return names
+
+
 def refuse_options(options: Mapping[str, object], allowed: str) -> None:
     """Raise ParameterError for the first option that is given: one that is neither None nor False."""
     for name, value in options.items():
@@ -148,22 +192,6 @@ def parse_rate(text: str) -> float:
     if match is None:
         raise bad_parameter("rate", repr(text), "a number of requests per s, min or h, such as 100/s or 30/min")
     return float(match[1]) / {"s": 1, "min": 60, "h": 3600}[match[2]]
-
-
-def collect_ids(ids: list[str] | None, ids_from: str | None) -> list[str]:
-    """Return the ids of the arguments and of --ids FILE.
-
-    Raises
-    ------
-    ParameterError
-        There are none.
-    """
-    names = list(ids or [])
-    if ids_from is not None:
-        names += [name for line in read_text(ids_from).split("\n") if (name := line.removesuffix("\r"))]
-    if not names:
-        raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
-    return names
 
 
 def parse_ids(names: list[str], owner: str) -> list[int]:
