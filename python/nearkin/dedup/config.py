@@ -622,7 +622,21 @@ class DedupConfig(_ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileDedupConfig(_ClusterOptions):
+class _WithoutTexts(_ClusterOptions):
+    """Options of the deduplications that compare no texts: of files and codes."""
+
+    kind: ClassVar[None] = None
+    kind_set: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    comparison: ClassVar[None] = None
+    differ: ClassVar[tuple[str, ...]] = ()
+    empty: ClassVar[Empty] = "keep"
+    lossless: ClassVar[bool] = False
+    max_comparisons: ClassVar[int] = MAX_COMPARISONS
+    near_misses: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileDedupConfig(_WithoutTexts):
     """Options of a deduplication of files; `nearkin.dedup_files` documents each of them.
 
     Attributes
@@ -660,14 +674,6 @@ class FileDedupConfig(_ClusterOptions):
     )
     candidate_source: DigestCandidates | FileCandidates = field(init=False, repr=False, compare=False)
     verify: ClassVar[str] = "score"
-    kind: ClassVar[None] = None
-    kind_set: ClassVar[tuple[tuple[str, Any], ...]] = ()
-    comparison: ClassVar[None] = None
-    differ: ClassVar[tuple[str, ...]] = ()
-    empty: ClassVar[Empty] = "keep"
-    lossless: ClassVar[bool] = False
-    max_comparisons: ClassVar[int] = MAX_COMPARISONS
-    near_misses: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if self.skip_hubs is not None:
@@ -777,7 +783,7 @@ def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeDedupConfig(_ClusterOptions):
+class CodeDedupConfig(_WithoutTexts):
     """Options of a deduplication of codes; `nearkin.dedup.codes.dedup_codes` documents each of them.
 
     Raises
@@ -790,14 +796,6 @@ class CodeDedupConfig(_ClusterOptions):
     bits: int | None = None
     candidate_source: CodeCandidates = field(init=False, repr=False, compare=False)
     verify: ClassVar[str] = "hamming"
-    kind: ClassVar[None] = None
-    kind_set: ClassVar[tuple[tuple[str, object], ...]] = ()
-    comparison: ClassVar[None] = None
-    differ: ClassVar[tuple[str, ...]] = ()
-    empty: ClassVar[Empty] = "keep"
-    lossless: ClassVar[bool] = False
-    max_comparisons: ClassVar[int] = MAX_COMPARISONS
-    near_misses: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         self._set(order=parse_keep(self.keep), candidate_source=CodeCandidates(self.radius, self.bits))

@@ -46,16 +46,14 @@ from nearkin.dedup.keep import (
     values_by_column,
 )
 from nearkin.dedup.result import (
-    ClusterTable,
     DedupResult,
-    LazyColumn,
-    PairTable,
     Representatives,
-    cluster_members,
+    TableBuilder,
+    count_clusters,
     representative_links,
 )
-from nearkin.dedup.stages import CollapsedDocuments, collapse
-from nearkin.dedup.summary import REASONS, StageTimer, Summary, peak_memory_bytes
+from nearkin.dedup.stages import collapse
+from nearkin.dedup.summary import Reason, StageTimer, Summary, peak_memory_bytes
 from nearkin.errors import bad_parameter, check_choice, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.index.lsh import LSHIndex
@@ -141,16 +139,14 @@ def dedup_vectors(
         similarity[collapsed.distinct] = found.similarity
         original = collapsed.original
         chosen = Representatives(collapsed.rows, by[original], similarity[original], original)
-        clusters = _cluster_table(chosen, documents, keeps_none=removes_clusters(order))
-        pairs = _all_links(found, collapsed, documents) if links == "all" else representative_links(clusters)
-        kept = np.ones(rows.matrix.shape[0], bool)
-        kept[chosen.rows[chosen.removed]] = False
-        if removes_clusters(order):
-            kept[chosen.rows[chosen.by[chosen.removed]]] = False
-        weights = np.ones(len(kept), np.int64)
-        weights[chosen.rows] = chosen.sizes
-        sizes = np.bincount(clusters.compact["cluster"]) if len(clusters) else np.zeros(1, np.int64)
-        by_reason = np.bincount(clusters.codes, minlength=len(REASONS)).tolist()
+        tables, keeps_none = TableBuilder(documents, None, chosen), removes_clusters(order)
+        clusters = tables.clusters(by_features=False, keeps_none=keeps_none)
+        pairs = representative_links(clusters)
+        if links == "all":
+            left, right, cosines = found.pairs
+            pairs = tables.all_links(collapsed.distinct[left], collapsed.distinct[right], cosines)
+        kept, weights = chosen.fates(rows.matrix.shape[0], keeps_none=keeps_none)
+        reasons: list[Reason] = ["exact", "near", *(["representative"] if keeps_none else [])]  # type: ignore[list-item]
         summary: Summary = {
             "version": __version__,
             "threshold": threshold,
@@ -158,16 +154,7 @@ def dedup_vectors(
             "expected_recall": found.recall,
             "cluster": cluster,
             "keep": keep,
-            "documents": len(kept),
-            "without_features": len(kept) - n,
-            "kept": int(kept.sum()),
-            "removed": int((~kept).sum()),
-            "removed_by_reason": {
-                reason: by_reason[REASONS.index(reason)]
-                for reason in ("exact", "near", *(("representative",) if removes_clusters(order) else ()))
-            },
-            "clusters": int((sizes > 0).sum()),
-            "largest_cluster": int(sizes.max()),
+            **count_clusters(clusters, kept, len(kept) - n, reasons),
             "vectors": {"dimension": rows.d, **found.facts},
         }
     if warnings := missing_warnings(documents, order):
@@ -418,37 +405,3 @@ class _Neighbours:
             cosines = np.minimum(1 - result.distances.astype(np.float64), 1.0)
             pairs = result.left.astype(np.int64), result.right.astype(np.int64), cosines
         return cls(by, similarity, pairs, recall, facts)
-
-
-def _cluster_table(chosen: Representatives, documents: HashedDocuments, *, keeps_none: bool) -> ClusterTable:
-    members, cluster = cluster_members(chosen)
-    representative = chosen.by[members]
-    reason = np.where(representative == chosen.copy_of[members], REASONS.index("exact"), REASONS.index("near"))
-    reason[representative == members] = REASONS.index("representative") if keeps_none else 0
-    codes = reason.astype(np.uint8)
-    take = documents.ids.take
-    table = ClusterTable(
-        {
-            "id": LazyColumn(chosen.rows[members], take),
-            "cluster": cluster,
-            "representative": LazyColumn(chosen.rows[representative], take),
-            "similarity": chosen.similarity[members],
-            "reason": LazyColumn(codes, lambda keys: [REASONS[code] for code in keys.tolist()]),
-        },
-    )
-    table.codes = codes
-    return table
-
-
-def _all_links(found: _Neighbours, collapsed: CollapsedDocuments, documents: HashedDocuments) -> PairTable:
-    """Build the table of pairs of distinct rows, then each copy with its original."""
-    copies = np.flatnonzero(collapsed.original != np.arange(len(collapsed.original)))
-    left = np.concatenate([collapsed.distinct[found.pairs[0]], collapsed.original[copies]])
-    right = np.concatenate([collapsed.distinct[found.pairs[1]], copies])
-    similarity = np.concatenate([found.pairs[2], np.ones(len(copies))])
-    ids = {
-        name: LazyColumn(collapsed.rows[side], documents.ids.take) for name, side in (("left", left), ("right", right))
-    }
-    table = PairTable({**ids, "similarity": similarity})
-    table.ordinals, table.copies = (left, right), len(copies)
-    return table

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -237,6 +237,23 @@ def content_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def is_direct(order: Sequence[KeepKey], *, integer: bool) -> bool:
     """Return True if numbers follow from ids alone."""
     return integer and len(order) == 1 and order[0].by in ("first", "last")
+
+
+def check_dates(order: Sequence[KeepKey], counts: Mapping[str, int]) -> None:
+    """Raise InputError for a column of keys with numbers and dates, in whichever blocks they are."""
+    for at, by in enumerate(order):
+        dates = counts.get(f"dates{at}", 0)
+        numbers = counts["documents"] - counts.get(f"missing{at}", 0) - dates
+        if dates and numbers:
+            reason = f"dates in {dates:,} documents and numbers in {numbers:,}; use a column of one of them"
+            raise input_error(f"column {by.column!r}", reason)
+
+
+def repeated_ids_error(name: str, column: str, repeated: Sequence[tuple[Any, int]]) -> InputError:
+    """Return the error for ids that occur in several rows: `repeated` has some of them, with their numbers of rows."""
+    listed = ", ".join(f"the id {id!r} in {n:,} rows" for id, n in repeated)
+    reason = f"{name}: column {column!r} has {listed}; ids must differ"
+    return InputError(reason, place=f"id {repeated[0][0]!r}", reason=reason)
 
 
 def direct_numbers(ids: Any, order: Sequence[KeepKey], *, reference: bool) -> Any:

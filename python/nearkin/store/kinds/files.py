@@ -75,17 +75,10 @@ class FileSettings(WithoutTexts):
     source: DigestCandidates = field(init=False, compare=False, repr=False)
     kind: ClassVar[str] = "file"
     distance_type: ClassVar[type] = np.int64
+    verify: ClassVar[str] = "score"
     verified_by: ClassVar[str] = "the score of the digests"
-
-    @property
-    def verify(self) -> str:
-        """The measure of digests."""
-        return "score"
-
-    @property
-    def recall(self) -> None:
-        """Every candidate is found."""
-        return
+    recall: ClassVar[None] = None
+    """Every candidate is found."""
 
     def __post_init__(self) -> None:
         source: DigestCandidates

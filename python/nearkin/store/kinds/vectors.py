@@ -145,16 +145,8 @@ class VectorSettings(WithoutTexts):
     expected_recall: float = field(init=False)
     kind: ClassVar[str] = "vector"
     distance_type: ClassVar[type] = np.float64
-
-    @property
-    def radius(self) -> None:
-        """Vectors have no radius."""
-        return
-
-    @property
-    def verify(self) -> str:
-        """The measure of vectors."""
-        return "distance"
+    radius: ClassVar[None] = None
+    verify: ClassVar[str] = "distance"
 
     def __post_init__(self) -> None:
         metric = _check_family(self.family)
