@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearkin.cli.console import Failures, escape_surrogates, warn
 from nearkin.cli.errors import format_error
-from nearkin.dedup.config import option
+from nearkin.dedup.options import option
 from nearkin.errors import bad_parameter
 from nearkin.io.remote import short_url
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from nearkin.recipe import Recipe
 
 READING = "Reading"
+reading_option = partial(option, group=READING)
 """Panel of the help."""
 
 
@@ -31,43 +33,36 @@ READING = "Reading"
 class CorpusOptions:
     """Options for reading a corpus, as `nearkin.io.open_corpus` documents them."""
 
-    text_column: str | None = option(
+    text_column: str | None = reading_option(
         None,
         help="Column of the text; meta.body is a field of meta. Several (a,b) are joined by line feeds.",
-        group=READING,
         show_default="text",
     )
-    id_column: str | None = option(
+    id_column: str | None = reading_option(
         None,
         help="Column of the id; none for row numbers.",
-        group=READING,
         show_default="id, url or _id if distinct, else row numbers",
     )
-    format: str | None = option(
+    format: str | None = reading_option(
         None,
         help="jsonl, parquet, csv, tsv, txt (a document per line), files or warc (default: from the file names).",
-        group=READING,
         choices=("jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"),
     )
-    encoding: str | None = option(
+    encoding: str | None = reading_option(
         None,
         help="Encoding of JSON, CSV and text, such as latin-1.",
-        group=READING,
         choices=("utf-8", "latin-1", "cp1252", "utf-16", "gb18030", "shift_jis", "euc_kr", "big5"),
         show_default="utf-8",
     )
-    delimiter: str | None = option(
-        None, help="Delimiter of CSV (default: , ; tab or |, from the header).", group=READING
-    )
-    html: bool = option(False, help="Texts are HTML: use only their visible text.", group=READING)
-    max_malformed: str | None = option(
+    delimiter: str | None = reading_option(None, help="Delimiter of CSV (default: , ; tab or |, from the header).")
+    html: bool = reading_option(False, help="Texts are HTML: use only their visible text.")
+    max_malformed: str | None = reading_option(
         None,
         help="Maximum number of unreadable records, or their maximum share such as 5%.",
-        group=READING,
         metavar="N|N%",
         show_default="10%",
     )
-    strict: bool = option(False, help="Stop at the first unreadable record.", group=READING)
+    strict: bool = reading_option(False, help="Stop at the first unreadable record.")
 
     def check_unset(self, allowed: str) -> None:
         """Raise ParameterError if an option is set that has no meaning for the inputs; `allowed` says why."""

@@ -22,7 +22,7 @@ from nearkin.cli.console import (
     warn,
 )
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
+from nearkin.cli.options import Bits, Inputs, Json, RecipeOption, opt, output_opt, parse_recipe
 from nearkin.errors import bad_parameter
 from nearkin.notebook import short
 
@@ -229,7 +229,7 @@ def keywords(
 @app.add(omit=["id_column"], threads=True)
 def idf(
     inputs: Inputs,
-    out: Annotated[Path, opt("File of the table.", "--out", "-o", group=WRITING)],
+    out: Annotated[Path, output_opt("File of the table.", "--out", "-o")],
     reading: CorpusOptions,
     recipe: RecipeOption = "zh-keywords",
     min_df: Annotated[int, opt("Minimum number of documents with a feature; others are dropped.")] = 1,

@@ -21,7 +21,6 @@ from nearkin.cli.console import NO_MATCH, display, progress_bars, read_text, say
 from nearkin.cli.corpus import CorpusOptions, report_skipped
 from nearkin.cli.options import (
     PRINTING,
-    WRITING,
     Bits,
     HexColumn,
     IdOptions,
@@ -35,6 +34,7 @@ from nearkin.cli.options import (
     Repeated,
     TextQueries,
     opt,
+    output_opt,
     parse_id,
     parse_ids,
     parse_recipe,
@@ -84,7 +84,7 @@ Fingerprints = Annotated[
 @group.add(threads=True)
 def build(
     inputs: Inputs,
-    out: Annotated[Path, opt("File of the new index.", "--out", "-o", group=WRITING)],
+    out: Annotated[Path, output_opt("File of the new index.", "--out", "-o")],
     reading: CorpusOptions,
     fingerprints: Fingerprints = None,
     radius: Radius = None,

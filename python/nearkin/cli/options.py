@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -55,6 +56,8 @@ def opt(help: str, *flags: str, group: str | None = None, choices: Sequence[str]
     return typer.Option(*flags, help=help, rich_help_panel=group, autocompletion=completion, **settings)
 
 
+matching_opt, output_opt = partial(opt, group=MATCHING), partial(opt, group=WRITING)
+
 _INPUTS = typer.Argument(
     help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed.",
     show_default=False,
@@ -62,9 +65,9 @@ _INPUTS = typer.Argument(
 Inputs = Annotated[list[str], _INPUTS]
 InputsIfAny = Annotated[Repeated, _INPUTS]
 TextQueries = Annotated[Repeated, opt("A text as a query; may be repeated.", "--text", metavar="TEXT")]
-Json = Annotated[bool, opt("Print JSON, one object per line.", "--json", group=WRITING)]
-Quiet = Annotated[bool, opt("Print no progress and no summary.", "--quiet", "-q", group=WRITING)]
-Overwrite = Annotated[bool, opt("Replace the output of an earlier run.", "--overwrite", group=WRITING)]
+Json = Annotated[bool, output_opt("Print JSON, one object per line.", "--json")]
+Quiet = Annotated[bool, output_opt("Print no progress and no summary.", "--quiet", "-q")]
+Overwrite = Annotated[bool, output_opt("Replace the output of an earlier run.", "--overwrite")]
 RecipeOption = Annotated[
     str | None,
     typer.Option(
@@ -75,20 +78,19 @@ RecipeOption = Annotated[
         rich_help_panel=MATCHING,
     ),
 ]
-Bits = Annotated[int | None, opt("Width of fingerprints; replaces that of the recipe.", "--bits", group=MATCHING)]
+Bits = Annotated[int | None, matching_opt("Width of fingerprints; replaces that of the recipe.", "--bits")]
 HexColumn = Annotated[
     str | None,
-    opt(
+    matching_opt(
         "Compare codes of other programs (PDQ, pHash), not texts: hexadecimal digits, or bytes in Parquet.",
         "--hex-column",
-        group=MATCHING,
         metavar="COLUMN",
     ),
 ]
-Radius = Annotated[int | None, opt("Maximum Hamming distance, inclusive.", "--radius", group=MATCHING)]
+Radius = Annotated[int | None, matching_opt("Maximum Hamming distance, inclusive.", "--radius")]
 PageFile = Annotated[
     Path | None,
-    opt("Write the result as one HTML file as well, with charts.", "--report", group=WRITING, metavar="FILE.html"),
+    output_opt("Write the result as one HTML file as well, with charts.", "--report", metavar="FILE.html"),
 ]
 IdsArgument = Annotated[Repeated, typer.Argument(help="Ids, as in the corpus.", metavar="ID")]
 IdsFrom = Annotated[str | None, opt("File with an id per line; - for standard input.", "--ids", metavar="FILE")]

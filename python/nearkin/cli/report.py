@@ -10,7 +10,7 @@ import typer
 
 from nearkin.cli.commands import Commands
 from nearkin.cli.console import say, warn
-from nearkin.cli.options import WRITING, Quiet, opt
+from nearkin.cli.options import Quiet, opt, output_opt
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def report(
     against: Annotated[
         str | None, opt("Labels exported from the page: shown in it, and used to score the run.")
     ] = None,
-    out: Annotated[Path | None, opt("File of the report.", group=WRITING, show_default="report.html in FOLDER")] = None,
+    out: Annotated[Path | None, output_opt("File of the report.", show_default="report.html in FOLDER")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write one HTML file that shows removed documents with the kept ones, and collects labels.

@@ -31,7 +31,6 @@ from nearkin.cli.console import (
 from nearkin.cli.corpus import CorpusOptions, list_files
 from nearkin.cli.options import (
     PRINTING,
-    WRITING,
     Bits,
     IdOptions,
     Inputs,
@@ -43,6 +42,7 @@ from nearkin.cli.options import (
     Repeated,
     StoreMemory,
     opt,
+    output_opt,
     parse_ids,
     parse_memory,
     parse_recipe,
@@ -334,7 +334,7 @@ def adopt(path: StorePath, quiet: Quiet = False) -> None:
 @group.add()
 def salvage(
     path: StorePath,
-    out: Annotated[Path, opt("New folder for the store.", "--out", "-o", group=WRITING)],
+    out: Annotated[Path, output_opt("New folder for the store.", "--out", "-o")],
     printing: PrintOptions = PRINTING,
 ) -> None:
     """Write a new store with everything that can be read of a damaged one, and say what is missing.
@@ -429,7 +429,7 @@ def backup(
 @group.add()
 def export(
     path: StorePath,
-    out: Annotated[Path, opt("New file: .jsonl, .jsonl.gz or .jsonl.zst.", "--out", "-o", group=WRITING)],
+    out: Annotated[Path, output_opt("New file: .jsonl, .jsonl.gz or .jsonl.zst.", "--out", "-o")],
     every: Annotated[bool, opt("Include documents that were not kept; they have no text.", "--every")] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,

@@ -14,13 +14,13 @@ from nearkin.cli.console import Failures, display, progress_bars, say, say_row
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import (
     PRINTING,
-    WRITING,
     InputsIfAny,
     Json,
     PrintOptions,
     StoreMemory,
     TextQueries,
     opt,
+    output_opt,
     parse_memory,
 )
 from nearkin.cli.store import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-run", group=WRITING)]
+DryRun = Annotated[bool, output_opt("Change nothing; print what would change.", "--dry-run")]
 
 
 @app.add(threads=True)
@@ -179,7 +179,7 @@ def restore(
         typer.Argument(help="Folder with backups of a store, or one backup.", metavar="BACKUPS", show_default=False),
     ],
     out: Annotated[
-        Path | None, opt("New folder for the store; without it the backups are listed.", "--out", "-o", group=WRITING)
+        Path | None, output_opt("New folder for the store; without it the backups are listed.", "--out", "-o")
     ] = None,
     at: Annotated[
         str | None,
