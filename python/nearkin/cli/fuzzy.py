@@ -59,9 +59,7 @@ def _distance(maximum: int | None = None) -> Any:
     return matching_opt("Maximum distance, inclusive.", "--distance", min=0, max=maximum)
 
 
-FilePaths = Annotated[
-    list[Path] | None, typer.Argument(help="Files, and directories with --recursive.", show_default=False)
-]
+FilePaths = Annotated[list[Path] | None, typer.Argument(help="Files, and directories with --recursive.")]
 Side = Annotated[str, typer.Argument(help="A file, or a digest.")]
 Recursive = Annotated[bool, opt("Include files below directories, but no links.", "--recursive", "-r")]
 _SSDEEP = (

@@ -64,7 +64,7 @@ Results: TypeAlias = Generator[tuple[Sequence[object], Sequence[Matches]]]
 _EXCERPT = 60
 """Characters of a text that are shown."""
 
-IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX", show_default=False)]
+IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX")]
 Existing = Annotated[
     str, opt("What to do with an id that exists already: error, update or skip.", choices=("error", "update", "skip"))
 ]
@@ -384,10 +384,7 @@ class QueryOptions:
     reading: CorpusOptions
     inputs: Annotated[
         Repeated,
-        typer.Argument(
-            help="Corpora whose documents are the queries: files, globs, folders, or - for standard input.",
-            show_default=False,
-        ),
+        typer.Argument(help="Corpora whose documents are the queries: files, globs, folders, or - for standard input."),
     ] = None
     text: TextQueries = None
     file: Annotated[Repeated, opt("A file as one query, - for standard input; may be repeated.", "--file", "-f")] = None
@@ -412,10 +409,7 @@ class QueryOptions:
 )
 def search(
     index_path: Annotated[
-        Path,
-        typer.Argument(
-            help="File of the index, folder of a store, or table of codes.", metavar="INDEX", show_default=False
-        ),
+        Path, typer.Argument(help="File of the index, folder of a store, or table of codes.", metavar="INDEX")
     ],
     query: QueryOptions,
     radius: Radius = None,

@@ -59,8 +59,7 @@ def opt(help: str, *flags: str, group: str | None = None, choices: Sequence[str]
 matching_opt, output_opt = partial(opt, group=MATCHING), partial(opt, group=WRITING)
 
 _INPUTS = typer.Argument(
-    help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed.",
-    show_default=False,
+    help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed."
 )
 Inputs = Annotated[list[str], _INPUTS]
 InputsIfAny = Annotated[Repeated, _INPUTS]

@@ -84,7 +84,7 @@ def write_report(run: Run, target: OutputDir) -> None:
 
 @app.add()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Output folder of nearkin dedup.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Output folder of nearkin dedup.")],
     against: Annotated[
         str | None, opt("Labels exported from the page: shown in it, and used to score the run.")
     ] = None,

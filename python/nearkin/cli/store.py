@@ -77,9 +77,7 @@ _TEXT_BATCH = 1000
 """Number of documents whose texts are read in one call."""
 _TOKEN = re.compile(r"(?:(read|write)\s+)?(\S+)")
 
-StorePath = Annotated[
-    str, typer.Argument(help="Folder of the store, or the URL of its service.", metavar="STORE", show_default=False)
-]
+StorePath = Annotated[str, typer.Argument(help="Folder of the store, or the URL of its service.", metavar="STORE")]
 TokenFile = Annotated[
     Path | None, opt("File with the token of the service, if STORE is a URL.", "--token-file", metavar="FILE")
 ]
@@ -399,10 +397,7 @@ def merge(
 def backup(
     path: StorePath,
     target: Annotated[
-        str,
-        typer.Argument(
-            help="New folder for the copy; for a service, the name of the copy.", metavar="TARGET", show_default=False
-        ),
+        str, typer.Argument(help="New folder for the copy; for a service, the name of the copy.", metavar="TARGET")
     ],
     token_file: TokenFile = None,
     quiet: Quiet = False,

@@ -141,7 +141,7 @@ def expire(
 @group.add(threads=True)
 def copy(
     path: StorePath,
-    target: Annotated[str, typer.Argument(help="New folder for the copy.", metavar="NEW", show_default=False)],
+    target: Annotated[str, typer.Argument(help="New folder for the copy.", metavar="NEW")],
     rules: RuleOptions,
     text: Annotated[str | None, WhatToStore(show_default="as in the store")] = None,
     memory_limit: StoreMemory = None,
@@ -174,10 +174,7 @@ def copy(
 
 @group.add()
 def restore(
-    backups: Annotated[
-        Path,
-        typer.Argument(help="Folder with backups of a store, or one backup.", metavar="BACKUPS", show_default=False),
-    ],
+    backups: Annotated[Path, typer.Argument(help="Folder with backups of a store, or one backup.", metavar="BACKUPS")],
     out: Annotated[
         Path | None, output_opt("New folder for the store; without it the backups are listed.", "--out", "-o")
     ] = None,
