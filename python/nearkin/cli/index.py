@@ -391,6 +391,12 @@ class QueryOptions:
     fingerprint: Annotated[Repeated, opt("A hexadecimal fingerprint as a query; may be repeated.", "--fingerprint")] = (
         None
     )
+    radius: Radius = None
+    top_k: Annotated[int | None, opt("Number of nearest matches; with --radius within it.", "--top-k", "-k")] = None
+    recipe: RecipeOption = None
+    columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None
+    fingerprints: Fingerprints = None
+    hex_column: HexColumn = None
 
     def read_texts(self) -> tuple[list[str], list[str]]:
         """Return the names and contents of texts and files: standard input if there is no query at all."""
@@ -412,12 +418,6 @@ def search(
         Path, typer.Argument(help="File of the index, folder of a store, or table of codes.", metavar="INDEX")
     ],
     query: QueryOptions,
-    radius: Radius = None,
-    top_k: Annotated[int | None, opt("Number of nearest matches; with --radius within it.", "--top-k", "-k")] = None,
-    recipe: RecipeOption = None,
-    columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None,
-    fingerprints: Fingerprints = None,
-    hex_column: HexColumn = None,
     printing: PrintOptions = PRINTING,
 ) -> None:
     """Search an index or a store: query, id and distance, nearest first; exit code 3 without a match.
@@ -442,30 +442,28 @@ def search(
     nearkin search codes.nks --fingerprint 3601c888ae14a088 -k 3
     nearkin search codes.parquet new.parquet --hex-column pdq --radius 31
     """
-    if top_k is not None and top_k < 1:
-        raise bad_parameter("top_k", top_k, "1 or more")
+    if query.top_k is not None and query.top_k < 1:
+        raise bad_parameter("top_k", query.top_k, "1 or more")
+    columns = query.columns or []
     refuse_url(index_path, "INDEX", "the file of an index or the folder of a store; `nearkin check` queries a service")
     # Progress bars would mix with matches on a terminal.
     with progress_bars(quiet=printing.quiet or sys.stdout.isatty()) as progress:
         if index_path.is_dir():
-            refused = {"radius": radius, "recipe": recipe, "fingerprint": query.fingerprint}
-            refused |= {"fingerprints": fingerprints, "hex_column": hex_column}
-            for name, value in refused.items():
-                if value is not None:
+            for name in ("radius", "recipe", "fingerprint", "fingerprints", "hex_column"):
+                if getattr(query, name) is not None:
                     raise bad_parameter(name, "given", "not with a store, which has texts, a recipe and a threshold")
-            results = _search_store(index_path, query, columns or [], top_k or 10, progress)
+            results = _search_store(index_path, query, columns, query.top_k or 10, progress)
         else:
             if columns:
                 raise bad_parameter("column", ", ".join(columns), "a column of a store")
-            index = _open_index(index_path, query, hex_column, {"recipe": recipe, "fingerprints": fingerprints})
-            results = _search_index(index, query, recipe, radius, top_k, fingerprints, hex_column, progress)
+            results = _search_index(_open_index(index_path, query), query, progress)
         with closing(results):
-            shown = (columns or []) if index_path.is_dir() else None
-            missing = "a text without any letter has no fingerprint" if hex_column is None else "this row has no code"
-            _print_matches(results, shown, missing, printing)
+            text = "a text without any letter has no fingerprint"
+            missing = text if query.hex_column is None else "this row has no code"
+            _print_matches(results, columns if index_path.is_dir() else None, missing, printing)
 
 
-def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused: Mapping[str, object]) -> HammingIndex:
+def _open_index(path: Path, query: QueryOptions) -> HammingIndex:
     """Open an index, or build one of a table of codes.
 
     Raises
@@ -477,17 +475,17 @@ def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused
     from nearkin.index.files import index_class
     from nearkin.index.hamming import HammingIndex
 
-    if hex_column is None:
+    if query.hex_column is None:
         return HammingIndex.open(path)
-    for name, value in {"text": query.text, "file": query.file, **refused}.items():
-        if value is not None:
+    for name in ("text", "file", "recipe", "fingerprints"):
+        if getattr(query, name) is not None:
             raise bad_parameter(name, "given", "--fingerprint or inputs with --hex-column, which searches codes")
     if not query.inputs and not query.fingerprint:
         raise bad_parameter("queries", "none", "--fingerprint, or inputs with codes")
     if index_class(path) is not None:
         return HammingIndex.open(path)
     source = CodeCandidates(0)
-    batches = list(_read_codes([str(path)], query.reading, hex_column, source))
+    batches = list(_read_codes([str(path)], query, source))
     index = HammingIndex(source.bits)
     for batch in batches:
         index.add(
@@ -496,30 +494,19 @@ def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused
     return index
 
 
-def _read_codes(
-    inputs: Sequence[str], reading: CorpusOptions, column: str, source: CodeCandidates
-) -> Iterator[FingerprintBatch]:
+def _read_codes(inputs: Sequence[str], query: QueryOptions, source: CodeCandidates) -> Iterator[FingerprintBatch]:
     """Read codes from a column of tables."""
     from nearkin.dedup.candidates.simhash import flatten
     from nearkin.index.fingerprint_source import FingerprintBatch
 
-    with reading.for_codes(column).read(inputs) as corpus:
+    with query.reading.for_codes(str(query.hex_column)).read(inputs) as corpus:
         corpus.bytes_as_hex = True
         for batch in corpus.batches():
             rows, present = source.hash(batch.texts)
             yield FingerprintBatch(batch.ids.to_list(), flatten(rows), present > 0)
 
 
-def _search_index(
-    index: HammingIndex,
-    query: QueryOptions,
-    recipe: str | None,
-    radius: int | None,
-    top_k: int | None,
-    kind: str | None,
-    hex_column: str | None,
-    progress: Progress,
-) -> Results:
+def _search_index(index: HammingIndex, query: QueryOptions, progress: Progress) -> Results:
     """Search an index for texts and files, for fingerprints, and for inputs."""
     import numpy as np
 
@@ -529,8 +516,9 @@ def _search_index(
     from nearkin.index.fingerprints import from_hex
 
     names, texts = query.read_texts()
-    hashed = bool(names or (query.inputs and kind is None and hex_column is None))
-    loaded = _check_recipe(index, recipe, texts=hashed)
+    radius, top_k = query.radius, query.top_k
+    hashed = bool(names or (query.inputs and query.fingerprints is None and query.hex_column is None))
+    loaded = _check_recipe(index, query.recipe, texts=hashed)
     if radius is None and top_k is None:
         radius, top_k = (index.radius, None) if index.radius is not None else (None, 10)
     if names and loaded is not None:
@@ -543,11 +531,11 @@ def _search_index(
             raise bad_parameter("fingerprint", error.context["found"], error.context["allowed"]) from error
         batch = FingerprintBatch(codes, values, np.ones(len(codes), bool))
         yield codes, _search_batch(index, batch, radius, top_k)
-    if query.inputs and hex_column is not None:
-        for batch in _read_codes(query.inputs, query.reading, hex_column, CodeCandidates(0, index.bits)):
+    if query.inputs and query.hex_column is not None:
+        for batch in _read_codes(query.inputs, query, CodeCandidates(0, index.bits)):
             yield batch.names, _search_batch(index, batch, radius, top_k)
     elif query.inputs:
-        with query.reading.open_fingerprints(query.inputs, loaded, kind, index.bits) as source:
+        with query.reading.open_fingerprints(query.inputs, loaded, query.fingerprints, index.bits) as source:
             for batch in source:
                 yield batch.names, _search_batch(index, batch, radius, top_k)
                 progress("search", source.read, None)
