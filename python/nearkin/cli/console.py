@@ -63,6 +63,14 @@ def say_row(record: Mapping[str, object], cells: Iterable[object], *, as_json: b
         say("\t".join(map(display, cells)))
 
 
+def say_result(result: object, record: Mapping[str, object], *, as_json: bool) -> None:
+    """Write a result to standard output: its record as JSON, or its text."""
+    if as_json:
+        say_json(record)
+    else:
+        say(str(result))
+
+
 def warn(message: str) -> None:
     """Write a message to standard error, on one line and printable."""
     typer.echo(f"nearkin: {printable(message)}", err=True)

@@ -30,8 +30,7 @@ from nearkin.cli.console import (
     escape_surrogates,
     progress_bars,
     report_summary,
-    say,
-    say_json,
+    say_result,
     say_row,
     show_counts,
     suppress_summary_warnings,
@@ -138,10 +137,7 @@ def dedup(job: Job) -> None:
         job.keep_columns()
         if job.engine.explain:
             estimate = distributed.explain(job, engine)
-            if job.as_json:
-                say_json(estimate.summary())
-            else:
-                say(str(estimate))
+            say_result(estimate, estimate.summary(), as_json=job.as_json)
             return
         summary = distributed.dedup(job, engine)
         _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")))

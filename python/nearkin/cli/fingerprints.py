@@ -18,6 +18,7 @@ from nearkin.cli.console import (
     read_text,
     say,
     say_json,
+    say_result,
     say_row,
     warn,
 )
@@ -108,10 +109,7 @@ def compare(
     result = compare_texts(first, second, parse_recipe(recipe, bits))
     for note in result.notes:
         warn(note)
-    if as_json:
-        say_json(result.to_dict())
-    else:
-        say(str(result))
+    say_result(result, result.to_dict(), as_json=as_json)
 
 
 @app.add()
@@ -165,10 +163,7 @@ def explain(
     read = read_arguments([text] if other is None else [text, other], text=text_only, files=files)
     first, second = [*map(read_value, read), None][:2]
     steps = explain_steps(first, parsed, other=second)
-    if as_json:
-        say_json(steps.to_dict())
-    else:
-        say(str(steps))
+    say_result(steps, steps.to_dict(), as_json=as_json)
 
 
 @app.add("show")

@@ -96,9 +96,9 @@ IdsFrom = Annotated[str | None, opt("File with an id per line; - for standard in
 MissingOk = Annotated[bool, opt("Ignore ids that do not exist.", "--missing-ok")]
 StoreMemory = Annotated[
     str | None,
-    typer.Option(
+    opt(
+        "Memory limit of the store: 500M, 2G, 2Gi, or a share of the machine's memory such as 10%.",
         "--memory-limit",
-        help="Memory limit of the store: 500M, 2G, 2Gi, or a share of the machine's memory such as 10%.",
         metavar="BYTES",
         show_default="25%",
     ),
