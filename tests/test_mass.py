@@ -38,7 +38,7 @@ FOLDERS = {
     "python/nearkin/compat": 870,
     "python/nearkin/dedup": 5_490,
     "python/nearkin/digests": 670,
-    "python/nearkin/distributed": 1_580,
+    "python/nearkin/distributed": 1_570,
     "python/nearkin/explain": 1_060,
     "python/nearkin/families": 1_510,
     "python/nearkin/index": 2_950,

@@ -20,13 +20,14 @@ from nearkin.io.remote import short_url
 if TYPE_CHECKING:
     from nearkin.index.fingerprint_source import FingerprintSource
     from nearkin.io import Corpus
-    from nearkin.io.base import KeptLayout
+    from nearkin.io.base import KeptLayout, Replacements
+    from nearkin.pieces.passages import Cuts
     from nearkin.progress import Progress
     from nearkin.recipe import Recipe
 
 READING = "Reading"
-reading_option = partial(option, group=READING)
 """Panel of the help."""
+reading_option = partial(option, group=READING)
 
 
 @dataclass(frozen=True)
@@ -173,14 +174,24 @@ def parse_max_malformed(text: str | None) -> int | float:
     return int(match[1]) if match[1] else float(match[2]) / 100
 
 
-def input_summary(corpus: Corpus, layout: KeptLayout) -> dict[str, Any]:
-    """Return the entries of `summary.json` about the input, and the names of the files of kept documents."""
+def cut_out(cuts: Cuts, corpus: Corpus) -> Replacements | None:
+    """Return the texts of documents without their cuts; None if there are no cuts."""
+    from nearkin.io.base import Replacements
+
+    if not len(cuts.rows):
+        return None
+    return Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
+
+
+def input_summary(corpus: Corpus, layout: KeptLayout | None) -> dict[str, Any]:
+    """Return the entries of `summary.json` about the input, and the files of kept documents, if they are written."""
+    kept = {"kept_file": corpus.kept_name} if layout == "single" else {}
     return {
         "inputs": [escape_surrogates(str(name)) for name in (*corpus.inputs, *map(short_url, corpus.urls))],
         "format": corpus.format,
         "text_column": [corpus.text_column, *corpus.joined_columns] if corpus.joined_columns else corpus.text_column,
         "id_column": corpus.id_column,
-        **({"kept_file": corpus.kept_name} if layout == "single" else {"kept_files": corpus.kept_names(layout)}),
+        **({"kept_files": corpus.kept_names(layout)} if layout == "input" else kept),
         "bytes_read": corpus.bytes_read,
         "malformed": corpus.malformed.count,
         "malformed_first": [str(record) for record in corpus.malformed.first],

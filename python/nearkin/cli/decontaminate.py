@@ -13,7 +13,7 @@ import typer
 
 from nearkin.cli.commands import Commands
 from nearkin.cli.console import display, progress_bars, report_summary, say_row, show_counts
-from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, report_skipped
+from nearkin.cli.corpus import CorpusOptions, cut_out, existing_parent, input_summary, report_skipped
 from nearkin.cli.options import (
     Inputs,
     Json,
@@ -32,6 +32,7 @@ from nearkin.io.base import REJECTED
 if TYPE_CHECKING:
     from nearkin.dedup.labels import PairLabels
     from nearkin.io import Corpus, OutputDir
+    from nearkin.io.base import KeptLayout
     from nearkin.pieces.decontaminate import Decontamination
     from nearkin.pieces.suites import Suites
 
@@ -203,17 +204,15 @@ def _write(
 ) -> dict[str, Any]:
     """Write documents, tables and the summary."""
     from nearkin.io import write_table
-    from nearkin.io.base import AddedColumn, Replacements
+    from nearkin.io.base import AddedColumn
 
-    summary: dict[str, Any] = {"action": action, **result.summary, **input_summary(corpus, "single")}
+    layout: KeptLayout | None = "single" if action in ("drop", "cut") or column is not None else None
+    summary: dict[str, Any] = {"action": action, **result.summary, **input_summary(corpus, layout)}
     if action == "drop":
         corpus.write_kept(~result.flags, target)
     elif action == "cut":
-        cuts = result.cuts(margin)
-        changed = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
-        corpus.write_kept(np.ones(len(result.flags), bool), target, replacements=changed if len(cuts.rows) else None)
-    elif column is None:
-        summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
+        texts = cut_out(result.cuts(margin), corpus)
+        corpus.write_kept(np.ones(len(result.flags), bool), target, replacements=texts)
     if action == "flag":
         hits = np.bincount(result.hits.documents, minlength=len(result.flags)).astype(np.int64)
         if column is not None:
