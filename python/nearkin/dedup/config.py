@@ -547,7 +547,7 @@ class DedupConfig(_ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _WithoutTexts(_ClusterOptions):
+class _TextlessOptions(_ClusterOptions):
     """Options of the deduplications that compare no texts: of files and codes."""
 
     kind: ClassVar[None] = None
@@ -561,7 +561,7 @@ class _WithoutTexts(_ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileDedupConfig(_WithoutTexts):
+class FileDedupConfig(_TextlessOptions):
     """Options of a deduplication of files; `nearkin.dedup_files` documents each of them.
 
     Attributes
@@ -703,7 +703,7 @@ def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeDedupConfig(_WithoutTexts):
+class CodeDedupConfig(_TextlessOptions):
     """Options of a deduplication of codes; `nearkin.dedup.codes.dedup_codes` documents each of them.
 
     Raises

@@ -131,7 +131,7 @@ def dedup_vectors(
         collapsed = collapse(documents, None, order)
         distinct = collapsed.rows[collapsed.distinct]
     with timer("search"):
-        found = _VectorSearch(rows, distinct, threshold, recall, cluster, links == "all", progress).run()
+        found = _NeighbourSearch(rows, distinct, threshold, recall, cluster, links == "all", progress).run()
     with timer("result"):
         n = len(collapsed.rows)
         by, similarity = np.arange(n), np.ones(n)
@@ -300,7 +300,7 @@ _NO_PAIRS = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
 
 
 @dataclass(frozen=True)
-class _VectorSearch:
+class _NeighbourSearch:
     """Search and clusters of the distinct rows, which are given in keep order."""
 
     rows: Rows
