@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 42_100, "crates": 47_950, "tests": 50_950, "bench": 6_400}
+TOTALS = {"python": 41_850, "crates": 47_950, "tests": 50_950, "bench": 6_400}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -33,27 +33,27 @@ FOLDERS = {
     "crates/nearkin-module/src": 10,
     "crates/nearkin-patterns/src": 9_530,
     "crates/nearkin-python/src": 5_760,
-    "python/nearkin": 1_280,
-    "python/nearkin/cli": 4_660,
+    "python/nearkin": 1_270,
+    "python/nearkin/cli": 4_550,
     "python/nearkin/compat": 870,
-    "python/nearkin/dedup": 5_590,
+    "python/nearkin/dedup": 5_490,
     "python/nearkin/digests": 670,
-    "python/nearkin/distributed": 1_580,
+    "python/nearkin/distributed": 1_570,
     "python/nearkin/explain": 1_060,
     "python/nearkin/families": 1_510,
-    "python/nearkin/index": 2_960,
+    "python/nearkin/index": 2_950,
     "python/nearkin/io": 3_920,
     "python/nearkin/patterns": 1_850,
     "python/nearkin/pieces": 1_410,
     "python/nearkin/quality": 1_360,
     "python/nearkin/ray": 100,
     "python/nearkin/recipe": 500,
-    "python/nearkin/report": 1_810,
+    "python/nearkin/report": 1_790,
     "python/nearkin/service": 2_700,
     "python/nearkin/sklearn": 220,
-    "python/nearkin/spark": 1_450,
-    "python/nearkin/store": 4_740,
-    "python/nearkin/text": 550,
+    "python/nearkin/spark": 1_430,
+    "python/nearkin/store": 4_730,
+    "python/nearkin/text": 540,
     "python/nearkin/theory": 950,
     "python/nearkin/vectors": 410,
     "python/nearkin/web_assets": 10,
@@ -63,7 +63,7 @@ FOLDERS = {
 MAX_LINES = 1_700
 """Lines of one file, and of one class, with comments."""
 MAX_PARAMETERS = 10
-MAX_LONG_SIGNATURES = 22
+MAX_LONG_SIGNATURES = 21
 """Number of functions that may have `MAX_PARAMETERS` parameters or more."""
 
 

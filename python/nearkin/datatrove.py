@@ -34,7 +34,7 @@ from nearkin.distributed.documents import Hashing, to_integers
 from nearkin.distributed.job import TableJob, hash_block, join_rows
 from nearkin.distributed.tables import build_tables
 from nearkin.distributed.tasks import FileTable, LocalTasks, concat
-from nearkin.errors import InputError, check_options, mismatch, require_extra
+from nearkin.errors import check_options, input_error, mismatch, require_extra
 from nearkin.families.minhash import signature
 from nearkin.families.simhash import fingerprint
 from nearkin.index.fingerprints import to_hex
@@ -328,13 +328,13 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
         import pyarrow.parquet as pq
 
         if world_size != 1:
-            raise _input_error("tasks", f"{world_size}, and DedupCluster runs in one; give its executor tasks=1")
+            raise input_error("tasks", f"{world_size}, and DedupCluster runs in one; give its executor tasks=1")
         config = _config(type(self), self.options)
         paths = sorted(self.folder.list_files("hashes"))
         facts = {path: each for path in paths if (each := _read_facts(self.folder, path)) is not None}
         for path, each in facts.items():
             if each["tasks"] != len(paths):
-                raise _input_error("hashes", f"{len(paths)} files of {each['tasks']} tasks; run the others first")
+                raise input_error("hashes", f"{len(paths)} files of {each['tasks']} tasks; run the others first")
             for name, value in _facts(config).items():
                 if each[name] != value:
                     raise mismatch(name, f"{each[name]!r} of {path}", f"{value!r} of DedupCluster")
@@ -401,7 +401,7 @@ class DedupFilter(PipelineStep):  # type: ignore[misc, unused-ignore]
             removed = {row["row"]: row for row in to_values(table)}
         if facts is not None and facts["tasks"] != world_size:
             reason = f"{facts['tasks']} of DedupHash and {world_size} of DedupFilter; use the same number"
-            raise _input_error("tasks", reason)
+            raise input_error("tasks", reason)
         with self.exclusion_writer or nullcontext() as writer:
             for row, document in enumerate(data):
                 self.stat_update(StatHints.total)
@@ -418,11 +418,7 @@ class DedupFilter(PipelineStep):  # type: ignore[misc, unused-ignore]
         expected = 0 if facts is None else facts["counts"]["documents"]
         if count != expected:
             reason = f"this task read {count:,} documents and DedupHash {expected:,}; use the same reader, and no limit"
-            raise _input_error(f"shard {rank}", reason)
-
-
-def _input_error(place: str, reason: str) -> InputError:
-    return InputError(f"{place}: {reason}", place=place, reason=reason)
+            raise input_error(f"shard {rank}", reason)
 
 
 def _read_facts(folder: DataFolder, path: str) -> dict[str, Any] | None:
@@ -436,7 +432,7 @@ def _read_facts(folder: DataFolder, path: str) -> dict[str, Any] | None:
         with folder.open(path, "rb") as file:
             metadata = pq.read_metadata(file).metadata or {}
     except pa.ArrowInvalid as error:
-        raise _input_error(path, f"the file is incomplete; run its task again ({error})") from error
+        raise input_error(path, f"the file is incomplete; run its task again ({error})") from error
     facts: dict[str, Any] = json.loads(metadata[b"nearkin"])
     return facts
 

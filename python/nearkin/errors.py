@@ -315,7 +315,7 @@ def unique_members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def input_error(place: object, reason: str) -> InputError:
+def input_error(place: object, reason: str, mend: str = "", **context: Any) -> InputError:
     """Return the InputError for an input that can't be used.
 
     Parameters
@@ -324,8 +324,13 @@ def input_error(place: object, reason: str) -> InputError:
         The file, row or argument, as the message names it.
     reason : str
         What was found, and how to mend it.
+    mend : str, optional
+        How to mend it, for the message alone.
+    **context
+        More attributes of the error.
     """
-    return InputError(f"{place}: {reason}", place=str(place), reason=reason)
+    message = f"{place}: {reason}; {mend}" if mend else f"{place}: {reason}"
+    return InputError(message, place=str(place), reason=reason, **context)
 
 
 def check_options(function: Callable[..., object], declared: type, options: Mapping[str, object]) -> None:
@@ -457,8 +462,8 @@ def check_regular(path: str | os.PathLike[str], expected: str = "a file that `sa
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode):
-        place, reason = os.fsdecode(path), f"is {describe_file_type(mode)}; give {expected}"
-        raise InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
+        place = os.fsdecode(path)
+        raise input_error(place, f"is {describe_file_type(mode)}; give {expected}", file=place)
 
 
 def invalid_name_error(path: str | os.PathLike[str]) -> InputError | None:
@@ -474,8 +479,7 @@ def invalid_name_error(path: str | os.PathLike[str]) -> InputError | None:
         sign = sign or f"lone surrogate, {name[error.start]!a}"
     if not sign:
         return None
-    place, reason = printable(name), f"the name has a {sign}, which no file name can have"
-    return InputError(f"{place}: {reason}", place=place, file=name, reason=reason)
+    return input_error(printable(name), f"the name has a {sign}, which no file name can have", file=name)
 
 
 def check_name(path: str | os.PathLike[str]) -> None:

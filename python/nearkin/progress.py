@@ -86,15 +86,12 @@ def megabyte_ticker(report: Progress, stage: str, total: int) -> Callable[[int],
     copy, MB 2 2
     (None, None)
     """
-    done, total_mb = 0, -(-total >> 20)
+    total_mb = -(-total >> 20)
 
-    def tick(count: int) -> None:
-        nonlocal done
-        done += count
+    def report_megabytes(stage: str, done: int, _: int | None) -> None:
         report(f"{stage}, MB", total_mb if done >= total else done >> 20, total_mb)
 
-    tick(0)
-    return tick
+    return ticker(report_megabytes, stage, total)
 
 
 @contextmanager

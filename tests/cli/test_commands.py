@@ -10,7 +10,8 @@ import pytest
 import typer.main
 
 from nearkin.cli.commands import GENERAL, Commands, Options, OptionsOf
-from nearkin.dedup.config import DedupConfig, option
+from nearkin.dedup.config import DedupConfig
+from nearkin.dedup.options import option
 
 seen: list[Any] = []
 

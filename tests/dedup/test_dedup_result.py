@@ -41,7 +41,7 @@ def table(
 ) -> ClusterTable:
     similarity = np.linspace(0.5, 1, len(rows))
     actual = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
-    return TableBuilder(SOURCE, documents(ids, values), reference, actual).clusters(by_features=False)
+    return TableBuilder(documents(ids, values), reference, actual, SOURCE.distances).clusters(by_features=False)
 
 
 def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_document() -> None:

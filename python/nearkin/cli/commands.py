@@ -1,7 +1,7 @@
 """Commands whose options are generated from dataclasses.
 
 A dataclass describes a group of options once. Each field gives an option its name, type and default, and the metadata
-of the field (`nearkin.dedup.config.option`) give it its help text, group and choices. A command takes such a group in
+of the field (`nearkin.dedup.options.option`) give it its help text, group and choices. A command takes such a group in
 one of two ways:
 
 - A parameter whose type is a dataclass receives an instance, built from the options. Fields may be groups themselves.

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 import typer
 
 from nearkin.cli.errors import format_error
-from nearkin.errors import InputError, ParameterError, bad_parameter, printable
+from nearkin.errors import ParameterError, bad_parameter, input_error, printable
 from nearkin.progress import reporting
 
 if TYPE_CHECKING:
@@ -61,6 +61,14 @@ def say_row(record: Mapping[str, object], cells: Iterable[object], *, as_json: b
         say_json(record)
     else:
         say("\t".join(map(display, cells)))
+
+
+def say_result(result: object, record: Mapping[str, object], *, as_json: bool) -> None:
+    """Write a result to standard output: its record as JSON, or its text."""
+    if as_json:
+        say_json(record)
+    else:
+        say(str(result))
 
 
 def warn(message: str) -> None:
@@ -251,8 +259,7 @@ def read_text(name: str, *, encoding: str = "utf-8") -> str:
         return read_input(name).decode(encoding)
     except UnicodeDecodeError as error:
         place = "standard input" if name == "-" else name
-        reason = f"is not UTF-8 at byte {error.start}; convert it, for example with iconv"
-        raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
+        raise input_error(place, f"is not UTF-8 at byte {error.start}; convert it, for example with iconv") from error
 
 
 def read_arguments(names: Sequence[str], *, text: bool, files: bool) -> list[str | Path]:

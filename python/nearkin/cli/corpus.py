@@ -7,67 +7,63 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearkin.cli.console import Failures, escape_surrogates, warn
 from nearkin.cli.errors import format_error
-from nearkin.dedup.config import option
+from nearkin.dedup.options import option
 from nearkin.errors import bad_parameter
 from nearkin.io.remote import short_url
 
 if TYPE_CHECKING:
     from nearkin.index.fingerprint_source import FingerprintSource
     from nearkin.io import Corpus
-    from nearkin.io.base import KeptLayout
+    from nearkin.io.base import KeptLayout, Replacements
+    from nearkin.pieces.passages import Cuts
     from nearkin.progress import Progress
     from nearkin.recipe import Recipe
 
 READING = "Reading"
 """Panel of the help."""
+reading_option = partial(option, group=READING)
 
 
 @dataclass(frozen=True)
 class CorpusOptions:
     """Options for reading a corpus, as `nearkin.io.open_corpus` documents them."""
 
-    text_column: str | None = option(
+    text_column: str | None = reading_option(
         None,
         help="Column of the text; meta.body is a field of meta. Several (a,b) are joined by line feeds.",
-        group=READING,
         show_default="text",
     )
-    id_column: str | None = option(
+    id_column: str | None = reading_option(
         None,
         help="Column of the id; none for row numbers.",
-        group=READING,
         show_default="id, url or _id if distinct, else row numbers",
     )
-    format: str | None = option(
+    format: str | None = reading_option(
         None,
         help="jsonl, parquet, csv, tsv, txt (a document per line), files or warc (default: from the file names).",
-        group=READING,
         choices=("jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"),
     )
-    encoding: str | None = option(
+    encoding: str | None = reading_option(
         None,
         help="Encoding of JSON, CSV and text, such as latin-1.",
-        group=READING,
         choices=("utf-8", "latin-1", "cp1252", "utf-16", "gb18030", "shift_jis", "euc_kr", "big5"),
         show_default="utf-8",
     )
-    delimiter: str | None = option(
-        None, help="Delimiter of CSV (default: , ; tab or |, from the header).", group=READING
-    )
-    html: bool = option(False, help="Texts are HTML: use only their visible text.", group=READING)
-    max_malformed: str | None = option(
+    delimiter: str | None = reading_option(None, help="Delimiter of CSV (default: , ; tab or |, from the header).")
+    html: bool = reading_option(False, help="Texts are HTML: use only their visible text.")
+    max_malformed: str | None = reading_option(
         None,
         help="Maximum number of unreadable records, or their maximum share such as 5%.",
-        group=READING,
         metavar="N|N%",
         show_default="10%",
     )
-    strict: bool = option(False, help="Stop at the first unreadable record.", group=READING)
+    strict: bool = reading_option(False, help="Stop at the first unreadable record.")
 
     def check_unset(self, allowed: str) -> None:
         """Raise ParameterError if an option is set that has no meaning for the inputs; `allowed` says why."""
@@ -178,14 +174,24 @@ def parse_max_malformed(text: str | None) -> int | float:
     return int(match[1]) if match[1] else float(match[2]) / 100
 
 
-def input_summary(corpus: Corpus, layout: KeptLayout) -> dict[str, Any]:
-    """Return the entries of `summary.json` about the input, and the names of the files of kept documents."""
+def cut_out(cuts: Cuts, corpus: Corpus) -> Replacements | None:
+    """Return the texts of documents without their cuts; None if there are no cuts."""
+    from nearkin.io.base import Replacements
+
+    if not len(cuts.rows):
+        return None
+    return Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
+
+
+def input_summary(corpus: Corpus, layout: KeptLayout | None) -> dict[str, Any]:
+    """Return the entries of `summary.json` about the input, and the files of kept documents, if they are written."""
+    kept = {"kept_file": corpus.kept_name} if layout == "single" else {}
     return {
         "inputs": [escape_surrogates(str(name)) for name in (*corpus.inputs, *map(short_url, corpus.urls))],
         "format": corpus.format,
         "text_column": [corpus.text_column, *corpus.joined_columns] if corpus.joined_columns else corpus.text_column,
         "id_column": corpus.id_column,
-        **({"kept_file": corpus.kept_name} if layout == "single" else {"kept_files": corpus.kept_names(layout)}),
+        **({"kept_files": corpus.kept_names(layout)} if layout == "input" else kept),
         "bytes_read": corpus.bytes_read,
         "malformed": corpus.malformed.count,
         "malformed_first": [str(record) for record in corpus.malformed.first],

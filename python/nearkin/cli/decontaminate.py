@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +13,18 @@ import typer
 
 from nearkin.cli.commands import Commands
 from nearkin.cli.console import display, progress_bars, report_summary, say_row, show_counts
-from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, report_skipped
-from nearkin.cli.options import MATCHING, WRITING, Inputs, Json, Overwrite, PageFile, Quiet, Repeated, opt
+from nearkin.cli.corpus import CorpusOptions, cut_out, existing_parent, input_summary, report_skipped
+from nearkin.cli.options import (
+    Inputs,
+    Json,
+    Overwrite,
+    PageFile,
+    Quiet,
+    Repeated,
+    matching_opt,
+    opt,
+    output_opt,
+)
 from nearkin.cli.report import REPORT, check_page, check_report, write_page
 from nearkin.errors import bad_parameter
 from nearkin.io.base import REJECTED
@@ -21,6 +32,7 @@ from nearkin.io.base import REJECTED
 if TYPE_CHECKING:
     from nearkin.dedup.labels import PairLabels
     from nearkin.io import Corpus, OutputDir
+    from nearkin.io.base import KeptLayout
     from nearkin.pieces.decontaminate import Decontamination
     from nearkin.pieces.suites import Suites
 
@@ -29,8 +41,7 @@ app = Commands()
 ACTIONS = ("drop", "cut", "flag", "report")
 FLAG_COLUMN = "benchmark_hits"
 """Default name of the column of flags."""
-_SUITES = "Suites"
-"""Panel of the help."""
+_suites_opt = partial(opt, group="Suites")
 _CHUNK = 1 << 10
 """Documents whose texts are in memory at once for the table of hits."""
 
@@ -45,53 +56,47 @@ def decontaminate(
         list[str],
         opt("Folder or files of items, each file a suite, or an index that --save-suites wrote; may be repeated."),
     ],
-    out: Annotated[
-        str, opt("New folder for documents, hits and summary.", "--out", "-o", group=WRITING, metavar="DIR")
-    ],
+    out: Annotated[str, output_opt("New folder for documents, hits and summary.", "--out", "-o", metavar="DIR")],
     reading: CorpusOptions,
     action: Annotated[
         str,
-        opt(
+        output_opt(
             "drop documents with a hit, cut the hits out of them, flag them in a column, or report hits only.",
-            group=WRITING,
             choices=ACTIONS,
             metavar="drop|cut|flag|report",
         ),
     ] = "drop",
-    margin: Annotated[int, opt("Characters to cut on either side of a hit.", group=WRITING)] = 0,
+    margin: Annotated[int, output_opt("Characters to cut on either side of a hit.")] = 0,
     flag_column: Annotated[
         str | None,
-        opt("Column with the number of hits that flag adds.", group=WRITING, show_default=FLAG_COLUMN, metavar="NAME"),
+        output_opt("Column with the number of hits that flag adds.", show_default=FLAG_COLUMN, metavar="NAME"),
     ] = None,
     suite_column: Annotated[
         Repeated,
-        opt(
+        _suites_opt(
             "Column of an item's text, or SUITE:COLUMN; may be repeated, and the columns are joined.",
-            group=_SUITES,
             show_default="text, question, problem or prompt",
         ),
     ] = None,
-    any_column: Annotated[bool, opt("One of the columns of an item is enough.", group=_SUITES)] = False,
-    item_id: Annotated[str | None, opt("Column of the items' ids.", group=_SUITES, show_default="row numbers")] = None,
-    save_suites: Annotated[Path | None, opt("Save the index of the suites.", group=_SUITES, metavar="FILE")] = None,
+    any_column: Annotated[bool, _suites_opt("One of the columns of an item is enough.")] = False,
+    item_id: Annotated[str | None, _suites_opt("Column of the items' ids.", show_default="row numbers")] = None,
+    save_suites: Annotated[Path | None, _suites_opt("Save the index of the suites.", metavar="FILE")] = None,
     threshold: Annotated[
-        float | None, opt("Smallest share of an item's informative words.", group=MATCHING, show_default="0.75")
+        float | None, matching_opt("Smallest share of an item's informative words.", show_default="0.75")
     ] = None,
     max_chance: Annotated[
         float | None,
-        opt("Largest expected number of matches by chance in a document.", group=MATCHING, show_default="1e-05"),
+        matching_opt("Largest expected number of matches by chance in a document.", show_default="1e-05"),
     ] = None,
-    source_column: Annotated[str | None, opt("Count documents by this column.", group=MATCHING)] = None,
+    source_column: Annotated[str | None, matching_opt("Count documents by this column.")] = None,
     labels: Annotated[
         Path | None,
-        opt(
-            "Table of judged hits (exported by report.html); hits labelled 'different' are left out.",
-            group=MATCHING,
-            metavar="FILE",
+        matching_opt(
+            "Table of judged hits (exported by report.html); hits labelled 'different' are left out.", metavar="FILE"
         ),
     ] = None,
     report: Annotated[
-        bool, opt("Write report.html as well: suites, hits with both texts, and a queue to judge.", group=WRITING)
+        bool, output_opt("Write report.html as well: suites, hits with both texts, and a queue to judge.")
     ] = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -199,17 +204,15 @@ def _write(
 ) -> dict[str, Any]:
     """Write documents, tables and the summary."""
     from nearkin.io import write_table
-    from nearkin.io.base import AddedColumn, Replacements
+    from nearkin.io.base import AddedColumn
 
-    summary: dict[str, Any] = {"action": action, **result.summary, **input_summary(corpus, "single")}
+    layout: KeptLayout | None = "single" if action in ("drop", "cut") or column is not None else None
+    summary: dict[str, Any] = {"action": action, **result.summary, **input_summary(corpus, layout)}
     if action == "drop":
         corpus.write_kept(~result.flags, target)
     elif action == "cut":
-        cuts = result.cuts(margin)
-        changed = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
-        corpus.write_kept(np.ones(len(result.flags), bool), target, replacements=changed if len(cuts.rows) else None)
-    elif column is None:
-        summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
+        texts = cut_out(result.cuts(margin), corpus)
+        corpus.write_kept(np.ones(len(result.flags), bool), target, replacements=texts)
     if action == "flag":
         hits = np.bincount(result.hits.documents, minlength=len(result.flags)).astype(np.int64)
         if column is not None:
@@ -282,18 +285,16 @@ def _report(summary: Mapping[str, Any], result: Decontamination, out: Path, *, a
 def leaks(
     splits: Annotated[list[str], typer.Argument(help="Files or folders of the splits, the training set first.")],
     reading: CorpusOptions,
-    class_column: Annotated[str | None, opt("Count leaks by this column.", group=MATCHING)] = None,
-    threshold: Annotated[float, opt("Smallest similarity, and containment.", group=MATCHING)] = 0.8,
+    class_column: Annotated[str | None, matching_opt("Count leaks by this column.")] = None,
+    threshold: Annotated[float, matching_opt("Smallest similarity, and containment.")] = 0.8,
     labels: Annotated[
         Path | None,
-        opt(
-            "Table of judged pairs (exported by the report); those labelled 'different' are no leak.",
-            group=MATCHING,
-            metavar="FILE",
+        matching_opt(
+            "Table of judged pairs (exported by the report); those labelled 'different' are no leak.", metavar="FILE"
         ),
     ] = None,
     report: PageFile = None,
-    pairs: Annotated[bool, opt("Print leaked documents instead of the matrix.", group=WRITING)] = False,
+    pairs: Annotated[bool, output_opt("Print leaked documents instead of the matrix.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

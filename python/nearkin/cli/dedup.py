@@ -30,14 +30,13 @@ from nearkin.cli.console import (
     escape_surrogates,
     progress_bars,
     report_summary,
-    say,
-    say_json,
+    say_result,
     say_row,
     show_counts,
     suppress_summary_warnings,
     warn,
 )
-from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, list_files, report_skipped
+from nearkin.cli.corpus import CorpusOptions, cut_out, existing_parent, input_summary, list_files, report_skipped
 from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
@@ -138,10 +137,7 @@ def dedup(job: Job) -> None:
         job.keep_columns()
         if job.engine.explain:
             estimate = distributed.explain(job, engine)
-            if job.as_json:
-                say_json(estimate.summary())
-            else:
-                say(str(estimate))
+            say_result(estimate, estimate.summary(), as_json=job.as_json)
             return
         summary = distributed.dedup(job, engine)
         _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")))
@@ -748,19 +744,14 @@ def _write_passages(
 ) -> dict[str, Any]:
     """Write changed documents, tables and a summary into a folder, or changed documents to standard output."""
     from nearkin.io import write_table
-    from nearkin.io.base import Replacements
 
-    cuts = result.cuts
-    replacements = None
-    if len(cuts.rows):
-        replacements = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
-    summary = {**result.summary, **input_summary(corpus, layout)}
-    if summary["remove"] != "nothing":
-        corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout, replacements=replacements)
+    writes = result.summary["remove"] != "nothing"
+    summary = {**result.summary, **input_summary(corpus, layout if writes else None)}
+    if writes:
+        texts = cut_out(result.cuts, corpus)
+        corpus.write_kept(result.kept_rows, target or binary_stdout(), layout=layout, replacements=texts)
     if target is None:
         return summary
-    if summary["remove"] == "nothing":
-        summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
     tables = {"passages": result.passages, "documents": result.documents, "boilerplate": result.boilerplate}
     for name, table in tables.items():
         if table is not None:

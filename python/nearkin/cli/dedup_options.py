@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from nearkin.cli.commands import GENERAL, Options, OptionsOf, Threads
+from nearkin.cli.commands import Options, OptionsOf, Threads
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import (
-    MATCHING,
-    WRITING,
     Bits,
     HexColumn,
     Inputs,
@@ -19,17 +18,19 @@ from nearkin.cli.options import (
     Overwrite,
     Quiet,
     RecipeOption,
-    opt,
+    matching_opt,
     parse_recipe,
 )
-from nearkin.dedup.config import KEEPING, DedupConfig, FileDedupConfig, PassagesConfig, option
+from nearkin.dedup.config import DedupConfig, FileDedupConfig, PassagesConfig
+from nearkin.dedup.options import keeping_option, matching_option, option, output_option
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.io.base import KeptLayout
 
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
 
-REFERENCE, ENGINES = "Older documents", "Many machines"
+REFERENCE = "Older documents"
+_engine_option = partial(option, group="Many machines")
 
 PASSAGE_OPTIONS = (
     *("min_length", "remove", "share", "within", "boilerplate", "boilerplate_documents", "boilerplate_share"),
@@ -40,30 +41,25 @@ PASSAGE_OPTIONS = (
 class OutputOptions:
     """Options for the output folder."""
 
-    out: str = option(
+    out: str = output_option(
         MISSING,
         help="New folder for kept documents, clusters and summary; - prints kept documents.",
-        group=WRITING,
         flag="--out -o",
         metavar="DIR",
     )
-    out_layout: KeptLayout = option(
-        "single",
-        help="Write kept documents to one file, or to one per input with the same compression and row groups.",
-        group=WRITING,
+    out_layout: KeptLayout = output_option(
+        "single", help="Write kept documents to one file, or to one per input with the same compression and row groups."
     )
-    weights: str | None = option(
+    weights: str | None = output_option(
         None,
         help="Append a column of this name, such as cluster_size, to the kept documents: the size of each one's "
         "cluster (1 without one).",
-        group=WRITING,
         metavar="COLUMN",
     )
     overwrite: Overwrite = False
-    report: bool = option(
+    report: bool = output_option(
         False,
         help="Write report.html as well: a page that shows removed documents and collects labels (nearkin report -h).",
-        group=WRITING,
     )
 
 
@@ -71,20 +67,18 @@ class OutputOptions:
 class ReferenceOptions:
     """Options for older documents, labels and columns."""
 
-    source_column: str | None = option(
-        None, help="Count removed documents by this column, and warn of outliers.", group=KEEPING
+    source_column: str | None = keeping_option(
+        None, help="Count removed documents by this column, and warn of outliers."
     )
-    group_column: str | None = option(
+    group_column: str | None = matching_option(
         None,
         help="Compare and remove whole groups of documents, such as repositories, books or sites: those with the same "
         "value in this column.",
-        group=MATCHING,
         metavar="COLUMN",
     )
-    labels: Path | None = option(
+    labels: Path | None = keeping_option(
         None,
         help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'same' merge, 'different' never.",
-        group=KEEPING,
         metavar="FILE",
     )
     against: list[str] | None = option(
@@ -104,10 +98,9 @@ class ReferenceOptions:
         None,
         help="With --hex-column: column of paths or URLs of images. The report shows thumbnails of paths (with pillow) "
         "and links to URLs.",
-        group=GENERAL,
     )
     columns: list[str] | None = option(
-        None, help="Column to store with each document; may be repeated.", group=GENERAL, flag="--column"
+        None, help="Column to store with each document; may be repeated.", flag="--column"
     )
 
 
@@ -115,28 +108,24 @@ class ReferenceOptions:
 class EngineOptions:
     """Options for a run on Spark or Sail."""
 
-    engine: str | None = option(
+    engine: str | None = _engine_option(
         None,
         help="Run on spark, or on sail, which does not need Java; requires --id-column.",
-        group=ENGINES,
         metavar="spark|sail",
         choices=("spark", "sail"),
     )
-    master: str | None = option(
+    master: str | None = _engine_option(
         None,
         help="Master of Spark: local[CORES], spark://HOST:PORT, k8s://URL or yarn.",
-        group=ENGINES,
         metavar="URL",
         choices=("local[", "spark://", "k8s://", "yarn"),
         show_default="local[*]",
     )
-    remote: str | None = option(
-        None, help="Server of Spark Connect, instead of --engine: sc://HOST:PORT.", group=ENGINES, metavar="URL"
+    remote: str | None = _engine_option(
+        None, help="Server of Spark Connect, instead of --engine: sc://HOST:PORT.", metavar="URL"
     )
-    explain: bool = option(
-        False,
-        help="Only count the documents, and print what the job would cost: rows, bytes, core-hours and memory.",
-        group=ENGINES,
+    explain: bool = _engine_option(
+        False, help="Only count the documents, and print what the job would cost: rows, bytes, core-hours and memory."
     )
 
 
@@ -153,10 +142,9 @@ class Job:
     recipe: RecipeOption = None
     family: Annotated[
         str | None,
-        opt(
+        matching_opt(
             "minhash (the default) or simhash, whose time grows with the square of the documents; minhash:NUM_PERM or "
             "simhash:BITS. It replaces the family of the recipe. ssdeep, tlsh or fuzzy (both) for files.",
-            group=MATCHING,
             choices=("simhash", "minhash", "ssdeep", "tlsh", "fuzzy"),
         ),
     ] = None

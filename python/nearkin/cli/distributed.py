@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from nearkin.cli.console import escape_surrogates, progress_bars, warn
 from nearkin.cli.corpus import existing_parent
 from nearkin.cli.engine import Engine, convert_engine_errors, open_session, parse_engine
-from nearkin.errors import InputError, OutputError, ParameterError, bad_parameter, printable
+from nearkin.errors import InputError, OutputError, ParameterError, bad_parameter, input_error, printable
 from nearkin.io.remote import short_url
 
 if TYPE_CHECKING:
@@ -536,4 +536,4 @@ def _is_table_folder(folder: str, names: set[str]) -> bool:
 
 def _input_error(name: str, reason: str) -> InputError:
     place = printable(short_url(name))
-    return InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
+    return input_error(place, reason, file=place)

@@ -18,11 +18,12 @@ from nearkin.cli.console import (
     read_text,
     say,
     say_json,
+    say_result,
     say_row,
     warn,
 )
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
+from nearkin.cli.options import Bits, Inputs, Json, RecipeOption, opt, output_opt, parse_recipe
 from nearkin.errors import bad_parameter
 from nearkin.notebook import short
 
@@ -108,10 +109,7 @@ def compare(
     result = compare_texts(first, second, parse_recipe(recipe, bits))
     for note in result.notes:
         warn(note)
-    if as_json:
-        say_json(result.to_dict())
-    else:
-        say(str(result))
+    say_result(result, result.to_dict(), as_json=as_json)
 
 
 @app.add()
@@ -165,10 +163,7 @@ def explain(
     read = read_arguments([text] if other is None else [text, other], text=text_only, files=files)
     first, second = [*map(read_value, read), None][:2]
     steps = explain_steps(first, parsed, other=second)
-    if as_json:
-        say_json(steps.to_dict())
-    else:
-        say(str(steps))
+    say_result(steps, steps.to_dict(), as_json=as_json)
 
 
 @app.add("show")
@@ -229,7 +224,7 @@ def keywords(
 @app.add(omit=["id_column"], threads=True)
 def idf(
     inputs: Inputs,
-    out: Annotated[Path, opt("File of the table.", "--out", "-o", group=WRITING)],
+    out: Annotated[Path, output_opt("File of the table.", "--out", "-o")],
     reading: CorpusOptions,
     recipe: RecipeOption = "zh-keywords",
     min_df: Annotated[int, opt("Minimum number of documents with a feature; others are dropped.")] = 1,

@@ -27,7 +27,7 @@ from nearkin.cli.console import (
     show_table,
 )
 from nearkin.cli.corpus import list_files
-from nearkin.cli.options import MATCHING, Json, Quiet, opt
+from nearkin.cli.options import Json, Quiet, matching_opt, opt
 from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter
 
 if TYPE_CHECKING:
@@ -46,22 +46,20 @@ _BATCH = 128
 
 def _recipe(help_: str) -> Any:
     """Return the option --recipe."""
-    return opt(help_, "--recipe", group=MATCHING, metavar="RECIPE")
+    return matching_opt(help_, "--recipe", metavar="RECIPE")
 
 
 def _score(help_: str) -> Any:
     """Return the option --threshold."""
-    return opt(help_, "--threshold", "-t", group=MATCHING, min=1, max=100)
+    return matching_opt(help_, "--threshold", "-t", min=1, max=100)
 
 
 def _distance(maximum: int | None = None) -> Any:
     """Return the option --distance."""
-    return opt("Maximum distance, inclusive.", "--distance", group=MATCHING, min=0, max=maximum)
+    return matching_opt("Maximum distance, inclusive.", "--distance", min=0, max=maximum)
 
 
-FilePaths = Annotated[
-    list[Path] | None, typer.Argument(help="Files, and directories with --recursive.", show_default=False)
-]
+FilePaths = Annotated[list[Path] | None, typer.Argument(help="Files, and directories with --recursive.")]
 Side = Annotated[str, typer.Argument(help="A file, or a digest.")]
 Recursive = Annotated[bool, opt("Include files below directories, but no links.", "--recursive", "-r")]
 _SSDEEP = (
@@ -70,7 +68,7 @@ _SSDEEP = (
 )
 _TLSH = "Form of the digests: tlsh, with :256 for 256 buckets, :checksum3, or :conservative to require 256 bytes."
 Lenient = Annotated[
-    bool, opt("Accept old digests: other block sizes, any characters, like the library.", "--lenient", group=MATCHING)
+    bool, matching_opt("Accept old digests: other block sizes, any characters, like the library.", "--lenient")
 ]
 Score = Annotated[int, _score("Minimum score, inclusive.")]
 Distance = Annotated[int, _distance()]

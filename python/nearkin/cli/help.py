@@ -211,6 +211,3 @@ def _explain(parameter: Any, *, complete: bool) -> str:
             return text
         shown = str(getattr(default, "value", default))
     return f"{text} [default: {shown}]" if "(default" not in text else text
-
-
-__all__ = ["GENERAL", "HelpCommand", "HelpGroup", "add_help_all", "split_examples", "terminal_width"]

@@ -20,23 +20,21 @@ from nearkin.cli.commands import Commands
 from nearkin.cli.console import NO_MATCH, display, progress_bars, read_text, say, say_json, show_facts, show_table, warn
 from nearkin.cli.corpus import CorpusOptions, report_skipped
 from nearkin.cli.options import (
-    WRITING,
+    PRINTING,
     Bits,
     HexColumn,
-    IdsArgument,
-    IdsFrom,
+    IdOptions,
     Inputs,
     Json,
-    MissingOk,
     Overwrite,
     PageFile,
-    Quiet,
+    PrintOptions,
     Radius,
     RecipeOption,
     Repeated,
     TextQueries,
-    collect_ids,
     opt,
+    output_opt,
     parse_id,
     parse_ids,
     parse_recipe,
@@ -66,7 +64,7 @@ Results: TypeAlias = Generator[tuple[Sequence[object], Sequence[Matches]]]
 _EXCERPT = 60
 """Characters of a text that are shown."""
 
-IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX", show_default=False)]
+IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX")]
 Existing = Annotated[
     str, opt("What to do with an id that exists already: error, update or skip.", choices=("error", "update", "skip"))
 ]
@@ -86,7 +84,7 @@ Fingerprints = Annotated[
 @group.add(threads=True)
 def build(
     inputs: Inputs,
-    out: Annotated[Path, opt("File of the new index.", "--out", "-o", group=WRITING)],
+    out: Annotated[Path, output_opt("File of the new index.", "--out", "-o")],
     reading: CorpusOptions,
     fingerprints: Fingerprints = None,
     radius: Radius = None,
@@ -94,8 +92,7 @@ def build(
     bits: Bits = None,
     existing: Existing = "error",
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Hash a corpus, or read fingerprints, and write an index of them.
 
@@ -118,15 +115,15 @@ def build(
     # Texts need a recipe; fingerprints may come without one.
     parsed = None if fingerprints is not None and recipe is None else parse_recipe(recipe, bits)
     with (
-        reading.open_fingerprints(inputs, parsed, fingerprints, bits, quiet=quiet) as source,
-        progress_bars(quiet=quiet) as progress,
+        reading.open_fingerprints(inputs, parsed, fingerprints, bits, quiet=printing.quiet) as source,
+        progress_bars(quiet=printing.quiet) as progress,
     ):
         if any(path.exists() and out.exists() and path.samefile(out) for path in source.corpus.paths):
             raise bad_parameter("out", str(out), "a file that is not an input")
         index = HammingIndex(source.bits, radius=radius, recipe=parsed)
         added = _add_all(index, source, existing, progress)
         _save(index, out, progress)
-    _report_change(index, out, {"added": added}, source, as_json=as_json, quiet=quiet)
+    _report_change(index, out, {"added": added}, printing, source)
 
 
 @group.add(threads=True)
@@ -137,8 +134,7 @@ def add(
     fingerprints: Fingerprints = None,
     recipe: RecipeOption = None,
     existing: Existing = "error",
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Add documents or fingerprints to an index; texts are hashed by its recipe.
 
@@ -154,22 +150,19 @@ def add(
     with _updating(index_path) as index:
         loaded = _check_recipe(index, recipe, texts=fingerprints is None)
         with (
-            reading.open_fingerprints(inputs, loaded, fingerprints, index.bits, quiet=quiet) as source,
-            progress_bars(quiet=quiet) as progress,
+            reading.open_fingerprints(inputs, loaded, fingerprints, index.bits, quiet=printing.quiet) as source,
+            progress_bars(quiet=printing.quiet) as progress,
         ):
             added = _add_all(index, source, existing, progress)
             _save(index, index_path, progress)
-        _report_change(index, index_path, {"added": added}, source, as_json=as_json, quiet=quiet)
+        _report_change(index, index_path, {"added": added}, printing, source)
 
 
 @group.add()
 def remove(
     index_path: IndexPath,
-    ids: IdsArgument = None,
-    ids_from: IdsFrom = None,
-    missing_ok: MissingOk = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    ids: IdOptions,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Remove ids from an index.
 
@@ -181,11 +174,11 @@ def remove(
     nearkin index remove corpus.nks 17 42
     nearkin index remove corpus.nks --ids gone.txt
     """
-    names = collect_ids(ids, ids_from)
+    names = ids.read()
     with _updating(index_path) as index:
-        removed = index.remove(_index_ids(index, names), missing_ok=missing_ok)
+        removed = index.remove(_index_ids(index, names), missing_ok=ids.missing_ok)
         index.save(index_path)
-        _report_change(index, index_path, {"removed": removed}, as_json=as_json, quiet=quiet)
+        _report_change(index, index_path, {"removed": removed}, printing)
 
 
 @group.add()
@@ -366,23 +359,19 @@ def _report_change(
     index: HammingIndex,
     path: Path,
     counts: Mapping[str, int],
+    printing: PrintOptions,
     source: FingerprintSource | None = None,
-    *,
-    as_json: bool,
-    quiet: bool,
 ) -> None:
     """Report a change: as a JSON object on standard output, or as a line on standard error."""
     about: dict[str, Any] = {**counts, **_describe(index, path)}
     if source is not None:
         about |= {"read": source.read, "without_fingerprint": source.absent, "malformed": source.malformed}
-    if as_json:
-        say_json(about)
-    elif not quiet:
-        ((verb, count),) = counts.items()
-        done = f"{count:,} {verb}"
-        if about.get("without_fingerprint"):
-            done += f", {about['without_fingerprint']:,} without any letter or fingerprint left out"
-        warn(f"{done}; {path} holds {about['fingerprints']:,} in {about['file_bytes']:,} bytes")
+    ((verb, count),) = counts.items()
+    done = f"{count:,} {verb}"
+    if about.get("without_fingerprint"):
+        done += f", {about['without_fingerprint']:,} without any letter or fingerprint left out"
+    done += f"; {path} holds {about['fingerprints']:,} in {about['file_bytes']:,} bytes"
+    printing.report(about, lambda: warn(done))
 
 
 # Search
@@ -395,16 +384,19 @@ class QueryOptions:
     reading: CorpusOptions
     inputs: Annotated[
         Repeated,
-        typer.Argument(
-            help="Corpora whose documents are the queries: files, globs, folders, or - for standard input.",
-            show_default=False,
-        ),
+        typer.Argument(help="Corpora whose documents are the queries: files, globs, folders, or - for standard input."),
     ] = None
     text: TextQueries = None
     file: Annotated[Repeated, opt("A file as one query, - for standard input; may be repeated.", "--file", "-f")] = None
     fingerprint: Annotated[Repeated, opt("A hexadecimal fingerprint as a query; may be repeated.", "--fingerprint")] = (
         None
     )
+    radius: Radius = None
+    top_k: Annotated[int | None, opt("Number of nearest matches; with --radius within it.", "--top-k", "-k")] = None
+    recipe: RecipeOption = None
+    columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None
+    fingerprints: Fingerprints = None
+    hex_column: HexColumn = None
 
     def read_texts(self) -> tuple[list[str], list[str]]:
         """Return the names and contents of texts and files: standard input if there is no query at all."""
@@ -423,20 +415,10 @@ class QueryOptions:
 )
 def search(
     index_path: Annotated[
-        Path,
-        typer.Argument(
-            help="File of the index, folder of a store, or table of codes.", metavar="INDEX", show_default=False
-        ),
+        Path, typer.Argument(help="File of the index, folder of a store, or table of codes.", metavar="INDEX")
     ],
     query: QueryOptions,
-    radius: Radius = None,
-    top_k: Annotated[int | None, opt("Number of nearest matches; with --radius within it.", "--top-k", "-k")] = None,
-    recipe: RecipeOption = None,
-    columns: Annotated[Repeated, opt("Show this column of the store; may be repeated.", "--column")] = None,
-    fingerprints: Fingerprints = None,
-    hex_column: HexColumn = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Search an index or a store: query, id and distance, nearest first; exit code 3 without a match.
 
@@ -460,30 +442,28 @@ def search(
     nearkin search codes.nks --fingerprint 3601c888ae14a088 -k 3
     nearkin search codes.parquet new.parquet --hex-column pdq --radius 31
     """
-    if top_k is not None and top_k < 1:
-        raise bad_parameter("top_k", top_k, "1 or more")
+    if query.top_k is not None and query.top_k < 1:
+        raise bad_parameter("top_k", query.top_k, "1 or more")
+    columns = query.columns or []
     refuse_url(index_path, "INDEX", "the file of an index or the folder of a store; `nearkin check` queries a service")
     # Progress bars would mix with matches on a terminal.
-    with progress_bars(quiet=quiet or sys.stdout.isatty()) as progress:
+    with progress_bars(quiet=printing.quiet or sys.stdout.isatty()) as progress:
         if index_path.is_dir():
-            refused = {"radius": radius, "recipe": recipe, "fingerprint": query.fingerprint}
-            refused |= {"fingerprints": fingerprints, "hex_column": hex_column}
-            for name, value in refused.items():
-                if value is not None:
+            for name in ("radius", "recipe", "fingerprint", "fingerprints", "hex_column"):
+                if getattr(query, name) is not None:
                     raise bad_parameter(name, "given", "not with a store, which has texts, a recipe and a threshold")
-            results = _search_store(index_path, query, columns or [], top_k or 10, progress)
+            results = _search_store(index_path, query, columns, query.top_k or 10, progress)
         else:
             if columns:
                 raise bad_parameter("column", ", ".join(columns), "a column of a store")
-            index = _open_index(index_path, query, hex_column, {"recipe": recipe, "fingerprints": fingerprints})
-            results = _search_index(index, query, recipe, radius, top_k, fingerprints, hex_column, progress)
+            results = _search_index(_open_index(index_path, query), query, progress)
         with closing(results):
-            shown = (columns or []) if index_path.is_dir() else None
-            missing = "a text without any letter has no fingerprint" if hex_column is None else "this row has no code"
-            _print_matches(results, shown, missing, as_json=as_json, quiet=quiet)
+            text = "a text without any letter has no fingerprint"
+            missing = text if query.hex_column is None else "this row has no code"
+            _print_matches(results, columns if index_path.is_dir() else None, missing, printing)
 
 
-def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused: Mapping[str, object]) -> HammingIndex:
+def _open_index(path: Path, query: QueryOptions) -> HammingIndex:
     """Open an index, or build one of a table of codes.
 
     Raises
@@ -495,17 +475,17 @@ def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused
     from nearkin.index.files import index_class
     from nearkin.index.hamming import HammingIndex
 
-    if hex_column is None:
+    if query.hex_column is None:
         return HammingIndex.open(path)
-    for name, value in {"text": query.text, "file": query.file, **refused}.items():
-        if value is not None:
+    for name in ("text", "file", "recipe", "fingerprints"):
+        if getattr(query, name) is not None:
             raise bad_parameter(name, "given", "--fingerprint or inputs with --hex-column, which searches codes")
     if not query.inputs and not query.fingerprint:
         raise bad_parameter("queries", "none", "--fingerprint, or inputs with codes")
     if index_class(path) is not None:
         return HammingIndex.open(path)
     source = CodeCandidates(0)
-    batches = list(_read_codes([str(path)], query.reading, hex_column, source))
+    batches = list(_read_codes([str(path)], query, source))
     index = HammingIndex(source.bits)
     for batch in batches:
         index.add(
@@ -514,30 +494,19 @@ def _open_index(path: Path, query: QueryOptions, hex_column: str | None, refused
     return index
 
 
-def _read_codes(
-    inputs: Sequence[str], reading: CorpusOptions, column: str, source: CodeCandidates
-) -> Iterator[FingerprintBatch]:
+def _read_codes(inputs: Sequence[str], query: QueryOptions, source: CodeCandidates) -> Iterator[FingerprintBatch]:
     """Read codes from a column of tables."""
     from nearkin.dedup.candidates.simhash import flatten
     from nearkin.index.fingerprint_source import FingerprintBatch
 
-    with reading.for_codes(column).read(inputs) as corpus:
+    with query.reading.for_codes(str(query.hex_column)).read(inputs) as corpus:
         corpus.bytes_as_hex = True
         for batch in corpus.batches():
             rows, present = source.hash(batch.texts)
             yield FingerprintBatch(batch.ids.to_list(), flatten(rows), present > 0)
 
 
-def _search_index(
-    index: HammingIndex,
-    query: QueryOptions,
-    recipe: str | None,
-    radius: int | None,
-    top_k: int | None,
-    kind: str | None,
-    hex_column: str | None,
-    progress: Progress,
-) -> Results:
+def _search_index(index: HammingIndex, query: QueryOptions, progress: Progress) -> Results:
     """Search an index for texts and files, for fingerprints, and for inputs."""
     import numpy as np
 
@@ -547,8 +516,9 @@ def _search_index(
     from nearkin.index.fingerprints import from_hex
 
     names, texts = query.read_texts()
-    hashed = bool(names or (query.inputs and kind is None and hex_column is None))
-    loaded = _check_recipe(index, recipe, texts=hashed)
+    radius, top_k = query.radius, query.top_k
+    hashed = bool(names or (query.inputs and query.fingerprints is None and query.hex_column is None))
+    loaded = _check_recipe(index, query.recipe, texts=hashed)
     if radius is None and top_k is None:
         radius, top_k = (index.radius, None) if index.radius is not None else (None, 10)
     if names and loaded is not None:
@@ -561,11 +531,11 @@ def _search_index(
             raise bad_parameter("fingerprint", error.context["found"], error.context["allowed"]) from error
         batch = FingerprintBatch(codes, values, np.ones(len(codes), bool))
         yield codes, _search_batch(index, batch, radius, top_k)
-    if query.inputs and hex_column is not None:
-        for batch in _read_codes(query.inputs, query.reading, hex_column, CodeCandidates(0, index.bits)):
+    if query.inputs and query.hex_column is not None:
+        for batch in _read_codes(query.inputs, query, CodeCandidates(0, index.bits)):
             yield batch.names, _search_batch(index, batch, radius, top_k)
     elif query.inputs:
-        with query.reading.open_fingerprints(query.inputs, loaded, kind, index.bits) as source:
+        with query.reading.open_fingerprints(query.inputs, loaded, query.fingerprints, index.bits) as source:
             for batch in source:
                 yield batch.names, _search_batch(index, batch, radius, top_k)
                 progress("search", source.read, None)
@@ -636,9 +606,7 @@ def _describe_match(match: StoredMatch, columns: Sequence[str], text: str | None
     return {"id": match.id, "distance": match.distance, "similarity": similarity, **cells, "text": text}
 
 
-def _print_matches(
-    results: Results, columns: Sequence[str] | None, missing: str, *, as_json: bool, quiet: bool
-) -> None:
+def _print_matches(results: Results, columns: Sequence[str] | None, missing: str, printing: PrintOptions) -> None:
     """Print the matches of queries: as JSON, as lines with tabs, or as a table on a terminal.
 
     Parameters
@@ -648,17 +616,15 @@ def _print_matches(
         Columns of documents, shown with similarity and text; None to show ids and distances only.
     missing : str
         Why a query has no matches if they are None.
-    as_json : bool
-        Print an object per query.
-    quiet : bool
-        Print no message if there is no match; the exit code is 3 in any case.
+    printing : PrintOptions
+        JSON is an object per query. Without a match, `quiet` prints no message, and the exit code is 3.
     """
     rows: list[list[str]] = []
     count = 0
     for names, lists in results:
         for name, matches in zip(names, lists, strict=True):
             count += len(matches or [])
-            if as_json:
+            if printing.as_json:
                 say_json({"query": name, "matches": matches})
             elif matches is None:
                 warn(f"{name}: {missing}")
@@ -671,7 +637,7 @@ def _print_matches(
         more = [] if columns is None else ["similarity", *columns, "text"]
         show_table(["query", "id", "distance", *more], rows)
     if not count:
-        if not quiet and not as_json:
+        if not (printing.quiet or printing.as_json):
             warn("nothing found")
         raise typer.Exit(NO_MATCH)
 

@@ -7,17 +7,19 @@ a deduplication in `nearkin.dedup.config`.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from nearkin.cli.commands import complete
-from nearkin.cli.console import read_text
+from nearkin.cli.console import read_text, say_json
 from nearkin.errors import ParameterError, bad_parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nearkin.recipe import Recipe
 
@@ -54,16 +56,17 @@ def opt(help: str, *flags: str, group: str | None = None, choices: Sequence[str]
     return typer.Option(*flags, help=help, rich_help_panel=group, autocompletion=completion, **settings)
 
 
+matching_opt, output_opt = partial(opt, group=MATCHING), partial(opt, group=WRITING)
+
 _INPUTS = typer.Argument(
-    help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed.",
-    show_default=False,
+    help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed."
 )
 Inputs = Annotated[list[str], _INPUTS]
 InputsIfAny = Annotated[Repeated, _INPUTS]
 TextQueries = Annotated[Repeated, opt("A text as a query; may be repeated.", "--text", metavar="TEXT")]
-Json = Annotated[bool, opt("Print JSON, one object per line.", "--json", group=WRITING)]
-Quiet = Annotated[bool, opt("Print no progress and no summary.", "--quiet", "-q", group=WRITING)]
-Overwrite = Annotated[bool, opt("Replace the output of an earlier run.", "--overwrite", group=WRITING)]
+Json = Annotated[bool, output_opt("Print JSON, one object per line.", "--json")]
+Quiet = Annotated[bool, output_opt("Print no progress and no summary.", "--quiet", "-q")]
+Overwrite = Annotated[bool, output_opt("Replace the output of an earlier run.", "--overwrite")]
 RecipeOption = Annotated[
     str | None,
     typer.Option(
@@ -74,33 +77,75 @@ RecipeOption = Annotated[
         rich_help_panel=MATCHING,
     ),
 ]
-Bits = Annotated[int | None, opt("Width of fingerprints; replaces that of the recipe.", "--bits", group=MATCHING)]
+Bits = Annotated[int | None, matching_opt("Width of fingerprints; replaces that of the recipe.", "--bits")]
 HexColumn = Annotated[
     str | None,
-    opt(
+    matching_opt(
         "Compare codes of other programs (PDQ, pHash), not texts: hexadecimal digits, or bytes in Parquet.",
         "--hex-column",
-        group=MATCHING,
         metavar="COLUMN",
     ),
 ]
-Radius = Annotated[int | None, opt("Maximum Hamming distance, inclusive.", "--radius", group=MATCHING)]
+Radius = Annotated[int | None, matching_opt("Maximum Hamming distance, inclusive.", "--radius")]
 PageFile = Annotated[
     Path | None,
-    opt("Write the result as one HTML file as well, with charts.", "--report", group=WRITING, metavar="FILE.html"),
+    output_opt("Write the result as one HTML file as well, with charts.", "--report", metavar="FILE.html"),
 ]
 IdsArgument = Annotated[Repeated, typer.Argument(help="Ids, as in the corpus.", metavar="ID")]
 IdsFrom = Annotated[str | None, opt("File with an id per line; - for standard input.", "--ids", metavar="FILE")]
 MissingOk = Annotated[bool, opt("Ignore ids that do not exist.", "--missing-ok")]
 StoreMemory = Annotated[
     str | None,
-    typer.Option(
+    opt(
+        "Memory limit of the store: 500M, 2G, 2Gi, or a share of the machine's memory such as 10%.",
         "--memory-limit",
-        help="Memory limit of the store: 500M, 2G, 2Gi, or a share of the machine's memory such as 10%.",
         metavar="BYTES",
         show_default="25%",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintOptions:
+    """How a command prints its result."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+    def report(self, record: Mapping[str, object], show: Callable[[], None]) -> None:
+        """Print the result as JSON, or as `show` prints it unless `quiet`."""
+        if self.as_json:
+            say_json(record)
+        elif not self.quiet:
+            show()
+
+
+PRINTING = PrintOptions()
+"""The default: text, with progress and a summary."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdOptions:
+    """Ids of documents, as arguments and in a file."""
+
+    ids: IdsArgument = None
+    ids_from: IdsFrom = None
+    missing_ok: MissingOk = False
+
+    def read(self) -> list[str]:
+        """Return the ids of the arguments and of --ids FILE.
+
+        Raises
+        ------
+        ParameterError
+            There are none.
+        """
+        names = list(self.ids or [])
+        if self.ids_from is not None:
+            names += [name for line in read_text(self.ids_from).split("\n") if (name := line.removesuffix("\r"))]
+        if not names:
+            raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
+        return names
 
 
 def refuse_options(options: Mapping[str, object], allowed: str) -> None:
@@ -148,22 +193,6 @@ def parse_rate(text: str) -> float:
     if match is None:
         raise bad_parameter("rate", repr(text), "a number of requests per s, min or h, such as 100/s or 30/min")
     return float(match[1]) / {"s": 1, "min": 60, "h": 3600}[match[2]]
-
-
-def collect_ids(ids: list[str] | None, ids_from: str | None) -> list[str]:
-    """Return the ids of the arguments and of --ids FILE.
-
-    Raises
-    ------
-    ParameterError
-        There are none.
-    """
-    names = list(ids or [])
-    if ids_from is not None:
-        names += [name for line in read_text(ids_from).split("\n") if (name := line.removesuffix("\r"))]
-    if not names:
-        raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
-    return names
 
 
 def parse_ids(names: list[str], owner: str) -> list[int]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -19,9 +20,9 @@ import typer
 
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import NO_MATCH, listing_progress, progress_bars, say, say_json, say_row, show_table, warn
-from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
-from nearkin.cli.options import WRITING, Inputs, Json, Quiet, opt, refuse_options
-from nearkin.dedup.config import option
+from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed, reading_option
+from nearkin.cli.options import Inputs, Json, Quiet, opt, refuse_options
+from nearkin.dedup.options import option, output_option
 from nearkin.errors import (
     InputError,
     ParameterError,
@@ -50,6 +51,7 @@ group = Commands("patterns", "Patterns of many items: templates of log lines, pa
 
 _Patterns = TypeVar("_Patterns", bound="Patterns")
 _PATTERNS = "Patterns"
+_reading_opt = partial(opt, group=READING)
 _BRIEF = ("out", "state", "match", "new", "since", "text_column", "id_column", "format", "as_json", "quiet")
 """Options that `-h` shows."""
 _EXPORTS = ("openapi", "regex")
@@ -104,10 +106,9 @@ OpenItems: TypeAlias = "Callable[[Progress], AbstractContextManager[Iterator[Ite
 class PatternOptions:
     """Options for learning, matching and printing patterns."""
 
-    out: Path | None = option(
+    out: Path | None = output_option(
         None,
         help="File of the patterns: JSON Lines, or Parquet if its name ends with .parquet (default: print them).",
-        group=WRITING,
         flag="--out -o",
     )
     state: Path | None = option(
@@ -123,17 +124,16 @@ class PatternOptions:
         help="With --match: only items without a pattern or, for urls, with unusual values; exit code 3 if none.",
         group=_PATTERNS,
     )
-    annotate: Path | None = option(
+    annotate: Path | None = output_option(
         None,
         help="With --match: write each item with its pattern, the values of its variables, the first item of its "
         "pattern, and its other columns to this file, JSON Lines or Parquet by its name.",
-        group=WRITING,
     )
     since: Path | None = option(
         None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
     )
-    time_column: str | None = option(None, help="Column of the time, for counts by day.", group=READING)
-    export: str | None = option(None, help="Write the patterns as openapi or regex.", group=WRITING, choices=_EXPORTS)
+    time_column: str | None = reading_option(None, help="Column of the time, for counts by day.")
+    export: str | None = output_option(None, help="Write the patterns as openapi or regex.", choices=_EXPORTS)
     as_json: Json = False
     quiet: Quiet = False
 
@@ -171,16 +171,14 @@ def urls(
     malformed: Annotated[Options, OptionsOf(CorpusOptions, "max_malformed")],
     format: Annotated[
         str | None,
-        opt(
-            "log (common or combined), jsonl or txt (default: from name and content).",
-            group=READING,
-            choices=("log", "jsonl", "txt"),
+        _reading_opt(
+            "log (common or combined), jsonl or txt (default: from name and content).", choices=("log", "jsonl", "txt")
         ),
     ] = None,
-    url_column: Annotated[str, opt("Field of the URL in JSON.", group=READING)] = "url",
-    method_column: Annotated[str | None, opt("Field of the method in JSON.", group=READING)] = None,
+    url_column: Annotated[str, _reading_opt("Field of the URL in JSON.")] = "url",
+    method_column: Annotated[str | None, _reading_opt("Field of the method in JSON.")] = None,
     client_column: Annotated[
-        str | None, opt("Field of the client in JSON (URLs of few clients are noise).", group=READING)
+        str | None, _reading_opt("Field of the client in JSON (URLs of few clients are noise).")
     ] = None,
     sample: Annotated[
         int | None, opt("Print this many URLs of each pattern, 1 to 3, instead of the patterns.", group=_PATTERNS)
@@ -224,10 +222,9 @@ def lines(
     options: PatternOptions,
     multiline: Annotated[
         str | None,
-        opt(
+        _reading_opt(
             "Join the lines of a record: indent (those that start with white space), or a regular expression that the "
-            "first line of each record matches.",
-            group=READING,
+            "first line of each record matches."
         ),
     ] = None,
 ) -> None:
@@ -263,7 +260,7 @@ def payloads(
     inputs: Inputs,
     reading: CorpusOptions,
     options: PatternOptions,
-    source_column: Annotated[str | None, opt("Column of the sender, such as an address.", group=READING)] = None,
+    source_column: Annotated[str | None, _reading_opt("Column of the sender, such as an address.")] = None,
     queue: Annotated[
         bool,
         opt(

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nearkin.cli.commands import GENERAL, Commands, Options, OptionsOf
+from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import progress_bars, say, say_json, show_table, warn
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import Inputs, Json, PageFile, Quiet, Repeated, opt
 from nearkin.cli.report import check_page, write_page
-from nearkin.dedup.config import THRESHOLD, DedupConfig, option
-from nearkin.errors import InputError, bad_parameter
+from nearkin.dedup.config import THRESHOLD, DedupConfig
+from nearkin.dedup.options import option
+from nearkin.errors import bad_parameter, input_error
 from nearkin.notebook import count_of
 
 if TYPE_CHECKING:
@@ -77,13 +78,10 @@ class LabelOptions:
     pair_columns: str | None = option(
         None,
         help="The two id columns of labelled pairs, separated by a comma (default: left,right and other usual names).",
-        group=GENERAL,
     )
-    label_column: str | None = option(None, help="Column with 0 or 1; with --min-similarity a number.", group=GENERAL)
-    min_similarity: float | None = option(
-        None, help="Pairs with at least this number in --label-column match.", group=GENERAL
-    )
-    cluster_column: str | None = option(None, help="Cluster column of true clusters (default: cluster).", group=GENERAL)
+    label_column: str | None = option(None, help="Column with 0 or 1; with --min-similarity a number.")
+    min_similarity: float | None = option(None, help="Pairs with at least this number in --label-column match.")
+    cluster_column: str | None = option(None, help="Cluster column of true clusters (default: cluster).")
 
     def read(self, path: str, id_column: str | None = None) -> PairLabels | ClusterLabels | DedupRun:
         """Read labels from a table or from the output folder of a run."""
@@ -233,8 +231,7 @@ def tune(
         raise bad_parameter("recipe", ", ".join(recipes or ["none"]), "one with minhash, without --truth and --bits")
     labels = None if truth is None else label_options.read(truth)
     if isinstance(labels, DedupRun):
-        reason = "is the output folder of a run, which is not the truth; give a table of labels"
-        raise InputError(f"{truth}: {reason}", place=str(truth), reason=reason)
+        raise input_error(truth, "is the output folder of a run, which is not the truth; give a table of labels")
     shared: dict[str, Any] = {"recall": _RECALL, **matching, "sample": sample, "seed": seed}
     measured: BandTuning | Tuning
     with reading.read(inputs, quiet=quiet) as corpus, progress_bars(quiet=quiet) as progress:

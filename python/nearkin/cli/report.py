@@ -10,7 +10,7 @@ import typer
 
 from nearkin.cli.commands import Commands
 from nearkin.cli.console import say, warn
-from nearkin.cli.options import WRITING, Quiet, opt
+from nearkin.cli.options import Quiet, opt, output_opt
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -84,11 +84,11 @@ def write_report(run: Run, target: OutputDir) -> None:
 
 @app.add()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Output folder of nearkin dedup.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Output folder of nearkin dedup.")],
     against: Annotated[
         str | None, opt("Labels exported from the page: shown in it, and used to score the run.")
     ] = None,
-    out: Annotated[Path | None, opt("File of the report.", group=WRITING, show_default="report.html in FOLDER")] = None,
+    out: Annotated[Path | None, output_opt("File of the report.", show_default="report.html in FOLDER")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write one HTML file that shows removed documents with the kept ones, and collects labels.
@@ -168,6 +168,3 @@ def _add_to_summary(folder: Path) -> None:
     summary["files"] = sorted([*files, REPORT])
     with replace_file(path) as file:
         file.write(json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-
-
-__all__ = ["REPORT", "app", "check_page", "check_report", "report", "write_page", "write_report"]

@@ -17,12 +17,7 @@ app = Commands()
 @app.add(brief=("host", "port", "create", "readonly", "token_file", "backups", "tls_cert", "tls_key"), threads=True)
 def serve(
     store: Annotated[
-        str | None,
-        typer.Argument(
-            help="Folder of the store. Without one, --patterns alone.",
-            metavar="STORE",
-            show_default=False,
-        ),
+        str | None, typer.Argument(help="Folder of the store. Without one, --patterns alone.", metavar="STORE")
     ] = None,
     host: Annotated[str, opt("Address; any but loopback requires --token-file.")] = "127.0.0.1",
     port: Annotated[int, opt("Port; 0 for any free port.")] = 8470,

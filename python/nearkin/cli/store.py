@@ -6,9 +6,11 @@ store of files are files and folders, and the ids are their paths.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, cast
 
@@ -28,27 +30,26 @@ from nearkin.cli.console import (
 )
 from nearkin.cli.corpus import CorpusOptions, list_files
 from nearkin.cli.options import (
-    WRITING,
+    PRINTING,
     Bits,
-    IdsArgument,
-    IdsFrom,
+    IdOptions,
     Inputs,
     Json,
-    MissingOk,
     Overwrite,
+    PrintOptions,
     Quiet,
     RecipeOption,
     Repeated,
     StoreMemory,
-    collect_ids,
     opt,
+    output_opt,
     parse_ids,
     parse_memory,
     parse_recipe,
     refuse_url,
 )
 from nearkin.dedup.config import DedupConfig
-from nearkin.errors import InputError, bad_parameter, check_regular
+from nearkin.errors import InputError, bad_parameter, check_regular, input_error
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from nearkin.digests.recipes import AnyDigestRecipe
     from nearkin.index.ids import Id
     from nearkin.progress import Progress
+    from nearkin.recipe import Recipe
     from nearkin.service.client import Client
     from nearkin.store.kinds.base import Kind
     from nearkin.store.log import Mode
@@ -75,34 +77,47 @@ _TEXT_BATCH = 1000
 """Number of documents whose texts are read in one call."""
 _TOKEN = re.compile(r"(?:(read|write)\s+)?(\S+)")
 
-StorePath = Annotated[
-    str, typer.Argument(help="Folder of the store, or the URL of its service.", metavar="STORE", show_default=False)
-]
+StorePath = Annotated[str, typer.Argument(help="Folder of the store, or the URL of its service.", metavar="STORE")]
 TokenFile = Annotated[
     Path | None, opt("File with the token of the service, if STORE is a URL.", "--token-file", metavar="FILE")
 ]
+WhatToStore = functools.partial(
+    opt,
+    "What to store of the texts of new documents: keep (all), features (hashes) or none.",
+    choices=("keep", "features", "none"),
+)
 Columns = Annotated[Repeated, opt("Column to store with each document; may be repeated.", "--column")]
 Best = Annotated[int | None, opt("Print this many of the best matches as well.", "--best", "-k")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """What a new store compares, and when documents match."""
+
+    matching: Annotated[
+        Options,
+        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "empty", show_defaults=False),
+    ]
+    recipe: RecipeOption = None
+    bits: Bits = None
+
+    def parse(self) -> Recipe | str | None:
+        """Return the recipe: of texts, the text of one of files, or None if none is given."""
+        from nearkin.store.kinds import is_digest_recipe
+
+        of_files = is_digest_recipe(self.recipe)
+        if of_files and self.bits is not None:
+            raise bad_parameter("bits", self.bits, "not with a recipe of files, whose digests have no bits")
+        is_default = self.recipe is None and self.bits is None
+        return self.recipe if of_files or is_default else parse_recipe(self.recipe, self.bits)
 
 
 @group.add()
 def create(
     path: StorePath,
-    matching: Annotated[
-        Options,
-        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "empty", show_defaults=False),
-    ],
-    recipe: RecipeOption = None,
-    bits: Bits = None,
-    text: Annotated[
-        str,
-        opt(
-            "What to store of the texts of new documents: keep (all), features (hashes) or none.",
-            choices=("keep", "features", "none"),
-        ),
-    ] = "keep",
-    as_json: Json = False,
-    quiet: Quiet = False,
+    rules: RuleOptions,
+    text: Annotated[str, WhatToStore()] = "keep",
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Create an empty store. Its recipe, its threshold and the stored form of texts cannot be changed later.
 
@@ -122,17 +137,11 @@ def create(
     nearkin store create pages.store --threshold 0.7 --recall 0.999
     nearkin store create files.store --recipe ssdeep --threshold 70
     """
-    from nearkin.store.kinds import is_digest_recipe
     from nearkin.store.store import Store
 
     folder = require_folder(path, "create")
-    of_files = is_digest_recipe(recipe)
-    if of_files and bits is not None:
-        raise bad_parameter("bits", bits, "not with a recipe of files, whose digests have no bits")
-    is_default = recipe is None and bits is None
-    parsed = recipe if of_files or is_default else parse_recipe(recipe, bits)
-    with Store.create(folder, parsed, text=text, **matching) as store:  # type: ignore[arg-type]  # The call checks it.
-        report_store(store, {}, as_json=as_json, quiet=quiet)
+    with Store.create(folder, rules.parse(), text=text, **rules.matching) as store:  # type: ignore[arg-type]  # Checked.
+        report_store(store, {}, printing)
 
 
 @group.add(threads=True)
@@ -144,8 +153,7 @@ def add(
     keep_all: Annotated[bool, opt("Keep every document, even if it has a duplicate.", "--all")] = False,
     token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Check whether documents are new, and add them to the store.
 
@@ -168,37 +176,36 @@ def add(
     """
     with (
         open_store(path, token_file=token_file, memory_limit=memory_limit) as store,
-        progress_bars(quiet=quiet) as progress,
+        progress_bars(quiet=printing.quiet) as progress,
     ):
         failures = Failures(strict=reading.strict)
         counts = dict.fromkeys(STATUSES, 0)
         call = store.add if keep_all else store.check_and_add
-        read = read_batches(store, reading, inputs, columns or [], failures, progress, adding=True, quiet=quiet)
+        read = read_batches(
+            store, reading, inputs, columns or [], failures, progress, adding=True, quiet=printing.quiet
+        )
         with closing(read) as batches:
             for batch in batches:
                 results = call(batch.values, batch.ids, columns=batch.columns, kind=batch.kind)
                 for status in results.status:
                     counts[status] += 1
                 progress("add", sum(counts.values()), None)
-                if as_json or not quiet:
+                if printing.as_json or not printing.quiet:
                     names = batch.names if results.own_ids is None else results.own_ids
-                    print_results(names, results, as_json=as_json)
-        report_store(store, counts, as_json=False, quiet=quiet, err=True)
+                    print_results(names, results, as_json=printing.as_json)
+        report_store(store, counts, PrintOptions(quiet=printing.quiet), err=True)
         failures.exit()
 
 
 @group.add()
 def remove(
     path: StorePath,
-    ids: IdsArgument = None,
-    ids_from: IdsFrom = None,
-    missing_ok: MissingOk = False,
+    ids: IdOptions,
     erase: Annotated[
         bool, opt("Erase text, fingerprint and columns from every file now, by a merge.", "--erase")
     ] = False,
     token_file: TokenFile = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Remove documents, with immediate effect on all results.
 
@@ -217,16 +224,14 @@ def remove(
     nearkin store remove pages.store http://site/1 http://site/2
     """
     with open_store(path, token_file=token_file) as store:
-        removed = store.remove(_ids(store, ids, ids_from), missing_ok=missing_ok, erase=erase)
-        report_store(store, {"removed": removed}, as_json=as_json, quiet=quiet)
+        removed = store.remove(_ids(store, ids), missing_ok=ids.missing_ok, erase=erase)
+        report_store(store, {"removed": removed}, printing)
 
 
 @group.add()
 def get(
     path: StorePath,
-    ids: IdsArgument = None,
-    ids_from: IdsFrom = None,
-    missing_ok: MissingOk = False,
+    ids: IdOptions,
     text: Annotated[bool, opt("Print the text as well.", "--with-text")] = False,
     token_file: TokenFile = None,
 ) -> None:
@@ -240,7 +245,7 @@ def get(
     nearkin store get pages.store http://site/1 --with-text
     """
     with open_store(path, "r", token_file=token_file) as store:
-        entries = store.get(_ids(store, ids, ids_from), missing_ok=missing_ok)
+        entries = store.get(_ids(store, ids), missing_ok=ids.missing_ok)
         documents = [entry for entry in entries if entry is not None]
         for start in range(0, len(documents), _TEXT_BATCH):
             batch = documents[start : start + _TEXT_BATCH]
@@ -266,7 +271,7 @@ def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -
     nearkin store info pages.store --json
     """
     with open_store(path, "r", token_file=token_file) as store:
-        report_store(store, {}, as_json=as_json, quiet=False)
+        report_store(store, {}, PrintOptions(as_json=as_json))
 
 
 @group.add()
@@ -327,9 +332,8 @@ def adopt(path: StorePath, quiet: Quiet = False) -> None:
 @group.add()
 def salvage(
     path: StorePath,
-    out: Annotated[Path, opt("New folder for the store.", "--out", "-o", group=WRITING)],
-    as_json: Json = False,
-    quiet: Quiet = False,
+    out: Annotated[Path, output_opt("New folder for the store.", "--out", "-o")],
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Write a new store with everything that can be read of a damaged one, and say what is missing.
 
@@ -344,12 +348,10 @@ def salvage(
     """
     from nearkin.store.store import Store
 
-    with progress_bars(quiet=quiet) as progress:
+    with progress_bars(quiet=printing.quiet) as progress:
         result = Store.salvage(require_folder(path, "salvage"), out, progress=progress)
-    if as_json:
-        say_json(vars(result))
-    elif not quiet:
-        say(f"{display(str(out))}: {result.documents:,} documents, {result.waiting:,} of them from the log")
+    line = f"{display(str(out))}: {result.documents:,} documents, {result.waiting:,} of them from the log"
+    printing.report(vars(result), lambda: say(line))
     for place, reason in result.damaged:
         warn(f"{place}: {reason}")
     for first, last in result.missing_rows:
@@ -369,8 +371,7 @@ def merge(
     path: StorePath,
     token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Merge everything into one segment; removed documents are then gone from every file.
 
@@ -387,19 +388,16 @@ def merge(
     nearkin store merge pages.store
     """
     with open_store(path, token_file=token_file, memory_limit=memory_limit) as store:
-        with progress_bars(quiet=quiet) as progress:
+        with progress_bars(quiet=printing.quiet) as progress:
             store.merge(progress=progress)
-        report_store(store, {}, as_json=as_json, quiet=quiet)
+        report_store(store, {}, printing)
 
 
 @group.add()
 def backup(
     path: StorePath,
     target: Annotated[
-        str,
-        typer.Argument(
-            help="New folder for the copy; for a service, the name of the copy.", metavar="TARGET", show_default=False
-        ),
+        str, typer.Argument(help="New folder for the copy; for a service, the name of the copy.", metavar="TARGET")
     ],
     token_file: TokenFile = None,
     quiet: Quiet = False,
@@ -426,7 +424,7 @@ def backup(
 @group.add()
 def export(
     path: StorePath,
-    out: Annotated[Path, opt("New file: .jsonl, .jsonl.gz or .jsonl.zst.", "--out", "-o", group=WRITING)],
+    out: Annotated[Path, output_opt("New file: .jsonl, .jsonl.gz or .jsonl.zst.", "--out", "-o")],
     every: Annotated[bool, opt("Include documents that were not kept; they have no text.", "--every")] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -520,7 +518,7 @@ def read_token(path: Path, mode: Mode) -> str:
     tokens = [match[2] for match in matches if match is not None and (match[1] != "read" or mode == "r")]
     if not tokens or None in matches:
         reason = "has no token; write only the token into it, or give the file of the service with `write TOKEN` lines"
-        raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
+        raise input_error(path, reason)
     return tokens[0]
 
 
@@ -590,8 +588,7 @@ def read_batches(
     if adding:
         for path in [path for path in paths if escape_surrogates(path) != path]:
             reason = "its name is not UTF-8, which ids of a store must be; rename it"
-            place = escape_surrogates(path)
-            failures.add(path, InputError(f"{place}: {reason}", place=place, reason=reason))
+            failures.add(path, input_error(escape_surrogates(path), reason))
         paths = [path for path in paths if escape_surrogates(path) == path]
     batches = _hash_batches(store, paths, failures) if _is_local(store) else _content_batches(paths, failures)
     position = {name: number for number, name in enumerate(map(escape_surrogates, paths), 1)}
@@ -660,9 +657,9 @@ def _digest_recipe(store: Store) -> AnyDigestRecipe:
     return cast("AnyDigestRecipe", store.recipe)
 
 
-def _ids(store: AnyStore, ids: list[str] | None, ids_from: str | None) -> list[str] | list[int]:
+def _ids(store: AnyStore, ids: IdOptions) -> list[str] | list[int]:
     """Return ids of the command line as the store has them: integers if its ids are integers."""
-    names = collect_ids(ids, ids_from)
+    names = ids.read()
     return parse_ids(names, "store") if store.id_kind == "int" else names
 
 
@@ -715,7 +712,7 @@ def _describe(document: StoredDocument) -> dict[str, Any]:
     }
 
 
-def report_store(store: AnyStore, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
+def report_store(store: AnyStore, counts: dict[str, int], printing: PrintOptions, *, err: bool = False) -> None:
     """Print counts of a command, and the content of the store."""
     stats = store.stats()
     about: dict[str, Any] = {
@@ -728,7 +725,4 @@ def report_store(store: AnyStore, counts: dict[str, int], *, as_json: bool, quie
         "bytes": stats.bytes["total"],
         **stats.settings,
     }
-    if as_json:
-        say_json(about)
-    elif not quiet:
-        show_facts(about, err=err)
+    printing.report(about, lambda: show_facts(about, err=err))

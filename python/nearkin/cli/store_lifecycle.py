@@ -5,30 +5,30 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.console import Failures, display, progress_bars, say, say_json, say_row
+from nearkin.cli.commands import Commands
+from nearkin.cli.console import Failures, display, progress_bars, say, say_row
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import (
-    WRITING,
-    Bits,
+    PRINTING,
     InputsIfAny,
     Json,
-    Quiet,
-    RecipeOption,
+    PrintOptions,
     StoreMemory,
     TextQueries,
     opt,
+    output_opt,
     parse_memory,
-    parse_recipe,
 )
 from nearkin.cli.store import (
     Best,
+    RuleOptions,
     StorePath,
     TokenFile,
+    WhatToStore,
     group,
     open_store,
     print_results,
@@ -36,12 +36,14 @@ from nearkin.cli.store import (
     report_store,
     require_folder,
 )
-from nearkin.dedup.config import DedupConfig
 from nearkin.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from nearkin.store.backups import Backup
 
 app = Commands()
 
-DryRun = Annotated[bool, opt("Change nothing; print what would change.", "--dry-run", group=WRITING)]
+DryRun = Annotated[bool, output_opt("Change nothing; print what would change.", "--dry-run")]
 
 
 @app.add(threads=True)
@@ -105,8 +107,7 @@ def expire(
         bool, opt("Erase text, fingerprint and columns from every file now, by a merge.", "--erase")
     ] = False,
     memory_limit: StoreMemory = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Remove documents older than a time, all of them or none, and print their number.
 
@@ -125,41 +126,26 @@ def expire(
 
     folder, mode = require_folder(path, "expire"), "r" if dry_run else "w"
     with Store.open(folder, mode, memory=parse_memory(memory_limit)) as store:  # type: ignore[arg-type]  # "r" or "w".
-        with progress_bars(quiet=quiet) as progress:
+        with progress_bars(quiet=printing.quiet) as progress:
             result = store.expire(
                 before=before, max_age=max_age, column=column, dry_run=dry_run, erase=erase, progress=progress
             )
         left = len(store)
-    if as_json:
-        counts = {"expired": result.documents, "undated": result.undated, "before": result.before.isoformat()}
-        say_json({**counts, "dry_run": dry_run, "documents": left})
-    elif not quiet:
-        verb = "would expire" if dry_run else "expired"
-        undated = f", {result.undated:,} without a time kept" if result.undated else ""
-        say(f"{display(path)}: {result.documents:,} documents {verb}{undated}; {left:,} documents")
+    counts = {"expired": result.documents, "undated": result.undated, "before": result.before.isoformat()}
+    verb = "would expire" if dry_run else "expired"
+    undated = f", {result.undated:,} without a time kept" if result.undated else ""
+    line = f"{display(path)}: {result.documents:,} documents {verb}{undated}; {left:,} documents"
+    printing.report({**counts, "dry_run": dry_run, "documents": left}, lambda: say(line))
 
 
 @group.add(threads=True)
 def copy(
     path: StorePath,
-    target: Annotated[str, typer.Argument(help="New folder for the copy.", metavar="NEW", show_default=False)],
-    matching: Annotated[
-        Options,
-        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "empty", show_defaults=False),
-    ],
-    recipe: RecipeOption = None,
-    bits: Bits = None,
-    text: Annotated[
-        str | None,
-        opt(
-            "What to store of the texts of new documents: keep (all), features (hashes) or none.",
-            choices=("keep", "features", "none"),
-            show_default="as in the store",
-        ),
-    ] = None,
+    target: Annotated[str, typer.Argument(help="New folder for the copy.", metavar="NEW")],
+    rules: RuleOptions,
+    text: Annotated[str | None, WhatToStore(show_default="as in the store")] = None,
     memory_limit: StoreMemory = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Copy a store into a new one with another recipe, threshold or verification; the old one does not change.
 
@@ -175,37 +161,28 @@ def copy(
 
     nearkin store copy pages.store fingerprints.store --recipe default --threshold 0.7
     """
-    from nearkin.store.kinds import is_digest_recipe
     from nearkin.store.store import Store
 
-    of_files = is_digest_recipe(recipe)
-    if of_files and bits is not None:
-        raise bad_parameter("bits", bits, "not with a recipe of files, whose digests have no bits")
-    is_same = recipe is None and bits is None
-    parsed = recipe if of_files or is_same else parse_recipe(recipe, bits)
+    parsed = rules.parse()
     with Store.open(require_folder(path, "copy"), "r", memory=parse_memory(memory_limit)) as store:
-        with progress_bars(quiet=quiet) as progress:
-            options = {**matching, "text": text, "memory": parse_memory(memory_limit)}
+        with progress_bars(quiet=printing.quiet) as progress:
+            options = {**rules.matching, "text": text, "memory": parse_memory(memory_limit)}
             copied = store.copy(target, parsed, progress=progress, **options)
         with copied:
-            report_store(copied, {}, as_json=as_json, quiet=quiet)
+            report_store(copied, {}, printing)
 
 
 @group.add()
 def restore(
-    backups: Annotated[
-        Path,
-        typer.Argument(help="Folder with backups of a store, or one backup.", metavar="BACKUPS", show_default=False),
-    ],
+    backups: Annotated[Path, typer.Argument(help="Folder with backups of a store, or one backup.", metavar="BACKUPS")],
     out: Annotated[
-        Path | None, opt("New folder for the store; without it the backups are listed.", "--out", "-o", group=WRITING)
+        Path | None, output_opt("New folder for the store; without it the backups are listed.", "--out", "-o")
     ] = None,
     at: Annotated[
         str | None,
         opt("Restore the last backup that is not later (default: the last one).", "--at", metavar="TIME"),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: PrintOptions = PRINTING,
 ) -> None:
     """Copy a backup to a new folder: the last one, or the last one that is not later than a time.
 
@@ -226,18 +203,14 @@ def restore(
         if not listed:
             raise no_backups(backups)
         for backup in listed:
-            row = {"backup": backup.path.name, "time": backup.time.isoformat(), "documents": backup.documents}
-            say_row(row, (display(backup.path.name), row["time"], row["documents"]), as_json=as_json)
+            row = _describe_backup(backup)
+            say_row(row, (display(backup.path.name), row["time"], row["documents"]), as_json=printing.as_json)
         return
-    with progress_bars(quiet=quiet) as progress:
+    with progress_bars(quiet=printing.quiet) as progress:
         backup = Store.restore(backups, out, at=at, progress=progress)
-    about = {
-        "backup": backup.path.name,
-        "time": backup.time.isoformat(),
-        "documents": backup.documents,
-        "store": str(out),
-    }
-    if as_json:
-        say_json(about)
-    elif not quiet:
-        say(f"{display(out)}: {backup.documents:,} documents of {display(backup.path.name)}, {about['time']}")
+    line = f"{display(out)}: {backup.documents:,} documents of {display(backup.path.name)}, {backup.time.isoformat()}"
+    printing.report({**_describe_backup(backup), "store": str(out)}, lambda: say(line))
+
+
+def _describe_backup(backup: Backup) -> dict[str, Any]:
+    return {"backup": backup.path.name, "time": backup.time.isoformat(), "documents": backup.documents}

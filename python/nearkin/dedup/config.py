@@ -40,6 +40,7 @@ from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
 from nearkin.dedup.kinds import Kind, with_kind
+from nearkin.dedup.options import keeping_option, matching_option, output_option, parts_option
 from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
@@ -92,60 +93,6 @@ _FOLLOWING = frozenset(("recipe", "threshold", "radius", "recall", "bands", "mea
 
 MODIFIED = "modification time"
 _BY_TIME = {"oldest": KeepKey("min", MODIFIED), "newest": KeepKey("max", MODIFIED)}
-
-# Groups of options, in the order in which help lists them.
-MATCHING, KEEPING, OUTPUT, PARTS = "Matching", "Keeping", "Output", "Parts"
-
-
-def option(
-    default: Any,
-    *,
-    help: str,
-    group: str,
-    flag: str | None = None,
-    metavar: str | None = None,
-    choices: Sequence[str] = (),
-    min: float | None = None,
-    max: float | None = None,
-    show_default: str | None = None,
-) -> Any:
-    """Declare a field of a config that is also an option of the command line.
-
-    Parameters
-    ----------
-    default : object
-        None if the value follows from other options or from a store.
-    help : str
-        One sentence for users of the command line.
-    group : str
-        The panel of the help in which the option is listed.
-    flag : str, optional
-        A short form such as "-t", in addition to the name of the field with two dashes.
-    metavar : str, optional
-        The placeholder of the value in the help.
-    choices : sequence of str
-        Values that a shell completes; the config itself checks what it gets.
-    min, max : float, optional
-        Smallest and largest value, inclusive.
-    show_default : str, optional
-        The default in words, where `default` is None.
-
-    Returns
-    -------
-    dataclasses.Field
-        Its metadata have all parameters by name, except `default`.
-    """
-    metadata = {
-        "help": help,
-        "group": group,
-        "flag": flag,
-        "metavar": metavar,
-        "choices": tuple(choices),
-        "min": min,
-        "max": max,
-        "show_default": show_default,
-    }
-    return field(default=default, metadata=metadata)
 
 
 @cache
@@ -285,24 +232,21 @@ class CollectionSettings(Protocol):
 class _ClusterOptions:
     """Options that texts and files share."""
 
-    cluster: ClusterRule = option(
+    cluster: ClusterRule = keeping_option(
         "absorb",
         help="Rule of clusters: absorb (no chains) or components (a chain of small changes is one cluster).",
-        group=KEEPING,
         choices=get_args(ClusterRule),
     )
-    keep: str = option(
+    keep: str = keeping_option(
         "first",
         help="Document to keep of each cluster: first, last, longest, shortest, max:COLUMN, min:COLUMN; for files "
         "also oldest and newest. Later rules of a list separated by commas decide ties. none removes all documents of "
         "a cluster of two or more.",
-        group=KEEPING,
         choices=("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest", "none"),
     )
-    links: ListedLinks = option(
+    links: ListedLinks = output_option(
         "representatives",
         help="Pairs to write: representatives (each removed document with the kept one) or all verified pairs.",
-        group=OUTPUT,
         choices=get_args(ListedLinks),
     )
     order: tuple[KeepKey, ...] = field(init=False, repr=False)
@@ -348,101 +292,82 @@ class DedupConfig(_ClusterOptions):
     ('jaccard', 'char:4|binary|xxh3|minhash:128:fast', 0.9958)
     """
 
-    recipe: Recipe = option(
-        None, help="Recipe or preset: how a text becomes features and a fingerprint.", group=MATCHING, metavar="RECIPE"
+    recipe: Recipe = matching_option(
+        None, help="Recipe or preset: how a text becomes features and a fingerprint.", metavar="RECIPE"
     )
-    kind: Kind | None = option(
+    kind: Kind | None = matching_option(
         None,
         help="Kind of corpus, which sets recipe, threshold and --differ together; options given beside it win.",
-        group=MATCHING,
         choices=get_args(Kind),
     )
-    threshold: float = option(
+    threshold: float = matching_option(
         THRESHOLD,
         help="Smallest similarity of a match, inclusive.",
-        group=MATCHING,
         flag="-t",
         show_default="0.8; a score of 80 with ssdeep; the store's",
     )
-    radius: int | None = option(
+    radius: int | None = matching_option(
         None,
         help="Largest Hamming distance of a candidate, inclusive: fingerprints instead of minhash.",
-        group=MATCHING,
         min=0,
         show_default="no radius: minhash; with --family simhash it follows from the threshold and the recall",
     )
-    recall: float | None = option(
-        None,
-        help="Probability of finding a pair at the threshold.",
-        group=MATCHING,
-        show_default="0.995, or 0.95 with containment",
+    recall: float | None = matching_option(
+        None, help="Probability of finding a pair at the threshold.", show_default="0.995, or 0.95 with containment"
     )
-    bands: tuple[int, int] | None = option(
+    bands: tuple[int, int] | None = matching_option(
         None,
         help="For minhash: bands and rows of signatures, such as 29x8.",
-        group=MATCHING,
         metavar="BANDSxROWS",
         show_default="follow from threshold, recall, number and similarity of the documents",
     )
-    measure: Measure | None = option(
+    measure: Measure | None = matching_option(
         None,
         help="Similarity that the threshold bounds: jaccard, containment (in the smaller text) or indel.",
-        group=MATCHING,
         choices=get_args(Measure),
         show_default="jaccard",
     )
-    verify: Verify = option(
+    verify: Verify = matching_option(
         None,
         help="Verification of candidates: jaccard, containment, indel, signature (minhash) or none.",
-        group=MATCHING,
         choices=get_args(Verify),
         show_default="jaccard",
     )
-    differ: tuple[str, ...] = option(
+    differ: tuple[str, ...] = matching_option(
         None,
         help="Treat similar texts as different if they differ in numbers, days, signs, symbols (separated by commas) "
         "or pattern:REGEX.",
-        group=MATCHING,
         metavar="RULES",
         choices=("numbers", "days", "signs", "symbols", "pattern:", "none"),
     )
-    empty: Empty = option(
+    empty: Empty = keeping_option(
         "keep",
         help="Documents without text (missing, empty, or without a letter or digit): keep or drop all of them.",
-        group=KEEPING,
         choices=get_args(Empty),
     )
-    lossless: bool = option(
+    lossless: bool = keeping_option(
         False,
         help="Remove a document only if the kept one has all its features and is not shorter; --keep longest removes "
         "most.",
-        group=KEEPING,
     )
-    shrink_to: int | float | str | None = option(
+    shrink_to: int | float | str | None = keeping_option(
         None,
         help="Choose the threshold: the highest that keeps at most this number of documents, or this share such as "
         "0.6. --threshold is then the lowest one to try.",
-        group=KEEPING,
         metavar="N|SHARE",
     )
-    max_comparisons: int = option(
+    max_comparisons: int = matching_option(
         MAX_COMPARISONS,
         help="Maximum number of candidates compared with one document; the summary counts the rest.",
-        group=MATCHING,
         min=1,
     )
-    near_misses: int = option(
-        0,
-        help="Number of kept documents to search for pairs just below the threshold, or auto.",
-        group=OUTPUT,
-        min=0,
-        max=1 << 31,
+    near_misses: int = output_option(
+        0, help="Number of kept documents to search for pairs just below the threshold, or auto.", min=0, max=1 << 31
     )
-    checkpoint: str | None = option(
+    checkpoint: str | None = output_option(
         None,
         help="Folder for the results of stages, from which a failed run continues; with an engine a folder or URL that "
         "all machines share.",
-        group=OUTPUT,
         metavar="FOLDER",
     )
     kind_set: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
@@ -622,7 +547,21 @@ class DedupConfig(_ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileDedupConfig(_ClusterOptions):
+class _TextlessOptions(_ClusterOptions):
+    """Options of the deduplications that compare no texts: of files and codes."""
+
+    kind: ClassVar[None] = None
+    kind_set: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    comparison: ClassVar[None] = None
+    differ: ClassVar[tuple[str, ...]] = ()
+    empty: ClassVar[Empty] = "keep"
+    lossless: ClassVar[bool] = False
+    max_comparisons: ClassVar[int] = MAX_COMPARISONS
+    near_misses: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileDedupConfig(_TextlessOptions):
     """Options of a deduplication of files; `nearkin.dedup_files` documents each of them.
 
     Attributes
@@ -640,34 +579,21 @@ class FileDedupConfig(_ClusterOptions):
     family: FileFamily | None = None
     threshold: int = FILE_THRESHOLD
     radius: int | None = None
-    skip_hubs: int | None = option(
-        SKIP_HUBS,
-        help="For ssdeep: skip 7-grams shared by more digests than this (counted in the summary).",
-        group=MATCHING,
-        min=1,
+    skip_hubs: int | None = matching_option(
+        SKIP_HUBS, help="For ssdeep: skip 7-grams shared by more digests than this (counted in the summary).", min=1
     )
-    also: Literal["text"] | None = option(
+    also: Literal["text"] | None = matching_option(
         None,
         help="For ssdeep: text, to match short textual files by features of their text as well.",
-        group=MATCHING,
         choices=("text",),
     )
-    text_threshold: float | None = option(
+    text_threshold: float | None = matching_option(
         None,
         help="With --also text: smallest similarity of features, above 0 and up to 1.",
-        group=MATCHING,
         show_default=str(TEXT_THRESHOLD),
     )
     candidate_source: DigestCandidates | FileCandidates = field(init=False, repr=False, compare=False)
     verify: ClassVar[str] = "score"
-    kind: ClassVar[None] = None
-    kind_set: ClassVar[tuple[tuple[str, Any], ...]] = ()
-    comparison: ClassVar[None] = None
-    differ: ClassVar[tuple[str, ...]] = ()
-    empty: ClassVar[Empty] = "keep"
-    lossless: ClassVar[bool] = False
-    max_comparisons: ClassVar[int] = MAX_COMPARISONS
-    near_misses: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if self.skip_hubs is not None:
@@ -777,7 +703,7 @@ def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeDedupConfig(_ClusterOptions):
+class CodeDedupConfig(_TextlessOptions):
     """Options of a deduplication of codes; `nearkin.dedup.codes.dedup_codes` documents each of them.
 
     Raises
@@ -790,14 +716,6 @@ class CodeDedupConfig(_ClusterOptions):
     bits: int | None = None
     candidate_source: CodeCandidates = field(init=False, repr=False, compare=False)
     verify: ClassVar[str] = "hamming"
-    kind: ClassVar[None] = None
-    kind_set: ClassVar[tuple[tuple[str, object], ...]] = ()
-    comparison: ClassVar[None] = None
-    differ: ClassVar[tuple[str, ...]] = ()
-    empty: ClassVar[Empty] = "keep"
-    lossless: ClassVar[bool] = False
-    max_comparisons: ClassVar[int] = MAX_COMPARISONS
-    near_misses: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         self._set(order=parse_keep(self.keep), candidate_source=CodeCandidates(self.radius, self.bits))
@@ -837,43 +755,38 @@ class PassagesConfig:
         For an unknown value, a number out of range, or options that exclude one another.
     """
 
-    unit: str | Sequence[str] = option(
+    unit: str | Sequence[str] = parts_option(
         "paragraph",
         help="Compare parts: document, paragraph, line, window:WORDS (several separated by commas), or exact repeats: "
         "repeat:BYTES, repeat:WORDS:words.",
-        group=PARTS,
         metavar="UNIT",
         choices=("document", "paragraph", "line", "window:", "repeat:"),
     )
-    min_length: int = option(
-        MIN_LENGTH, help="Length, in characters, of the shortest part that is compared.", group=PARTS, min=1
+    min_length: int = parts_option(
+        MIN_LENGTH, help="Length, in characters, of the shortest part that is compared.", min=1
     )
-    within: bool = option(False, help="Look for parts in their own document as well.", group=PARTS)
-    remove: Removal = option(
+    within: bool = parts_option(False, help="Look for parts in their own document as well.")
+    remove: Removal = parts_option(
         "parts",
         help="What to remove: parts (cut out of the documents), documents (from --share on) or nothing.",
-        group=PARTS,
         choices=get_args(Removal),
     )
-    share: float | None = option(
+    share: float | None = parts_option(
         None,
         help="With --remove documents: share of a document in passages from which it is removed.",
-        group=PARTS,
         show_default="0.5",
     )
-    boilerplate: UseOfBoilerplate | None = option(
+    boilerplate: UseOfBoilerplate | None = parts_option(
         None,
         help="Frequent lines: drop (compare parts without them) or keep (only list them).",
-        group=PARTS,
         choices=get_args(UseOfBoilerplate),
     )
-    boilerplate_documents: int = option(
-        BOILERPLATE_DOCUMENTS, help="Smallest number of documents with a frequent line.", group=PARTS, min=2
+    boilerplate_documents: int = parts_option(
+        BOILERPLATE_DOCUMENTS, help="Smallest number of documents with a frequent line.", min=2
     )
-    boilerplate_share: float = option(
+    boilerplate_share: float = parts_option(
         BOILERPLATE_SHARE,
         help="Smallest share of documents with a frequent line, among all or among those of one source.",
-        group=PARTS,
     )
     units: tuple[Unit, ...] = field(init=False, repr=False)
 

@@ -39,8 +39,6 @@ from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import CONTAINMENT, Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
-__all__ = ["ContainedTexts", "KnownTexts", "contains"]
-
 THRESHOLD = 0.8
 """Default containment from which a reference text is inside a query."""
 RECALL = 0.95

@@ -40,15 +40,13 @@ from nearkin.dedup.summary import StageTimer
 from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.digests.tlsh import TlshRecipe
-from nearkin.errors import InputError, bad_parameter, check_options, invalid_name_error, printable
+from nearkin.errors import InputError, bad_parameter, check_options, input_error, invalid_name_error, printable
 from nearkin.io import Column
 from nearkin.io.frames import is_frame
 from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-__all__ = ["dedup_files"]
 
 MAX_TEXT_BYTES = 1 << 16
 """Size of the largest file with features of text (core: `patterns/payloads/scripts.rs`)."""
@@ -425,8 +423,7 @@ def _hash_batch(names: list[str], recipe: AnyDigestRecipe) -> list[Any]:
 
 
 def _changed_error(name: str) -> InputError:
-    place, reason = printable(name), "it changed while it was read"
-    return InputError(f"{place}: {reason}", place=place, reason=reason)
+    return input_error(printable(name), "it changed while it was read")
 
 
 def _raise_first(*faults: object) -> None:
@@ -441,8 +438,7 @@ def _utf8_error(name: str) -> InputError | None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        place, reason = printable(name), "its name is not UTF-8, as ids of a store are; rename it"
-        return InputError(f"{place}: {reason}", place=place, reason=reason)
+        return input_error(printable(name), "its name is not UTF-8, as ids of a store are; rename it")
     return None
 
 

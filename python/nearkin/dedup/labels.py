@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, input_error
 from nearkin.index.ids import Ids
 from nearkin.io import read_table
 from nearkin.io.values import Scalar
@@ -71,7 +71,7 @@ def id_texts(ids: Iterable[object], place: str, rows: int = 0) -> list[str]:
         value = cell.item() if hasattr(cell, "item") else cell
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             reason = f"row {row % rows if rows else row} has the id {value!r}; ids are integers or strings"
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
+            raise input_error(place, reason)
         text = str(value)
         if types.setdefault(text, type(value)) is not type(value):
             reason = f"id {text} occurs as a number and as a string; ids are compared by their text"
@@ -87,7 +87,7 @@ def _parse_matches(match: Iterable[object]) -> list[bool | None]:
         value = cell.item() if hasattr(cell, "item") else cell
         if value is not None and (not isinstance(value, (bool, int, float)) or value not in (0, 1)):
             reason = f"row {row} has the label {cell!r}; labels are True and False, or 1 and 0; None for unsure"
-            raise InputError(f"pairs: {reason}", place="pairs", reason=reason)
+            raise input_error("pairs", reason)
         result.append(None if value is None else bool(value))
     return result
 
@@ -109,7 +109,7 @@ def _parse_weights(weight: Iterable[object], place: str, *, table: bool = False)
         if not 0 < number < math.inf:
             where = f"record {row + 1}" if table else f"row {row}"
             reason = f"{where} has the weight {value!r}; weights are numbers above 0: the pairs that one represents"
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
+            raise input_error(place, reason)
         result.append(number)
     return result
 
@@ -261,7 +261,7 @@ def read_pair_labels(labels: LabelsInput, name: str) -> PairLabels:
         place = os.fspath(labels)
         if Path(labels).is_dir():
             reason = "is a folder; give a table of labelled pairs, with columns such as left, right and match"
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
+            raise input_error(place, reason)
         return labels_from_table(read_table(labels, PAIR_TABLE, ids=ID_COLUMNS), place)
     if isinstance(labels, Iterable) and not isinstance(labels, (bytes, Mapping)):
         rows = list(labels)
@@ -307,7 +307,7 @@ def labels_from_table(
         tables = "pairs or clusters" if alternative else "pairs"
         reason = f"no column {missing[0]!r}" if missing else f"no columns of {tables}"
         reason += f" among {', '.join(read_table(place)) or 'none'}; name pair columns (left,right){alternative}"
-        raise InputError(f"{place}: {reason}", place=place, reason=reason)
+        raise input_error(place, reason)
     label = label_column or next((name for name in LABEL_COLUMNS if name in table), None)
     for name in pair:
         check_ids(table[name], place, name)
@@ -335,7 +335,7 @@ def check_ids(ids: Iterable[object], place: str, column: str) -> None:
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             cell = "no value" if value is None else f"the value {value!r}"
             reason = f'record {number} has {cell} in the column {column!r}; ids are integers or strings, "" is one'
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
+            raise input_error(place, reason)
 
 
 def _parse_label(value: Scalar, min_similarity: float | None, place: str, column: str) -> bool | None:
@@ -354,5 +354,4 @@ def _parse_label(value: Scalar, min_similarity: float | None, place: str, column
             return float("" if value is None else value) >= min_similarity
         except (TypeError, ValueError):
             allowed = "min_similarity needs numbers"
-    reason = f"{column}={value!r}; {allowed}"
-    raise InputError(f"{place}: {reason}", place=place, reason=reason)
+    raise input_error(place, f"{column}={value!r}; {allowed}")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, ov
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import CandidateSource, Ordinals
+from nearkin.dedup.candidates import Ordinals, Values
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import ReferenceCorpus
-from nearkin.dedup.summary import REASONS, Reason, Summary, describe_counts
+from nearkin.dedup.summary import REASONS, ClusterCounts, Reason, Summary, describe_counts
 from nearkin.io import Column
 from nearkin.io.frames import keep_rows
 from nearkin.io.tables import Tabular
@@ -393,15 +393,28 @@ class Representatives:
         """Number of new documents that each one represents: its own cluster, 0 for a removed document."""
         return np.bincount(self.by[self.by < len(self)], minlength=len(self))
 
+    def fates(self, count: int, *, keeps_none: bool) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return for each of `count` documents whether it is kept, and the number of those that it represents."""
+        kept, weights = np.ones(count, bool), np.ones(count, np.int64)
+        kept[self.rows[self.removed]] = False
+        if keeps_none:
+            heads = self.by[self.removed]
+            kept[self.rows[heads[heads < len(self)]]] = False
+        weights[self.rows] = self.sizes
+        return kept, weights
+
 
 @dataclass(frozen=True)
 class TableBuilder:
     """Builds tables of new documents, by position in keep order, and of reference documents after them."""
 
-    candidate_source: CandidateSource
     new: HashedDocuments
     reference: ReferenceCorpus | None
     representatives: Representatives
+    distances: Callable[[Values, Values], NDArray[Any]] | None = None
+    """Distances of values; None for tables without them."""
+    equal: float = 1.0
+    """Similarity of equal contents."""
 
     def clusters(self, *, by_features: bool, keeps_none: bool = False) -> ClusterTable:
         """Build the clusters table: clusters by their first row, in each the representative, then the others by row.
@@ -417,16 +430,14 @@ class TableBuilder:
             near = np.where(chosen.labelled[members], _LABEL, near)
         reason = np.where(exact, 1, near) + np.where(representative >= len(chosen), _LABEL, 0)
         reason[representative == members] = _REMOVED_REPRESENTATIVE if keeps_none else 0
-        distance = self._distances(members, representative)
-        # Signatures without features differ from each other, but a document has distance 0 to itself and its copies.
-        distance[exact | (representative == members)] = 0
         codes = reason.astype(np.uint8)
         table = ClusterTable(
             {
                 "id": self._ids(members),
                 "cluster": cluster,
                 "representative": self._ids(representative),
-                "distance": distance,
+                # Signatures without features differ, but a document has distance 0 to itself and its copies.
+                **self._distances(members, representative, exact | (representative == members)),
                 "similarity": chosen.similarity[members],
                 "reason": LazyColumn(codes, _reason_names),
             },
@@ -439,25 +450,24 @@ class TableBuilder:
         """Build a table of pairs of distinct contents, sorted by left, then right."""
         order = np.lexsort((right, left))
         left, right = left[order], right[order]
-        return self._link_table(left, right, self._distances(right, left), similarity[order])
+        return self._link_table(left, right, similarity[order])
 
     def all_links(self, left: Ordinals, right: Ordinals, similarity: NDArray[np.float64]) -> PairTable:
         """Build the table of all links: these, of distinct contents, then each copy with its original."""
         copy_of = self.representatives.copy_of
         copies = np.flatnonzero(copy_of != np.arange(len(copy_of)))
         left, right = np.concatenate([left, copy_of[copies]]), np.concatenate([right, copies])
-        distance = self._distances(right, left)
-        distance[len(distance) - len(copies) :] = 0
-        similarity = np.concatenate([similarity, np.full(len(copies), self.candidate_source.equal)])
-        table = self._link_table(left, right, distance, similarity)
+        similarity = np.concatenate([similarity, np.full(len(copies), self.equal)])
+        table = self._link_table(left, right, similarity, len(copies))
         table.ordinals, table.copies = (left, right), len(copies)
         return table
 
     def _link_table(
-        self, left: Ordinals, right: Ordinals, distance: NDArray[np.int64], similarity: NDArray[np.float64]
+        self, left: Ordinals, right: Ordinals, similarity: NDArray[np.float64], num_copies: int = 0
     ) -> PairTable:
         ids = {"left": self._ids(left), "right": self._ids(right)}
-        return PairTable({**ids, "distance": distance, "similarity": similarity}, id_type=self._id_type())
+        distances = self._distances(right, left, slice(len(left) - num_copies, None))
+        return PairTable({**ids, **distances, "similarity": similarity}, id_type=self._id_type())
 
     def _ids(self, positions: Ordinals) -> TableColumn:
         """Return ids: lazily, unless reference documents, which may change, are among them."""
@@ -471,31 +481,40 @@ class TableBuilder:
             names[at] = name
         return names
 
-    def _distances(self, positions: Ordinals, others: Ordinals) -> NDArray[np.int64]:
-        """Return the distances of new documents to others."""
+    def _distances(
+        self, positions: Ordinals, others: Ordinals, equal: NDArray[np.bool_] | slice
+    ) -> dict[str, TableColumn]:
+        """Return the column of distances of new documents to others; those of `equal` contents are 0."""
+        if self.distances is None:
+            return {}
         distances = np.zeros(len(positions), np.int64)
         for start in range(0, len(positions), _PAIRS):
             chunk = slice(start, start + _PAIRS)
-            distances[chunk] = self._chunk_distances(positions[chunk], others[chunk])
+            distances[chunk] = self._chunk_distances(self.distances, positions[chunk], others[chunk])
             self.new.release()
-        return distances
+        distances[equal] = 0
+        return {"distance": distances}
 
-    def _chunk_distances(self, positions: Ordinals, others: Ordinals) -> NDArray[np.int64]:
+    def _chunk_distances(
+        self, measure: Callable[[Values, Values], NDArray[Any]], positions: Ordinals, others: Ordinals
+    ) -> NDArray[np.int64]:
         rows = self.representatives.rows
         values = self.new.values[rows[positions]]
         own = others < len(rows)
         distances = np.zeros(len(positions), np.int64)
-        distances[own] = self.candidate_source.distances(values[own], self.new.values[rows[others[own]]])
+        distances[own] = measure(values[own], self.new.values[rows[others[own]]])
         if self.reference is not None and not own.all():
             external = self.reference.values(others[~own] - len(rows))
-            distances[~own] = self.candidate_source.distances(values[~own], external)
+            distances[~own] = measure(values[~own], external)
         return distances
 
     def _id_type(self) -> str | None:
-        """Return the Arrow type of ids; None for ids of several kinds, or without ids."""
+        """Return the Arrow type of ids; None for ids of several kinds, without ids, or of vectors."""
         kinds = np.unique(self.new.ids.kinds).tolist()
+        if self.distances is None or len(kinds) != 1:
+            return None
         # Paths are strings outside of the column's own.
-        return {INT: "int64", TEXT: "string", NULL: "string"}.get(kinds[0]) if len(kinds) == 1 else None
+        return {INT: "int64", TEXT: "string", NULL: "string"}.get(kinds[0])
 
 
 def _reason_names(codes: NDArray[Any]) -> list[Any]:
@@ -518,6 +537,23 @@ def cluster_members(representatives: Representatives) -> tuple[Ordinals, NDArray
     cluster = number[cluster]
     order = np.lexsort((rows, representatives.by[members] != members, cluster))
     return members[order], cluster[order]
+
+
+def count_clusters(
+    clusters: ClusterTable, kept: NDArray[np.bool_], without_features: int, reasons: Iterable[Reason]
+) -> ClusterCounts:
+    """Count documents by their fate, and clusters."""
+    sizes = np.bincount(clusters.compact["cluster"]) if len(clusters) else np.zeros(1, np.int64)
+    by_reason = np.bincount(clusters.codes, minlength=len(REASONS)).tolist()
+    return {
+        "documents": len(kept),
+        "without_features": without_features,
+        "kept": int(kept.sum()),
+        "removed": int((~kept).sum()),
+        "removed_by_reason": {reason: by_reason[REASONS.index(reason)] for reason in reasons},
+        "clusters": int((sizes > 0).sum()),
+        "largest_cluster": int(sizes.max()),
+    }
 
 
 def representative_links(clusters: ClusterTable) -> PairTable:

@@ -33,6 +33,7 @@ from nearkin.dedup.result import DedupResult
 from nearkin.dedup.summary import StageTimer
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.io import Corpus
+from nearkin.theory.amplification import smallest
 
 if TYPE_CHECKING:
     from nearkin.dedup.config import DedupConfig
@@ -183,14 +184,7 @@ class Replay:
 
     def last_possible(self, thresholds: list[float], target: int) -> int:
         """Return the last position of ascending thresholds at which components leave no more; -1 if none does."""
-        low, high = 0, len(thresholds)
-        while low < high:
-            middle = (low + high) // 2
-            if self._count(thresholds[middle], by_components=True) <= target:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1
+        return smallest(0, len(thresholds), lambda at: self._count(thresholds[at], by_components=True) > target) - 1
 
     def _count(self, threshold: float, *, by_components: bool) -> int:
         similar = self._similarity >= threshold

@@ -33,6 +33,7 @@ from nearkin.dedup.result import (
     DedupResult,
     Representatives,
     TableBuilder,
+    count_clusters,
     representative_links,
 )
 from nearkin.dedup.summary import (
@@ -235,7 +236,7 @@ def make_result(
     """Build tables, kept rows and the summary, without times and memory."""
     source, assignment = config.candidate_source, clustering.assignment
     chosen = representatives(collapsed, clustering, source.equal)
-    tables = TableBuilder(source, new, reference, chosen)
+    tables = TableBuilder(new, reference, chosen, source.distances, source.equal)
     by_features = config.comparison is not None and config.comparison.measure == "jaccard"
     keeps_none = removes_clusters(config.order)
     clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none)
@@ -246,11 +247,7 @@ def make_result(
         left, right, similarity, unlinked = clustering.clusterer.links()
         skipped += unlinked
         pairs = tables.all_links(clustering.positions(left, n), clustering.positions(right, n), similarity)
-    kept = np.ones(len(new), bool)
-    kept[chosen.rows[chosen.removed]] = False
-    if keeps_none:
-        heads = chosen.by[chosen.removed]
-        kept[chosen.rows[heads[heads < n]]] = False
+    kept, weights = chosen.fates(len(new), keeps_none=keeps_none)
     if config.empty == "drop":
         kept[new.counts == 0] = False
     summary = _summarize(new, clustering, clusters, kept, config, skipped)
@@ -264,8 +261,6 @@ def make_result(
         share = pair_probability(near.sampled, near.kept)
         removed = np.asarray(clusters.compact["similarity"], np.float64)[listed]
         summary["thresholds"] = estimate_thresholds(summary, removed, near.similarity, share)
-    weights = np.ones(len(new), np.int64)
-    weights[chosen.rows] = chosen.sizes
     return DedupResult(np.flatnonzero(kept), clusters, pairs, summary, new.ids, weights[kept], near_misses)
 
 
@@ -336,8 +331,6 @@ def _summarize(
     skipped: int,
 ) -> Summary:
     """Return counts and parameters, in the order of the file summary.json; times and memory follow at the end."""
-    sizes = np.bincount(clusters.compact["cluster"]) if len(clusters) else np.zeros(1, np.int64)
-    by_reason = np.bincount(clusters.codes, minlength=len(REASONS)).tolist()
     assignment, labels = clustering.assignment, clustering.labels
     matched = int((assignment.by >= 0).sum())
     # Those that a store has already are removed.
@@ -346,13 +339,7 @@ def _summarize(
     reasons = [name for name in REASONS if name in counted or (labels is not None and name.startswith("label"))]
     summary: Summary = {
         **options,
-        "documents": len(new),
-        "without_features": without_features,
-        "kept": int(kept.sum()),
-        "removed": int((~kept).sum()),
-        "removed_by_reason": {reason: by_reason[REASONS.index(reason)] for reason in reasons},
-        "clusters": int((sizes > 0).sum()),
-        "largest_cluster": int(sizes.max()),
+        **count_clusters(clusters, kept, without_features, reasons),
         "older_documents": clustering.first,
         "candidates": assignment.candidates,
         "verified": assignment.verified,

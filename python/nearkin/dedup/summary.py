@@ -208,6 +208,18 @@ class DedupDetails(RunDetails, total=False):
     shrink_to: ShrinkChoice
 
 
+class ClusterCounts(TypedDict):
+    """What the clusters of a deduplication left of the documents."""
+
+    documents: int
+    without_features: int
+    kept: int
+    removed: int
+    removed_by_reason: dict[RemovalReason, int]
+    clusters: int
+    largest_cluster: int
+
+
 class OptionSummary(DedupDetails):
     """The options of a deduplication that every summary has."""
 
@@ -218,7 +230,7 @@ class OptionSummary(DedupDetails):
     keep: str
 
 
-class Summary(OptionSummary):
+class Summary(OptionSummary, ClusterCounts):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
     `without_features` counts documents without features (no text, or no letter or digit), except those that a store has
@@ -240,14 +252,6 @@ class Summary(OptionSummary):
     that continues from a checkpoint counts under `resumed` the documents that were `hashed` and `decided` before. With
     groups of documents all counts are of groups, and `groups` has those of documents.
     """
-
-    documents: int
-    without_features: int
-    kept: int
-    removed: int
-    removed_by_reason: dict[RemovalReason, int]
-    clusters: int
-    largest_cluster: int
 
 
 def describe_counts(summary: Mapping[str, Any]) -> str:

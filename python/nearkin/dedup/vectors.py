@@ -46,22 +46,20 @@ from nearkin.dedup.keep import (
     values_by_column,
 )
 from nearkin.dedup.result import (
-    ClusterTable,
     DedupResult,
-    LazyColumn,
-    PairTable,
     Representatives,
-    cluster_members,
+    TableBuilder,
+    count_clusters,
     representative_links,
 )
-from nearkin.dedup.stages import CollapsedDocuments, collapse
-from nearkin.dedup.summary import REASONS, StageTimer, Summary, peak_memory_bytes
+from nearkin.dedup.stages import collapse
+from nearkin.dedup.summary import OptionSummary, Reason, StageTimer, Summary, peak_memory_bytes
 from nearkin.errors import bad_parameter, check_choice, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.index.lsh import LSHIndex
 from nearkin.index.lsh_params import MAX_FLAT_ROWS
-from nearkin.index.results import Linkage
-from nearkin.progress import ShowProgress, reporting, ticker
+from nearkin.index.results import Linkage, run_block
+from nearkin.progress import ShowProgress
 from nearkin.vectors.arrays import Rows, as_rows
 
 THRESHOLD, RECALL = 0.95, 0.99
@@ -133,7 +131,7 @@ def dedup_vectors(
         collapsed = collapse(documents, None, order)
         distinct = collapsed.rows[collapsed.distinct]
     with timer("search"):
-        found = _Neighbours.search(recall, rows, distinct, threshold, cluster, links == "all", progress)
+        found = _NeighbourSearch(rows, distinct, threshold, recall, cluster, links == "all", progress).run()
     with timer("result"):
         n = len(collapsed.rows)
         by, similarity = np.arange(n), np.ones(n)
@@ -141,35 +139,24 @@ def dedup_vectors(
         similarity[collapsed.distinct] = found.similarity
         original = collapsed.original
         chosen = Representatives(collapsed.rows, by[original], similarity[original], original)
-        clusters = _cluster_table(chosen, documents, keeps_none=removes_clusters(order))
-        pairs = _all_links(found, collapsed, documents) if links == "all" else representative_links(clusters)
-        kept = np.ones(rows.matrix.shape[0], bool)
-        kept[chosen.rows[chosen.removed]] = False
-        if removes_clusters(order):
-            kept[chosen.rows[chosen.by[chosen.removed]]] = False
-        weights = np.ones(len(kept), np.int64)
-        weights[chosen.rows] = chosen.sizes
-        sizes = np.bincount(clusters.compact["cluster"]) if len(clusters) else np.zeros(1, np.int64)
-        by_reason = np.bincount(clusters.codes, minlength=len(REASONS)).tolist()
-        summary: Summary = {
+        tables, keeps_none = TableBuilder(documents, None, chosen), removes_clusters(order)
+        clusters = tables.clusters(by_features=False, keeps_none=keeps_none)
+        pairs = representative_links(clusters)
+        if links == "all":
+            left, right, cosines = found.pairs
+            pairs = tables.all_links(collapsed.distinct[left], collapsed.distinct[right], cosines)
+        kept, weights = chosen.fates(rows.matrix.shape[0], keeps_none=keeps_none)
+        reasons: tuple[Reason, ...] = ("exact", "near", "representative") if keeps_none else ("exact", "near")
+        used: OptionSummary = {
             "version": __version__,
             "threshold": threshold,
             "verify": "cosine",
             "expected_recall": found.recall,
             "cluster": cluster,
             "keep": keep,
-            "documents": len(kept),
-            "without_features": len(kept) - n,
-            "kept": int(kept.sum()),
-            "removed": int((~kept).sum()),
-            "removed_by_reason": {
-                reason: by_reason[REASONS.index(reason)]
-                for reason in ("exact", "near", *(("representative",) if removes_clusters(order) else ()))
-            },
-            "clusters": int((sizes > 0).sum()),
-            "largest_cluster": int(sizes.max()),
-            "vectors": {"dimension": rows.d, **found.facts},
         }
+        counts = count_clusters(clusters, kept, len(kept) - n, reasons)
+        summary: Summary = {**used, **counts, "vectors": {"dimension": rows.d, **found.facts}}
     if warnings := missing_warnings(documents, order):
         for message in warnings:
             warn_caller(message)
@@ -308,80 +295,65 @@ class _Neighbours:
     facts: dict[str, Any]
     """What the summary says about the search."""
 
-    @classmethod
-    def search(
-        cls,
-        recall: float,
-        rows: Rows,
-        distinct: NDArray[np.int64],
-        threshold: float,
-        cluster: str,
-        all_links: bool,
-        progress: ShowProgress,
-    ) -> _Neighbours:
-        """Search and cluster the distinct rows, which are given in keep order."""
-        n = len(distinct)
-        none = np.zeros(0, np.int64)
-        if n < 2:
-            return cls(np.arange(n), np.ones(n), (none, none, np.zeros(0)), 1.0, {})
-        if n > MAX_FLAT_ROWS:
-            joined = distinct.astype(np.uint32)
-            # Pairs at the threshold are found least often, and a tenth of the misses takes half as many bands more.
-            at_threshold = min(1 - (1 - recall) / 10, _MAX_RECALL)
-            plan = BandPlan.of_rows(threshold, at_threshold, rows.dense().reshape(-1), rows.d, joined)
-            if plan.cost <= _PARTITION_COST * math.sqrt(rows.d):
-                return cls._join(plan, recall, rows, joined, 1 - threshold, cluster, all_links, progress)
-        return cls._search_index(recall, rows, distinct, 1 - threshold, cluster, all_links, progress)
 
-    @classmethod
-    def _join(
-        cls,
-        plan: BandPlan,
-        recall: float,
-        rows: Rows,
-        joined: NDArray[np.uint32],
-        radius: float,
-        cluster: str,
-        all_links: bool,
-        progress: ShowProgress,
-    ) -> _Neighbours:
+_NO_PAIRS = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+
+
+@dataclass(frozen=True)
+class _NeighbourSearch:
+    """Search and clusters of the distinct rows, which are given in keep order."""
+
+    rows: Rows
+    distinct: NDArray[np.int64]
+    threshold: float
+    recall: float
+    cluster: str
+    all_links: bool
+    progress: ShowProgress
+
+    def run(self) -> _Neighbours:
+        """Find the pairs in the cheapest way."""
+        rows, n = self.rows, len(self.distinct)
+        if n < 2:
+            return _Neighbours(np.arange(n), np.ones(n), _NO_PAIRS, 1.0, {})
+        if n > MAX_FLAT_ROWS:
+            # Pairs at the threshold are found least often, and a tenth of the misses takes half as many bands more.
+            at_threshold, joined = min(1 - (1 - self.recall) / 10, _MAX_RECALL), self.distinct.astype(np.uint32)
+            plan = BandPlan.of_rows(self.threshold, at_threshold, rows.dense().reshape(-1), rows.d, joined)
+            if plan.cost <= _PARTITION_COST * math.sqrt(rows.d):
+                return self._join(plan, joined)
+        return self._search_index()
+
+    def _join(self, plan: BandPlan, joined: NDArray[np.uint32]) -> _Neighbours:
         """Find the pairs by bands of sign bits."""
-        vectors, n = rows.dense().reshape(-1), len(joined)
-        with reporting(progress) as report:
-            tick = ticker(report, "search", n)
-            everything = all_links or cluster == "components"
-            left, right, distances, verified = near_pairs(
-                vectors, rows.d, joined, radius, plan.bits, plan.bands, plan.max_differing, everything
-            )
-            tick(n)
-        group = centred if cluster == "absorb" else components
+        rows, vectors, n = self.rows, self.rows.dense().reshape(-1), len(joined)
+        bands = plan.bits, plan.bands, plan.max_differing
+        everything = self.all_links or self.cluster == "components"
+        left, right, distances, verified = run_block(
+            lambda: near_pairs(vectors, rows.d, joined, 1 - self.threshold, *bands, everything),
+            "search",
+            n,
+            self.progress,
+        )
+        group = centred if self.cluster == "absorb" else components
         by = group(n, left, right)
         similarity = np.ones(n)
         members = np.flatnonzero(by != np.arange(n)).astype(np.uint32)
-        if cluster == "absorb":
+        if self.cluster == "absorb":
             direct = by[right] == left
             similarity[right[direct]] = 1 - distances[direct]
         else:
             similarity[members] = 1 - cosine_distances(vectors, rows.d, joined, by[members], members)
-        facts = {"filter": "bands", "recall": recall, "band_bits": plan.bits, "num_bands": plan.bands}
+        facts = {"filter": "bands", "recall": self.recall, "band_bits": plan.bits, "num_bands": plan.bands}
         facts |= {"max_differing_bits": plan.max_differing, "verified_pairs": verified}
-        pairs = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        if all_links:
+        pairs = _NO_PAIRS
+        if self.all_links:
             pairs = left.astype(np.int64), right.astype(np.int64), np.minimum(1 - distances, 1.0)
-        return cls(by.astype(np.int64), np.minimum(similarity, 1.0), pairs, plan.recall, facts)
+        return _Neighbours(by.astype(np.int64), np.minimum(similarity, 1.0), pairs, plan.recall, facts)
 
-    @classmethod
-    def _search_index(
-        cls,
-        requested: float,
-        rows: Rows,
-        distinct: NDArray[np.int64],
-        radius: float,
-        cluster: str,
-        all_links: bool,
-        progress: ShowProgress,
-    ) -> _Neighbours:
+    def _search_index(self) -> _Neighbours:
         """Find the pairs by an index: all codes of few rows, or partitions."""
+        rows, distinct, radius, requested = self.rows, self.distinct, 1 - self.threshold, self.recall
         n = len(distinct)
         by, similarity = np.arange(n), np.ones(n)
         partitioned = n > MAX_FLAT_ROWS
@@ -397,7 +369,7 @@ class _Neighbours:
         index.fit((rows if in_order else rows.take(distinct)).matrix)
         settings = index.settings_
         recall = float(settings.recall or 0)
-        options: dict[str, Any] = {"progress": progress}
+        options: dict[str, Any] = {"progress": self.progress}
         facts: dict[str, Any] = {"filter": settings.filter, "recall": requested}
         if partitioned:
             effort = index.pair_effort(radius, requested)
@@ -406,49 +378,15 @@ class _Neighbours:
             facts |= {"num_partitions": settings.num_partitions, "num_probes": effort.num_probes, "reach": effort.reach}
             facts |= {"measured_pairs": effort.num_pairs, "measured_recall": effort.recall}
             facts |= {"recall_lower_bound": effort.recall_lower_bound, "recall_upper_bound": effort.recall_upper_bound}
-        linkage: Linkage = "centred" if cluster == "absorb" else "connected"
+        linkage: Linkage = "centred" if self.cluster == "absorb" else "connected"
         clusters = index.clusters(radius, linkage=linkage, **options)
         sizes = np.diff(clusters.offsets)
         members = clusters.ids.astype(np.int64)
         by[members] = np.repeat(members[clusters.offsets[:-1]], sizes)
         similarity[members] = np.minimum(1 - clusters.distances.astype(np.float64), 1.0)
-        pairs = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        if all_links:
+        pairs = _NO_PAIRS
+        if self.all_links:
             result = index.pairs(radius, **options)
             cosines = np.minimum(1 - result.distances.astype(np.float64), 1.0)
             pairs = result.left.astype(np.int64), result.right.astype(np.int64), cosines
-        return cls(by, similarity, pairs, recall, facts)
-
-
-def _cluster_table(chosen: Representatives, documents: HashedDocuments, *, keeps_none: bool) -> ClusterTable:
-    members, cluster = cluster_members(chosen)
-    representative = chosen.by[members]
-    reason = np.where(representative == chosen.copy_of[members], REASONS.index("exact"), REASONS.index("near"))
-    reason[representative == members] = REASONS.index("representative") if keeps_none else 0
-    codes = reason.astype(np.uint8)
-    take = documents.ids.take
-    table = ClusterTable(
-        {
-            "id": LazyColumn(chosen.rows[members], take),
-            "cluster": cluster,
-            "representative": LazyColumn(chosen.rows[representative], take),
-            "similarity": chosen.similarity[members],
-            "reason": LazyColumn(codes, lambda keys: [REASONS[code] for code in keys.tolist()]),
-        },
-    )
-    table.codes = codes
-    return table
-
-
-def _all_links(found: _Neighbours, collapsed: CollapsedDocuments, documents: HashedDocuments) -> PairTable:
-    """Build the table of pairs of distinct rows, then each copy with its original."""
-    copies = np.flatnonzero(collapsed.original != np.arange(len(collapsed.original)))
-    left = np.concatenate([collapsed.distinct[found.pairs[0]], collapsed.original[copies]])
-    right = np.concatenate([collapsed.distinct[found.pairs[1]], copies])
-    similarity = np.concatenate([found.pairs[2], np.ones(len(copies))])
-    ids = {
-        name: LazyColumn(collapsed.rows[side], documents.ids.take) for name, side in (("left", left), ("right", right))
-    }
-    table = PairTable({**ids, "similarity": similarity})
-    table.ordinals, table.copies = (left, right), len(copies)
-    return table
+        return _Neighbours(by, similarity, pairs, recall, facts)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from nearkin._core import content_hashes
 from nearkin.dedup.candidates import CandidateSource, MinHashCandidates, TextCandidateSource, Values
 from nearkin.dedup.keep import KeepKey
-from nearkin.errors import InputError
+from nearkin.errors import InputError, input_error
 from nearkin.io.arrow import check_arrow, to_values
 from nearkin.io.frames import scalar_column, text_column
 from nearkin.io.values import TEXT, Column, seconds_of
@@ -144,12 +144,12 @@ def unpack_hashes(
     cells = data.reshape(-1, width) if len(data) == width * len(column) else np.zeros((0, width), np.uint8)
     if len(cells) != len(column) or (cells[:, :8] != _recipe_mark(recipe)).any():
         place, reason = f"column {name!r}", f"hashes that nearkin.spark.hashes did not compute by {recipe}"
-        raise InputError(f"{place}: {reason}; compute them with the recipe of this call", place=place, reason=reason)
+        raise input_error(place, reason, "compute them with the recipe of this call")
     words = np.ascontiguousarray(cells[:, 8:_HASHES_HEAD]).view(np.uint64)
     contents, _ = content_hashes(texts)
     if (other := np.flatnonzero((contents.reshape(-1, 2) != words[:, :2]).any(axis=1))).size:
         place, reason = f"column {name!r}", f"hashes of another text in {len(other):,} of {len(words):,} rows"
-        raise InputError(f"{place}: {reason}; compute them again", place=place, reason=reason)
+        raise input_error(place, reason, "compute them again")
     base, shape = dtype.subdtype if dtype.subdtype is not None else (dtype, ())
     values = np.ascontiguousarray(cells[:, _HASHES_HEAD:]).view(base).reshape(-1, *shape)
     return values, words[:, 2], words[:, :2].reshape(-1), words[:, 3]
@@ -237,6 +237,23 @@ def content_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def is_direct(order: Sequence[KeepKey], *, integer: bool) -> bool:
     """Return True if numbers follow from ids alone."""
     return integer and len(order) == 1 and order[0].by in ("first", "last")
+
+
+def check_dates(order: Sequence[KeepKey], counts: Mapping[str, int]) -> None:
+    """Raise InputError for a column of keys with numbers and dates, in whichever blocks they are."""
+    for at, by in enumerate(order):
+        dates = counts.get(f"dates{at}", 0)
+        numbers = counts["documents"] - counts.get(f"missing{at}", 0) - dates
+        if dates and numbers:
+            reason = f"dates in {dates:,} documents and numbers in {numbers:,}; use a column of one of them"
+            raise input_error(f"column {by.column!r}", reason)
+
+
+def repeated_ids_error(name: str, column: str, repeated: Sequence[tuple[Any, int]]) -> InputError:
+    """Return the error for ids that occur in several rows: `repeated` has some of them, with their numbers of rows."""
+    listed = ", ".join(f"the id {id!r} in {n:,} rows" for id, n in repeated)
+    reason = f"{name}: column {column!r} has {listed}; ids must differ"
+    return InputError(reason, place=f"id {repeated[0][0]!r}", reason=reason)
 
 
 def direct_numbers(ids: Any, order: Sequence[KeepKey], *, reference: bool) -> Any:
@@ -334,8 +351,7 @@ class Hashing:
         if ids.null_count:
             place = f"column {self.names[1]!r}"
             reason = f"{ids.null_count:,} of {len(ids):,} documents that one task read at once have no id"
-            message = f"{place}: {reason}; give each document one, or leave those without out"
-            raise InputError(message, place=place, reason=reason)
+            raise input_error(place, reason, "give each document one, or leave those without out")
 
     def _numbers_or_keys(
         self, batch: pa.RecordBatch, lengths: NDArray[np.uint64]
@@ -383,8 +399,7 @@ class Hashing:
             except InputError as error:
                 # Name the id, because the row of a batch has no meaning for users.
                 row = int(str(error.place).removeprefix("row "))
-                place = f"id {batch.column('id')[row].as_py()!r}"
-                raise InputError(f"{place}: {error.reason}", place=place, reason=error.reason) from None
+                raise input_error(f"id {batch.column('id')[row].as_py()!r}", error.reason) from None
         return -numbers if by.by in ("longest", "max") else numbers, dates
 
 

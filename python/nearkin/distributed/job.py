@@ -24,8 +24,10 @@ from nearkin.distributed.documents import (
     Hashing,
     Numbers,
     Ranges,
+    check_dates,
     is_direct,
     num_tasks,
+    repeated_ids_error,
     to_integers,
     unpack_values,
     value_dtype,
@@ -60,7 +62,6 @@ from nearkin.distributed.pairs import (
 )
 from nearkin.distributed.pairs import Tables as UnitTables
 from nearkin.distributed.tasks import Stage, Tables, Tasks, concat, exchange, run_stage, split, split_rows
-from nearkin.errors import InputError
 from nearkin.io.arrow import to_values
 from nearkin.io.frames import text_column
 from nearkin.progress import Progress
@@ -75,6 +76,7 @@ _BATCH_ROWS = 1 << 13
 _GROWTH = 4
 """Factor by which the pairs of a document grow from one round to the next."""
 _MAX_ROUNDS = 60
+_NO_PAIRS: Numbers = np.zeros((0, 2), np.int64)
 
 
 # Tasks
@@ -387,7 +389,7 @@ class TableJob:
         """Use documents that `hash_block` has hashed, without reference documents, and their counts."""
         self.documents = list(documents)
         self.counts.update(_sum_counts(counts))
-        self._check_dates()
+        check_dates(self.config.order, self.counts)
         if not is_direct(self.config.order, integer=self.integer):
             self._number()
 
@@ -443,26 +445,14 @@ class TableJob:
             self.counts["characters"] += counts["characters"]
         else:
             self.counts.update(counts)
-            self._check_dates()
+            check_dates(self.config.order, self.counts)
         tables = [table for table, _ in hashed]
         count = num_tasks(counts["documents"], TASK_ROWS)
         parts = [self.tasks.run(split_ids, table, count, returns=count) for table in tables]
         repeated = [each for ids in self.tasks.get(exchange(self.tasks, parts, repeated_ids)) for each in ids]
         if repeated:
-            listed = ", ".join(f"the id {id!r} in {n:,} rows" for id, n in sorted(repeated)[:3])
-            reason = f"ids{' of against' * reference}: column {source.id!r} has {listed}; ids must differ"
-            raise InputError(reason, place=f"id {sorted(repeated)[0][0]!r}", reason=reason)
+            raise repeated_ids_error(f"ids{' of against' * reference}", source.id, sorted(repeated)[:3])
         return tables
-
-    def _check_dates(self) -> None:
-        """Raise InputError for a column with numbers and dates, whichever blocks have them."""
-        for at, by in enumerate(self.config.order):
-            dates = self.counts.get(f"dates{at}", 0)
-            numbers = self.counts["documents"] - self.counts.get(f"missing{at}", 0) - dates
-            if dates and numbers:
-                place = f"column {by.column!r}"
-                reason = f"dates in {dates:,} documents and numbers in {numbers:,}; use a column of one of them"
-                raise InputError(f"{place}: {reason}", place=place, reason=reason)
 
     def _number(self) -> None:
         """Number documents by their keys."""
@@ -515,7 +505,7 @@ class TableJob:
         """Run the second half of an exchange whose stage returns pairs."""
         results = [self.tasks.run(pair_units, stage, *column, returns=3) for column in zip(*parts, strict=True)]
         pairs, members, more = (self.tasks.get([result[at] for result in results]) for at in range(3))
-        return _unique_pairs(_matrix(concat(pairs), "left", "right")), concat(members), any(more)
+        return _subtract_pairs(_matrix(concat(pairs), "left", "right")), concat(members), any(more)
 
     def _open_pairs(
         self, searched: Tables, units: Slices | UnitTables | None, members: pa.Table, max_pairs: int
@@ -563,7 +553,7 @@ class TableJob:
         rows = run_stage(Blocks(count).rows, [pa.table({"left": pairs[:, 0], "right": pairs[:, 1]})])
         block, left, right = (to_integers(rows.column(name)) for name in ("block", "left", "right"))
         ends = np.stack([np.concatenate([block, block]), np.concatenate([left, right])], axis=1)
-        ends = _unique_pairs(ends)
+        ends = _subtract_pairs(ends)
         shared = self.tasks.put(pa.table({"block": ends[:, 0], "number": ends[:, 1]}))
         with_text = self.config.comparison is not None
         parts = [
@@ -669,16 +659,8 @@ def _matrix(table: pa.Table, *names: str) -> Numbers:
     return np.stack([to_integers(table.column(name)) for name in names], axis=1)
 
 
-def _unique_pairs(pairs: Numbers) -> Numbers:
-    """Return different pairs, by the second and the first number."""
-    ordered = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
-    first = np.concatenate([np.ones(min(len(ordered), 1), bool), (ordered[1:] != ordered[:-1]).any(axis=1)])
-    different: Numbers = ordered[first]
-    return different
-
-
-def _subtract_pairs(pairs: Numbers, known: Numbers) -> Numbers:
-    """Return the pairs that are not among known ones."""
+def _subtract_pairs(pairs: Numbers, known: Numbers = _NO_PAIRS) -> Numbers:
+    """Return the different pairs that are not among known ones, by the second and the first number."""
     both = np.concatenate([known, pairs])
     is_new = np.arange(len(both)) >= len(known)
     order = np.lexsort((is_new, both[:, 0], both[:, 1]))

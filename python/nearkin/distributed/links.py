@@ -36,7 +36,7 @@ from nearkin.distributed.documents import (
     to_integers,
     unpack_values,
 )
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import bad_parameter, input_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -250,8 +250,7 @@ class _Block:
         if changed:
             place = "the column of texts"
             reason = f"{changed:,} of {len(numbers):,} texts that one task read again are missing or not those before"
-            message = f"{place}: {reason}; write the documents to a table first, and give what is read from there"
-            raise InputError(message, place=place, reason=reason)
+            raise input_error(place, reason, "write the documents to a table first, and give what is read from there")
         return rows.column("text")
 
     def find(self, numbers: Numbers) -> Numbers:

@@ -97,11 +97,6 @@ def split_rows(stage: Stage | None, table: pa.Table, key: str, count: int) -> li
     return split(rows, to_integers(rows.column(key)) if rows.num_rows else np.zeros(0, np.int64), count)
 
 
-def gather_rows(stage: Stage, *parts: pa.Table) -> pa.Table:
-    """Apply a stage to the rows of an exchange."""
-    return run_stage(stage, parts)
-
-
 def concat(tables: Iterable[pa.Table]) -> pa.Table:
     """Concatenate tables, without those that have no rows."""
     import pyarrow as pa

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nearkin._core as _core
-from nearkin.errors import InputError
+from nearkin.errors import InputError, input_error
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, Column, PackedTexts, Scalar
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def check_arrow(data: _Data, name: str = "Arrow data") -> _Data:
 
 
 def _damaged(name: str, error: object) -> InputError:
-    reason = f"its buffers do not hold together: {error}"
-    return InputError(f"{name}: {reason}", place=name, reason=reason)
+    return input_error(name, f"its buffers do not hold together: {error}")
 
 
 def _validate(array: Any) -> None:
@@ -234,8 +233,7 @@ def open_batches(source: Any, name: str = "Arrow data") -> pa.RecordBatchReader:
         return source.to_reader()
     kind, chunks = (source.kind, source.chunks) if isinstance(source, _Imported) else _import_chunks(source, name)
     if not pa.types.is_struct(kind):
-        reason = f"a column of {kind}, not a table"
-        raise InputError(f"{name}: {reason}", place=name, reason=reason)
+        raise input_error(name, f"a column of {kind}, not a table")
 
     def batches() -> Iterator[Any]:
         try:
@@ -310,8 +308,7 @@ def _not_a_value(data: Any, name: str, error: Exception) -> InputError:
             many = half
     text = isinstance(error, UnicodeDecodeError)
     reason = "a string is not UTF-8; store it as bytes, or decode it first" if text else str(error)
-    place = f"{name}, row {row}"
-    return InputError(f"{place}: {reason}", place=place, reason=reason)
+    return input_error(f"{name}, row {row}", reason)
 
 
 def _converts(data: Any) -> bool:

@@ -18,7 +18,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args
 
 import numpy as np
@@ -190,9 +189,7 @@ class Corpus(ABC):
     def __enter__(self) -> Corpus:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import InputError, ParameterError, bad_parameter
+from nearkin.errors import ParameterError, bad_parameter, input_error
 from nearkin.io.arrow import (
     append_column,
     check_arrow,
@@ -47,8 +47,6 @@ from nearkin.io.values import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["is_frame", "keep_rows", "read_columns", "scalar_column", "take_views", "text_column"]
 
 _Frame = TypeVar("_Frame")
 
@@ -366,7 +364,7 @@ def _decode(value: bytes, row: int, name: str) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         reason = f"column {name!r} is not UTF-8 at byte {error.start}; decode it first"
-        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
+        raise input_error(f"row {row}", reason) from None
 
 
 def _decode_dictionary(column: Any, kind: pa.DataType) -> Any:

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from nearkin.errors import InputError, bad_parameter, describe_file_type, printable
+from nearkin.errors import InputError, bad_parameter, describe_file_type, input_error, printable
 from nearkin.io import remote
 from nearkin.io.saved import STORE_LOG
 
@@ -118,7 +118,7 @@ def check_stream(path: str | os.PathLike[str]) -> bool:
 
 def file_error(file: str, reason: str) -> InputError:
     """Return the InputError for a file."""
-    return InputError(f"{file}: {reason}", place=file, file=file, reason=reason)
+    return input_error(file, reason, file=file)
 
 
 def describe_difference(columns: Iterable[str], expected: Iterable[str], file: str) -> str:

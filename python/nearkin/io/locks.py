@@ -21,8 +21,6 @@ from nearkin.errors import StoreLockedError
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["acquire_or_none", "lock_file"]
-
 
 @contextmanager
 def lock_file(path: str | os.PathLike[str], noun: str = "file", *, timeout: float = 0) -> Iterator[None]:

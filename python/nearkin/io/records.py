@@ -30,8 +30,6 @@ from nearkin.io.encoding import BOM, ENCODING_REMEDY, UTF16
 from nearkin.io.inputs import FileStamp, InputFile, describe_difference, file_error
 from nearkin.io.values import NULL, TEXT, BadRecord, Batch, Column, PackedTexts
 
-__all__ = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "ParsedRecords", "RecordCorpus"]
-
 _PIECE = 1 << 20
 """Bytes of the input that are copied at once: they stay in the cache of a core."""
 _UTF8_REMEDY = "convert the file to UTF-8"

@@ -9,7 +9,7 @@ import os
 import struct
 from pathlib import Path
 
-from nearkin.errors import InputError, MissingFileError, check_regular
+from nearkin.errors import MissingFileError, check_regular, input_error
 
 HEADER = struct.Struct("<8sII")
 """Magic number, version, kind."""
@@ -52,7 +52,7 @@ def check_saved(
     place = os.fspath(path)
     found = _describe(Path(place), kind, written)
     if found:
-        raise InputError(f"{place}: {found}", place=place, file=place, reason=found)
+        raise input_error(place, found, file=place)
     check_regular(path)
     if not Path(place).exists():
         raise MissingFileError(f"{place}: no such file; give {written}", place=place)

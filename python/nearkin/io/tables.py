@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.errors import InputError, MissingExtraError, bad_parameter, unique_members
+from nearkin.errors import InputError, MissingExtraError, bad_parameter, input_error, unique_members
 from nearkin.io.arrow import TableColumn, to_arrow, to_values
 from nearkin.io.decompress import Reader, Sink
 from nearkin.io.encoding import ChunkStream
@@ -296,8 +296,7 @@ def read_table(
 
 
 def _line_error(source: InputFile, line: int, reason: str) -> InputError:
-    place = f"{source.name}:{line}"
-    return InputError(f"{place}: {reason}", place=place, file=source.name, line=line, reason=reason)
+    return input_error(f"{source.name}:{line}", reason, file=source.name, line=line)
 
 
 def _read_jsonl(source: InputFile, text: Iterable[str], requested: set[str] | None) -> dict[str, list[Any]]:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, ove
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, input_error
 from nearkin.io.tempspool import Spool
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def encode(text: str, row: int) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         reason = f"{text[error.start]!a} is a lone surrogate, which is no character; replace or drop it"
-        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
+        raise input_error(f"row {row}", reason) from None
 
 
 class PackedTexts(Sequence[str]):
@@ -361,7 +361,7 @@ class Column(Sequence[Scalar]):
     @staticmethod
     def _refuse(name: str, row: int, value: object, problem: str) -> NoReturn:
         reason = f"column {name!r} holds {value!r}{problem}; use a column of numbers, or one of dates"
-        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
+        raise input_error(f"row {row}", reason)
 
 
 _ISO = re.compile(

@@ -38,8 +38,6 @@ from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
-__all__ = ["LeakTable", "Leaks", "leaks"]
-
 KINDS = ("exact", "near", "contained")
 """Kinds of leaks; a document counts for the first that holds."""
 CONTAINED_RECIPE = "word:3|binary|xxh3|simhash:128"

@@ -60,8 +60,6 @@ from nearkin.text.chunking import Unit
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Cuts", "PassagesResult", "kept_by_share", "passages", "repeats", "without_spans"]
-
 MIN_REPEAT = {"bytes": 200, "words": 50}
 """Default length of the shortest repeat."""
 DOCUMENT_SHARE = 0.5

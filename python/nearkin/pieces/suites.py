@@ -27,8 +27,6 @@ from nearkin.io.inputs import file_error, format_of, resolve
 from nearkin.io.tables import read_table
 from nearkin.text.batches import Texts, iterate_batches
 
-__all__ = ["MAX_CHANCE", "THRESHOLD", "SuiteInput", "Suites"]
-
 THRESHOLD = 0.75
 """Default share of an item's informative words from which it is in a document."""
 MAX_CHANCE = 1e-5

@@ -27,8 +27,6 @@ from nearkin.quality.ground_truth import TruePairs
 from nearkin.recipe import Recipe
 from nearkin.text.words import words
 
-__all__ = ["recipe_hints"]
-
 _MAX_TEXTS = 5000
 _MAX_CHARACTERS = 4000
 _MAX_PAIRS = 20_000

@@ -11,8 +11,6 @@ from typing import ClassVar, TypeVar
 from nearkin.errors import MismatchError, bad_parameter, mismatch, unique_members
 from nearkin.notebook import html_facts
 
-__all__ = ["FrozenRecipe"]
-
 _R = TypeVar("_R", bound="FrozenRecipe")
 
 

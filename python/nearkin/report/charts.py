@@ -306,12 +306,3 @@ def _text(x: float, y: float, text: str, anchor: str, style: str = "") -> str:
 
 def _percent(value: float) -> str:
     return f"{value:.0%}" if value in (0, 0.25, 0.5, 0.75, 1) else f"{value:.1%}"
-
-
-__all__ = [
-    "Curve",
-    "Point",
-    "draw_curves",
-    "draw_similarities",
-    "draw_sizes",
-]

@@ -224,6 +224,3 @@ def _to_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         tuple(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()) for row in rows
     ]
     return Table(title, names, cells)
-
-
-__all__ = ["decontamination_page", "describe_labels", "leaks_page"]

@@ -296,6 +296,3 @@ def _format_interval(ratio: Ratio) -> str:
     if not ratio.known:
         return "not known"
     return f"{ratio.low:.3f} to {ratio.high:.3f}" if ratio.total else "no case"
-
-
-__all__ = ["Step", "build_evaluation", "evaluation_page", "group_by_similarity"]

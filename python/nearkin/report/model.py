@@ -120,6 +120,3 @@ def format_value(value: Any, form: str = ".3f") -> str:
     if value is None or value != value:
         return "–"
     return short(value) if form == "short" else format(value, form)
-
-
-__all__ = ["Cells", "Chart", "Contents", "Section", "Table", "format_value"]

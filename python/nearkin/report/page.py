@@ -223,6 +223,3 @@ def _cell_classes(table: Table) -> list[str]:
         "number" if table.rows and all(_NUMBER.fullmatch(row[i]) for row in table.rows) else "words"
         for i in range(len(table.columns))
     ]
-
-
-__all__ = ["bundle_script", "check_installed", "escape_invisible", "pack", "render"]

@@ -67,6 +67,3 @@ def _format(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if isinstance(value, float) else str(value)
-
-
-__all__ = ["build_plan", "plan_page"]

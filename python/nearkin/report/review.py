@@ -202,6 +202,3 @@ def to_json(value: object) -> bytes:
     """Return compact JSON; a lone surrogate, which has no UTF-8 form, is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8", "backslashreplace")
-
-
-__all__ = ["MAX_BYTES", "MAX_CHARACTERS", "PAGE_BYTES", "ReviewPairs", "build_review", "pack_texts", "to_json"]

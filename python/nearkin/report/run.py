@@ -18,7 +18,7 @@ import numpy as np
 from nearkin.dedup.cluster import sample_numbers
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.tlsh import TlshRecipe
-from nearkin.errors import InputError, bad_parameter, printable
+from nearkin.errors import bad_parameter, input_error, printable
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Corpus, open_corpus, read_table
 from nearkin.io.corpus import ROW_NUMBERS
@@ -161,7 +161,7 @@ class Run:
             reason = (
                 "its run kept no document of a cluster (keep none); a report shows removed documents beside a kept one"
             )
-            raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason)
+            raise input_error(folder, reason)
         format_ = summary.get("format", "files")
         suffix = "jsonl" if format_ in ("txt", "files", "warc") else str(format_)
         clusters = _read_columns(folder / f"clusters.{suffix}", "id", "cluster", "representative", *_MEASURES, "reason")
@@ -194,8 +194,7 @@ def _read_summary(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         reason = f"its summary.json cannot be read ({error})"
     if reason:
-        reason = f"is not a folder that nearkin dedup wrote for documents or files: {reason}"
-        raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason)
+        raise input_error(folder, f"is not a folder that nearkin dedup wrote for documents or files: {reason}")
     return summary
 
 
@@ -388,6 +387,3 @@ def find_near_files(kept: Sequence[str], recipe: AnyDigestRecipe, threshold: int
         if score < threshold
     ]
     return NearFiles(pairs, len(readable), len(kept))
-
-
-__all__ = ["MAX_FILE_BYTES", "NearFiles", "ReadTexts", "Run", "find_near_files", "read_files"]

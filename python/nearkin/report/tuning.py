@@ -240,6 +240,3 @@ _MEASURED: Cells = {
     "precision": "{precision:.1%}",
 }
 """Columns of a measured setting."""
-
-
-__all__ = ["build_tuning", "tuning_page"]

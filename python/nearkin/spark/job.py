@@ -14,7 +14,15 @@ from typing import Any
 
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
-from nearkin.distributed.documents import DATES, Hashing, content_rows, direct_numbers, is_direct
+from nearkin.distributed.documents import (
+    DATES,
+    Hashing,
+    check_dates,
+    content_rows,
+    direct_numbers,
+    is_direct,
+    repeated_ids_error,
+)
 from nearkin.distributed.links import LONG
 from nearkin.distributed.pairs import MAX_FIRST
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
@@ -175,26 +183,12 @@ class SparkJob:
         ]
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
-    def _check_dates(self) -> None:
-        """Raise InputError for a column with numbers and dates, whichever tasks read them."""
-        counts = self.plans.counts
-        for at, by in enumerate(self.config.order):
-            dates = counts.get(f"dates{at}", 0)
-            numbers = counts["documents"] - counts.get(f"missing{at}", 0) - dates
-            if dates and numbers:
-                place = f"column {by.column!r}"
-                reason = f"dates in {dates:,} documents and numbers in {numbers:,}; use a column of one of them"
-                raise InputError(f"{place}: {reason}", place=place, reason=reason)
-
     def _check_distinct(self, rows: DataFrame, name: str) -> None:
         """Raise InputError for repeated ids."""
         F = self.F
         repeated = rows.groupBy("id").agg(F.count("features").alias("n")).where("n > 1").limit(3).toArrow()
         if repeated.num_rows:
-            rows_of = zip(*repeated.to_pydict().values(), strict=True)
-            listed = ", ".join(f"the id {id!r} in {n:,} rows" for id, n in rows_of)
-            reason = f"{name}: column {self.id!r} has {listed}; ids must differ"
-            raise InputError(reason, place=f"id {repeated.column('id')[0].as_py()!r}", reason=reason)
+            raise repeated_ids_error(name, self.id, [*zip(*repeated.to_pydict().values(), strict=True)])
 
     # Documents
 
@@ -218,7 +212,7 @@ class SparkJob:
         new = self._hash_stage(self.df, "documents", build(self.df, reference=False))
         counts = _count_rows(new, [by.column for by in keys])
         plans.counts.update(documents=counts.pop("rows"), older=0, **counts)
-        self._check_dates()
+        check_dates(keys, plans.counts)
         self._check_distinct(new, "ids")
         columns = ["id", "number", "key", "content", "features", "length", "values"]
         documents = new.select(*columns, F.lit(False).alias("older"))

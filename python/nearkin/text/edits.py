@@ -22,17 +22,6 @@ from numpy.typing import NDArray
 from nearkin._core import edit_distance, text_edits
 from nearkin.errors import bad_parameter, check_number
 
-__all__ = [
-    "Alignments",
-    "Edit",
-    "Edits",
-    "alignments",
-    "common_substring",
-    "distances",
-    "edits",
-    "positional_similarity",
-]
-
 Unit = Literal["char", "word"]
 MAX_CELLS = 1 << 34
 """Maximum size of the table of distances, as for `nearkin.dedup.verify.baselines`."""

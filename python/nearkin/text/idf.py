@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import IdfCore, IdfCounter, idf_values
-from nearkin.errors import InputError, bad_parameter, check_regular, damaged, mismatch, newer_format
+from nearkin.errors import InputError, bad_parameter, check_regular, damaged, input_error, mismatch, newer_format
 from nearkin.io import replace_file
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress, ignore_progress, reporting
@@ -389,8 +389,7 @@ def _parse_line(line: bytes, place: str) -> tuple[str, float]:
     except (IndexError, ValueError):
         text = line.strip().decode(errors="replace")
         reason = f"{text[:40]!r} is no word and its weight"
-        message = f"{place}: {reason}; give `word weight` in UTF-8, a finite number of 0 or more"
-        raise InputError(message, place=place, reason=reason) from None
+        raise input_error(place, reason, "give `word weight` in UTF-8, a finite number of 0 or more") from None
 
 
 def _weight_of_unknown(unknown: Unknown | float, weights: NDArray[np.float64]) -> float:

@@ -37,8 +37,6 @@ from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
 from nearkin.theory.containment import CONTAINMENT_RECALL, containment_min_shared, containment_size
 
-__all__ = ["ContainmentCandidates", "ContainmentSearch"]
-
 _SPAN = 1 << 12
 """Documents whose larger candidates are stored together."""
 

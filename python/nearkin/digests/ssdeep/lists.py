@@ -18,7 +18,7 @@ from nearkin._core import ssdeep_read_list, ssdeep_write_list
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep.recipe import DigestRecipe
 from nearkin.digests.tlsh.recipe import TlshRecipe
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, input_error
 
 # First bytes of every list of the program, with any minor version.
 _LIST_HEAD = b"ssdeep,1."
@@ -157,7 +157,7 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
         try:
             entries = read_list(content)
         except InputError as error:
-            raise _entry_error(path, error.place, error.reason) from None
+            raise input_error(f"{path}, {error.place}", error.reason) from None
         yield from (ListedDigest(digest, name, recipe) for digest, name in entries)
     elif content.lstrip().startswith(b"{"):
         yield from _read_json_lines(content, path)
@@ -183,7 +183,7 @@ def _read_json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
             digest, name, recipe = entry["digest"], entry["path"], parse_recipe(entry["recipe"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             reason = f"no entry of `nearkin ssdeep hash --json`: {error!r}"
-            raise _entry_error(path, f"line {number}", reason) from None
+            raise input_error(f"{path}, line {number}", reason) from None
         yield ListedDigest(str(digest), str(name), recipe)
 
 
@@ -191,9 +191,4 @@ def _check_readable(path: Path) -> None:
     """Raise InputError for a FIFO or device, which may be endless."""
     if not stat.S_ISREG(path.stat().st_mode) and not str(path).startswith(_SHELL_PIPES):
         reason = "a directory, pipe or device, not a regular file; name a list, JSON lines or an index file"
-        raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
-
-
-def _entry_error(path: Path, place: str, reason: str) -> InputError:
-    where = f"{path}, {place}"
-    return InputError(f"{where}: {reason}", place=where, reason=reason)
+        raise input_error(path, reason)

@@ -171,16 +171,8 @@ class WithoutTexts(KindSettings):
     text: ClassVar[TextRule] = "none"
     comparison: ClassVar[None] = None
     needs_texts: ClassVar[bool] = False
-
-    @property
-    def differ(self) -> tuple[str, ...]:
-        """No rules: there are no texts."""
-        return ()
-
-    @property
-    def empty(self) -> Empty:
-        """Every document is kept."""
-        return "keep"
+    differ: ClassVar[tuple[str, ...]] = ()
+    empty: ClassVar[Empty] = "keep"
 
     def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
         """Accept everything: the values of a document verify its candidates."""

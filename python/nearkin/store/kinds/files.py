@@ -28,7 +28,7 @@ from nearkin.digests.inputs import read_content
 from nearkin.digests.recipes import AnyDigestRecipe, check_same_recipe
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
 from nearkin.digests.tlsh import TlshRecipe
-from nearkin.errors import InputError, NoDigestError, bad_parameter
+from nearkin.errors import NoDigestError, bad_parameter, input_error
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column
 from nearkin.progress import Progress, ignore_progress
@@ -75,17 +75,10 @@ class FileSettings(WithoutTexts):
     source: DigestCandidates = field(init=False, compare=False, repr=False)
     kind: ClassVar[str] = "file"
     distance_type: ClassVar[type] = np.int64
+    verify: ClassVar[str] = "score"
     verified_by: ClassVar[str] = "the score of the digests"
-
-    @property
-    def verify(self) -> str:
-        """The measure of digests."""
-        return "score"
-
-    @property
-    def recall(self) -> None:
-        """Every candidate is found."""
-        return
+    recall: ClassVar[None] = None
+    """Every candidate is found."""
 
     def __post_init__(self) -> None:
         source: DigestCandidates
@@ -236,7 +229,7 @@ def read_files(items: Any, kind: Kind | None) -> list[Any]:
     for row, item in enumerate(values):
         if not isinstance(item, (str, bytes)):
             reason = f'a {type(item).__name__} is no digest; give str, or kind="bytes" or kind="paths" for files'
-            raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
+            raise input_error(f"row {row}", reason)
     return values
 
 

@@ -30,6 +30,7 @@ from nearkin.dedup.candidates import (
     TextBatch,
     Values,
 )
+from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import THRESHOLD, Empty
 from nearkin.dedup.distinguishers import parse_differ
@@ -425,8 +426,7 @@ def feature_hashes(recipe: object, texts: TextBatch) -> list[bytes]:
 
 def join_sets(sets: Sequence[NDArray[np.uint64]]) -> FeatureSets:
     """Concatenate sets of feature hashes."""
-    offsets = np.zeros(len(sets) + 1, np.int64)
-    offsets[1:] = np.cumsum([len(hashes) for hashes in sets])
+    offsets = list_offsets(np.array([len(hashes) for hashes in sets], np.int64))
     return FeatureSets(offsets, np.concatenate([np.zeros(0, np.uint64), *sets]).astype(np.uint64))
 
 

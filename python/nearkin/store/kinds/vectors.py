@@ -45,11 +45,11 @@ from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import (
     CorruptStoreError,
     FormatVersionError,
-    InputError,
     NearkinError,
     NotFittedError,
     bad_parameter,
     check_share,
+    input_error,
 )
 from nearkin.families.base import Family, family_from_description, load
 from nearkin.index.bands import BandIndex
@@ -145,16 +145,8 @@ class VectorSettings(WithoutTexts):
     expected_recall: float = field(init=False)
     kind: ClassVar[str] = "vector"
     distance_type: ClassVar[type] = np.float64
-
-    @property
-    def radius(self) -> None:
-        """Vectors have no radius."""
-        return
-
-    @property
-    def verify(self) -> str:
-        """The measure of vectors."""
-        return "distance"
+    radius: ClassVar[None] = None
+    verify: ClassVar[str] = "distance"
 
     def __post_init__(self) -> None:
         metric = _check_family(self.family)
@@ -216,8 +208,7 @@ class VectorSettings(WithoutTexts):
         values, norms = read_vectors(items, kind, self.family.dimension_)
         if self.source.metric == "cosine" and not norms.all():
             place = f"row {int(np.argmin(norms != 0))}"
-            reason = "is a vector of zeros in float32, which has no direction; leave it out"
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
+            raise input_error(place, "is a vector of zeros in float32, which has no direction; leave it out")
         self.source.codes(values)
         n, d = values.shape
         contents = byte_hashes(values.view(np.uint8).reshape(-1), 4 * d).reshape(-1, 2)[:, ::-1].copy()
