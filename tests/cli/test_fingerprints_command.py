@@ -150,16 +150,6 @@ def test_compare_of_a_text_without_letters_has_no_distance(texts: tuple[str, str
     assert not any("0000000000000000" in line for line in lines)
 
 
-def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:
-    """An ssdeep recipe is an error that names the other command."""
-    (tmp_path / "a").write_bytes(bytes(range(256)))
-    done = call("text", "compare", tmp_path / "a", tmp_path / "a", "--recipe", "ssdeep")
-    assert 2 == done.code
-    assert "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B" in " ".join(
-        done.err.split()
-    )
-
-
 def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None:
     """A file that is not UTF-8 is an error with a remedy; - reads standard input."""
     first, second = tmp_path / "one", tmp_path / "second"
@@ -180,13 +170,6 @@ def test_recipe_prints_every_slot() -> None:
     assert [str(default), default.digest, default.to_json()] == call("recipe", "show").lines
     assert str(default.with_(bits=64)) == call("recipe", "show", "--bits", "64").lines[0]
     assert json.loads(call("recipe", "show", "minhash").lines[2])
-
-
-@pytest.mark.parametrize("text", ["word:0", "word:3|word:4", "", "simhash:0", "idf:none"])
-def test_recipe_refuses_what_is_none(text: str) -> None:
-    """An invalid recipe returns exit code 2 and the allowed values."""
-    done = call("recipe", "show", text)
-    assert (2, "", True) == (done.code, done.out, "is not allowed; use" in done.err)
 
 
 def test_explain_shows_every_step(tmp_path: Path) -> None:
@@ -223,12 +206,6 @@ def test_explain_of_files(tmp_path: Path) -> None:
     assert digest == beside["a"]["digest"]
     assert nk.ssdeep.compare(digest, beside["b"]["digest"]) == beside["score"]
     assert "digest       3:aaX8v:aV" in call("text", "explain", "Hello, World!\n", "--recipe", "ssdeep").lines
-    refused = call("text", "explain", "text", "--recipe", "ssdeep", "--bits", "64")
-    assert 2 == refused.code
-    assert "digests of ssdeep have none" in refused.err
-    missing = call("text", "explain", "--files", "--recipe", "ssdeep", tmp_path / "none")
-    assert 1 == missing.code
-    assert "no such file" in missing.err
 
 
 def test_compare_shows_the_edits() -> None:
