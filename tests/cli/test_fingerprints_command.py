@@ -66,11 +66,8 @@ def test_hash_reads_columns_and_formats(tmp_path: Path) -> None:
     other = tmp_path / "corpus.data"
     other.write_bytes(path.read_bytes())
     options = ("--format", "csv", "--text-column", "body", "--id-column", "key")
-    assert (
-        expected
-        == call("text", "hash", other, *options).out
-        == call("text", "hash", "-", *options, stdin=path.read_bytes()).out
-    )
+    for name in (other, "-"):
+        assert expected == call("text", "hash", name, *options, stdin=path.read_bytes()).out
 
 
 def test_hash_skips_what_can_not_be_read(corpus: Path) -> None:
@@ -90,21 +87,16 @@ def test_hash_refuses_signatures(corpus: Path) -> None:
 
 def test_compare_shows_distance_similarity_and_differing_features() -> None:
     """The result agrees with published values for two texts."""
-    result = call(
-        "text", "compare", "--text", "how are u?", "how are you?", "--json", "--recipe", "simhash-pypi"
-    ).json()
+    options = ("--json", "--recipe", "simhash-pypi")
+    result = call("text", "compare", "--text", "how are u?", "how are you?", *options).json()
     assert 12 == result["distance"]
     assert (["areu"], ["arey", "reyo", "eyou"]) == (result["only_a"], result["only_b"])
     assert 1 - 2 / 22 == pytest.approx(result["indel"])
     assert 3 / 7 == pytest.approx(result["jaccard"])
     recipe = nk.Recipe.preset("simhash-pypi")
     digits = to_hex(nk.fingerprint(["how are u?", "how are you?"], recipe), 64)
-    assert (str(recipe), 64, digits, [4, 6]) == (
-        result["recipe"],
-        result["bits"],
-        result["fingerprints"],
-        result["features"],
-    )
+    expected = {"recipe": str(recipe), "bits": 64, "fingerprints": digits, "features": [4, 6]}
+    assert expected == {name: result[name] for name in expected}
 
 
 def test_compare_in_words() -> None:
@@ -180,12 +172,10 @@ def test_explain_shows_every_step(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("How are you?")
     assert done.out == call("text", "explain", path, "--files", "--recipe", "simhash-pypi").out
-    beside = call("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi", "--json").json()
+    two = ("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi")
+    beside = call(*two, "--json").json()
     assert 12 == beside["distance"] == len(beside["differing"])
-    assert (
-        "distance     12 of 64 bits"
-        in call("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi").lines
-    )
+    assert "distance     12 of 64 bits" in call(*two).lines
 
 
 def test_explain_of_a_signature() -> None:
@@ -215,9 +205,7 @@ def test_compare_shows_the_edits() -> None:
     assert "common       8 characters in a row: 'how are '" in lines
     assert "aligned      how are {+yo+}u?" in lines
     result = call("text", "compare", "--text", "how are u?", "how are you?", "--json").json()
-    assert (2, 2, 0, 0) == tuple(
-        result["edits"][name] for name in ("distance", "insertions", "deletions", "substitutions")
-    )
+    assert {"distance": 2, "insertions": 2, "deletions": 0, "substitutions": 0}.items() <= result["edits"].items()
     assert ("how are ", 0.6, 1 - 4 / 22) == (result["common_substring"], result["dice"], result["places"])
     long = "x" * 500
     shown = call("text", "compare", "--text", f"a {long}", f"b {long}").out
