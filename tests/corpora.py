@@ -12,8 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from nearkin.io import Corpus
+from nearkin.errors import InputError
+from nearkin.io import Corpus, open_corpus
 
 TEXTS = ["one", "", 'say "two", twice', "中文\tтри", "line\nbreak", "four " * 50]
 
@@ -58,6 +60,25 @@ def encode(kind: str, texts: list[str]) -> bytes:
         pq.write_table(pa.table(columns), buffer, compression="zstd", row_group_size=2)
         return buffer.getvalue()
     return "".join(text.replace("\n", " ") + "\n" for text in texts).encode()
+
+
+def read_in_pieces(stream: Any, size: int = 7) -> bytes:
+    """Read a stream to its end in reads of this size."""
+    parts, buffer = [], bytearray(size)
+    while count := stream.readinto(buffer):
+        parts.append(bytes(buffer[:count]))
+    return b"".join(parts)
+
+
+def check_refused(message: str, inputs: Any, **options: Any) -> None:
+    """Assert that reading these inputs ends in an error with this message."""
+    with open_corpus(inputs, **options) as corpus, pytest.raises(InputError, match=message):
+        read_all(corpus)
+
+
+def texts_in(inputs: Any, **options: Any) -> list[str]:
+    with open_corpus(inputs, **options) as corpus:
+        return read_all(corpus)[0]
 
 
 def read_all(corpus: Corpus) -> tuple[list[str], list[Any]]:

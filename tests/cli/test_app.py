@@ -72,8 +72,6 @@ def test_an_option_is_the_same_in_every_command() -> None:
             kind = (*sorted(parameter.opts), *parameter.secondary_opts, parameter.help or "")
             seen.setdefault(parameter.opts[0], {}).setdefault(kind, []).append(name)
     assert set(DIFFERENT) == {option for option, kinds in seen.items() if len(kinds) > 1}
-    assert {"-o"} == {short for kind in seen["--out"] for short in kind if re.fullmatch("-[a-z]", short)}
-    assert {"-t"} == {short for kind in seen["--threshold"] for short in kind if re.fullmatch("-[a-z]", short)}
 
 
 def test_no_command_gives_one_short_form_to_two_options() -> None:
@@ -108,66 +106,6 @@ def test_the_module_runs_as_the_command() -> None:
     assert (0, f"nearkin {nk.__version__}", b"") == (done.returncode, done.stdout.decode().strip(), done.stderr)
     wrong = run("text", "hash", "--bits", "many", "x")
     assert (2, b"") == (wrong.returncode, wrong.stdout)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["dedpu"], "there is no command dedpu; did you mean `nearkin dedup`?; `nearkin -h` shows the commands"),
-        (["index", "bild"], "there is no command bild; did you mean `nearkin index build`?; `nearkin index -h`"),
-        (["hash", "x"], "did you mean `nearkin ssdeep hash` or `nearkin tlsh hash` or `nearkin text hash`?"),
-        (["idf", "fit", "x"], "there is no command idf; did you mean `nearkin recipe idf`?"),
-        (["store", "check", "x"], "there is no command check; did you mean `nearkin check`?"),
-        (["urls"], "did you mean `nearkin patterns urls`?"),
-        (["dedup", "x", "-o", "y", "--treshold", "0.5"], "there is no option --treshold; did you mean --threshold"),
-        (["dedup", "x", "-o", "y", "-t", "high"], "--threshold high is not allowed; use a number; `nearkin dedup -h`"),
-        (["dedup", "x", "-o", "y", "--label", "z"], "there is no option --label; did you mean --labels"),
-        (["dedup", "x", "-o", "y", "--labels"], "--labels needs a value"),
-        (["dedup", "x"], "--out is missing; `nearkin dedup -h` shows"),
-        (["dedup"], "inputs is missing"),
-        (["text", "hash", "x", "--bits", "6.5"], "--bits 6.5 is not allowed; use a whole number"),
-        (["text", "hash", "x", "--bits"], "--bits needs a value"),
-        (["dedup", "x", "-o", "y", "--quiet=3"], "--quiet takes no value"),
-        (["recipe", "show", "word:1", "word:2"], "too many arguments: word:2"),
-        (["dedup", "x", "-o", "y", "--threshold=high"], "--threshold high is not allowed"),
-        (["dedup", "x", "-o", "y", "-thigh"], "--threshold high is not allowed"),
-        (["ssdeep", "compare", "a"], "b is missing; `nearkin ssdeep compare -h`"),
-        (
-            ["ssdeep", "cluster", "x", "--linkage", "centered"],
-            "--linkage centered is not allowed; use one of",
-        ),
-        (["ssdeep", "compare", "a", "b", "-t", "101"], "--threshold 101 is not allowed; use 1 to 100"),
-        (["recipe", "evaluate", "x"], "--truth is missing"),
-    ],
-)
-def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
-    """Unknown commands, options and values return exit code 2 and a message that names the word."""
-    done = call(*arguments)
-    assert (2, "") == (done.code, done.out)
-    # How Typer writes the name of an argument depends on its version.
-    assert message.casefold() in done.message.casefold()
-    assert "Traceback" not in done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["text", "hash", "/no/such/file.jsonl"], "/no/such/file.jsonl"),
-        (["text", "compare", "--files", "/no/such/a", "/no/such/b"], "/no/such/a: no such file or folder"),
-        (["search", "/no/such/index", "--text", "a"], "/no/such/index: no such file;"),
-        (["index", "info", "/no/such/index"], "/no/such/index: no such file;"),
-        (["index", "remove", "/no/such/index", "1"], "/no/such/index"),
-        (["recipe", "evaluate", "/no/such/run", "--truth", "/no/such/truth"], "/no/such/"),
-        (["recipe", "show", "stop:@/no/such/list|word:1"], "/no/such/list"),
-        (["ssdeep", "compare", "/no/such/a", "3::"], "/no/such/a"),
-    ],
-)
-def test_what_is_missing_is_named(arguments: list[str], message: str) -> None:
-    """A missing file returns exit code 1 and a message with its name."""
-    done = call(*arguments)
-    assert (1, "") == (done.code, done.out)
-    assert message in done.message
-    assert done.err.startswith("nearkin: ")
 
 
 def test_debug_shows_where_a_failure_came_from() -> None:

@@ -47,23 +47,3 @@ def test_files_are_found_in_files(sources: tuple[Path, Path], tmp_path: Path) ->
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert [1.0] == [row["similarity"] for row in rows]
     assert ("a.py", "MIT.txt") == (Path(rows[0]["query"]).name, Path(rows[0]["id"]).name)
-
-
-@pytest.mark.parametrize(
-    ("options", "reported"),
-    [
-        (["--threshold", "0"], "--threshold '0"),
-        (["--recall", "1"], "--recall '1"),
-        (["--recipe", "magic"], "--recipe 'magic"),
-    ],
-)
-def test_options_out_of_range_are_refused(sources: tuple[Path, Path], options: list[str], reported: str) -> None:
-    """The message names the option and the allowed values."""
-    done = call("text", "contains", sources[1], "--known", sources[1], *options)
-    assert 2 == done.code
-    assert reported in done.err or reported.replace("'", "") in done.err
-
-
-def test_known_texts_are_needed(sources: tuple[Path, Path]) -> None:
-    """--known is required."""
-    assert 2 == call("text", "contains", sources[1]).code

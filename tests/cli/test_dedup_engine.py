@@ -436,20 +436,8 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"id": range(50_000), "text": [f"text {n} of many" for n in range(50_000)]}), tmp_path / "a.pq"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "nearkin",
-        "dedup",
-        "a.pq",
-        "--out",
-        "out",
-        "--id-column",
-        "id",
-        "--engine",
-        "sail",
-    ]
-    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    words = ["-m", "nearkin", "dedup", "a.pq", "--out", "out", "--id-column", "id", "--engine", "sail"]
+    child = subprocess.Popen([sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         while child.poll() is None and not list(tmp_path.glob("nearkin-checkpoint-*/stages")):
             time.sleep(0.01)

@@ -66,11 +66,8 @@ def test_hash_reads_columns_and_formats(tmp_path: Path) -> None:
     other = tmp_path / "corpus.data"
     other.write_bytes(path.read_bytes())
     options = ("--format", "csv", "--text-column", "body", "--id-column", "key")
-    assert (
-        expected
-        == call("text", "hash", other, *options).out
-        == call("text", "hash", "-", *options, stdin=path.read_bytes()).out
-    )
+    for name in (other, "-"):
+        assert expected == call("text", "hash", name, *options, stdin=path.read_bytes()).out
 
 
 def test_hash_skips_what_can_not_be_read(corpus: Path) -> None:
@@ -90,21 +87,16 @@ def test_hash_refuses_signatures(corpus: Path) -> None:
 
 def test_compare_shows_distance_similarity_and_differing_features() -> None:
     """The result agrees with published values for two texts."""
-    result = call(
-        "text", "compare", "--text", "how are u?", "how are you?", "--json", "--recipe", "simhash-pypi"
-    ).json()
+    options = ("--json", "--recipe", "simhash-pypi")
+    result = call("text", "compare", "--text", "how are u?", "how are you?", *options).json()
     assert 12 == result["distance"]
     assert (["areu"], ["arey", "reyo", "eyou"]) == (result["only_a"], result["only_b"])
     assert 1 - 2 / 22 == pytest.approx(result["indel"])
     assert 3 / 7 == pytest.approx(result["jaccard"])
     recipe = nk.Recipe.preset("simhash-pypi")
     digits = to_hex(nk.fingerprint(["how are u?", "how are you?"], recipe), 64)
-    assert (str(recipe), 64, digits, [4, 6]) == (
-        result["recipe"],
-        result["bits"],
-        result["fingerprints"],
-        result["features"],
-    )
+    expected = {"recipe": str(recipe), "bits": 64, "fingerprints": digits, "features": [4, 6]}
+    assert expected == {name: result[name] for name in expected}
 
 
 def test_compare_in_words() -> None:
@@ -150,16 +142,6 @@ def test_compare_of_a_text_without_letters_has_no_distance(texts: tuple[str, str
     assert not any("0000000000000000" in line for line in lines)
 
 
-def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:
-    """An ssdeep recipe is an error that names the other command."""
-    (tmp_path / "a").write_bytes(bytes(range(256)))
-    done = call("text", "compare", tmp_path / "a", tmp_path / "a", "--recipe", "ssdeep")
-    assert 2 == done.code
-    assert "nearkin ssdeep compare A B or nearkin text explain --files --recipe ssdeep A B" in " ".join(
-        done.err.split()
-    )
-
-
 def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None:
     """A file that is not UTF-8 is an error with a remedy; - reads standard input."""
     first, second = tmp_path / "one", tmp_path / "second"
@@ -182,13 +164,6 @@ def test_recipe_prints_every_slot() -> None:
     assert json.loads(call("recipe", "show", "minhash").lines[2])
 
 
-@pytest.mark.parametrize("text", ["word:0", "word:3|word:4", "", "simhash:0", "idf:none"])
-def test_recipe_refuses_what_is_none(text: str) -> None:
-    """An invalid recipe returns exit code 2 and the allowed values."""
-    done = call("recipe", "show", text)
-    assert (2, "", True) == (done.code, done.out, "is not allowed; use" in done.err)
-
-
 def test_explain_shows_every_step(tmp_path: Path) -> None:
     """The steps end in the fingerprint of `nearkin text hash`; two texts are compared."""
     done = call("text", "explain", "How are you?", "--recipe", "simhash-pypi")
@@ -197,12 +172,10 @@ def test_explain_shows_every_step(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("How are you?")
     assert done.out == call("text", "explain", path, "--files", "--recipe", "simhash-pypi").out
-    beside = call("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi", "--json").json()
+    two = ("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi")
+    beside = call(*two, "--json").json()
     assert 12 == beside["distance"] == len(beside["differing"])
-    assert (
-        "distance     12 of 64 bits"
-        in call("text", "explain", "how are u?", "how are you?", "--recipe", "simhash-pypi").lines
-    )
+    assert "distance     12 of 64 bits" in call(*two).lines
 
 
 def test_explain_of_a_signature() -> None:
@@ -223,12 +196,6 @@ def test_explain_of_files(tmp_path: Path) -> None:
     assert digest == beside["a"]["digest"]
     assert nk.ssdeep.compare(digest, beside["b"]["digest"]) == beside["score"]
     assert "digest       3:aaX8v:aV" in call("text", "explain", "Hello, World!\n", "--recipe", "ssdeep").lines
-    refused = call("text", "explain", "text", "--recipe", "ssdeep", "--bits", "64")
-    assert 2 == refused.code
-    assert "digests of ssdeep have none" in refused.err
-    missing = call("text", "explain", "--files", "--recipe", "ssdeep", tmp_path / "none")
-    assert 1 == missing.code
-    assert "no such file" in missing.err
 
 
 def test_compare_shows_the_edits() -> None:
@@ -238,9 +205,7 @@ def test_compare_shows_the_edits() -> None:
     assert "common       8 characters in a row: 'how are '" in lines
     assert "aligned      how are {+yo+}u?" in lines
     result = call("text", "compare", "--text", "how are u?", "how are you?", "--json").json()
-    assert (2, 2, 0, 0) == tuple(
-        result["edits"][name] for name in ("distance", "insertions", "deletions", "substitutions")
-    )
+    assert {"distance": 2, "insertions": 2, "deletions": 0, "substitutions": 0}.items() <= result["edits"].items()
     assert ("how are ", 0.6, 1 - 4 / 22) == (result["common_substring"], result["dice"], result["places"])
     long = "x" * 500
     shown = call("text", "compare", "--text", f"a {long}", f"b {long}").out

@@ -20,6 +20,13 @@ def run(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:
     return done.code, done.out, done.err
 
 
+@pytest.fixture
+def index(many: Path, tmp_path: Path) -> Path:
+    """Build an index of sixty texts."""
+    assert 0 == call("index", "build", many, "-o", tmp_path / "c.nks", "--id-column", "id", "-q").code
+    return tmp_path / "c.nks"
+
+
 def test_another_recipe_is_refused_and_named(many: Path, tmp_path: Path) -> None:
     """`add` and `search` refuse another recipe, and name the first different field."""
     index = tmp_path / "c.nks"
@@ -104,17 +111,15 @@ def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> 
         digits = to_hex(fps, bits)
         words = fps.reshape(300, -1).astype(object)
         numbers = [str(sum(int(word) << 64 * i for i, word in enumerate(row))) for row in words]
-        inputs: dict[str, tuple[object, ...]] = {"hex.txt": ("hex",), "int.txt": ("int",), "hex.jsonl": ("hex",)}
+        inputs = {"hex.txt": "hex", "int.txt": "int", "hex.jsonl": "hex"}
         (tmp_path / "hex.txt").write_text("\n".join(digits) + "\n")
         (tmp_path / "int.txt").write_text("\n".join(numbers))
         (tmp_path / "hex.jsonl").write_text("".join(json.dumps({"fingerprint": text}) + "\n" for text in digits))
         answers = {}
         for name, kind in inputs.items():
             index = tmp_path / "codes.nks"
-            built = run(
-                "index", "build", tmp_path / name, "-o", index, "--overwrite", "--fingerprints", *kind, "--bits", bits
-            )
-            assert 0 == built[0], built[2]
+            options = ("-o", index, "--overwrite", "--fingerprints", kind, "--bits", bits)
+            assert 0 == run("index", "build", tmp_path / name, *options)[0]
             answers[name] = run("search", index, "--fingerprint", query, "-k", 5)[1]
         assert 1 == len(set(answers.values()))
         nearest = brute_force_distances(fps.reshape(300, -1), fps.reshape(300, -1)[17], bits, list(range(300)))[:5]
@@ -122,10 +127,9 @@ def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> 
         assert expected == answers["hex.txt"]
 
 
-def test_hash_and_build_work_together(many: Path, tmp_path: Path) -> None:
+def test_hash_and_build_work_together(many: Path, index: Path, tmp_path: Path) -> None:
     """The output of `nearkin text hash` builds the same index as the texts."""
-    index, other = tmp_path / "c.nks", tmp_path / "d.nks"
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
+    other = tmp_path / "d.nks"
     printed = run("text", "hash", many, "--id-column", "id")[1]
     listed = tmp_path / "hashed.txt"
     listed.write_text(printed)
@@ -158,9 +162,8 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
     """Invalid lines are skipped and counted, or are an error with --strict."""
     listed, index = tmp_path / "codes.txt", tmp_path / "c.nks"
     listed.write_text("a\tff\nb\t-\nc\t-1\nd\t1_0\ne 10\nf\t0x10\ng\t" + "f" * 17 + "\n")
-    code, out, err = run(
-        "index", "build", listed, "-o", index, "--fingerprints", "hex", "--json", "--max-malformed", "60%"
-    )
+    build = ("index", "build", listed, "--fingerprints", "hex", "-o")
+    code, out, err = run(*build, index, "--json", "--max-malformed", "60%")
     assert 0 == code
     about = json.loads(out)
     assert (2, 4) == (about["added"], about["malformed"])
@@ -168,7 +171,7 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
     assert "row 5: no id, but the first line has one" in err
     for key, value in (("a", "ff"), ("f", "10")):
         assert f"{value}\t{key}\t0\n" == run("search", index, "--fingerprint", value, "--radius", 0)[1]
-    code, _, err = run("index", "build", listed, "-o", tmp_path / "x.nks", "--fingerprints", "hex", "--strict")
+    code, _, err = run(*build, tmp_path / "x.nks", "--strict")
     assert (1, False) == (code, (tmp_path / "x.nks").exists())
     assert 2 == run("index", "build", listed, "-o", tmp_path / "x.nks", "--fingerprints", "octal")[0]
 
@@ -185,16 +188,8 @@ def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
     assert (20, True) == tuple(about[key] for key in ("announced_radius", "verified"))
     assert (nk.Recipe().digest, index.stat().st_size) == (about["recipe_digest"], about["file_bytes"])
     shown = run("index", "info", index, "--radius", 10)[1]
-    for part in (
-        "fingerprints\t60",
-        "bits\t128",
-        "ids\tstrings",
-        nk.Recipe().digest,
-        "radius\t10",
-        "part 1\t",
-        "candidates",
-    ):
-        assert part in shown
+    parts = ("fingerprints\t60", "bits\t128", "ids\tstrings", nk.Recipe().digest, "radius\t10", "part 1\t")
+    assert all(part in shown for part in (*parts, "candidates"))
     content = bytearray(index.read_bytes())
     content[-70] ^= 1
     index.write_bytes(content)
@@ -203,10 +198,8 @@ def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
     assert 0 == run("index", "info", index, "--no-verify")[0]
 
 
-def test_a_recipe_that_was_changed_in_the_file_is_found(many: Path, tmp_path: Path) -> None:
+def test_a_recipe_that_was_changed_in_the_file_is_found(index: Path) -> None:
     """The digest in the file does not match a changed recipe."""
-    index = tmp_path / "c.nks"
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
     opened = nk.HammingIndex.open(index)
     note = opened._core.note()
     assert note is not None
@@ -226,7 +219,6 @@ def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
     assert 0 == run(*build, "-o", index, "--overwrite")[0]
     assert 1 == run(*build, "-o", other, "--overwrite")[0]
     assert "mine" == other.read_text()
-    assert 2 == run(*build, "-o", tmp_path / "no" / "folder.nks")[0]
     before = index.read_bytes()
     assert 2 == run(*build, "-o", index, "--overwrite", "--radius", 500)[0]
     assert 2 == run(*build, "-o", index, "--overwrite", "--radius", 200)[0]
@@ -235,10 +227,8 @@ def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
     assert {"many.jsonl", "c.nks", ".c.nks.lock", "notes.txt"} == {path.name for path in tmp_path.iterdir()}
 
 
-def test_two_updates_at_a_time_are_refused(many: Path, tmp_path: Path) -> None:
+def test_two_updates_at_a_time_are_refused(index: Path) -> None:
     """A second update is an error; searches continue."""
-    index = tmp_path / "c.nks"
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
     with lock_file(index):
         code, _, err = run("index", "remove", index, "d1")
         assert (1, True) == (code, "another process is changing the index" in err)
@@ -270,16 +260,13 @@ def test_reports_are_a_line_or_an_object(many: Path, tmp_path: Path) -> None:
     assert (str(index), index.stat().st_size) == (built.json()["index"], built.json()["file_bytes"])
     removed = call("index", "remove", index, "d1", "d2")
     assert f"nearkin: 2 removed; {index} holds 58 in {index.stat().st_size:,} bytes\n" == removed.err
-    assert {"removed": 1, "fingerprints": 57} == {
-        key: call("index", "remove", index, "d3", "--json").json()[key] for key in ("removed",)
-    } | {"fingerprints": len(nk.HammingIndex.open(index))}
+    assert 1 == call("index", "remove", index, "d3", "--json").json()["removed"]
+    assert 57 == len(nk.HammingIndex.open(index))
     assert ("", "") == ((done := call("index", "remove", index, "d4", "-q")).out, done.err)
 
 
-def test_ids_to_remove_come_from_standard_input(many: Path, tmp_path: Path) -> None:
+def test_ids_to_remove_come_from_standard_input(index: Path, tmp_path: Path) -> None:
     """Ids are one per line, in addition to those in arguments."""
-    index = tmp_path / "c.nks"
-    assert 0 == call("index", "build", many, "-o", index, "--id-column", "id", "-q").code
     done = call("index", "remove", index, "d0", "--ids", "-", stdin=b"d1\r\nd2\n\n")
     assert "3 removed" in done.err
     done = call("index", "remove", index, "--ids", "-", stdin=b"\xff")
@@ -288,10 +275,8 @@ def test_ids_to_remove_come_from_standard_input(many: Path, tmp_path: Path) -> N
     assert 1 == call("index", "remove", index, "--ids", tmp_path / "none").code
 
 
-def test_the_output_is_no_input_and_no_folder(many: Path, tmp_path: Path) -> None:
+def test_the_output_is_no_input_and_no_folder(many: Path, index: Path, tmp_path: Path) -> None:
     """The output must not be an input or a folder; neither is changed."""
-    index = tmp_path / "c.nks"
-    assert 0 == call("index", "build", many, "-o", index, "-q").code
     before = index.read_bytes()
     done = call("index", "build", index, "-o", index, "--overwrite", "--format", "txt")
     assert (2, True) == (done.code, "a file that is not an input" in done.err)

@@ -121,41 +121,6 @@ def test_boilerplate_is_listed_and_left_out(tmp_path: Path) -> None:
     assert ["x", "y"] == [row["from"] for row in json_lines(tmp_path / "k" / "kept.jsonl")]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--unit", "paragraphs"], "--unit"),
-        (["--unit", "window:0"], "--unit"),
-        (["--unit", "line", "--share", "2", "--remove", "documents"], "--share"),
-        (["--unit", "line", "--share", "0.5"], "--share"),
-        (["--unit", "line", "--remove", "part"], "--remove"),
-        (["--unit", "line", "--min-length", "0"], "--min-length"),
-        (["--unit", "line", "--boilerplate", "delete"], "--boilerplate"),
-        (["--unit", "line", "--cluster", "components"], "--cluster"),
-        (["--unit", "line", "--links", "all"], "--links"),
-        (["--unit", "line", "--differ", "numbers"], "--differ"),
-        (["--unit", "line", "--against", "old.jsonl"], "--against"),
-        (["--remove", "parts"], "--remove"),
-        (["--share", "0.5"], "--share"),
-        (["--within"], "--within"),
-        (["--min-length", "9"], "--min-length"),
-        (["--boilerplate-share", "0.1"], "--boilerplate-share"),
-    ],
-)
-def test_wrong_options_are_errors_that_leave_nothing(
-    news: Path, tmp_path: Path, options: list[str], message: str
-) -> None:
-    done = call("dedup", news, "--out", tmp_path / "out", *options)
-    assert 2 == done.code
-    assert message in done.err
-    assert not (tmp_path / "out").exists()
-
-
-def test_nothing_to_print_is_an_error(news: Path) -> None:
-    done = call("dedup", news, "--out", "-", "--unit", "line", "--remove", "nothing")
-    assert (2, True) == (done.code, "--out" in done.err)
-
-
 def test_pages_and_files_lose_no_parts(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name, text in TEXTS.items():

@@ -82,7 +82,6 @@ def test_pairs_that_were_printed_are_scored(tmp_path: Path, truth: Path) -> None
 def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
     """A wrong option returns 2, a missing file 1."""
     assert 2 == call("recipe", "evaluate", truth, "--truth", truth, "--unlisted", "maybe").code
-    assert 2 == call("recipe", "evaluate", truth, "--truth", truth, "--pair-columns", "left").code
     assert 2 == call("recipe", "evaluate", truth, "--truth", truth, "--min-similarity", "0.5").code
     done = call("recipe", "evaluate", tmp_path, "--truth", truth)
     assert (1, True) == (done.code, "not a folder that nearkin dedup wrote" in done.message)
@@ -92,13 +91,11 @@ def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> No
     """The last line is a command with the radius and recipe of --json."""
     import shlex
 
-    corpus = similar
-    done = call("recipe", "tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
+    tune = ("recipe", "tune", similar, "--threshold", "0.6", "--bits", "64", "--bits", "128")
+    done = call(*tune)
     assert 0 == done.code, done.err
     command = shlex.split(done.out.splitlines()[-1])
-    result = json.loads(
-        call("recipe", "tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data
-    )
+    result = call(*tune, "--json").json()
     assert str(result["chosen"]["radius"]) == command[command.index("--radius") + 1]
     assert result["chosen"]["recipe"] == command[command.index("--recipe") + 1]
     assert 0 == run(*command[1:], "--overwrite", "-q", cwd=tmp_path).returncode
@@ -146,19 +143,17 @@ def test_tune_measures_bands(similar: Path, tmp_path: Path) -> None:
 
 def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     """Labels are pairs by id; the folder of a run is an error."""
-    corpus, labels = similar, tmp_path / "labels.csv"
+    labels = tmp_path / "labels.csv"
     labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
-    done = call(
-        "recipe", "tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json"
-    )
-    result = json.loads(done.data)
+    tune = ("recipe", "tune", similar)
+    options = ("--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64")
+    result = call(*tune, *options, "--json").json()
     assert ("f1", 2) == (result["goal"], result["truth"]["pairs"])
     assert {"features", "threshold", "precision", "recall", "f1"} == set(result["thresholds"][0])
-    shown = call("recipe", "tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64")
-    assert "F1" in shown.out
-    assert 2 == call("recipe", "tune", corpus, "--recall", "0").code
-    assert 0 == call("dedup", corpus, "-o", tmp_path / "out", "-q").code
-    done = call("recipe", "tune", corpus, "--truth", tmp_path / "out")
+    assert "F1" in call(*tune, *options).out
+    assert 2 == call(*tune, "--recall", "0").code
+    assert 0 == call("dedup", similar, "-o", tmp_path / "out", "-q").code
+    done = call(*tune, "--truth", tmp_path / "out")
     assert (1, True) == (done.code, "which is not the truth" in done.message)
 
 
@@ -262,7 +257,6 @@ def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -
         assert (2, True) == (done.code, "one with minhash, without --truth and --bits" in done.err)
     for option in (("--recall", "1.5"), ("--threshold", "0"), ("--sample", "0"), ("--bits", "0")):
         assert 2 == call("recipe", "tune", similar, *option).code, option
-    assert 2 == call("recipe", "tune", similar, "--truth", labels, "--pair-columns", "left").code
     assert 1 == call("recipe", "tune", similar, "--truth", tmp_path / "none.csv").code
     assert 1 == call("recipe", "tune", similar, "--text-column", "missing").code
 
@@ -334,25 +328,7 @@ def test_a_page_of_an_evaluation(tmp_path: Path) -> None:
 def test_a_page_of_a_run_has_its_pairs_by_similarity(tmp_path: Path) -> None:
     """The folder of a run provides similarities, so labels do not need them."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
-    words = [
-        "the",
-        "quick",
-        "brown",
-        "fox",
-        "jumps",
-        "over",
-        "the",
-        "lazy",
-        "dog",
-        "and",
-        "runs",
-        "away",
-        "from",
-        "an",
-        "old",
-        "grey",
-        "hound",
-    ]
+    words = [f"word{number}" for number in range(17)]
     rows = [{"id": f"d{at}", "text": " ".join([*words, f"w{at}"]), "work": at % 2} for at in range(6)]
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -367,34 +343,13 @@ def test_a_page_of_a_run_has_its_pairs_by_similarity(tmp_path: Path) -> None:
     assert "Confusion by similarity" in page.read_text()
 
 
-def test_a_page_of_a_tuning(tmp_path: Path) -> None:
+def test_a_page_of_a_tuning(similar: Path, tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
-    words = [
-        "the",
-        "quick",
-        "brown",
-        "fox",
-        "jumps",
-        "over",
-        "the",
-        "lazy",
-        "dog",
-        "and",
-        "runs",
-        "away",
-        "from",
-        "the",
-        "old",
-        "grey",
-        "hound",
-    ]
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("".join(" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) + "\n" for i in range(len(words))))
     for options, title in (((), "radius"), (("--recipe", "minhash"), "bands of")):
         page = tmp_path / "tuning.html"
-        done = call("recipe", "tune", corpus, "--threshold", "0.6", *options, "--quiet", "--report", page)
+        done = call("recipe", "tune", similar, "--threshold", "0.6", *options, "--quiet", "--report", page)
         assert 0 == done.code, done.err
         assert title in page.read_text().split("</h1>")[0].split("<h1>")[1]
-    refused = call("recipe", "tune", corpus, "--report", corpus)
+    refused = call("recipe", "tune", similar, "--report", similar)
     assert 2 == refused.code
-    assert len(words) == len(corpus.read_text().splitlines())
+    assert 17 == len(similar.read_text().splitlines())

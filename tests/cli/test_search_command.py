@@ -20,6 +20,14 @@ def run(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:
     return done.code, done.out, done.err
 
 
+@pytest.fixture
+def index(many: Path, tmp_path: Path) -> Path:
+    """Build an index of 128 bits without an announced radius."""
+    path = tmp_path / "many.nks"
+    assert 0 == call("index", "build", many, "-o", path, "--id-column", "id", "-q").code
+    return path
+
+
 def test_search_of_a_corpus_equals_brute_force_distances(many: Path, tmp_path: Path) -> None:
     """A search for every document equals a comparison with all fingerprints."""
     index = tmp_path / "c.nks"
@@ -41,19 +49,13 @@ def test_search_of_a_corpus_equals_brute_force_distances(many: Path, tmp_path: P
         assert [far for far, _ in result[name]] == sorted(far for far, _ in result[name])
 
 
-def test_a_text_a_file_and_standard_input_find_the_same(many: Path, tmp_path: Path) -> None:
+def test_a_text_a_file_and_standard_input_find_the_same(index: Path, tmp_path: Path) -> None:
     """Three ways to query with one text give equal matches; --json has one object per query."""
-    index, letter = tmp_path / "c.nks", tmp_path / "letter.txt"
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
+    letter = tmp_path / "letter.txt"
     text = near_texts()[20]
     letter.write_text(text)
-    answers = [
-        run("search", index, "--text", text, "-k", 3, "--json"),
-        run("search", index, "--file", letter, "-k", 3, "--json"),
-        run("search", index, "-k", 3, "--json", stdin=text.encode()),
-        run("search", index, "--file", "-", "-k", 3, "--json", stdin=text.encode()),
-    ]
-    result = [json.loads(out) for _, out, _ in answers]
+    queries = [("--text", text), ("--file", letter), (), ("--file", "-")]
+    result = [call("search", index, *query, "-k", 3, "--json", stdin=text.encode()).json() for query in queries]
     assert ["text 1", str(letter), "-", "-"] == [item["query"] for item in result]
     assert {"id": "d20", "distance": 0} == result[0]["matches"][0]
     assert {"d0", "d20", "d40"} == {match["id"] for match in result[0]["matches"]}
@@ -62,23 +64,6 @@ def test_a_text_a_file_and_standard_input_find_the_same(many: Path, tmp_path: Pa
     assert 10 == len(run("search", index, "--text", text)[1].splitlines())
     both = run("search", index, "--text", text, "-k", 3, "--radius", 0)[1]
     assert "text 1\td20\t0\n" == both
-
-
-def test_exit_codes_say_whether_something_was_found(many: Path, tmp_path: Path) -> None:
-    """The exit code is 0 for a match, 1 for a failure, 2 for wrong usage, 3 for no match."""
-    index = tmp_path / "c.nks"
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
-    assert 3 == run("search", index, "--text", "nothing like it", "--radius", 0)[0]
-    assert (3, '{"query": "text 1", "matches": null}\n') == run("search", index, "--text", "...", "--json")[:2]
-    assert 2 == run("search", index, "--text", "a", "--radius", 129)[0]
-    assert 2 == run("search", index, "--text", "a", "-k", 0)[0]
-    assert 2 == run("search", index, "--no-such-option")[0]
-    assert 1 == run("search", tmp_path / "none.nks", "--text", "a")[0]
-    assert 1 == run("search", index, "--file", tmp_path / "none.txt")[0]
-    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
-    code, _, err = run("search", index, "--file", tmp_path / "latin.txt")
-    assert (1, True) == (code, "is not UTF-8 at byte 3" in err)
-    assert 1 == run("search", many, "--text", "a")[0]
 
 
 def test_matches_are_lines_in_a_pipe_and_a_table_on_a_terminal(many: Path, tmp_path: Path) -> None:
@@ -97,14 +82,6 @@ def test_hexadecimal_ids_meet_the_fingerprints_of_hash(many: Path) -> None:
     rows = [line.split("\t") for line in run("text", "hash", many, "--id-column", "id")[1].splitlines()]
     codes = from_hex([digits for _, digits in rows if digits != "-"], 128)
     assert not np.asarray(hamming(codes, nk.fingerprint(near_texts()))).any()
-
-
-@pytest.fixture
-def index(many: Path, tmp_path: Path) -> Path:
-    """Build an index of 128 bits without an announced radius."""
-    path = tmp_path / "many.nks"
-    assert 0 == call("index", "build", many, "-o", path, "--id-column", "id", "-q").code
-    return path
 
 
 def test_queries_of_every_kind_come_in_one_call(index: Path, tmp_path: Path) -> None:
@@ -146,20 +123,8 @@ def test_a_corpus_of_queries_is_read_as_its_options_say(index: Path, tmp_path: P
     path = tmp_path / "queries"
     rows = [{"key": f"q{i}", "body": text} for i, text in enumerate(near_texts()[:2])]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "{\n")
-    options = (
-        "--format",
-        "jsonl",
-        "--text-column",
-        "body",
-        "--id-column",
-        "key",
-        "-k",
-        1,
-        "--threads",
-        1,
-        "--max-malformed",
-        1,
-    )
+    reading = ("--format", "jsonl", "--text-column", "body", "--id-column", "key")
+    options = (*reading, "-k", 1, "--threads", 1, "--max-malformed", 1)
     done = call("search", index, path, *options)
     assert (0, ["q0\td0\t0", "q1\td1\t0"]) == (done.code, done.lines)
     assert "line 3" in done.err
@@ -174,12 +139,8 @@ def test_nothing_found_is_said_unless_quiet(index: Path) -> None:
     assert (3, "", "nearkin: nothing found\n") == ((done := call(*ask)).code, done.out, done.err)
     assert (3, "", "") == ((done := call(*ask, "--quiet")).code, done.out, done.err)
     assert (3, [], "") == ((done := call(*ask, "--json")).code, done.json()["matches"], done.err)
-
-
-def test_an_index_has_no_columns(index: Path) -> None:
-    """--column is an error with an index."""
-    refused = call("search", index, "--text", "x", "--column", "n")
-    assert (2, True) == (refused.code, "use a column of a store" in refused.message)
+    done = call("search", index, "--text", "...", "--json")
+    assert (3, {"query": "text 1", "matches": None}) == (done.code, done.json())
 
 
 def test_an_index_that_is_damaged_is_refused(index: Path) -> None:
@@ -211,22 +172,15 @@ def test_a_store_shows_text_similarity_and_columns(store: Path) -> None:
     assert len(expected) == 3
     query = ("search", store, "--text", texts[0], "-k", 3)
     matches = call(*query, "--json").json()["matches"]
-    assert [
-        {
-            "id": item.id,
-            "distance": item.distance,
-            "similarity": item.similarity,
-            "n": item.columns["n"],
-            "text": texts[int(str(item.id)[1:])],
-        }
-        for item in expected
-    ] == matches
+    rows = [(item.id, item.distance, item.similarity, item.columns["n"]) for item in expected]
+    assert rows == [(row["id"], row["distance"], row["similarity"], row["n"]) for row in matches]
+    assert [texts[int(str(item.id)[1:])] for item in expected] == [row["text"] for row in matches]
     assert {"id": "d0", "distance": 0, "similarity": 1.0, "n": 0, "text": texts[0]} == matches[0]
-    rows = [line.split("\t") for line in call(*query, "--column", "n").lines]
-    assert [
-        ["text 1", item.id, str(item.distance), f"{item.similarity:.4f}", str(item.columns["n"])] for item in expected
-    ] == [row[:5] for row in rows]
-    assert texts[0].startswith(rows[0][5].removesuffix("..."))
+    lines = [line.split("\t") for line in call(*query, "--column", "n").lines]
+    assert [["text 1", key, str(far), f"{alike:.4f}", str(n)] for key, far, alike, n in rows] == [
+        line[:5] for line in lines
+    ]
+    assert texts[0].startswith(lines[0][5].removesuffix("..."))
     assert 5 == len(call(*query).lines[0].split("\t"))
 
 
@@ -256,23 +210,6 @@ def test_what_a_store_has_not_is_said(store: Path, tmp_path: Path) -> None:
     assert (0, True) == (done.code, "keeps no texts" in done.message)
     (match,) = done.json()["matches"]
     assert (1.0, None) == (match["similarity"], match["text"])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--radius", 3],
-        ["--recipe", "char:4|simhash:64"],
-        ["--fingerprint", "00"],
-        ["--fingerprints", "hex"],
-        ["-k", 0],
-    ],
-)
-def test_options_that_a_store_has_no_use_for(store: Path, options: list[object]) -> None:
-    """Options of an index are errors with a store."""
-    done = call("search", store, "--text", "a", *options)
-    assert (2, "") == (done.code, done.out)
-    assert "not with a store" in done.message or "--top-k 0 is not" in done.message
 
 
 def test_a_folder_that_is_no_store_and_a_store_of_files(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def _near_files(count: int) -> list[bytes]:
     return [FILES[i % 6] if i < 6 else FILES[i % 6][: 1500 + i] + FILES[i % 6][1600:] for i in range(count)]
 
 
-def _files_old(path: Path, recipe: str = "ssdeep", **limit: int) -> None:
+def _files_old(path: Path, recipe: str = "ssdeep", **limit: Any) -> None:
     with nk.Store.create(path / "store", recipe, **limit or {"threshold": 60}, max_pending=16) as store:
         store.check_and_add(_near_files(8), [f"d{i}" for i in range(8)], kind="bytes")
         store.merge()

@@ -131,6 +131,7 @@ def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monk
         ("mixed", None, "b.txt: is txt, while mixed/a.jsonl is jsonl; give inputs of one format, or format='files'"),
         (["folder/a.jsonl", "mixed/b.txt"], None, "is txt, while folder/a.jsonl is jsonl"),
         (["folder/a.jsonl", "folder/../folder/a.jsonl"], None, "is given twice"),
+        (["folder/a.jsonl", "folder/*.jsonl"], None, "is given twice"),
     ],
 )
 def test_inputs_that_can_not_be_told(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
 
-from corpora import TEXTS, encode, read_all
+from command import run
+from corpora import TEXTS, check_refused, encode, read_all, texts_in
 from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, ParameterError
 from nearkin.io import open_corpus
 from nearkin.io.remote import check_new, document_id, expand, is_folder, is_url, name_in, short_url, write_file
@@ -78,24 +80,28 @@ def test_a_folder_that_is_to_be_written(bucket: str, tmp_path: Path) -> None:
         write_file((tmp_path / "file").as_uri() + "/a.json", b"{}")
 
 
+@contextmanager
+def serving(handler: Any) -> Iterator[int]:
+    """Serve requests on a port of this machine."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
 def test_over_http(tmp_path: Path) -> None:
     """A file is read over HTTP; a missing one is an error."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(encode("csv", TEXTS)))
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     handler.func.log_message = lambda *_: None  # type: ignore[attr-defined]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        root = f"http://127.0.0.1:{server.server_address[1]}"
-        with open_corpus(f"{root}/a.csv.gz?token=x") as corpus:
-            assert TEXTS == read_all(corpus)[0]
-        with open_corpus(f"{root}/b.csv") as corpus, pytest.raises(InputError, match="no such file"):
-            read_all(corpus)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(handler) as port:
+        assert TEXTS == texts_in(f"http://127.0.0.1:{port}/a.csv.gz?token=x")
+        check_refused("no such file", f"http://127.0.0.1:{port}/b.csv")
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,23 +200,15 @@ class Answer(SimpleHTTPRequestHandler):
 def test_no_output_of_a_run_has_the_secrets_of_its_url(name: str, tmp_path: Path) -> None:
     """Neither files nor messages contain a password or a signature, whether the run succeeds or fails."""
     pytest.importorskip("aiohttp")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    url = f"http://user:PASSWORD@127.0.0.1:{server.server_port}/{name}?X-Amz-Signature=SIGNATURE#FRAGMENT"
-    command = [sys.executable, "-m", "nearkin", "dedup", url, "--out", str(tmp_path / "out")]
-    command += [url] if name == "several.jsonl" else []
-    command += ["--report", "--checkpoint", str(tmp_path / "work"), "--max-malformed", "1"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    options: list[str | Path] = ["--report", "--checkpoint", tmp_path / "work", "--max-malformed", "1"]
+    with serving(Answer) as port:
+        url = f"http://user:PASSWORD@127.0.0.1:{port}/{name}?X-Amz-Signature=SIGNATURE#FRAGMENT"
+        urls = [url, url] if name == "several.jsonl" else [url]
+        done = run("dedup", *urls, "--out", tmp_path / "out", *options)
     assert (name != "found.jsonl") == (done.returncode != 0), done.stderr
     if name == "found.jsonl":
         assert "user:***@127.0.0.1" in (tmp_path / "out" / "summary.json").read_text()
     written = {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    outputs = {**written, "stdout": done.stdout.encode(), "stderr": done.stderr.encode()}
+    outputs = {**written, "stdout": done.stdout, "stderr": done.stderr}
     found = [(place, secret) for place, data in outputs.items() for secret in SECRETS if secret.encode() in data]
     assert [] == found

@@ -41,6 +41,7 @@ def test_late_and_missing_columns_of_json_are_none(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\r\n{"b": [2]}\r\n{"a": 3, "b": null}')
     assert {"a": [1, None, 3], "b": [None, [2], None]} == read_table(path)
+    assert {"b": [None, [2], None]} == read_table(path, ["b", "c"])
     path.write_bytes(b"")
     assert {} == read_table(path)
 
@@ -53,6 +54,7 @@ def test_late_and_missing_columns_of_json_are_none(tmp_path: Path) -> None:
         ("a.jsonl", b"[1]\n", r"a.jsonl:1: int, not an object"),
         ("a.jsonl", b"[" * 100_000, r"a.jsonl: ends inside of its JSON array"),
         ("a.jsonl", b'{"a": "\xff"}\n', r"a.jsonl: is not UTF-8 .* convert it"),
+        ("a.csv", b"a,b\n\xff,b\n", r"a.csv: is not UTF-8"),
         ("a.csv", b"", r"a.csv: is empty; the first line names the columns"),
         ("a.csv", b"a,b,a\n", r"a.csv:1: column 'a' occurs twice in the header"),
         ("a.csv", b"a,b\n1,2\n\n3\n", r"a.csv:4: 1 fields, 2 in the header"),
@@ -60,6 +62,7 @@ def test_late_and_missing_columns_of_json_are_none(tmp_path: Path) -> None:
         ("a.tsv", b'a\tb\n"1\t2\n', r"a.tsv:2: "),
         ("a.txt", b"text\n", r"is txt, which has no columns; give .jsonl, .csv, .tsv or .parquet"),
         ("a.parquet", b"PAR1 and nothing", r"a.parquet: can't be read as Parquet"),
+        ("a.jsonl.gz", b"no gzip", r"damaged"),
         ("a.csv.gz", gzip.compress(b"a\n" * 100, mtime=0)[:-9], r"cut off"),
     ],
 )

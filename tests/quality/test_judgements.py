@@ -83,16 +83,8 @@ def test_clusters_are_read_from_a_column(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("p.jsonl", '{"left": 1}\n{', "p.jsonl:2: invalid JSON"),
-        ("p.jsonl", "[1]\n", "not an object"),
-        ("p.csv", "left,right\n1\n", "p.csv:2: 1 fields, 2 in the header"),
-        ("p.csv", "left,left\n1,2\n", "occurs twice"),
-        ("p.csv", "", "is empty"),
-        ("p.csv", 'left,right\n"a"x,b\n', "p.csv:2"),
         ("p.csv", "one,two\n1,2\n", "no columns of pairs or clusters among one, two"),
         ("p.csv", "left,right,match\n1,2,maybe\n", "labels are 0 and 1"),
-        ("p.txt", "one\n", "no columns"),
-        ("p.parquet", "PAR1", "can't be read as Parquet"),
-        ("p.jsonl.gz", "no gzip", "damaged"),
     ],
 )
 def test_errors_name_file_line_and_reason(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -101,14 +93,6 @@ def test_errors_name_file_line_and_reason(tmp_path: Path, name: str, content: st
     path.write_text(content)
     with pytest.raises(errors.InputError, match=message):
         read_judgements(path)
-
-
-def test_invalid_utf8_is_an_input_error(tmp_path: Path) -> None:
-    """It is not a UnicodeDecodeError."""
-    path = tmp_path / "p.csv"
-    path.write_bytes(b"left,right\n\xff,b\n")
-    with pytest.raises(errors.InputError, match="not UTF-8"):
-        read_table(path)
 
 
 def test_missing_columns_are_named(tmp_path: Path) -> None:
@@ -126,22 +110,6 @@ def test_a_folder_that_no_run_wrote_is_an_error(tmp_path: Path) -> None:
     """It is not an empty run."""
     with pytest.raises(errors.InputError, match="not a folder that nearkin dedup wrote"):
         read_judgements(tmp_path)
-
-
-def test_a_late_column_has_none_before(tmp_path: Path) -> None:
-    """JSON records may have different keys."""
-    path = tmp_path / "t.jsonl"
-    path.write_text('{"a": 1}\n\n{"b": 2}\n{"a": 3, "b": 4}\n')
-    assert {"a": [1, None, 3], "b": [None, 2, 4]} == read_table(path)
-    assert {"b": [None, 2, 4]} == read_table(path, ["b", "c"])
-
-
-def test_a_table_is_one_file(tmp_path: Path) -> None:
-    """A glob of two files is refused."""
-    for name in ("a.csv", "b.csv"):
-        write(tmp_path / name)
-    with pytest.raises(errors.InputError, match="2 files"):
-        read_table(tmp_path / "*.csv")
 
 
 def test_a_run_contains_all_its_documents() -> None:

@@ -288,6 +288,7 @@ def test_the_curve_becomes_a_data_frame() -> None:
         ({"bits": []}, "bits"),
         ({"recipes": []}, "recipes"),
         ({"recipes": ["given"]}, "recipe"),
+        ({"recipes": ["minhash:64"]}, "recipe.* is not allowed; use"),
         ({"truth": [1, 2]}, "truth"),
     ],
 )

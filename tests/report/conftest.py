@@ -6,13 +6,28 @@ Playwright runs an event loop in its thread as long as it is open, which tests o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from browsing import chromium
+from report_browser import write_page
+from sample_report import SampleCorpus, build_contents, build_corpus
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def corpus() -> SampleCorpus:
+    """Return a corpus with known pairs."""
+    return build_corpus()
+
+
+@pytest.fixture(scope="module")
+def path(corpus: SampleCorpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the report of the corpus."""
+    return write_page(build_contents(corpus), tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_page(browser: Browser, path: Path, *, width: int = 1280, height: int = 900, **options: Any) -> Iterator[Visit]:
-    """Open a file in the browser, and check at the end that it caused no errors and no other requests."""
+def open_page(
+    browser: Browser, path: Path, at: str = "", *, width: int = 1280, height: int = 900, **options: Any
+) -> Iterator[Visit]:
+    """Open a file, at a fragment if one is given; at the end check that it caused no errors and no other requests."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     try:
         page = context.new_page()
@@ -28,7 +30,7 @@ def open_page(browser: Browser, path: Path, *, width: int = 1280, height: int = 
         page.on("console", visit.note)
         page.on("pageerror", lambda error: visit.errors.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
-        page.goto(visit.url)
+        page.goto(visit.url + at)
         yield visit
         assert [] == visit.errors
         # The empty icon is a data URL, and downloaded labels are a blob.
@@ -37,6 +39,12 @@ def open_page(browser: Browser, path: Path, *, width: int = 1280, height: int = 
         ]
     finally:
         context.close()
+
+
+def enter(visit: Visit, name: str) -> None:
+    """Open a view of the report."""
+    visit.page.click(f"#views a[href='#{name}']")
+    visit.wait(f"#view-{name} .card")
 
 
 def write_page(contents: Contents, folder: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsing import PATIENCE, Visit
-from report_browser import open_page, write_page
+from report_browser import enter, open_page, write_page
 from sample_report import SampleCorpus, build_contents, build_corpus, build_files
 
 from nearkin.report.page import FOLDER, SCRIPTS, bundle_script
@@ -34,24 +34,9 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def corpus() -> SampleCorpus:
-    return build_corpus()
-
-
-@pytest.fixture(scope="module")
-def path(corpus: SampleCorpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_page(build_contents(corpus), tmp_path_factory.mktemp("report"))
-
-
 def cut(similarity: float) -> str:
     """Return three digits, rounded so that a pair below the threshold never appears to reach it."""
     return f"{math.floor(similarity * 1000 + 1e-3) / 1000:.3f}"
-
-
-def enter(visit: Visit, name: str) -> None:
-    visit.page.click(f"#views a[href='#{name}']")
-    visit.wait(f"#view-{name} .card")
 
 
 def test_clusters_are_browsed_down_to_a_pair_and_back(browser: Browser, corpus: SampleCorpus, path: Path) -> None:
@@ -170,8 +155,7 @@ def test_a_pair_is_shown_side_by_side_with_its_differences(browser: Browser, cor
     """Both columns have the complete texts with aligned lines; only differences are marked."""
     pair = next(place for place, each in enumerate(corpus.pairs) if each[2] < 0.8)
     left, right = (corpus.texts[place] or "" for place in corpus.pairs[pair][:2])
-    with open_page(browser, path) as visit:
-        visit.page.goto(f"{visit.url}#pair={pair}")
+    with open_page(browser, path, f"#pair={pair}") as visit:
         visit.wait("#view-pair .sides")
         while visit.page.locator("#view-pair .fold").count() > 0:
             visit.page.locator("#view-pair .fold").first.click()
@@ -188,8 +172,7 @@ def test_a_pair_is_shown_side_by_side_with_its_differences(browser: Browser, cor
 def test_differences_are_by_words_or_characters_in_one_or_side_by_side(browser: Browser, tmp_path: Path) -> None:
     corpus = build_corpus(1)
     corpus.texts[:2] = ["one colour here", "one color here"]
-    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_page(build_contents(corpus), tmp_path), "#pair=0") as visit:
         visit.wait("#view-pair del", "colour")
         visit.page.select_option("#view-pair .tools select", "characters")
         visit.page.wait_for_function("() => document.querySelector('#view-pair del').textContent === 'u'")
@@ -202,8 +185,7 @@ def test_long_equal_stretches_are_folded_and_opened(browser: Browser, tmp_path: 
     corpus = build_corpus(1)
     lines = [f"line {number} of a long text that both have" for number in range(200)]
     corpus.texts[:2] = ["\n".join(lines), "\n".join([*lines[:100], "new", *lines[101:]])]
-    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_page(build_contents(corpus), tmp_path), "#pair=0") as visit:
         visit.wait("#view-pair .fold-row")
         assert 2 == visit.page.locator("#view-pair .fold-row").count()
         rows = visit.page.locator("#view-pair .sides tbody tr").count()
@@ -223,8 +205,7 @@ def test_texts_that_are_missing_or_cut_are_told(browser: Browser, tmp_path: Path
     documents = json.loads(contents.blocks["documents"])
     documents["length"][0] = 5_000
     blocks = dict(contents.blocks) | {"documents": json.dumps(documents).encode()}
-    with open_page(browser, write_page(replace(contents, run=run, blocks=blocks), tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_page(replace(contents, run=run, blocks=blocks), tmp_path), "#pair=0") as visit:
         visit.wait("#view-pair .pair", "First: only its first 30 characters are here.")
         visit.wait("#view-pair .pair", "Second: its text is not in this report")
         visit.page.goto(f"{visit.url}#pair=99999")
@@ -234,8 +215,7 @@ def test_texts_that_are_missing_or_cut_are_told(browser: Browser, tmp_path: Path
 
 
 def test_files_are_shown_by_type_and_by_the_bytes_that_agree(browser: Browser, tmp_path: Path) -> None:
-    with open_page(browser, write_page(build_files(), tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=1")
+    with open_page(browser, write_page(build_files(), tmp_path), "#pair=1") as visit:
         visit.wait("#view-pair .strip")
         words = visit.text("#view-pair .facts")
         assert "ELF program" in words
@@ -322,8 +302,7 @@ def test_the_keyboard_alone_reaches_a_pair(browser: Browser, path: Path) -> None
 
 
 def test_print_has_the_summary_whatever_view_is_open(browser: Browser, path: Path) -> None:
-    with open_page(browser, path) as visit:
-        visit.page.goto(f"{visit.url}#pair=1")
+    with open_page(browser, path, "#pair=1") as visit:
         visit.wait("#view-pair .sides")
         visit.page.emulate_media(media="print")
         assert visit.page.locator("#summary").is_visible()
@@ -439,8 +418,7 @@ TALE = " ".join(f"word{number}" for number in range(200))
 def test_two_texts_that_are_cut_are_compared_up_to_the_cut(
     browser: Browser, tmp_path: Path, one: str, other: str, told: str, gone: list[str], come: list[str]
 ) -> None:
-    with open_page(browser, write_pair(build_corpus(1), one, other, tmp_path, text_cut=300)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_pair(build_corpus(1), one, other, tmp_path, text_cut=300), "#pair=0") as visit:
         visit.wait("#view-pair .differences > .notice", told)
         for _ in range(2):
             for place, expected in (("del", gone), ("ins", come)):
@@ -454,8 +432,9 @@ def test_two_texts_that_are_cut_are_compared_up_to_the_cut(
 
 
 def test_a_text_that_is_whole_is_the_same_character_by_character(browser: Browser, tmp_path: Path) -> None:
-    with open_page(browser, write_pair(build_corpus(1), TALE[:300], TALE[:300], tmp_path, text_cut=300)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(
+        browser, write_pair(build_corpus(1), TALE[:300], TALE[:300], tmp_path, text_cut=300), "#pair=0"
+    ) as visit:
         visit.wait("#view-pair .differences .quiet", "The same text, character by character.")
         assert 0 == visit.page.locator("#view-pair .notice, #view-pair .escape").count()
 
@@ -466,8 +445,7 @@ UNSEEN = "\u202e\u2066\u200b\u200d\x00\x1b\r\x85\ufeff"
 def test_invisible_characters_are_escaped(browser: Browser, tmp_path: Path) -> None:
     """Line ends, including those of Windows, and tabs are not."""
     texts = ("".join(f"a{sign}b " for sign in UNSEEN) + "\tx\r\ny\n", "a b\r\nother\n")
-    with open_page(browser, write_pair(build_corpus(1), *texts, tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_pair(build_corpus(1), *texts, tmp_path), "#pair=0") as visit:
         visit.wait("#view-pair .sides")
         for _ in range(2):
             escapes = visit.page.locator("#view-pair .differences .escape").all_text_contents()
@@ -481,8 +459,7 @@ def test_invisible_characters_are_escaped(browser: Browser, tmp_path: Path) -> N
 def test_signs_that_are_not_seen_are_escapes_where_one_text_is_missing(browser: Browser, tmp_path: Path) -> None:
     corpus = build_corpus(1)
     corpus.texts[:2] = ["a\u202eb", None]
-    with open_page(browser, write_page(build_contents(corpus), tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_page(build_contents(corpus), tmp_path), "#pair=0") as visit:
         visit.wait("#view-pair .diff .escape", r"\u{202e}")
         assert r"a\u{202e}b" == visit.page.locator("#view-pair .diff").text_content()
 
@@ -498,8 +475,7 @@ def test_white_space_counts_only_where_it_is_asked_for(browser: Browser, tmp_pat
     words = TALE.split()
     wide = "\n".join(" ".join(words[at : at + 9]) for at in range(0, 200, 9)) + "\n\nlast old  line\n"
     narrow = "\n".join("  ".join(words[at : at + 7]) for at in range(0, 200, 7)) + "\nlast new line"
-    with open_page(browser, write_pair(build_corpus(1), wide, narrow, tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_pair(build_corpus(1), wide, narrow, tmp_path), "#pair=0") as visit:
         visit.wait("#view-pair .differences", "1 place differs: 1 word only in the first, 1 word only in the second.")
         assert (["old"], ["new"]) == places(visit)
         while visit.page.locator("#view-pair .fold").count() > 0:
@@ -514,8 +490,7 @@ def test_white_space_counts_only_where_it_is_asked_for(browser: Browser, tmp_pat
         visit.page.select_option("#view-pair .tools select", "words")
         visit.page.get_by_label("white space").uncheck()
         visit.wait("#view-pair .differences", "1 place differs")
-    with open_page(browser, write_pair(build_corpus(1), "a b\nc", " a\nb  c\n", tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, write_pair(build_corpus(1), "a b\nc", " a\nb  c\n", tmp_path), "#pair=0") as visit:
         visit.wait("#view-pair .differences", "The same text, but for white space.")
         assert ([], []) == places(visit)
 
@@ -560,8 +535,7 @@ def test_a_pair_that_is_cut_and_has_escapes_fits_and_keeps_nobody_out(
     browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
     path = write_pair(build_corpus(1), f"{UNSEEN * 9} {TALE}", TALE, tmp_path, text_cut=300)
-    with open_page(browser, path, width=width, color_scheme=scheme, bypass_csp=True) as visit:
-        visit.page.goto(f"{visit.url}#pair=0")
+    with open_page(browser, path, "#pair=0", width=width, color_scheme=scheme, bypass_csp=True) as visit:
         visit.wait("#view-pair .notice")
         for _ in range(2):
             assert 0 == visit.overflow()
@@ -579,8 +553,7 @@ def test_images_are_shown_and_urls_are_links_that_nothing_follows(browser: Brows
     table["image"] += [""] * (len(table["ids"]) - 4)
     clusters = json.dumps([[4, 0, [[1, 0.9, 3, "near"], [2, 0.9, 3, "near"], [3, 0.9, 3, "near"]]]]).encode()
     blocks = dict(contents.blocks) | {"documents": json.dumps(table).encode(), "clusters": clusters}
-    with open_page(browser, write_page(replace(contents, blocks=blocks), tmp_path)) as visit:
-        visit.page.goto(f"{visit.url}#cluster=0")
+    with open_page(browser, write_page(replace(contents, blocks=blocks), tmp_path), "#cluster=0") as visit:
         visit.wait("#view-clusters .one a[rel]")
         links = "[...document.querySelectorAll('.one a[rel]')].map((link) => [link.href, link.rel, link.textContent])"
         assert visit.page.evaluate(links) == [

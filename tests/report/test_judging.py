@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from browsing import PATIENCE, Visit
-from report_browser import open_page, write_page
+from report_browser import enter, open_page, write_page
 from sample_report import SampleCorpus, build_contents, build_corpus
 
 from nearkin.quality.judgements import PairLabels, read_judgements
@@ -25,26 +25,11 @@ if TYPE_CHECKING:
 ANSWERS = {"y": "1", "n": "0", "u": "unsure"}
 
 
-@pytest.fixture(scope="module")
-def corpus() -> SampleCorpus:
-    return build_corpus()
-
-
-@pytest.fixture(scope="module")
-def path(corpus: SampleCorpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_page(build_contents(corpus), tmp_path_factory.mktemp("report"))
-
-
 def queue_of(contents: Contents) -> list[tuple[int, int, float]]:
     assert contents.run is not None
     queue = contents.run["queue"]
     assert isinstance(queue, list)
     return [(pair, stratum, weight) for pair, stratum, weight in queue]
-
-
-def enter(visit: Visit, name: str) -> None:
-    visit.page.click(f"#views a[href='#{name}']")
-    visit.wait(f"#view-{name} .card")
 
 
 def press(visit: Visit, keys: str) -> None:

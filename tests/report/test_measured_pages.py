@@ -20,31 +20,10 @@ from nearkin.report.run import Run
 from nearkin.report.sampling import near_pairs
 from nearkin.report.tuning import build_tuning
 from nearkin.theory.intervals import WeightSums, wilson
+from planted import WORDS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-WORDS = [
-    "the",
-    "quick",
-    "brown",
-    "fox",
-    "jumps",
-    "over",
-    "lazy",
-    "dogs",
-    "and",
-    "runs",
-    "away",
-    "from",
-    "old",
-    "grey",
-    "hounds",
-    "into",
-    "deep",
-    "dark",
-    "woods",
-]
 
 
 def corpus(count: int = 120, seed: int = 3) -> list[str]:

@@ -451,7 +451,9 @@ async def history_with_kills(
             await asyncio.to_thread(service.start)
             kills += 1
 
-    history, *_ = await asyncio.gather(history_of(services, script), kill(), *map(merge, services))
+    task = asyncio.ensure_future(history_of(services, script))
+    await asyncio.gather(task, kill(), *map(merge, services))
+    history = task.result()
     names = sorted({name for operation in history for name, _ in operation.documents if name})
     connection = await Connection.open(services[-1])
     for name in names:

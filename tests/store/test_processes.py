@@ -241,7 +241,10 @@ def test_a_copy_of_a_document_that_another_process_adds_is_compared(
         result = store.check_and_add([text, text], ["p", "q"])
         assert ["known", stored] == result.status
         assert ["old", "old"] == result.ids
-        assert store.get(["p"])[0].distance == store.get(["q"])[0].distance
+        left, right = store.get(["p", "q"])
+        assert left is not None
+        assert right is not None
+        assert left.distance == right.distance
 
 
 def test_a_reader_sees_complete_commits_immediately(tmp_path: Path) -> None:

@@ -189,8 +189,8 @@ class HttpRequest:
         ClientDisconnect
             The client left.
         """
-        seconds, job = self.state.limits.timeout, _Job(work)
-        result = asyncio.ensure_future(asyncio.to_thread(job))
+        seconds, call = self.state.limits.timeout, _Work(work)
+        result = asyncio.ensure_future(asyncio.to_thread(call))
         # What is left of the channel is the end of the connection.
         left = asyncio.ensure_future(self._receive()) if self._is_read else None
         try:
@@ -199,7 +199,7 @@ class HttpRequest:
         finally:
             if left is not None:
                 left.cancel()
-            job.cancel()
+            call.cancel()
         if not result.done():
             raise ClientDisconnect
         return result.result()
@@ -210,11 +210,11 @@ class HttpRequest:
         self._reserved = size
 
 
-class _CancelledJobError(BaseException):
-    """A job whose request has ended."""
+class _CancelledWorkError(BaseException):
+    """Work whose request has ended."""
 
 
-class _Job(Generic[T]):
+class _Work(Generic[T]):
     """A function that is called in another thread, and can be cancelled there."""
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -223,11 +223,11 @@ class _Job(Generic[T]):
         self._is_cancelled = False
 
     def __call__(self) -> T:
-        """Call the function; raises `_CancelledJobError` if the job is cancelled first."""
+        """Call the function; raises `_CancelledWorkError` if it is cancelled first."""
         try:
             with self._lock:
                 if self._is_cancelled:
-                    raise _CancelledJobError
+                    raise _CancelledWorkError
                 self._thread = threading.get_ident()
             try:
                 return self._work()
@@ -235,15 +235,15 @@ class _Job(Generic[T]):
                 with self._lock:
                     self._thread = None
         finally:
-            # One that arrived after the end would be raised in the next job of this thread.
+            # One that arrived after the end would be raised in the next work of this thread.
             _raise_in(threading.get_ident(), None)
 
     def cancel(self) -> None:
-        """Raise `_CancelledJobError` in the thread if it still runs the function."""
+        """Raise `_CancelledWorkError` in the thread if it still runs the function."""
         with self._lock:
             self._is_cancelled = True
             if self._thread is not None:
-                _raise_in(self._thread, _CancelledJobError)
+                _raise_in(self._thread, _CancelledWorkError)
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
@@ -255,6 +255,7 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 def _deadline(seconds: float, slug: str, detail: str) -> Iterator[None]:
     """Cancel a block and raise a problem if it takes longer; time in which the process was suspended does not count."""
     loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle
 
     def expire(due: float) -> None:
         nonlocal timer
@@ -263,8 +264,8 @@ def _deadline(seconds: float, slug: str, detail: str) -> Iterator[None]:
         else:
             timer = loop.call_later(seconds, expire, loop.time() + seconds)
 
+    timer = loop.call_later(seconds, expire, loop.time() + seconds)
     with anyio.CancelScope() as scope:
-        timer = loop.call_later(seconds, expire, loop.time() + seconds)
         try:
             yield
         finally:

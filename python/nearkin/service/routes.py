@@ -149,8 +149,8 @@ async def submit_documents(
         data = await request.body()
         lines = data.removesuffix(b"\n").split(b"\n") if data else []
         check_batch(len(lines), limits)
-        rows = await process(lines, 1)
-        return Response(encode_lines(rows) + end_line(len(rows)) + b"\n", media_type=NDJSON)
+        results = await process(lines, 1)
+        return Response(encode_lines(results) + end_line(len(results)) + b"\n", media_type=NDJSON)
     if strict:
         raise bad_request("strict", "it is for NDJSON: a batch of JSON or Arrow is always all or nothing")
     if media_type == ARROW and k is not None:
