@@ -125,7 +125,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     quick, rest = config.getoption("quick"), config.getoption("rest")
     if quick or rest:
         # Without a run of the quick tier everything is left.
-        skipped = config.cache.get(SKIPPED, None) if config.cache is not None else None
+        cache = getattr(config, "cache", None)
+        skipped = None if cache is None else cache.get(SKIPPED, None)
         selected = []
         for item in items:
             function = function_of(item.nodeid)
