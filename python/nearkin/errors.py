@@ -33,6 +33,7 @@ import operator
 import os
 import stat
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -283,6 +284,20 @@ def excerpt(text: str, limit: int = 60) -> str:
     """
     line = printable(text[: limit + 1])
     return line if len(line) <= limit else line[: limit - 3].rstrip() + "..."
+
+
+class CancelledWorkError(BaseException):
+    """Work of a thread that another thread has cancelled. No `except Exception` takes it for an error."""
+
+
+cancelled_threads: set[int] = set()
+"""Identifiers of the threads whose work is to end."""
+
+
+def check_cancelled() -> None:
+    """Raise `CancelledWorkError` if the work of this thread is to end; kernels call it twenty times a second."""
+    if cancelled_threads and threading.get_ident() in cancelled_threads:
+        raise CancelledWorkError
 
 
 def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:

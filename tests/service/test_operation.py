@@ -36,7 +36,7 @@ from threaded import serve_in_thread
 import nearkin as nk
 from command import call, run
 from nearkin.cli.options import parse_rate
-from nearkin.errors import InputError, OutputError, ParameterError, ServiceError
+from nearkin.errors import InputError, OutputError, ParameterError, ServiceError, check_cancelled
 from nearkin.service import responses
 from nearkin.service.app import Service
 from nearkin.service.auth import RELOAD_SECONDS, TokenBucket, TokenFile, read_tokens
@@ -431,6 +431,7 @@ async def test_work_of_a_request_ends_with_it(
         started.set()
         try:
             while True:
+                check_cancelled()
                 time.sleep(0.001)
         finally:
             ended.set()
@@ -452,6 +453,20 @@ async def test_work_of_a_request_ends_with_it(
             assert await asyncio.to_thread(started.is_set)
             assert await asyncio.to_thread(ended.wait, SECONDS)
         assert 0 == service.state.num_requests
+
+
+async def test_a_call_of_the_core_ends_with_its_request(tmp_path: Path) -> None:
+    """Patterns of too many items are given up by a kernel that runs for seconds, and nothing is added."""
+    nk.UrlPatterns().fit(["/a/1"]).save(tmp_path / "state")
+    settings = ServiceSettings(patterns=tmp_path / "state", limits=Limits(timeout=0.5, max_batch=1 << 20))
+    items = [f"/{'/'.join(f'{(i * j) % 977:x}q' for j in range(2, 9))}?{i % 31}=a{i}" for i in range(60_000)]
+    async with asgi_client(None, settings) as service:
+        # The next request needs the same thread.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        reply = await service.post("/v1/patterns/fit", {"items": items})
+        assert (413, "too-large") == (reply.status, reply.slug), reply
+        assert "more than 0.5 seconds" in reply.json()["detail"]
+        assert 1 == (await service.get("/v1/patterns")).json()["items"]
 
 
 async def test_a_suspended_process_blames_no_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

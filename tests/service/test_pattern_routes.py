@@ -127,7 +127,7 @@ async def test_what_another_process_wrote_is_kept(tmp_path: Path, monkeypatch: p
 
 async def test_readers_do_not_wait_for_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A match is answered by the patterns before the fit; afterwards by those of the file."""
-    served = ServedPatterns(saved(tmp_path, nk.LogTemplates().fit(LINES)))
+    path = saved(tmp_path, nk.LogTemplates().fit(LINES))
     started, ended = threading.Event(), threading.Event()
     save = Patterns.save
 
@@ -137,11 +137,12 @@ async def test_readers_do_not_wait_for_a_fit(tmp_path: Path, monkeypatch: pytest
         save(self, path)
 
     monkeypatch.setattr(Patterns, "save", wait)
-    fit = asyncio.create_task(served.add(["new"] * 9, None))
-    assert await asyncio.to_thread(started.wait, 20)
-    assert 80 == await asyncio.wait_for(served.call(lambda patterns: patterns.count), 20)
-    ended.set()
-    assert 89 == (await fit).count == await served.call(lambda patterns: patterns.count)
+    async with asgi_client(None, ServiceSettings(patterns=path)) as service:
+        fit = asyncio.create_task(service.post("/v1/patterns/fit", {"items": ["new"] * 9}))
+        assert await asyncio.to_thread(started.wait, 20)
+        assert 80 == (await asyncio.wait_for(service.get("/v1/patterns"), 20)).json()["items"]
+        ended.set()
+        assert 89 == (await fit).json()["items"] == (await service.get("/v1/patterns")).json()["items"]
 
 
 async def test_bad_requests(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@
 //! creates its own pool. Results never depend on the number of threads.
 //!
 //! **Signals.** While the pool works, the calling thread waits without the GIL and handles signals twenty times a
-//! second. A handler that raises (Ctrl-C does) cancels the [`CancelToken`] of the call; its loops end, and the
-//! exception is raised instead of the result. Handlers run while the call has its object's lock: one that uses the same
+//! second. A handler that raises (Ctrl-C does), or `nearkin.errors.check_cancelled`, cancels the [`CancelToken`] of the call;
+//! its loops end, and the exception is raised instead of the result. Handlers run while the call has its object's lock: one that uses the same
 //! object deadlocks, as with any lock.
 //!
 //! **Small work.** Work of at most a few hundred microseconds runs on the calling thread, without the GIL, as the only
@@ -188,6 +188,7 @@ impl Workers {
         }
         let looked = Python::attach(|py| -> PyResult<()> {
             py.check_signals()?;
+            py.import("nearkin.errors")?.call_method0("check_cancelled")?;
             Ok(())
         });
         if let Err(raised) = looked {

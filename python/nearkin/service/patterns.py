@@ -5,7 +5,9 @@ The state is that of `nearkin patterns`, in the file of `--patterns` (`served_pa
 
 from __future__ import annotations
 
+import asyncio
 from datetime import date, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from nearkin.errors import require_extra
@@ -79,7 +81,7 @@ async def list_patterns(request: ReadRequest, limit: Limit = 100) -> Response:
         rows = [_to_json(row) for row in to_values(table.select(columns).slice(0, limit))]
         return PatternsOutput(patterns.name, patterns.count, table.num_rows, patterns.unmatched.count, rows)
 
-    return JsonResponse(await _served(request).call(read))
+    return JsonResponse(await request.run(partial(read, _served(request).patterns)))
 
 
 @patterns_router.post(
@@ -98,7 +100,7 @@ async def match(request: ReadRequest) -> Response:
         verdicts = to_values(patterns.judge_many(body.items).select(["verdict", "unusual"]))
         return [{**row, **verdict} for row, verdict in zip(rows, verdicts, strict=True)]
 
-    return JsonResponse(PatternMatchesOutput(await served.call(read)))
+    return JsonResponse(PatternMatchesOutput(await request.run(partial(read, served.patterns))))
 
 
 @patterns_router.post(
@@ -112,7 +114,9 @@ async def fit(request: WriteRequest) -> Response:
         raise Problem("read-only", "the service was started with --readonly")
     served, body = _served(request), await _read_items(request)
     times = body.times if isinstance(body.times, list) else None
-    patterns = await served.add(body.items, times)
+    async with served.changing():
+        patterns = await request.run(partial(served.fitted, body.items, times))
+        await asyncio.to_thread(served.save, patterns)
     return JsonResponse(PatternsFitOutput(patterns.count, len(patterns)))
 
 
@@ -128,7 +132,7 @@ async def compare(request: ReadRequest) -> Response:
         rows: list[dict[str, Any]] = to_values(patterns.unfitted().fit(body.items, times=times).compare(patterns))
         return rows
 
-    return JsonResponse(ChangesOutput(await served.call(read)))
+    return JsonResponse(ChangesOutput(await request.run(partial(read, served.patterns))))
 
 
 def _to_json(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import io
 import re
 import threading
@@ -17,7 +16,7 @@ from urllib.parse import parse_qsl
 
 import pyarrow as pa
 
-from nearkin.errors import require_extra
+from nearkin.errors import CancelledWorkError, cancelled_threads, check_cancelled, require_extra
 from nearkin.io.decompress import decompressed
 from nearkin.io.inputs import Compression
 from nearkin.service.errors import Problem, bad_request
@@ -180,7 +179,7 @@ class HttpRequest:
         Parameters
         ----------
         work : callable
-            It may be cancelled between any two instructions, and within a call of the core.
+            It is cancelled within calls of the core, and where it calls `check_cancelled`.
 
         Raises
         ------
@@ -210,10 +209,6 @@ class HttpRequest:
         self._reserved = size
 
 
-class _CancelledWorkError(BaseException):
-    """Work whose request has ended."""
-
-
 class _Work(Generic[T]):
     """A function that is called in another thread, and can be cancelled there."""
 
@@ -223,32 +218,25 @@ class _Work(Generic[T]):
         self._is_cancelled = False
 
     def __call__(self) -> T:
-        """Call the function; raises `_CancelledWorkError` if it is cancelled first."""
+        """Call the function; raises `CancelledWorkError` if it is cancelled first."""
+        thread = threading.get_ident()
+        with self._lock:
+            if self._is_cancelled:
+                raise CancelledWorkError
+            self._thread = thread
         try:
-            with self._lock:
-                if self._is_cancelled:
-                    raise _CancelledWorkError
-                self._thread = threading.get_ident()
-            try:
-                return self._work()
-            finally:
-                with self._lock:
-                    self._thread = None
+            return self._work()
         finally:
-            # One that arrived after the end would be raised in the next work of this thread.
-            _raise_in(threading.get_ident(), None)
+            with self._lock:
+                self._thread = None
+                cancelled_threads.discard(thread)
 
     def cancel(self) -> None:
-        """Raise `_CancelledWorkError` in the thread if it still runs the function."""
+        """Let `check_cancelled` raise in the thread if it still runs the function."""
         with self._lock:
             self._is_cancelled = True
             if self._thread is not None:
-                _raise_in(self._thread, _CancelledWorkError)
-
-
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an error in a thread at its next instruction, or withdraw one that it has not raised yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error and ctypes.py_object(error))
+                cancelled_threads.add(self._thread)
 
 
 @contextmanager
@@ -289,6 +277,7 @@ def decompress(data: bytes, coding: str, limit: int) -> bytes:
     stream, chunks, size = decompressed(io.BytesIO(data), _COMPRESSIONS[coding], _MAX_MEMBERS), [], 0
     try:
         while chunk := stream.read(_CHUNK):
+            check_cancelled()
             chunks.append(chunk)
             size += len(chunk)
             _check_size(size, limit)

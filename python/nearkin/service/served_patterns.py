@@ -8,17 +8,14 @@ process has written it, such as `nearkin patterns --state`, so that neither lose
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 from nearkin.errors import MismatchError
 from nearkin.io.locks import lock_file
 from nearkin.patterns import LogTemplates, Patterns, PayloadGroups, UrlPatterns
 
-T = TypeVar("T")
 _LOCK_SECONDS = 5.0
 """Seconds to wait for another process that writes the file."""
 
@@ -41,7 +38,7 @@ class ServedPatterns:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
+        self._lock = asyncio.Lock()
         self._read()
 
     def _read(self) -> None:
@@ -49,30 +46,38 @@ class ServedPatterns:
         self._stamp = _stamp(self.path)
         self._patterns = _open(self.path)
 
-    async def call(self, function: Callable[[Patterns], T]) -> T:
-        """Call a function of the patterns, which must not change them, in a thread."""
-        return await asyncio.to_thread(function, self._patterns)
+    @property
+    def patterns(self) -> Patterns:
+        """The patterns, which nobody changes."""
+        return self._patterns
 
-    async def add(self, items: list[str], times: list[str] | None) -> Patterns:
-        """Add items to a copy, write the file, and return the copy; if that fails, nothing is added.
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Lock the patterns and their file for `fitted` and `save`.
 
         Raises
         ------
         StoreLockedError
             Another process is changing the file.
         """
-        return await asyncio.to_thread(self._add, items, times)
+        async with self._lock:
+            with ExitStack() as stack:
+                await asyncio.to_thread(stack.enter_context, lock_file(self.path, "state", timeout=_LOCK_SECONDS))
+                yield
 
-    def _add(self, items: list[str], times: list[str] | None) -> Patterns:
-        with self._lock, lock_file(self.path, "state", timeout=_LOCK_SECONDS):
-            if _stamp(self.path) != self._stamp:
-                self._read()
-            patterns = self._patterns.unfitted().merge(self._patterns).partial_fit(items, times=times)
-            len(patterns)  # Builds them, so that no reader has to.
-            patterns.save(self.path)
-            self._stamp = _stamp(self.path)
-            self._patterns = patterns
-            return patterns
+    def fitted(self, items: list[str], times: list[str] | None) -> Patterns:
+        """Return a copy of the newest patterns with further items; nothing is changed."""
+        if _stamp(self.path) != self._stamp:
+            self._read()
+        patterns = self._patterns.unfitted().merge(self._patterns).partial_fit(items, times=times)
+        len(patterns)  # Builds them, so that no reader has to.
+        return patterns
+
+    def save(self, patterns: Patterns) -> None:
+        """Write the file, then publish the patterns."""
+        patterns.save(self.path)
+        self._stamp = _stamp(self.path)
+        self._patterns = patterns
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@
 //! −4 or +2                           if shapes differ between siblings more than within them / if rich shapes do not
 //! −3 or −1                           if every sibling was requested once and others have seven tenths of the requests
 //! +2 / −1.5                          after a plural or a word that announces a value / after nothing, `api`, a version, an id
-//! −2                                 if most are plurals, as names of collections are
+//! −2 or −6                           if most are plurals, as names of collections are / and paths go on below them
 //! −log2(r)·0.4, −1 to 1.5            r: requests of a sibling relative to an ordinary endpoint of the host
 //! ```
 //! and the siblings are a variable if it is above 0. The weights were chosen by hand on generated sites and checked on
@@ -243,7 +243,7 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: S
         score += 2.0;
     }
     if share(tokens::is_plural) > 0.5 {
-        score -= 2.0;
+        score -= if leads_on(siblings, pool) { 6.0 } else { 2.0 };
     }
     if share(tokens::is_language) > 0.5 {
         score -= 4.0;

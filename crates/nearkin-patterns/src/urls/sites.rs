@@ -10,6 +10,7 @@ use super::tokens;
 use super::tree::{self, Evidence, Pattern, Rules, Tree};
 use crate::templates::{self, Template, TemplateTable};
 use crate::values::Values;
+use nearkin_core::cancel::CancelToken;
 use nearkin_core::hash::xxh3;
 
 /// Ratio of the requests of the rarest of the patterns with 95% of all requests to the minimum of a path without
@@ -69,7 +70,7 @@ impl Sites {
     /// of URLs.
     ///
     /// # Errors
-    /// Memory allocation fails.
+    /// Memory allocation fails, or the computation is cancelled.
     pub fn new(table: &TemplateTable, rules: &Rules, min_requests: u64) -> nearkin_core::Result<Self> {
         let result = Self::without(table, rules, min_requests, &HashSet::new())?;
         let scanners = if rules.clients { result.scanners(table) } else { HashSet::new() };
@@ -101,8 +102,10 @@ impl Sites {
             request.declared = request::is_declared(template);
             hosts.entry(host).or_default().push(request);
         }
+        let stop = CancelToken::current();
         for (host, requests) in hosts {
             sites.add_host(host, requests, templates, (rules, min_requests, table.max_values().min(16) as u64));
+            stop.check()?;
         }
         sites.order();
         Ok(sites)

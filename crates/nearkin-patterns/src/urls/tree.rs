@@ -18,6 +18,7 @@ use super::tokens::{self, Form};
 use crate::kinds::{self, Kind};
 use crate::templates::{Element, Template, WILDCARD, elements};
 use crate::values::Values;
+use nearkin_core::cancel::CancelToken;
 use nearkin_core::hash::xxh3;
 
 /// A path that a user pinned: its host and its parts.
@@ -149,6 +150,7 @@ struct Merge<'a> {
     ordinary: f64,
     /// True if the requests are texts of patterns; nothing is merged then.
     declared: bool,
+    stop: CancelToken,
     tree: Tree,
 }
 
@@ -167,7 +169,7 @@ const MAX_DEPTH: usize = 40;
 /// the first.
 const MAX_DISPATCHERS: usize = 16;
 
-/// Merge the requests of one host.
+/// Merge the requests of one host; after cancellation the tree is incomplete.
 pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules: &Rules) -> Tree {
     let common = common_parts(&requests);
     let ordinary = ordinary(&requests);
@@ -182,8 +184,8 @@ pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules:
     for request in &mut requests {
         request.declared = declared;
     }
-    let mut merge =
-        Merge { declared, host: host.to_vec(), requests, templates, rules, common, ordinary, tree: Tree::default() };
+    let (host, stop, tree) = (host.to_vec(), CancelToken::current(), Tree::default());
+    let mut merge = Merge { declared, host, requests, templates, rules, common, ordinary, stop, tree };
     merge.tree.declared = declared;
     let mut path = Vec::new();
     merge.node(all, &mut path);
@@ -244,6 +246,9 @@ impl Merge<'_> {
     fn node(&mut self, members: Vec<usize>, path: &mut Vec<Vec<u8>>) -> usize {
         let position = self.tree.nodes.len();
         self.tree.nodes.push(Node::default());
+        if self.stop.is_set() {
+            return position;
+        }
         let depth = path.len();
         let (ended, going): (Vec<usize>, Vec<usize>) =
             members.into_iter().partition(|&index| self.requests[index].path.len() == depth);
