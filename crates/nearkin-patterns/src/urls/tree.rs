@@ -185,7 +185,7 @@ pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules:
         request.declared = declared;
     }
     let (host, stop, tree) = (host.to_vec(), CancelToken::current(), Tree::default());
-    let mut merge = Merge { declared, host, requests, templates, rules, common, ordinary, stop, tree };
+    let mut merge = Merge { host, requests, templates, rules, common, ordinary, declared, stop, tree };
     merge.tree.declared = declared;
     let mut path = Vec::new();
     merge.node(all, &mut path);
