@@ -109,6 +109,12 @@ def call(*arguments: object, stdin: bytes = b"") -> Done:
     return Done(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
 
 
+def check_message(code: int, words: str, *arguments: object, stdin: bytes = b"") -> None:
+    """Assert that a command ends with this exit code, and that its message has these words."""
+    done = call(*arguments, stdin=stdin)
+    assert (code, True) == (done.code, words in done.message), done.err
+
+
 def on_store(command: str, store: object) -> list[object]:
     """Return the words of a command on a store, or on the URL of its service."""
     return ["check", "--store", store] if command == "check" else ["store", command, store]

@@ -23,7 +23,7 @@ from engines import mixed_texts
 from sessions import java
 
 import nearkin as nk
-from command import Done, call, run, write_jsonl
+from command import Done, call, check_message, run, write_jsonl
 from nearkin.cli.engine import Engine, _stop, convert_engine_errors, open_session, parse_address, parse_engine
 from nearkin.errors import EngineError, ParameterError
 from nearkin.spark import explain
@@ -409,8 +409,7 @@ def test_spark_without_its_java(
         program.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
         program.chmod(0o755)
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
-    done = call("dedup", path, "--out", tmp_path / "out", "--id-column", "id", "--engine", "spark")
-    assert (1, True) == (done.code, said in done.message), done.err
+    check_message(1, said, "dedup", path, "--out", tmp_path / "out", "--id-column", "id", "--engine", "spark")
 
 
 def test_engines_as_they_are_named() -> None:

@@ -36,8 +36,10 @@ def names(path: Path) -> list[str]:
 
 
 def test_the_output_lists_what_stays_and_what_goes(folder: Path, tmp_path: Path) -> None:
-    """The output has NUL-separated paths, tables with reasons and scores, and a summary."""
+    """The output has NUL-separated paths, tables with reasons and scores, and a summary; links are no files."""
     out = tmp_path / "out"
+    (folder / "link").symlink_to(folder / "a")
+    (folder / "loop").symlink_to(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     done = dedup(folder, "-o", out)
     assert (0, "") == (done.code, done.out), done.err

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from command import TEXTS, call
+from command import TEXTS, call, check_message
 from nearkin.dedup.verify import baselines
 from nearkin.index.fingerprints import to_hex
 
@@ -147,11 +147,9 @@ def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None
     first, second = tmp_path / "one", tmp_path / "second"
     first.write_text("some text")
     second.write_bytes(b"caf\xe9")
-    done = call("text", "compare", first, second)
-    assert (1, True) == (done.code, f"{second}: is not UTF-8 at byte 3; convert it" in done.err)
+    check_message(1, f"{second}: is not UTF-8 at byte 3; convert it", "text", "compare", first, second)
     assert 0 == call("text", "compare", first, "-", "--json", stdin=b"some text").json()["distance"]
-    done = call("text", "compare", first, "-", stdin=b"\xff")
-    assert (1, True) == (done.code, "standard input: is not UTF-8 at byte 0" in done.err)
+    check_message(1, "standard input: is not UTF-8 at byte 0", "text", "compare", first, "-", stdin=b"\xff")
 
 
 def test_recipe_prints_every_slot() -> None:

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from command import brute_force_distances, call, near_texts
+from command import brute_force_distances, call, check_message, near_texts
 from nearkin.index.fingerprints import to_hex
 from nearkin.io.locks import lock_file
-
-
-def run(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:
-    """Run a command in this process, and return exit code, standard output and standard error."""
-    done = call(*arguments, stdin=stdin)
-    return done.code, done.out, done.err
 
 
 @pytest.fixture
@@ -30,15 +24,14 @@ def index(many: Path, tmp_path: Path) -> Path:
 def test_another_recipe_is_refused_and_named(many: Path, tmp_path: Path) -> None:
     """`add` and `search` refuse another recipe, and name the first different field."""
     index = tmp_path / "c.nks"
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q", "--recipe", "simhash-pypi")[0]
+    assert 0 == call("index", "build", many, "-o", index, "--id-column", "id", "-q", "--recipe", "simhash-pypi").code
     before = index.read_bytes()
     assert nk.Recipe.preset("simhash-pypi") == nk.HammingIndex.open(index).recipe
     for command in (("index", "add", index, many, "--id-column", "id"), ("search", index, "--text", "a")):
-        code, _, err = run(*command, "--recipe", "default")
-        assert (2, True) == (code, "recipe slot norm differs: none against nfkc" in err)
+        check_message(2, "recipe slot norm differs: none against nfkc", *command, "--recipe", "default")
         code, _, err = run(*command, "--recipe", "norm:none|case:lower|letters:python|char:4|count|md5|simhash:128")
         assert (2, True) == (code, "recipe slot bits differs: 64 against 128" in err)
-    assert 0 == run("search", index, "--text", near_texts()[0], "--recipe", "simhash-pypi", "-k", 1)[0]
+    assert 0 == call("search", index, "--text", near_texts()[0], "--recipe", "simhash-pypi", "-k", 1).code
     assert before == index.read_bytes()
 
 
@@ -49,27 +42,26 @@ def test_build_in_two_parts_equals_build_at_once(many: Path, tmp_path: Path) -> 
     parts[0].write_text("".join(lines[:25]))
     parts[1].write_text("".join(lines[25:]))
     whole, grown = tmp_path / "whole.nks", tmp_path / "grown.nks"
-    assert 0 == run("index", "build", *parts, "-o", whole, "--id-column", "id", "-q")[0]
-    assert 0 == run("index", "build", parts[0], "-o", grown, "--id-column", "id", "-q")[0]
+    assert 0 == call("index", "build", *parts, "-o", whole, "--id-column", "id", "-q").code
+    assert 0 == call("index", "build", parts[0], "-o", grown, "--id-column", "id", "-q").code
     code, out, _ = run("index", "add", grown, parts[1], "--id-column", "id", "--json")
     about = json.loads(out)
     assert (0, 35, 60, 36, 1, 0) == (
         code,
         *(about[key] for key in ("added", "fingerprints", "read", "without_fingerprint", "malformed")),
     )
-    results = [run("search", index, many, "--id-column", "id", "--radius", 40)[1] for index in (whole, grown)]
+    results = [call("search", index, many, "--id-column", "id", "--radius", 40).out for index in (whole, grown)]
     assert results[0] == results[1] != ""
-    code, _, err = run("index", "add", grown, parts[1], "--id-column", "id")
-    assert (2, True) == (code, "already there" in err)
-    assert "0 added" in run("index", "add", grown, parts[1], "--id-column", "id", "--existing", "skip")[2]
-    assert "2 removed" in run("index", "remove", grown, "d0", "d20")[2]
+    check_message(2, "already there", "index", "add", grown, parts[1], "--id-column", "id")
+    assert "0 added" in call("index", "add", grown, parts[1], "--id-column", "id", "--existing", "skip").err
+    assert "2 removed" in call("index", "remove", grown, "d0", "d20").err
     (tmp_path / "gone.txt").write_text("d40\n\nd41\n")
-    assert 0 == run("index", "remove", grown, "--ids", tmp_path / "gone.txt")[0]
-    assert 2 == run("index", "remove", grown, "d40")[0]
-    assert 2 == run("index", "remove", grown)[0]
-    assert 0 == run("index", "remove", grown, "d40", "--missing-ok", "-q")[0]
+    assert 0 == call("index", "remove", grown, "--ids", tmp_path / "gone.txt").code
+    assert 2 == call("index", "remove", grown, "d40").code
+    assert 2 == call("index", "remove", grown).code
+    assert 0 == call("index", "remove", grown, "d40", "--missing-ok", "-q").code
     assert 56 == len(nk.HammingIndex.open(grown))
-    assert "d20" not in run("search", grown, "--text", near_texts()[20], "-k", 60)[1]
+    assert "d20" not in call("search", grown, "--text", near_texts()[20], "-k", 60).out
 
 
 def test_documents_without_ids_are_numbered_over_all_that_is_added(tmp_path: Path) -> None:
@@ -77,16 +69,15 @@ def test_documents_without_ids_are_numbered_over_all_that_is_added(tmp_path: Pat
     first, second, index = tmp_path / "one.txt", tmp_path / "second.txt", tmp_path / "c.nks"
     first.write_text("first text here\n...\nthird text here\n...\n")
     second.write_text("fifth text here\n")
-    assert 0 == run("index", "build", first, "-o", index, "-q")[0]
-    assert 0 == run("index", "add", index, second, "-q")[0]
+    assert 0 == call("index", "build", first, "-o", index, "-q").code
+    assert 0 == call("index", "add", index, second, "-q").code
     for row, text in {0: "first text here", 2: "third text here", 4: "fifth text here"}.items():
-        assert f"text 1\t{row}\t0\n" == run("search", index, "--text", text, "--radius", 0)[1]
+        assert f"text 1\t{row}\t0\n" == call("search", index, "--text", text, "--radius", 0).out
     assert 5 == nk.HammingIndex.open(index).next_row
-    assert 0 == run("index", "remove", index, "4", "-q")[0]
-    assert 2 == run("index", "remove", index, "4")[0]
-    code, _, err = run("index", "remove", index, "first")
-    assert (2, True) == (code, "an integer of 64 bits, like the ids of this index" in err)
-    assert 3 == run("search", index, "--text", "fifth text here", "--radius", 0)[0]
+    assert 0 == call("index", "remove", index, "4", "-q").code
+    assert 2 == call("index", "remove", index, "4").code
+    check_message(2, "an integer of 64 bits, like the ids of this index", "index", "remove", index, "first")
+    assert 3 == call("search", index, "--text", "fifth text here", "--radius", 0).code
 
 
 def test_a_folder_of_files_has_their_paths_as_ids(tmp_path: Path) -> None:
@@ -96,8 +87,8 @@ def test_a_folder_of_files_has_their_paths_as_ids(tmp_path: Path) -> None:
     (folder / "a.txt").write_text(near_texts()[0])
     (folder / "deep" / "b.txt").write_text(near_texts()[1])
     index = tmp_path / "c.nks"
-    assert 0 == run("index", "build", folder, "-o", index, "-q")[0]
-    assert "text 1\tdeep/b.txt\t0\n" == run("search", index, "--text", near_texts()[1], "-k", 1)[1]
+    assert 0 == call("index", "build", folder, "-o", index, "-q").code
+    assert "text 1\tdeep/b.txt\t0\n" == call("search", index, "--text", near_texts()[1], "-k", 1).out
 
 
 def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> None:
@@ -119,8 +110,8 @@ def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> 
         for name, kind in inputs.items():
             index = tmp_path / "codes.nks"
             options = ("-o", index, "--overwrite", "--fingerprints", kind, "--bits", bits)
-            assert 0 == run("index", "build", tmp_path / name, *options)[0]
-            answers[name] = run("search", index, "--fingerprint", query, "-k", 5)[1]
+            assert 0 == call("index", "build", tmp_path / name, *options).code
+            answers[name] = call("search", index, "--fingerprint", query, "-k", 5).out
         assert 1 == len(set(answers.values()))
         nearest = brute_force_distances(fps.reshape(300, -1), fps.reshape(300, -1)[17], bits, list(range(300)))[:5]
         expected = "".join(f"{query}\t{key}\t{far}\n" for far, key in nearest)
@@ -130,19 +121,17 @@ def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> 
 def test_hash_and_build_work_together(many: Path, index: Path, tmp_path: Path) -> None:
     """The output of `nearkin text hash` builds the same index as the texts."""
     other = tmp_path / "d.nks"
-    printed = run("text", "hash", many, "--id-column", "id")[1]
+    printed = call("text", "hash", many, "--id-column", "id").out
     listed = tmp_path / "hashed.txt"
     listed.write_text(printed)
     build = ("index", "build", listed, "-o", other, "--fingerprints", "hex", "--recipe", "default")
-    assert "60 added, 1 without" in run(*build)[2]
+    assert "60 added, 1 without" in call(*build).err
     assert index.read_bytes() == other.read_bytes()
-    assert run("search", index, many, "--radius", 25)[1] == run("search", other, many, "--radius", 25)[1]
+    assert call("search", index, many, "--radius", 25).out == call("search", other, many, "--radius", 25).out
     bare = tmp_path / "e.nks"
-    code, _, err = run("index", "build", listed, "-o", bare, "--fingerprints", "hex")
-    assert (1, True) == (code, "no hexadecimal number below 2**64" in err)
-    assert 0 == run("index", "build", listed, "-o", bare, "--fingerprints", "hex", "--bits", 128, "-q")[0]
-    code, _, err = run("search", bare, "--text", "a")
-    assert (2, True) == (code, "built from fingerprints without a recipe" in err)
+    check_message(1, "no hexadecimal number below 2**64", "index", "build", listed, "-o", bare, "--fingerprints", "hex")
+    assert 0 == call("index", "build", listed, "-o", bare, "--fingerprints", "hex", "--bits", 128, "-q").code
+    check_message(2, "built from fingerprints without a recipe", "search", bare, "--text", "a")
     code, _, err = run("index", "add", bare, listed, "--fingerprints", "hex", "--recipe", "default")
     assert (2, True) == (code, "an index created without one" in err)
 
@@ -154,8 +143,8 @@ def test_integer_ids_of_lines_match_those_of_the_index(tmp_path: Path) -> None:
     built.add(np.arange(50) * 10, np.arange(50, dtype=np.uint64))
     built.save(index)
     (tmp_path / "more.txt").write_text("505\tffff\n")
-    assert 0 == run("index", "add", index, tmp_path / "more.txt", "--fingerprints", "hex", "-q")[0]
-    assert "ffff\t505\t0\n" == run("search", index, "--fingerprint", "ffff", "--radius", 0)[1]
+    assert 0 == call("index", "add", index, tmp_path / "more.txt", "--fingerprints", "hex", "-q").code
+    assert "ffff\t505\t0\n" == call("search", index, "--fingerprint", "ffff", "--radius", 0).out
 
 
 def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
@@ -170,16 +159,16 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
     assert "row 3: '-1' is no hexadecimal number below 2**64" in err
     assert "row 5: no id, but the first line has one" in err
     for key, value in (("a", "ff"), ("f", "10")):
-        assert f"{value}\t{key}\t0\n" == run("search", index, "--fingerprint", value, "--radius", 0)[1]
+        assert f"{value}\t{key}\t0\n" == call("search", index, "--fingerprint", value, "--radius", 0).out
     code, _, err = run(*build, tmp_path / "x.nks", "--strict")
     assert (1, False) == (code, (tmp_path / "x.nks").exists())
-    assert 2 == run("index", "build", listed, "-o", tmp_path / "x.nks", "--fingerprints", "octal")[0]
+    assert 2 == call("index", "build", listed, "-o", tmp_path / "x.nks", "--fingerprints", "octal").code
 
 
 def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
     """`info` prints all of explain() and the recipe; a changed byte returns exit code 1."""
     index = tmp_path / "c.nks"
-    assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q", "--radius", 20)[0]
+    assert 0 == call("index", "build", many, "-o", index, "--id-column", "id", "-q", "--radius", 20).code
     code, out, _ = run("index", "info", index, "--json")
     about = json.loads(out)
     opened = nk.HammingIndex.open(index)
@@ -187,15 +176,14 @@ def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
     assert {**about, **opened.explain()} == about
     assert (20, True) == tuple(about[key] for key in ("announced_radius", "verified"))
     assert (nk.Recipe().digest, index.stat().st_size) == (about["recipe_digest"], about["file_bytes"])
-    shown = run("index", "info", index, "--radius", 10)[1]
+    shown = call("index", "info", index, "--radius", 10).out
     parts = ("fingerprints\t60", "bits\t128", "ids\tstrings", nk.Recipe().digest, "radius\t10", "part 1\t")
     assert all(part in shown for part in (*parts, "candidates"))
     content = bytearray(index.read_bytes())
     content[-70] ^= 1
     index.write_bytes(content)
-    code, _, err = run("index", "info", index)
-    assert (1, True) == (code, "does not match its checksum" in err)
-    assert 0 == run("index", "info", index, "--no-verify")[0]
+    check_message(1, "does not match its checksum", "index", "info", index)
+    assert 0 == call("index", "info", index, "--no-verify").code
 
 
 def test_a_recipe_that_was_changed_in_the_file_is_found(index: Path) -> None:
@@ -205,8 +193,7 @@ def test_a_recipe_that_was_changed_in_the_file_is_found(index: Path) -> None:
     assert note is not None
     opened._core.set_note(note.replace('"n": 4', '"n": 5'))
     opened.save(index)
-    code, _, err = run("search", index, "--text", "a")
-    assert (1, True) == (code, "its recipe has the digest" in err)
+    check_message(1, "its recipe has the digest", "search", index, "--text", "a")
 
 
 def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
@@ -214,14 +201,14 @@ def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
     index, other = tmp_path / "c.nks", tmp_path / "notes.txt"
     other.write_text("mine")
     build = ("index", "build", many, "--id-column", "id", "-q")
-    assert 0 == run(*build, "-o", index)[0]
-    assert 2 == run(*build, "-o", index)[0]
-    assert 0 == run(*build, "-o", index, "--overwrite")[0]
-    assert 1 == run(*build, "-o", other, "--overwrite")[0]
+    assert 0 == call(*build, "-o", index).code
+    assert 2 == call(*build, "-o", index).code
+    assert 0 == call(*build, "-o", index, "--overwrite").code
+    assert 1 == call(*build, "-o", other, "--overwrite").code
     assert "mine" == other.read_text()
     before = index.read_bytes()
-    assert 2 == run(*build, "-o", index, "--overwrite", "--radius", 500)[0]
-    assert 2 == run(*build, "-o", index, "--overwrite", "--radius", 200)[0]
+    assert 2 == call(*build, "-o", index, "--overwrite", "--radius", 500).code
+    assert 2 == call(*build, "-o", index, "--overwrite", "--radius", 200).code
     assert before == index.read_bytes()
     # The lock of a replaced file remains.
     assert {"many.jsonl", "c.nks", ".c.nks.lock", "notes.txt"} == {path.name for path in tmp_path.iterdir()}
@@ -230,10 +217,9 @@ def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
 def test_two_updates_at_a_time_are_refused(index: Path) -> None:
     """A second update is an error; searches continue."""
     with lock_file(index):
-        code, _, err = run("index", "remove", index, "d1")
-        assert (1, True) == (code, "another process is changing the index" in err)
-        assert 0 == run("search", index, "--text", near_texts()[1], "-k", 1)[0]
-    assert 0 == run("index", "remove", index, "d1")[0]
+        check_message(1, "another process is changing the index", "index", "remove", index, "d1")
+        assert 0 == call("search", index, "--text", near_texts()[1], "-k", 1).code
+    assert 0 == call("index", "remove", index, "d1").code
 
 
 def test_an_id_that_is_there_is_an_error_updated_or_skipped(tmp_path: Path) -> None:
@@ -269,8 +255,7 @@ def test_ids_to_remove_come_from_standard_input(index: Path, tmp_path: Path) -> 
     """Ids are one per line, in addition to those in arguments."""
     done = call("index", "remove", index, "d0", "--ids", "-", stdin=b"d1\r\nd2\n\n")
     assert "3 removed" in done.err
-    done = call("index", "remove", index, "--ids", "-", stdin=b"\xff")
-    assert (1, True) == (done.code, "standard input: is not UTF-8" in done.err)
+    check_message(1, "standard input: is not UTF-8", "index", "remove", index, "--ids", "-", stdin=b"\xff")
     assert 2 == call("index", "remove", index, "--ids", "-", stdin=b"\n").code
     assert 1 == call("index", "remove", index, "--ids", tmp_path / "none").code
 
@@ -280,8 +265,7 @@ def test_the_output_is_no_input_and_no_folder(many: Path, index: Path, tmp_path:
     before = index.read_bytes()
     done = call("index", "build", index, "-o", index, "--overwrite", "--format", "txt")
     assert (2, True) == (done.code, "a file that is not an input" in done.err)
-    done = call("index", "build", many, "-o", tmp_path, "--overwrite")
-    assert (2, True) == (done.code, "use a file" in done.err)
+    check_message(2, "use a file", "index", "build", many, "-o", tmp_path, "--overwrite")
     assert before == index.read_bytes()
 
 
@@ -314,8 +298,7 @@ def test_ids_on_the_command_line_fit_the_index(tmp_path: Path) -> None:
     corpus.write_text("".join(f'{{"id": {key}, "text": "text {key}"}}\n' for key in (7, 0, -(1 << 63))))
     assert 0 == call("index", "build", corpus, "-o", index, "--id-column", "id").code
     for name in (str(1 << 63), "9" * 5000, "7.0", "", "-", "x", "+7", "7_0"):
-        done = call("index", "remove", index, "--", "0", name)
-        assert (2, True) == (done.code, "an integer of 64 bits, like the ids of this index" in done.message)
+        check_message(2, "an integer of 64 bits, like the ids of this index", "index", "remove", index, "--", "0", name)
     assert 0 == call("index", "remove", index, "--", "0" * 5000 + "7", " 0 ", str(-(1 << 63))).code
     assert 0 == len(nk.HammingIndex.open(index))
 

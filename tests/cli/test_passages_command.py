@@ -95,6 +95,7 @@ def test_documents_go_or_nothing_does(news: Path, tmp_path: Path) -> None:
     assert ["a", "b", "d"] == [row["id"] for row in json_lines(tmp_path / "d" / "kept.jsonl")]
     done = call("dedup", news, "-o", tmp_path / "n", "--unit", "line", "--remove", "nothing", "--json")
     assert (0, 4) == (done.code, json.loads(done.out)["kept"])
+    assert 2 == call("dedup", news, "-o", tmp_path / "s", "--unit", "line", "--share", 0.5).code
     assert {"passages.jsonl", "documents.jsonl", "summary.json"} == {path.name for path in (tmp_path / "n").iterdir()}
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
-from command import call, json_lines, run
+from command import call, check_message, json_lines, run
 from nearkin.errors import InputError
 from nearkin.io.locks import lock_file
 from nearkin.patterns.tables import RowWriter
@@ -222,9 +222,7 @@ def test_exports(access_log: Path, tmp_path: Path) -> None:
 )
 def test_what_is_no_table_is_said(app_log: Path, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "p.jsonl").write_text(content + "\n")
-    done = call("patterns", "lines", app_log, "--match", tmp_path / "p.jsonl")
-    assert 1 == done.code
-    assert message in done.err
+    check_message(1, message, "patterns", "lines", app_log, "--match", tmp_path / "p.jsonl")
 
 
 def test_a_state_of_another_kind_is_said(state: Path, access_log: Path) -> None:
@@ -237,9 +235,7 @@ def test_a_state_of_another_kind_is_said(state: Path, access_log: Path) -> None:
 def test_lines_that_are_no_request_are_told(tmp_path: Path) -> None:
     """More than a tenth of invalid lines is an error, unless --max-malformed allows it."""
     path = written(tmp_path / "access.log", [*as_log(["/a"] * 19), "broken"])
-    done = call("patterns", "urls", path)
-    assert 0 == done.code
-    assert "access.log:20" in done.err
+    check_message(0, "access.log:20", "patterns", "urls", path)
     written(path, [*as_log(["/a"] * 2), "broken"])
     assert 1 == call("patterns", "urls", path, "--out", tmp_path / "p.jsonl").code
     assert not (tmp_path / "p.jsonl").exists()

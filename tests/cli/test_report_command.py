@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from command import call, json_lines, near_texts, write_jsonl
+from command import call, check_message, json_lines, near_texts, write_jsonl
 
 
 @pytest.fixture
@@ -59,9 +59,7 @@ def test_a_file_of_the_user_stays(crawl: Path, tmp_path: Path) -> None:
     out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     (out / "report.html").write_text("mine")
-    done = call("report", out)
-    assert 2 == done.code
-    assert "whose report.html was written by this run; name another file by --out" in done.message
+    check_message(2, "whose report.html was written by this run; name another file by --out", "report", out)
     assert "mine" == (out / "report.html").read_text()
     assert 0 == call("report", out, "--out", tmp_path / "other.html").code
     assert (tmp_path / "other.html").read_text().startswith("<!doctype html>")
@@ -116,9 +114,7 @@ def test_inputs_that_are_gone_are_said(crawl: Path, tmp_path: Path) -> None:
     out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     crawl.unlink()
-    done = call("report", out, "-q")
-    assert 0 == done.code
-    assert "the texts of removed documents cannot be shown" in done.message
+    check_message(0, "the texts of removed documents cannot be shown", "report", out, "-q")
     assert "the texts of removed documents cannot be shown" in (out / "report.html").read_text()
 
 
@@ -177,9 +173,7 @@ def test_standard_input_can_not_be_read_again(crawl: Path, tmp_path: Path) -> No
     out = tmp_path / "clean"
     arguments = ("dedup", "-", "--format", "jsonl", "--out", out, "--id-column", "id", "--report", "-q")
     assert 0 == call(*arguments, stdin=crawl.read_bytes()).code
-    done = call("report", out, "-q")
-    assert 0 == done.code
-    assert "standard input cannot be read again" in done.message
+    check_message(0, "standard input cannot be read again", "report", out, "-q")
 
 
 def test_a_run_without_near_misses_says_so(crawl: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from test_console import on_a_terminal
 
 import nearkin as nk
-from command import brute_force_distances, call, near_texts
+from command import brute_force_distances, call, check_message, near_texts
 from nearkin.index.fingerprints import from_hex, hamming, to_hex
 
 
@@ -216,9 +216,7 @@ def test_a_folder_that_is_no_store_and_a_store_of_files(tmp_path: Path) -> None:
     """Another folder and a store of files are errors."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    done = call("search", folder, "--text", "a")
-    assert (1, True) == (done.code, str(folder) in done.message)
+    check_message(1, str(folder), "search", folder, "--text", "a")
     files = tmp_path / "files.store"
     assert 0 == call("store", "create", files, "--recipe", "ssdeep").code
-    done = call("search", files, "--text", "a")
-    assert (2, True) == (done.code, "nearkin check" in done.message)
+    check_message(2, "nearkin check", "search", files, "--text", "a")

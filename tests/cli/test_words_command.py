@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nearkin as nk
-from command import call, write_jsonl
+from command import call, check_message, write_jsonl
 
 TEXTS = ["线程池和连接池都是资源池", "red wine and red cheese", "blue cheese and wine", "..."]
 
@@ -43,8 +43,7 @@ def test_top_says_how_many(words: Path, top: str, count: int) -> None:
 
 def test_a_bad_top_is_refused(words: Path) -> None:
     """The message has the allowed values."""
-    done = call("text", "keywords", words, "--top", "many")
-    assert (2, True) == (done.code, "top" in done.err)
+    check_message(2, "top", "text", "keywords", words, "--top", "many")
 
 
 def test_keywords_reads_columns_and_formats(tmp_path: Path) -> None:
@@ -71,8 +70,7 @@ def test_a_table_is_fitted_and_named_by_its_file(words: Path, tmp_path: Path) ->
         row["keywords"] for row in shown
     ]
     assert str(recipe) == call("recipe", "show", f"word:1|idf:@{table}|top:1").lines[0]
-    refused = call("recipe", "show", f"word:2|idf:@{table}|top:1")
-    assert (2, True) == (refused.code, "recipe slot n of the IDF table differs" in refused.err)
+    check_message(2, "recipe slot n of the IDF table differs", "recipe", "show", f"word:2|idf:@{table}|top:1")
 
 
 def test_fit_says_what_it_counted(words: Path, tmp_path: Path) -> None:
@@ -113,5 +111,4 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path) -> None:
         f"stop:@{tmp_path}/latin.txt|word:1",
         f"word:1|idf:@{tmp_path}/idf",
     ):
-        done = call("recipe", "show", argument)
-        assert (1, True) == (done.code, str(tmp_path) in done.err)
+        check_message(1, str(tmp_path), "recipe", "show", argument)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
-from command import call
+from command import call, check_message
 from nearkin.errors import ParameterError
 from nearkin.io import open_corpus
 from nearkin.io.base import AddedColumn
@@ -102,16 +102,13 @@ def test_the_command_appends_weights_to_csv_and_parquet(tmp_path: Path) -> None:
 def test_weights_without_a_new_column_are_refused(tmp_path: Path) -> None:
     """Lines have no columns; a record, a header or a schema may have the name already, also escaped."""
     (tmp_path / "in.txt").write_text("one\ntwo\n")
-    done = call("dedup", tmp_path / "in.txt", "-o", tmp_path / "out", "--weights", "n")
-    assert (2, True) == (done.code, "no column for txt" in done.err), done.err
+    check_message(2, "no column for txt", "dedup", tmp_path / "in.txt", "-o", tmp_path / "out", "--weights", "n")
     contents = {"a.jsonl": '{"text": "one", "\\u006e": 1}\n', "a.csv": "text,n\none,1\n"}
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
-        done = call("dedup", tmp_path / name, "-o", tmp_path / "out", "--weights", "n")
-        assert (1, True) == (done.code, "a column 'n' exists" in done.err), done.err
+        check_message(1, "a column 'n' exists", "dedup", tmp_path / name, "-o", tmp_path / "out", "--weights", "n")
     pq.write_table(pa.table({"text": ["one"], "n": [1]}), tmp_path / "a.parquet")
-    done = call("dedup", tmp_path / "a.parquet", "-o", tmp_path / "out", "--weights", "n")
-    assert (1, True) == (done.code, "a column 'n' exists" in done.err), done.err
+    check_message(1, "a column 'n' exists", "dedup", tmp_path / "a.parquet", "-o", tmp_path / "out", "--weights", "n")
     assert not (tmp_path / "out").exists()
 
 

@@ -179,6 +179,7 @@ def test_reference_documents_are_separated_from_new_ones(
     assert {row: head for row, head in expected.items() if row >= len(old)} == actual
 
 
+@pytest.mark.parametrize("older", [0, 100])
 @pytest.mark.parametrize(
     "options",
     [
@@ -193,58 +194,25 @@ def test_reference_documents_are_separated_from_new_ones(
         {"keep": "longest", "links": "all"},
     ],
 )
-def test_a_rejected_removal_is_never_repeated(options: dict[str, Any]) -> None:
-    """After each of four runs a person rejects every removed near-duplicate."""
-    texts = near_duplicates(300)
-    labels: list[tuple[int, int, bool]] = []
-    counts = []
-    for _ in range(4):
-        result = dedup(texts, **{"threshold": 0.5, **options}, labels=list(labels) or None)
-        near = [
-            (row["id"], row["representative"])
-            for row in result.clusters.rows()
-            if row["reason"] in ("near", "same-letters")
-        ]
-        said = {frozenset(pair[:2]) for pair in labels}
-        assert not said & {frozenset(pair) for pair in near}
-        linked = (
-            {frozenset((row["left"], row["right"])) for row in result.pairs.rows()}
-            if "left" in result.pairs.columns
-            else set()
-        )
-        assert not said & linked
-        labels += [(*pair, False) for pair in near]
-        counts.append(len(near))
-    assert counts[0] > 0
-    assert result.summary["labels"]["kept_apart"] > 0
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"recipe": "word:1|binary|xxh3|minhash:64:fast", "radius": None, "verify": "signature"},
-        {"measure": "containment", "radius": None},
-        {"measure": "containment", "radius": None, "cluster": "components"},
-        {"cluster": "components"},
-        {"verify": "none", "radius": 6},
-    ],
-)
-def test_a_rejected_removal_for_a_reference_document_is_never_repeated(options: dict[str, Any]) -> None:
-    """Ids of reference documents are labelled as well."""
+def test_a_rejected_removal_is_never_repeated(options: dict[str, Any], older: int) -> None:
+    """After each of four runs a person rejects every removed near-duplicate; some may be reference documents."""
     texts = near_duplicates(300)
     ids = [f"d{row}" for row in range(300)]
+    if older:
+        options = {**options, "against": texts[:older], "against_ids": ids[:older]}
     labels: list[tuple[str, str, bool]] = []
     for _ in range(4):
-        arguments = {"threshold": 0.5, "against": texts[:100], "against_ids": ids[:100], **options}
-        result = dedup(texts[100:], ids=ids[100:], **arguments, labels=list(labels) or None)
+        result = dedup(texts[older:], **{"ids": ids[older:], "threshold": 0.5, **options}, labels=list(labels) or None)
         near = [
             (row["id"], row["representative"])
             for row in result.clusters.rows()
             if row["reason"].removesuffix("-old") in ("near", "same-letters")
         ]
-        assert not {frozenset(pair[:2]) for pair in labels} & {frozenset(pair) for pair in near}
-        assert near
+        said = {frozenset(pair[:2]) for pair in labels}
+        columns = result.pairs.columns
+        linked = zip(columns["left"], columns["right"], strict=True) if "left" in columns else ()
+        assert not said & {frozenset(pair) for pair in [*near, *linked]}
+        assert near or labels
         labels += [(*pair, False) for pair in near]
     assert result.summary["labels"]["kept_apart"] > 0
 

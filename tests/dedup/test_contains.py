@@ -8,6 +8,7 @@ import math
 import pickle
 import random
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -146,19 +147,15 @@ def test_empty_inputs_give_no_rows() -> None:
     assert 0 == len(nk.contains(["!!!", None, ""], ["one", "", None]))
 
 
-def test_threads_have_no_effect() -> None:
+def test_threads_have_no_effect(set_threads: Callable[[int], None]) -> None:
     """One thread and three give the same rows."""
     rng = np.random.default_rng(4)
     references = [join_words(rng.integers(0, 500, n)) for n in rng.integers(1, 200, 300)]
     queries = [" ".join(rng.choice(references, 4)) for _ in range(50)]
-    threads = nk.num_threads()
     actual = []
-    try:
-        for count in (1, 3):
-            nk.set_num_threads(count)
-            actual.append(nk.contains(queries, references, recipe=WORDS, max_spread=None).columns)
-    finally:
-        nk.set_num_threads(threads)
+    for count in (1, 3):
+        set_threads(count)
+        actual.append(nk.contains(queries, references, recipe=WORDS, max_spread=None).columns)
     assert actual[0] == actual[1]
 
 

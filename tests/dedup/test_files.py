@@ -1,10 +1,9 @@
-"""Deduplication of files: nearkin.dedup_files and `nearkin dedup --family ssdeep`."""
+"""Deduplication of files: nearkin.dedup_files."""
 
 from __future__ import annotations
 
 import base64
 import itertools
-import json
 import lzma
 import os
 import random
@@ -19,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from command import Done, call
 from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.dedup import files
 from nearkin.dedup.candidates.digests import feature_similarity, is_comparable
@@ -169,17 +167,6 @@ def test_normalised_files_are_near_duplicates(tmp_path: Path) -> None:
     assert ([str(tmp_path / "a")], "lines+space|ssdeep") == (result.kept, result.summary["recipe"])
 
 
-def test_all_links_are_listed_on_request(tmp_path: Path) -> None:
-    """Every pair that matches; copies are linked with their original."""
-    base = random.Random(5).randbytes(6000)
-    data = [base, base, base[:3000] + b"x" + base[3000:], base[:1000] + b"y" + base[1000:]]
-    for number, chunk in enumerate(data):
-        (tmp_path / str(number)).write_bytes(chunk)
-    result = nk.dedup_files([tmp_path / str(number) for number in range(4)], links="all", threshold=50)
-    names = [tuple(Path(row[side]).name for side in ("left", "right")) for row in result.pairs.rows()]
-    assert [("0", "1"), ("0", "2"), ("0", "3"), ("2", "3")] == sorted(names)
-
-
 def test_unreadable_files_are_left_out_on_request(tmp_path: Path) -> None:
     """Without on_error the first exception is raised; with it `values` remain aligned."""
     os.mkfifo(tmp_path / "fifo")
@@ -195,31 +182,6 @@ def test_unreadable_files_are_left_out_on_request(tmp_path: Path) -> None:
     )
     assert (["fifo", "none"], [str(tmp_path / "b")]) == (failed, result.kept)
     assert 2 == result.summary["unreadable"]
-
-
-def test_errors_of_arguments_say_what_is_allowed(tmp_path: Path) -> None:
-    """Thresholds, rules, values and paths out of range."""
-    (tmp_path / "a").write_bytes(b"a")
-    paths = [tmp_path / "a"]
-    for options in (
-        {"threshold": 0},
-        {"threshold": 0.8},
-        {"threshold": 101},
-        {"threshold": True},
-        {"keep": "best"},
-        {"cluster": "x"},
-        {"links": "x"},
-        {"keep": "max"},
-        {"values": [1]},
-        {"keep": "max", "values": [1, 2]},
-        {"recipe": "char:4"},
-    ):
-        with pytest.raises(ParameterError):
-            nk.dedup_files(paths, **options)
-    with pytest.raises(ParameterError, match="an iterable of paths"):
-        nk.dedup_files(str(tmp_path / "a"))
-    with pytest.raises(InputError, match="occurs in rows 0 and 1"):
-        nk.dedup_files(paths * 2)
 
 
 # Keep rules
@@ -440,15 +402,20 @@ def test_reference_files_may_be_any_iterable_even_the_same_files(tmp_path: Path)
 # Progress, names, messages
 
 
+def write_hubs(folder: Path, count: int) -> list[Path]:
+    """Write different files with a common part."""
+    rng = random.Random(3)
+    common = rng.randbytes(6000)
+    paths = [folder / str(number) for number in range(count)]
+    for path in paths:
+        path.write_bytes(common + rng.randbytes(6000))
+    return paths
+
+
 @pytest.mark.parametrize("rule", ["absorb", "components"])
 def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any) -> None:
     """Files with a common part: by default all are looked up; with a lower bound a warning counts the skipped ones."""
-    rng = random.Random(3)
-    common = rng.randbytes(6000)
-    paths = []
-    for number in range(8):
-        paths.append(tmp_path / str(number))
-        paths[-1].write_bytes(common + rng.randbytes(6000))
+    paths = write_hubs(tmp_path, 8)
     full = nk.dedup_files(paths, threshold=1, cluster=rule)
     assert 0 == full.summary["skipped"]
     assert [str(paths[0])] == full.kept
@@ -465,11 +432,7 @@ def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any
 @pytest.mark.parametrize("against", ["paths", "store", "waiting store"])
 def test_hubs_among_reference_files_are_skipped_and_counted(tmp_path: Path, against: str) -> None:
     """Files and a store of files give the same warning and count."""
-    rng = random.Random(5)
-    common = rng.randbytes(6000)
-    paths = [tmp_path / str(number) for number in range(9)]
-    for path in paths:
-        path.write_bytes(common + rng.randbytes(6000))
+    paths = write_hubs(tmp_path, 9)
     old, new = paths[:8], paths[8:]
     reference: Any = old
     if against != "paths":
@@ -490,11 +453,7 @@ def test_hubs_among_reference_files_are_skipped_and_counted(tmp_path: Path, agai
 
 def test_hubs_among_listed_links_are_counted(tmp_path: Path) -> None:
     """With all links an index of all files is searched again, and its skipped look-ups count."""
-    rng = random.Random(6)
-    common = rng.randbytes(6000)
-    paths = [tmp_path / str(number) for number in range(4)]
-    for path in paths:
-        path.write_bytes(common + rng.randbytes(6000))
+    paths = write_hubs(tmp_path, 4)
     with pytest.warns(RuntimeWarning, match="look-ups were left out"):
         chunk = nk.dedup_files(paths, threshold=1, skip_hubs=2)
     with pytest.warns(RuntimeWarning, match="look-ups were left out"):
@@ -552,6 +511,7 @@ def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
         ({"threshold": 101}, "threshold=101 is not allowed; use a whole score from 1 to 100, inclusive"),
         ({"threshold": 0.8}, "threshold=0.8 is not allowed; use a whole score from 1 to 100, inclusive"),
         ({"threshold": "80"}, "threshold='80' is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"threshold": True}, "threshold=True is not allowed; use a whole score from 1 to 100, inclusive"),
         ({"keep": "best"}, f"keep='best' is not allowed; use {keeps}"),
         ({"cluster": None}, "cluster=None is not allowed; use absorb, components"),
         ({"links": "some"}, "links='some' is not allowed; use representatives, all"),
@@ -571,7 +531,11 @@ def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
         match=r"^against='.*' is not allowed; use an iterable of paths, such as a list or a column of a frame$",
     ):
         nk.dedup_files([actual], against=str(actual))
-    wrong: list[Any] = [actual, None, 3]
+    with pytest.raises(ParameterError, match="recipe='char:4'"):
+        nk.dedup_files([actual], recipe="char:4")
+    with pytest.raises(InputError, match="occurs in rows 0 and 1"):
+        nk.dedup_files([actual, actual])
+    wrong: list[Any] = [actual, str(actual), None, 3]
     for paths in wrong:
         with pytest.raises(ParameterError, match=r"^paths=.* is not allowed; use an iterable of paths"):
             nk.dedup_files(paths)
@@ -581,63 +545,6 @@ def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
             nk.dedup_files([actual, path])
         allowed = "paths as str or os.PathLike; os.fsdecode makes one of bytes"
         assert f"paths={path!r} is not allowed; use {allowed}" == str(raised.value)
-
-
-def dedup_command(*arguments: object) -> Done:
-    """Run `nearkin dedup --family ssdeep`."""
-    return call("dedup", "--family", "ssdeep", *arguments)
-
-
-def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
-    """Names of any bytes, skipped links and FIFOs, the exit code, and atomic output."""
-    folder, out = tmp_path / "in", tmp_path / "out"
-    (folder / "deep").mkdir(parents=True)
-    base = random.Random(7).randbytes(9000)
-    odd = folder / "deep" / os.fsdecode(b"line\nend\xff")
-    (folder / "a").write_bytes(base)
-    odd.write_bytes(base[:5000] + b"edit" + base[5000:])
-    (folder / "deep" / "other").write_bytes(random.Random(8).randbytes(9000))
-    (folder / "link").symlink_to(folder / "a")
-    (folder / "loop").symlink_to(folder)
-    done = dedup_command(folder, "--out", out, "--json")
-    assert (0, "") == (done.code, done.err)
-    kept = [os.fsdecode(name) for name in (out / "kept.nul").read_bytes().split(b"\0")[:-1]]
-    assert [str(folder / "a"), str(folder / "deep" / "other")] == kept
-    assert os.fsencode(odd) + b"\0" == (out / "removed.nul").read_bytes()
-    summary = json.loads(done.data)
-    assert summary == json.loads((out / "summary.json").read_bytes())
-    assert (3, 2, 1, "ssdeep", 80) == tuple(
-        summary[name] for name in ("documents", "kept", "removed", "recipe", "threshold")
-    )
-    rows = [json.loads(line) for line in (out / "clusters.jsonl").read_text().splitlines()]
-    assert ["kept", "near"] == [row["reason"] for row in rows]
-    assert str(folder / "a") == rows[1]["representative"]
-    assert 2 == dedup_command(folder, "--out", out).code
-    os.mkfifo(folder / "fifo")
-    done = dedup_command(folder, "--out", out, "--overwrite", "--quiet")
-    assert 1 == done.code
-    assert "not a regular file" in done.err
-    assert 1 == dedup_command(folder, "--out", tmp_path / "strict", "--strict").code
-    assert not (tmp_path / "strict").exists()
-    assert base == (folder / "a").read_bytes()
-
-
-def test_the_command_refuses_options_of_texts(tmp_path: Path) -> None:
-    """An unknown family and scores as shares are refused as well."""
-    (tmp_path / "a").write_bytes(b"a")
-    for options in (
-        ["--verify", "indel"],
-        ["--recall", 0.9],
-        ["--bits", 64],
-        ["--threshold", 0.8],
-        ["--keep", "max:size"],
-    ):
-        done = dedup_command(tmp_path / "a", "--out", "-", *options)
-        assert 2 == done.code, done.err
-        assert "Traceback" not in done.err
-    assert 2 == dedup_command(tmp_path / "a", "--out", "-", "--family", "sdhash").code
-    done = dedup_command(tmp_path / "a", "--out", "-")
-    assert (0, os.fsencode(tmp_path / "a") + b"\0") == (done.code, done.data)
 
 
 def test_releases_of_a_file_are_found(shared: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import nearkin as nk
-from command import call, write_jsonl
+from command import call, check_message, write_jsonl
 from nearkin.dedup.config import DedupConfig, engine_config
 from nearkin.dedup.kinds import KINDS, Kind
 from nearkin.errors import ParameterError
@@ -87,6 +87,5 @@ def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
         nk.dedup([FOLLOW], kind="poems", store=store)
     source = write_jsonl(tmp_path / "in.jsonl", {"0": FOLLOW})
     for extra in (("--store", tmp_path / "new"), ("--unit", "line"), ("--family", "ssdeep")):
-        done = call("dedup", source, "-o", tmp_path / "out", "--kind", "poems", *extra)
-        assert (2, True) == (done.code, "--kind" in done.err), done.err
+        check_message(2, "--kind", "dedup", source, "-o", tmp_path / "out", "--kind", "poems", *extra)
     assert not (tmp_path / "new").exists()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from command import call
+from command import call, json_lines, run
 from nearkin.dedup.config import DedupConfig, parse_shrink_to
 from nearkin.dedup.shrink import Replay
 from nearkin.errors import ParameterError
@@ -158,40 +156,19 @@ def test_inputs_that_are_read_once_are_refused(tmp_path: Path) -> None:
         nk.dedup(iter(["a b", "c d"]), shrink_to=1)
     with pytest.raises(ParameterError, match="labels or a store"):
         nk.dedup(["a b", "c d"], shrink_to=1, labels=[(0, 1, False)])
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "nearkin",
-            "dedup",
-            "-",
-            "--format",
-            "jsonl",
-            "-o",
-            str(tmp_path / "x"),
-            "--shrink-to",
-            "1",
-        ],
-        input='{"text": "a b c"}\n',
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (2, True) == (run.returncode, "which reads them twice" in run.stderr), run.stderr
+    refused = run("dedup", "-", "--format", "jsonl", "-o", tmp_path / "x", "--shrink-to", 1, stdin=b'{"text": "a"}\n')
+    assert (2, True) == (refused.returncode, b"which reads them twice" in refused.stderr)
 
 
 def test_command_equals_function(tmp_path: Path) -> None:
     texts = [text or "" for text in corpus(80, 6)]
     path, out = tmp_path / "in.jsonl", tmp_path / "out"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    run = call("dedup", str(path), "--out", str(out), "--shrink-to", "0.6", "--recipe", str(RECIPE), "--report")
-    assert 0 == run.code, run.err
+    done = call("dedup", path, "--out", out, "--shrink-to", "0.6", "--recipe", RECIPE, "--report")
+    assert 0 == done.code, done.err
     result = nk.dedup(path, recipe=RECIPE, shrink_to=0.6)
-    assert [texts[row] for row in result.kept] == [
-        json.loads(line)["text"] for line in (out / "kept.jsonl").read_text().splitlines()
-    ]
+    assert [texts[row] for row in result.kept] == [row["text"] for row in json_lines(out / "kept.jsonl")]
     chosen = json.loads((out / "summary.json").read_text())["shrink_to"]
     assert result.summary["shrink_to"] == chosen
-    assert (
-        f"requested: the threshold {chosen['threshold']:g} keeps no more; {chosen['next_threshold']:g} keeps" in run.err
-    )
+    threshold, higher = chosen["threshold"], chosen["next_threshold"]
+    assert f"requested: the threshold {threshold:g} keeps no more; {higher:g} keeps" in done.err

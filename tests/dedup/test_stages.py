@@ -100,6 +100,9 @@ def test_progress_counts_every_distinct_document_once(against: str, rule: Any) -
         options["against"] = texts[:50]
         distinct -= set(texts[:50])
     dedup(texts, progress=lambda stage, done, total: calls.append((stage, done, total)), **options)
+    hashed = [(done, total) for stage, done, total in calls if stage == "hash"]
+    assert sorted(hashed) == hashed
+    assert hashed[-1][0] == hashed[-1][1]
     actual = [(done, total) for stage, done, total in calls if stage == "cluster"]
     assert (0, len(distinct)) == actual[0]
     assert (len(distinct), len(distinct)) == actual[-1]

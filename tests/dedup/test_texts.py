@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -355,23 +355,15 @@ def test_an_index_is_no_reference() -> None:
 # The same result for every kind of input
 
 
-@pytest.fixture
-def threads() -> Iterator[None]:
-    before = nk.num_threads()
-    yield
-    nk.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "indel", "none"])
-def test_threads_have_no_effect(cluster: str, verify: str) -> None:
+def test_threads_have_no_effect(set_threads: Callable[[int], None], cluster: str, verify: str) -> None:
     """One, two and five threads give the same kept documents, tables and counts of candidates."""
     texts = near_duplicates()
-    nk.set_num_threads(1)
+    set_threads(1)
     item = dedup(texts, cluster=cluster, verify=verify, threshold=0.5)
     for count in (2, 5):
-        nk.set_num_threads(count)
+        set_threads(count)
         other = dedup(texts, cluster=cluster, verify=verify, threshold=0.5)
         assert same(item, other)
         assert (item.summary["candidates"], item.summary["verified"]) == (
@@ -421,15 +413,6 @@ def test_corpora_on_disk_give_the_same_result_as_lists(tmp_path: Path, suffix: s
     assert listed.summary["sources"] == result.summary["sources"]
 
 
-def test_tables_become_arrow_and_pandas() -> None:
-    """Same columns, same rows."""
-    result = dedup(near_duplicates(200), threshold=0.5)
-    for table in (result.clusters, result.pairs):
-        assert table.columns == table.to_arrow().to_pydict()
-        assert table.columns == table.to_pandas().to_dict(orient="list")
-        assert list(table.rows()) == table.to_arrow().to_pylist()
-
-
 # Sources, progress
 
 
@@ -444,21 +427,3 @@ def test_a_source_that_loses_most_gives_a_warning() -> None:
         {"source": "good", "documents": 50, "removed": 0, "share": 0.0},
     ] == summary["sources"]
     assert ["source 'copies' loses 78% of its documents, the others 0%"] == summary["warnings"]
-
-
-def test_equal_sources_give_no_warning() -> None:
-    """Every source loses half."""
-    unique = [f"a text of its own number {i} with words {i * 7919} and more {i * 104729}" for i in range(50)]
-    summary = nk.dedup(unique * 2, sources=["a", "b"] * 50, threshold=0.95).summary
-    assert 50 == summary["removed"]
-    assert [] == summary["warnings"]
-
-
-def test_progress_is_reported_by_stage() -> None:
-    """Counts never fall, and end at the total."""
-    calls: list[tuple[str, int, int | None]] = []
-    dedup(near_duplicates(300), progress=lambda stage, done, total: calls.append((stage, done, total)))
-    for stage in ("hash", "cluster"):
-        done = [call[1] for call in calls if call[0] == stage]
-        assert done == sorted(done)
-        assert done[-1] == [call[2] for call in calls if call[0] == stage][-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,7 @@ def forms(X: NDArray[Any]) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_form_gives_the_same_values(name: str) -> None:
+def test_every_form_gives_the_same_values(set_threads: Callable[[int], None], name: str) -> None:
     """float32, float64, memory order, views, sparse matrices, batches of 1, 2 and 7, and one thread agree."""
     X = vectors()
     family = FAMILIES[name].fit(X)
@@ -108,12 +108,8 @@ def test_every_form_gives_the_same_values(name: str) -> None:
     for size in (1, 2, 7):
         parts = [family.transform(X[at : at + size]) for at in range(0, 70, size)]
         assert np.array_equal(expected[: len(np.concatenate(parts))], np.concatenate(parts))
-    threads = nk.num_threads()
-    try:
-        nk.set_num_threads(1)
-        assert np.array_equal(expected, family.transform(X))
-    finally:
-        nk.set_num_threads(threads)
+    set_threads(1)
+    assert np.array_equal(expected, family.transform(X))
 
 
 @pytest.mark.parametrize(

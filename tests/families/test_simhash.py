@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -351,22 +351,13 @@ def many_texts() -> list[str]:
     return [" ".join(words[rng.integers(0, 8, size)]) for size in rng.integers(0, 60, 3000)]
 
 
-@pytest.fixture
-def threads() -> Iterator[None]:
-    """Restore the number of threads after the test."""
-    before = nk.num_threads()
-    yield
-    nk.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("threads")
-def test_threads_and_batches_change_no_bit() -> None:
+def test_threads_and_batches_change_no_bit(set_threads: Callable[[int], None]) -> None:
     """One to three threads, single texts, parts and iterators agree."""
     texts = many_texts()
     for recipe in (SMALL, WIDE, PYPI):
         expected = nk.fingerprint(texts, recipe).tolist()
         for count in (1, 2, 3):
-            nk.set_num_threads(count)
+            set_threads(count)
             assert expected == nk.fingerprint(texts, recipe).tolist()
         parts = [nk.fingerprint(texts[i : i + 701], recipe) for i in range(0, len(texts), 701)]
         assert expected == np.concatenate(parts).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -57,21 +58,17 @@ def test_search_and_pairs_equal_brute_force(
     assert expected_pairs == sorted(streamed)
 
 
-def test_streamed_pairs_come_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streamed_pairs_come_in_one_order(set_threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """For any number of threads, batches follow the order of adding, are sorted by both ids, and contain all pairs."""
     monkeypatch.setattr("nearkin.index.bands._BATCH", 7)
     random = np.random.default_rng(5)
     index = nk.BandIndex(16, num_bands=8, num_rows=2)
     index.add(random.permutation(60), random.integers(0, 3, (60, 16)).astype(np.uint32))
     result = []
-    before = nk.num_threads()
-    try:
-        for threads in (1, 2, 5):
-            nk.set_num_threads(threads)
-            parts = index.iter_pairs(0.0)
-            result.append([list(zip(part.left.tolist(), part.right.tolist(), strict=True)) for part in parts])
-    finally:
-        nk.set_num_threads(before)
+    for threads in (1, 2, 5):
+        set_threads(threads)
+        parts = index.iter_pairs(0.0)
+        result.append([list(zip(part.left.tolist(), part.right.tolist(), strict=True)) for part in parts])
     assert result[0] == result[1] == result[2]
     assert len(result[0]) > 3
     assert result[0] == [sorted(part) for part in result[0]]

@@ -74,21 +74,18 @@ def test_searches_of_all_real_digests_equal_brute_force_on_a_sample(real: list[s
         assert np.array_equal(scores[expected[order]], result.scores)
 
 
-def test_results_do_not_depend_on_threads_or_batches() -> None:
+def test_results_do_not_depend_on_threads_or_batches(set_threads: Callable[[int], None]) -> None:
     """One thread or two, one batch or many return the same pairs, hits and clusters."""
     digests = family(3, 400)
     result = []
     for threads, batch in ((1, 400), (2, 7), (2, 1)):
-        nk.set_num_threads(threads)
-        try:
-            index = nk.DigestIndex()
-            for i in range(0, len(digests), batch):
-                index.add(None, digests[i : i + batch])
-            pairs = index.pairs(20)
-            hits = index.search(digests, 20)
-            result.append((pairs.to_arrow(), hits.to_arrow(), list(index.clusters(20))))
-        finally:
-            nk.set_num_threads(None)
+        set_threads(threads)
+        index = nk.DigestIndex()
+        for i in range(0, len(digests), batch):
+            index.add(None, digests[i : i + batch])
+        pairs = index.pairs(20)
+        hits = index.search(digests, 20)
+        result.append((pairs.to_arrow(), hits.to_arrow(), list(index.clusters(20))))
     assert len(result[0][0]) > 400
     assert result[0] == result[1] == result[2]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import nearkin as nk
 import reference
 from nearkin import errors
 from nearkin import hamming as hamming_function
@@ -203,26 +203,23 @@ def test_bad_arguments_say_what_is_allowed() -> None:
     assert 0 == len(index)
 
 
-def test_results_do_not_depend_on_threads_or_batches() -> None:
+def test_results_do_not_depend_on_threads_or_batches(set_threads: Callable[[int], None]) -> None:
     """One thread or three, one query at a time or all return the same arrays."""
     rng = np.random.default_rng(5)
     fps = random_fingerprints(rng, 64, 30_000)
     queries = random_fingerprints(rng, 64, 500, near=fps)
     results = []
-    try:
-        for threads in (1, 3):
-            nk.set_num_threads(threads)
-            index = HammingIndex(bits=64)
-            index.add(None, fps)
-            hits = index.search(queries, radius=20)
-            near = index.nearest(queries, k=5)
-            pairs = index.pairs(radius=9)
-            results.append([hits.offsets, hits.ids, hits.distances, near.ids, near.distances, pairs.left, pairs.right])
-            single = [index.search(query, radius=20).ids for query in queries[:20]]
-            assert np.array_equal(hits.ids[: hits.offsets[20]], np.concatenate(single))
-            assert np.array_equal(near.ids[:100], np.concatenate([index.nearest(q, k=5).ids for q in queries[:20]]))
-    finally:
-        nk.set_num_threads(None)
+    for threads in (1, 3):
+        set_threads(threads)
+        index = HammingIndex(bits=64)
+        index.add(None, fps)
+        hits = index.search(queries, radius=20)
+        near = index.nearest(queries, k=5)
+        pairs = index.pairs(radius=9)
+        results.append([hits.offsets, hits.ids, hits.distances, near.ids, near.distances, pairs.left, pairs.right])
+        single = [index.search(query, radius=20).ids for query in queries[:20]]
+        assert np.array_equal(hits.ids[: hits.offsets[20]], np.concatenate(single))
+        assert np.array_equal(near.ids[:100], np.concatenate([index.nearest(q, k=5).ids for q in queries[:20]]))
     for first, three in zip(*results, strict=True):
         assert np.array_equal(first, three)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +246,7 @@ def test_saving_and_opening_is_identity(family: Any, metric: Any, form: str, ids
     assert opened.nearest(X[:1], 1).ids.tolist() == nk.LSHIndex.open(path).nearest(X[:1], 1).ids.tolist()
 
 
-def test_threads_and_batches_change_nothing() -> None:
+def test_threads_and_batches_change_nothing(set_threads: Callable[[int], None]) -> None:
     """Single queries, batches of any size, one thread and two return the same bits."""
     X, Q = clustered(10, 2000, dtype=np.float32), clustered(11, 150, dtype=np.float32)
     for options in (
@@ -253,12 +254,10 @@ def test_threads_and_batches_change_nothing() -> None:
         {"num_tables": 6, "hashes_per_table": 8, "num_probes": 9},
     ):
         index = nk.LSHIndex(Hyperplane(bits=64, seed=3, center=True), metric="l2", **options).fit(X)
+        set_threads(2)
         expected = index.nearest(Q, 10)
-        try:
-            nk.set_num_threads(1)
-            alone = index.nearest(Q, 10)
-        finally:
-            nk.set_num_threads(None)
+        set_threads(1)
+        alone = index.nearest(Q, 10)
         parts = [index.nearest(Q[i : i + 1], 10) for i in range(len(Q))]
         for result in (alone.ids, np.concatenate([part.ids for part in parts])):
             assert expected.ids.tolist() == result.tolist()

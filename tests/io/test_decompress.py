@@ -7,6 +7,7 @@ import gzip
 import io
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import nearkin as nk
 from corpora import TEXTS, check_refused, encode, pack, read_in_pieces, texts_in
 from nearkin.errors import InputError
 from nearkin.io import Corpus, open_corpus
@@ -40,19 +40,18 @@ def test_what_is_compressed_is_decompressed(parts: list[bytes], size: int, kind:
     assert b"".join(parts) == read_in_pieces(decompressed(io.BytesIO(packed), kind), size)
 
 
-def test_gzip_has_the_same_bytes_for_any_threads_and_writes() -> None:
+def test_gzip_has_the_same_bytes_for_any_threads_and_writes(set_threads: Callable[[int], None]) -> None:
     """Blocks are compressed side by side, no larger than by one thread, into one member that other programs read."""
     rng = np.random.default_rng(1)
     words = [rng.bytes(4).hex() for _ in range(3000)]
     data = " ".join(words[at] for at in rng.integers(0, 3000, 500_000)).encode()
     outputs = []
     for threads, size in [(1, len(data)), (2, 70_001), (3, 3_000_000)]:
-        nk.set_num_threads(threads)
+        set_threads(threads)
         with compressing(out := io.BytesIO(), "gz") as stream:
             for start in range(0, len(data), size):
                 stream.write(data[start : start + size])
         outputs.append(out.getvalue())
-    nk.set_num_threads(None)
     assert len(data) > 4 << 20
     assert len({*outputs}) == 1
     assert data == gzip.decompress(outputs[0])
@@ -77,11 +76,11 @@ def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst"])
-def test_a_failed_block_leaves_a_stream_without_its_end(kind: Compression) -> None:
+def test_a_failed_block_leaves_a_stream_without_its_end(set_threads: Callable[[int], None], kind: Compression) -> None:
     """After an error the compressed stream is incomplete, even when the compressor is freed."""
     out = io.BytesIO()
     data = np.random.default_rng(0).bytes(8_000_000)
-    nk.set_num_threads(2)
+    set_threads(2)
 
     def interrupted() -> None:
         with compressing(out, kind) as stream:
@@ -90,7 +89,6 @@ def test_a_failed_block_leaves_a_stream_without_its_end(kind: Compression) -> No
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    nk.set_num_threads(None)
     gc.collect()
     assert len(out.getvalue()) > 500_000
     with pytest.raises((EOFError, OSError)):

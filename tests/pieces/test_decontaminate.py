@@ -253,17 +253,14 @@ def test_frames_and_corpora_are_read(tmp_path: Path) -> None:
     assert [{"source": "h", "documents": 2, "contaminated": 1, "share": 0.5}] == list(result.sources.rows())
 
 
-def test_batches_and_threads_do_not_matter() -> None:
+def test_batches_and_threads_do_not_matter(set_threads: Callable[[int], None]) -> None:
     """A list, an iterator and an Arrow column give the same hits with one thread and with two."""
     pa = pytest.importorskip("pyarrow")
     documents = [around(ITEM) if number % 7 == 0 else sentence(50, number) for number in range(100)]
     results = []
     for threads in (1, 2):
-        nk.set_num_threads(threads)
-        try:
-            found = [nk.decontaminate(t, {"a": [ITEM]}) for t in (documents, iter(documents), pa.array(documents))]
-        finally:
-            nk.set_num_threads(None)
+        set_threads(threads)
+        found = [nk.decontaminate(t, {"a": [ITEM]}) for t in (documents, iter(documents), pa.array(documents))]
         results += [result.hits.columns for result in found]
     assert all(results[0] == other for other in results)
     assert list(range(0, 100, 7)) == results[0]["id"]

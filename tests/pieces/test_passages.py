@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -245,7 +246,9 @@ def test_short_chunks_are_not_compared() -> None:
     assert [(1, 0, 9, 0, 0, 9)] == passage_spans(nk.passages(texts, min_length=9))
 
 
-def test_results_do_not_depend_on_batches_threads_or_the_kind_of_texts(tmp_path: Any) -> None:
+def test_results_do_not_depend_on_batches_threads_or_the_kind_of_texts(
+    set_threads: Callable[[int], None], tmp_path: Any
+) -> None:
     generator = np.random.default_rng(5)
     pool = [" ".join(f"w{n}" for n in generator.integers(0, 300, 25)) for _ in range(60)]
     texts = ["\n\n".join(pool[n] for n in generator.integers(0, 60, 4)) for _ in range(300)]
@@ -254,12 +257,9 @@ def test_results_do_not_depend_on_batches_threads_or_the_kind_of_texts(tmp_path:
     pa.parquet.write_table(pa.table({"text": texts}), path) if hasattr(pa, "parquet") else None
     lines = tmp_path / "a.jsonl"
     pd.DataFrame({"text": texts}).to_json(lines, orient="records", lines=True, force_ascii=False)
-    nk.set_num_threads(1)
-    try:
-        with open_corpus(lines) as corpus:
-            of_corpus = nk.passages(corpus, unit="paragraph,window:10")
-    finally:
-        nk.set_num_threads(None)
+    set_threads(1)
+    with open_corpus(lines) as corpus:
+        of_corpus = nk.passages(corpus, unit="paragraph,window:10")
     for other in (
         of_corpus,
         nk.passages(pa.array(texts), unit="paragraph,window:10"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
@@ -42,13 +43,12 @@ def test_the_recommendation_reaches_its_recall() -> None:
     assert f"--recall {chosen['nominal_recall']:g}" in str(tuned.command())
 
 
-def test_the_same_arguments_give_the_same_result() -> None:
+def test_the_same_arguments_give_the_same_result(set_threads: Callable[[int], None]) -> None:
     """The result does not depend on threads."""
     texts = corpus(150)
     first = nk.tune_bands(texts, threshold=0.6, recipe=RECIPE, sample=100)
-    nk.set_num_threads(1)
+    set_threads(1)
     again = nk.tune_bands(texts, threshold=0.6, recipe=RECIPE, sample=100)
-    nk.set_num_threads(None)
     assert (first.curve.columns, first.chosen, first.truth) == (again.curve.columns, again.chosen, again.truth)
 
 

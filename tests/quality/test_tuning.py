@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -87,15 +87,14 @@ def test_the_recommendation_reaches_its_recall() -> None:
     assert before["recall_low"] < 0.9
 
 
-def test_the_same_arguments_give_the_same_result(tmp_path: Path) -> None:
+def test_the_same_arguments_give_the_same_result(set_threads: Callable[[int], None], tmp_path: Path) -> None:
     """The result is equal when repeated, with one thread, and for a corpus on disk; another seed differs."""
     texts = corpus(150)
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     results = [nk.tune(texts, threshold=0.6, sample=100)]
-    nk.set_num_threads(1)
+    set_threads(1)
     results.append(nk.tune(texts, threshold=0.6, sample=100))
-    nk.set_num_threads(None)
     with open_corpus(path) as opened:
         results.append(nk.tune(opened, threshold=0.6, sample=100))
     first = results[0]

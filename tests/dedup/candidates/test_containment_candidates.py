@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections.abc import Callable
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -266,20 +267,16 @@ def test_texts_without_features_are_kept() -> None:
     assert [0] == nk.dedup([""], measure="containment", against=["!!!", "x"]).kept
 
 
-def test_results_do_not_depend_on_threads_or_batches() -> None:
+def test_results_do_not_depend_on_threads_or_batches(set_threads: Callable[[int], None]) -> None:
     """Tables are equal for one thread and four, and for batches of any size."""
     rng = np.random.default_rng(5)
     bases = [rng.integers(0, 3000, n) for n in rng.integers(1, 300, 200)]
     texts = [join_words(base[rng.integers(0, len(base)) :]) for base in bases for _ in range(3)]
     full = nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6)
-    threads = nk.num_threads()
-    try:
-        for count, batch, limit in ((1, 4096, 512), (4, 100, 512), (2, 1, 512), (3, 4096, 50)):
-            nk.set_num_threads(count)
-            with mock.patch.object(cluster, "_BATCH", batch), mock.patch.object(ContainmentSearch, "max_batch", limit):
-                assert same(full, nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6))
-    finally:
-        nk.set_num_threads(threads)
+    for count, batch, limit in ((1, 4096, 512), (4, 100, 512), (2, 1, 512), (3, 4096, 50)):
+        set_threads(count)
+        with mock.patch.object(cluster, "_BATCH", batch), mock.patch.object(ContainmentSearch, "max_batch", limit):
+            assert same(full, nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6))
 
 
 def test_the_family_of_the_recipe_has_no_effect() -> None:
