@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +43,49 @@ def pack(path: Path, data: bytes) -> Path:
     return path
 
 
-def encode(kind: str, texts: list[str]) -> bytes:
-    """Return a file of this format with the ids id0, id1, ... and the row numbers as scores."""
+def encode_rows(kind: str, rows: Iterable[dict[str, Any]]) -> bytes:
+    """Return a file of this format; one of lines has the texts alone."""
+    rows = list(rows)
     if kind == "jsonl":
-        rows = [{"id": f"id{i}", "text": text, "score": i} for i, text in enumerate(texts)]
         return "".join(json.dumps(row, ensure_ascii=i % 2 == 0) + "\n" for i, row in enumerate(rows)).encode()
     if kind in ("csv", "tsv"):
         out = io.StringIO()
-        writer = csv.writer(out, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
-        writer.writerow(["id", "text", "score"])
-        writer.writerows([f"id{i}", text, i] for i, text in enumerate(texts))
+        writer = csv.DictWriter(out, rows[0], delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
         return out.getvalue().encode()
     if kind == "parquet":
         buffer = io.BytesIO()
-        columns = {"id": [f"id{i}" for i in range(len(texts))], "text": texts, "score": list(range(len(texts)))}
-        pq.write_table(pa.table(columns), buffer, compression="zstd", row_group_size=2)
+        pq.write_table(pa.Table.from_pylist(rows), buffer, compression="zstd", row_group_size=2)
         return buffer.getvalue()
-    return "".join(text.replace("\n", " ") + "\n" for text in texts).encode()
+    return "".join(row["text"].replace("\n", " ") + "\n" for row in rows).encode()
+
+
+def encode(kind: str, texts: list[str]) -> bytes:
+    """Return a file of this format with the ids id0, id1, ... and the row numbers as scores."""
+    return encode_rows(kind, ({"id": f"id{i}", "text": text, "score": i} for i, text in enumerate(texts)))
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    """Write rows in the format and with the compression of the file's name."""
+    return pack(path, encode_rows(path.name.split(".")[1], rows))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file of any format; cells of CSV are strings."""
+    kind = path.name.split(".")[1]
+    if kind == "parquet":
+        rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+        return rows
+    text = unpack(path).decode()
+    return [json.loads(line) for line in text.splitlines()] if kind == "jsonl" else [*csv.DictReader(io.StringIO(text))]
+
+
+def flip(path: Path, at: int | None = None, bits: int = 1) -> None:
+    """Flip bits of one byte of a file, by default of the byte in its middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if at is None else at] ^= bits
+    path.write_bytes(content)
 
 
 def read_in_pieces(stream: Any, size: int = 7) -> bytes:

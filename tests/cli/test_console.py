@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import ENVIRONMENT, call, run, standard_input
+from corpora import write_rows
 from nearkin.cli import app, console
 from nearkin.cli.console import Failures, escape_surrogates, read_text, show_table
 from nearkin.cli.corpus import CorpusOptions
@@ -220,11 +221,9 @@ def harmless(seen: str) -> bool:
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
     """Write two similar texts with control characters in ids and words."""
-    path = tmp_path / "corpus.jsonl"
     text = " ".join(f"word{i}" for i in range(30)) + f" wo\x1b[31mrd {HOSTILE}"
     rows = [{"id": HOSTILE, "text": text}, {"id": "other", "text": text + " more"}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(tmp_path / "corpus.jsonl", rows)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from command import call
+from corpora import write_rows
 
 LICENCE = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software"
 
@@ -19,9 +20,8 @@ def sources(tmp_path: Path) -> tuple[Path, Path]:
     folder.mkdir()
     (folder / "a.py").write_text(f"# {LICENCE}\nimport os\n", encoding="utf-8")
     (folder / "b.py").write_text("import sys\n", encoding="utf-8")
-    known = tmp_path / "licences.jsonl"
     rows = [{"id": "MIT", "text": LICENCE}, {"id": "other", "text": "quite another text, of some length"}]
-    known.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    known = write_rows(tmp_path / "licences.jsonl", rows)
     return folder, known
 
 

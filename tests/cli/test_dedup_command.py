@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
 from command import ROOT, TEXTS, call, check_message, json_lines, near_texts, run, write_jsonl
+from corpora import write_rows
 
 
 def kept(out: Path) -> list[str]:
@@ -206,8 +205,7 @@ def test_containment_has_candidates_of_its_own(tmp_path: Path) -> None:
     """Containment removes a text inside another one, and reports the recall."""
     whole = " ".join(f"word{i}" for i in range(200))
     rows = [{"id": "part", "text": whole[300:700]}, {"id": "whole", "text": whole}, {"id": "other", "text": "else"}]
-    corpus = tmp_path / "texts.jsonl"
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    corpus = write_rows(tmp_path / "texts.jsonl", rows)
     out = tmp_path / "out"
     done = call("dedup", corpus, "-o", out, "--measure", "containment", "--keep", "longest", "--id-column", "id")
     assert (0, ["whole", "other"]) == (done.code, kept(out))
@@ -240,10 +238,9 @@ def test_links_are_those_of_the_removed_or_all(similar: Path, tmp_path: Path) ->
 
 def test_a_source_that_loses_much_more_is_warned_of(tmp_path: Path) -> None:
     """Removed documents are counted by a column, with a warning for outliers."""
-    path = tmp_path / "corpus.jsonl"
     rows = [{"text": "the same text again and again", "from": "copies"}] * 30
     rows += [{"text": f"text {i} of its own {i * i} {i * 7919}", "from": f"site{i % 5}"} for i in range(200)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / "corpus.jsonl", rows)
     done = call("dedup", path, "-o", tmp_path / "out", "--source-column", "from", "-q")
     warnings = summary(tmp_path / "out")["warnings"]
     assert isinstance(warnings, list)
@@ -254,18 +251,9 @@ def test_a_source_that_loses_much_more_is_warned_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "txt", "jsonl.gz"])
 def test_what_is_kept_has_the_format_of_the_input(tmp_path: Path, form: str) -> None:
     """The format follows from the file name; tables have the same format."""
-    path, out = tmp_path / f"corpus.{form}", tmp_path / "out"
-    rows = [{"id": name, "body": text} for name, text in TEXTS.items()]
-    if form == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif form in ("csv", "tsv"):
-        comma = "," if form == "csv" else "\t"
-        path.write_text(f"id{comma}body\n" + "".join(f'{row["id"]}{comma}"{row["body"]}"\n' for row in rows))
-    elif form == "txt":
-        path.write_text("".join(f"{row['body']}\n" for row in rows))
-    else:
-        path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
-    columns = () if form == "txt" else ("--text-column", "body", "--id-column", "id")
+    path = write_rows(tmp_path / f"corpus.{form}", ({"id": name, "text": text} for name, text in TEXTS.items()))
+    out = tmp_path / "out"
+    columns = () if form == "txt" else ("--text-column", "text", "--id-column", "id")
     done = call("dedup", path, "-o", out, *columns, "--json")
     assert (0, 3, f"kept.{form}") == (done.code, done.json()["kept"], done.json()["kept_file"]), done.err
     assert (out / f"kept.{form}").is_file()

@@ -10,6 +10,7 @@ import pytest
 
 import nearkin as nk
 from command import brute_force_distances, call, check_message, near_texts
+from corpora import flip
 from nearkin.index.fingerprints import to_hex
 from nearkin.io.locks import lock_file
 
@@ -29,8 +30,8 @@ def test_another_recipe_is_refused_and_named(many: Path, tmp_path: Path) -> None
     assert nk.Recipe.preset("simhash-pypi") == nk.HammingIndex.open(index).recipe
     for command in (("index", "add", index, many, "--id-column", "id"), ("search", index, "--text", "a")):
         check_message(2, "recipe slot norm differs: none against nfkc", *command, "--recipe", "default")
-        code, _, err = run(*command, "--recipe", "norm:none|case:lower|letters:python|char:4|count|md5|simhash:128")
-        assert (2, True) == (code, "recipe slot bits differs: 64 against 128" in err)
+        wide = "norm:none|case:lower|letters:python|char:4|count|md5|simhash:128"
+        check_message(2, "recipe slot bits differs: 64 against 128", *command, "--recipe", wide)
     assert 0 == call("search", index, "--text", near_texts()[0], "--recipe", "simhash-pypi", "-k", 1).code
     assert before == index.read_bytes()
 
@@ -44,12 +45,9 @@ def test_build_in_two_parts_equals_build_at_once(many: Path, tmp_path: Path) -> 
     whole, grown = tmp_path / "whole.nks", tmp_path / "grown.nks"
     assert 0 == call("index", "build", *parts, "-o", whole, "--id-column", "id", "-q").code
     assert 0 == call("index", "build", parts[0], "-o", grown, "--id-column", "id", "-q").code
-    code, out, _ = run("index", "add", grown, parts[1], "--id-column", "id", "--json")
-    about = json.loads(out)
-    assert (0, 35, 60, 36, 1, 0) == (
-        code,
-        *(about[key] for key in ("added", "fingerprints", "read", "without_fingerprint", "malformed")),
-    )
+    about = call("index", "add", grown, parts[1], "--id-column", "id", "--json").json()
+    expected = {"added": 35, "fingerprints": 60, "read": 36, "without_fingerprint": 1, "malformed": 0}
+    assert expected == {key: about[key] for key in expected}
     results = [call("search", index, many, "--id-column", "id", "--radius", 40).out for index in (whole, grown)]
     assert results[0] == results[1] != ""
     check_message(2, "already there", "index", "add", grown, parts[1], "--id-column", "id")
@@ -132,8 +130,8 @@ def test_hash_and_build_work_together(many: Path, index: Path, tmp_path: Path) -
     check_message(1, "no hexadecimal number below 2**64", "index", "build", listed, "-o", bare, "--fingerprints", "hex")
     assert 0 == call("index", "build", listed, "-o", bare, "--fingerprints", "hex", "--bits", 128, "-q").code
     check_message(2, "built from fingerprints without a recipe", "search", bare, "--text", "a")
-    code, _, err = run("index", "add", bare, listed, "--fingerprints", "hex", "--recipe", "default")
-    assert (2, True) == (code, "an index created without one" in err)
+    add = ("index", "add", bare, listed, "--fingerprints", "hex", "--recipe", "default")
+    check_message(2, "an index created without one", *add)
 
 
 def test_integer_ids_of_lines_match_those_of_the_index(tmp_path: Path) -> None:
@@ -152,16 +150,13 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
     listed, index = tmp_path / "codes.txt", tmp_path / "c.nks"
     listed.write_text("a\tff\nb\t-\nc\t-1\nd\t1_0\ne 10\nf\t0x10\ng\t" + "f" * 17 + "\n")
     build = ("index", "build", listed, "--fingerprints", "hex", "-o")
-    code, out, err = run(*build, index, "--json", "--max-malformed", "60%")
-    assert 0 == code
-    about = json.loads(out)
-    assert (2, 4) == (about["added"], about["malformed"])
-    assert "row 3: '-1' is no hexadecimal number below 2**64" in err
-    assert "row 5: no id, but the first line has one" in err
+    done = call(*build, index, "--json", "--max-malformed", "60%")
+    assert (0, 2, 4) == (done.code, done.json()["added"], done.json()["malformed"])
+    assert "row 3: '-1' is no hexadecimal number below 2**64" in done.err
+    assert "row 5: no id, but the first line has one" in done.err
     for key, value in (("a", "ff"), ("f", "10")):
         assert f"{value}\t{key}\t0\n" == call("search", index, "--fingerprint", value, "--radius", 0).out
-    code, _, err = run(*build, tmp_path / "x.nks", "--strict")
-    assert (1, False) == (code, (tmp_path / "x.nks").exists())
+    assert (1, False) == (call(*build, tmp_path / "x.nks", "--strict").code, (tmp_path / "x.nks").exists())
     assert 2 == call("index", "build", listed, "-o", tmp_path / "x.nks", "--fingerprints", "octal").code
 
 
@@ -169,19 +164,15 @@ def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
     """`info` prints all of explain() and the recipe; a changed byte returns exit code 1."""
     index = tmp_path / "c.nks"
     assert 0 == call("index", "build", many, "-o", index, "--id-column", "id", "-q", "--radius", 20).code
-    code, out, _ = run("index", "info", index, "--json")
-    about = json.loads(out)
+    about = call("index", "info", index, "--json").json()
     opened = nk.HammingIndex.open(index)
-    assert 0 == code
     assert {**about, **opened.explain()} == about
     assert (20, True) == tuple(about[key] for key in ("announced_radius", "verified"))
     assert (nk.Recipe().digest, index.stat().st_size) == (about["recipe_digest"], about["file_bytes"])
     shown = call("index", "info", index, "--radius", 10).out
     parts = ("fingerprints\t60", "bits\t128", "ids\tstrings", nk.Recipe().digest, "radius\t10", "part 1\t")
     assert all(part in shown for part in (*parts, "candidates"))
-    content = bytearray(index.read_bytes())
-    content[-70] ^= 1
-    index.write_bytes(content)
+    flip(index, -70)
     check_message(1, "does not match its checksum", "index", "info", index)
     assert 0 == call("index", "info", index, "--no-verify").code
 

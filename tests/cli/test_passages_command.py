@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from command import call, json_lines
+from corpora import read_rows, write_rows
 
 NEWS = "Prices rose again in March, the statistics office said on Tuesday; rents rose most of all."
 RAIN = "There was a lot of rain in the north, and the rivers rose by a metre within two days."
@@ -53,34 +52,20 @@ def test_passages_are_cut_out_of_what_is_kept(news: Path, tmp_path: Path) -> Non
 
 
 def test_every_format_is_written_as_it_came(tmp_path: Path) -> None:
-    table = pa.table({"n": [1, 2, 3, 4], "id": list(TEXTS), "text": list(TEXTS.values())})
-    pq.write_table(table, tmp_path / "a.parquet")
-    done = call("dedup", tmp_path / "a.parquet", "--out", tmp_path / "p", "--id-column", "id", "--unit", "paragraph")
-    assert 0 == done.code, done.err
-    left = pq.read_table(tmp_path / "p" / "kept.parquet")
-    assert (table.schema, list(LEFT.values()), [1, 2, 4]) == (
-        left.schema,
-        left["text"].to_pylist(),
-        left["n"].to_pylist(),
-    )
-    for ending, sign in (("csv", ","), ("tsv", "\t")):
-        path = tmp_path / f"a.{ending}"
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file, delimiter=sign)
-            writer.writerows([("n", "text", "id"), *((f"{name}, 1", text, name) for name, text in TEXTS.items())])
-        done = call("dedup", path, "--out", tmp_path / ending, "--id-column", "id", "--unit", "paragraph")
-        assert 0 == done.code, done.err
-        with (tmp_path / ending / f"kept.{ending}").open(newline="") as file:
-            rows = list(csv.reader(file, delimiter=sign))
-        assert [["n", "text", "id"], *([f"{name}, 1", text, name] for name, text in LEFT.items())] == rows
+    rows = [{"n": n, "note": f"{name}, 1", "text": text, "id": name} for n, (name, text) in enumerate(TEXTS.items())]
+    for kind in ("parquet", "csv", "tsv"):
+        path, out = write_rows(tmp_path / f"a.{kind}", rows), tmp_path / kind
+        assert 0 == call("dedup", path, "--out", out, "--id-column", "id", "--unit", "paragraph").code
+        left = [row for row in read_rows(path) if row["id"] in LEFT]
+        assert [{**row, "text": LEFT[row["id"]]} for row in left] == read_rows(out / f"kept.{kind}")
+    assert pq.read_schema(tmp_path / "a.parquet") == pq.read_schema(tmp_path / "parquet" / "kept.parquet")
     (tmp_path / "a.txt").write_text(f"{NEWS} {RAIN}\r\n{RAIN} And more.")
     done = call("dedup", tmp_path / "a.txt", "--out", tmp_path / "t", "--unit", "repeat:60")
     assert (0, f"{NEWS} {RAIN}\r\nAnd more.") == (done.code, (tmp_path / "t" / "kept.txt").read_bytes().decode())
 
 
 def test_fields_within_fields_are_written(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"meta": {"body": text}, "n": 1}) + "\n" for text in TEXTS.values()))
+    path = write_rows(tmp_path / "a.jsonl", ({"meta": {"body": text}, "n": 1} for text in TEXTS.values()))
     done = call("dedup", path, "-o", "-", "--text-column", "meta.body", "--unit", "paragraph")
     assert 0 == done.code, done.err
     assert list(LEFT.values()) == [json.loads(line)["meta"]["body"] for line in done.out.splitlines()]
@@ -103,8 +88,7 @@ def test_boilerplate_is_listed_and_left_out(tmp_path: Path) -> None:
     articles = [" ".join(f"w{(row * 997 + at * at * 31) % 100_003}" for at in range(60)) for row in range(20)]
     menu = [" ".join(f"m{(row * 577 + at * at * 7) % 50_021}" for at in range(40)) for row in range(6)]
     rows = [{"text": "\n".join([*menu, text]), "from": "x"} for text in articles] + [{"text": articles[3], "from": "y"}]
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / "a.jsonl", rows)
     done = call("dedup", path, "-o", tmp_path / "o", "--boilerplate", "drop", "--source-column", "from")
     assert 0 == done.code, done.err
     assert 20 == len(json_lines(tmp_path / "o" / "kept.jsonl"))

@@ -15,6 +15,7 @@ import pytest
 
 import nearkin as nk
 from command import call, check_message, json_lines, run
+from corpora import write_rows
 from nearkin.errors import InputError
 from nearkin.io.locks import lock_file
 from nearkin.patterns.tables import RowWriter
@@ -273,8 +274,7 @@ def test_globs_and_folders_of_requests(tmp_path: Path) -> None:
 
 
 def test_fields_that_no_record_has_are_said(tmp_path: Path) -> None:
-    path = tmp_path / "requests.jsonl"
-    path.write_text("".join(json.dumps({"url": f"/a/{n}", "verb": "GET"}) + "\n" for n in range(9)))
+    path = write_rows(tmp_path / "requests.jsonl", ({"url": f"/a/{n}", "verb": "GET"} for n in range(9)))
     assert "GET /a/{int}" in call("patterns", "urls", path, "--method-column", "verb").out
     for option in ("--time-column", "--client-column", "--method-column"):
         done = call("patterns", "urls", path, option, "nope")

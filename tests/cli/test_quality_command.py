@@ -11,6 +11,7 @@ import pytest
 
 import nearkin as nk
 from command import TEXTS, call, check_message, run
+from corpora import write_rows
 
 TRUTH = "left\tright\tmatch\na\tc\t1\na\td\t1\na\tb\t0\nd\te\t1\n"
 
@@ -25,20 +26,8 @@ def truth(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "jsonl.gz"])
 def test_a_runs_folder_is_scored_in_every_format(tmp_path: Path, truth: Path, form: str) -> None:
     """Two true pairs are found, one is missed, and one false pair is not found."""
-    import gzip
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    corpus, out = tmp_path / f"corpus.{form}", tmp_path / "out"
-    rows = [{"id": name, "text": text} for name, text in TEXTS.items()]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    if form == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), corpus)
-    elif form == "csv":
-        corpus.write_text("id,text\n" + "".join(f'{row["id"]},"{row["text"]}"\n' for row in rows))
-    else:
-        corpus.write_bytes(gzip.compress(text.encode()) if form.endswith("gz") else text.encode())
+    out = tmp_path / "out"
+    corpus = write_rows(tmp_path / f"corpus.{form}", ({"id": name, "text": text} for name, text in TEXTS.items()))
     assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
     done = call("recipe", "evaluate", out, "--truth", truth, "--json")
     assert 0 == done.code, done.err
@@ -71,8 +60,7 @@ def test_documents_without_ids_are_known_by_their_rows(tmp_path: Path) -> None:
 
 def test_pairs_that_were_printed_are_scored(tmp_path: Path, truth: Path) -> None:
     """The output of `nearkin text pairs --json` is a table of pairs."""
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in TEXTS.items()))
+    corpus = write_rows(tmp_path / "corpus.jsonl", ({"id": name, "text": text} for name, text in TEXTS.items()))
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_bytes(call("text", "pairs", corpus, "--id-column", "id", "--json").data)
     result = json.loads(call("recipe", "evaluate", pairs, "--truth", truth, "--json").data)
@@ -325,8 +313,7 @@ def test_a_page_of_a_run_has_its_pairs_by_similarity(tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     words = [f"word{number}" for number in range(17)]
     rows = [{"id": f"d{at}", "text": " ".join([*words, f"w{at}"]), "work": at % 2} for at in range(6)]
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus = write_rows(tmp_path / "corpus.jsonl", rows)
     made = call("dedup", corpus, "--out", tmp_path / "clean", "--id-column", "id", "--threshold", "0.7", "--quiet")
     assert 0 == made.code, made.err
     page = tmp_path / "scores.html"

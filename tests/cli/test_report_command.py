@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from command import call, check_message, json_lines, near_texts, write_jsonl
+from corpora import write_rows
 
 
 @pytest.fixture
@@ -70,20 +68,11 @@ def test_reports_of_every_format(form: str, tmp_path: Path) -> None:
     """The report of a run equals that of its folder for every format."""
     texts = [f"{text} größer" for text in near_texts()]
     path = tmp_path / f"crawl.{'csv' if form == 'latin-1' else form}"
-    arguments = ["--id-column", "id"]
-    if form in ("csv", "tsv", "latin-1"):
-        mark = "\t" if form == "tsv" else ","
-        lines = [mark.join(("id", "text")), *(f"{row}{mark}{text}" for row, text in enumerate(texts))]
-        path.write_text("\n".join(lines) + "\n", "latin-1" if form == "latin-1" else "utf-8")
-        arguments += ["--encoding", "latin-1"] if form == "latin-1" else []
-    elif form == "parquet":
-        pq.write_table(pa.table({"id": range(len(texts)), "text": texts}), path)
-    elif form == "txt":
-        path.write_text("\n".join(texts) + "\n")
-        arguments = []
-    else:
-        rows = (json.dumps({"id": row, "text": text}) for row, text in enumerate(texts))
-        path.write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+    write_rows(path, ({"id": row, "text": text} for row, text in enumerate(texts)))
+    arguments = [] if form == "txt" else ["--id-column", "id"]
+    if form == "latin-1":
+        path.write_text(path.read_text("utf-8"), "latin-1")
+        arguments += ["--encoding", "latin-1"]
     out = tmp_path / "clean"
     done = call("dedup", path, "--out", out, "-q", "--report", *arguments)
     assert 0 == done.code, done.err

@@ -11,6 +11,7 @@ from test_console import on_a_terminal
 
 import nearkin as nk
 from command import brute_force_distances, call, check_message, near_texts
+from corpora import write_rows
 from nearkin.index.fingerprints import from_hex, hamming, to_hex
 
 
@@ -157,7 +158,7 @@ def store(tmp_path: Path) -> Path:
     """Create a store of similar texts with a column."""
     path, folder = tmp_path / "corpus.jsonl", tmp_path / "pages.store"
     rows = [{"id": f"d{i}", "text": text, "n": i} for i, text in enumerate(near_texts())]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(path, rows)
     assert 0 == call("store", "create", folder, "--threshold", "0.5").code
     done = call("store", "add", folder, path, "--id-column", "id", "--column", "n", "--all", "-q")
     assert 0 == done.code, done.err
@@ -186,9 +187,8 @@ def test_a_store_shows_text_similarity_and_columns(store: Path) -> None:
 
 def test_a_corpus_is_asked_of_a_store(store: Path, tmp_path: Path) -> None:
     """There is a line per match of each document; without a match the exit code is 3."""
-    path = tmp_path / "query.jsonl"
     texts = [near_texts()[7], "Wholly other words, which nobody has said of anything.", None]
-    path.write_text("".join(json.dumps({"id": f"q{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
+    path = write_rows(tmp_path / "query.jsonl", ({"id": f"q{i}", "text": text} for i, text in enumerate(texts)))
     done = call("search", store, path, "--id-column", "id", "-k", 1)
     assert (0, [["q0", "d7", "0", "1.0000"]]) == (done.code, [line.split("\t")[:4] for line in done.lines])
     listed = call("search", store, path, "--id-column", "id", "-k", 1, "--json").objects()

@@ -9,24 +9,18 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 
 import nearkin as nk
-from command import call as run
-from command import check_message, on_store
+from command import call, check_message, json_lines, on_store
+from corpora import flip, write_rows
 from nearkin.io import atomic_write
 from nearkin.progress import Progress
 
 
 def write(path: Path, rows: list[tuple[str, str]]) -> Path:
     """Write a corpus."""
-    path.write_text(
-        "".join(json.dumps({"url": name, "text": text, "n": i}) + "\n" for i, (name, text) in enumerate(rows))
-    )
-    return path
+    return write_rows(path, ({"url": name, "text": text, "n": i} for i, (name, text) in enumerate(rows)))
 
 
 FOX = "The quick brown fox jumps over the lazy dog, and runs away."
@@ -43,9 +37,9 @@ ROWS = [
 def store(tmp_path: Path) -> Path:
     """Create a store and add the corpus."""
     path = tmp_path / "pages.store"
-    assert 0 == run("store", "create", str(path), "--threshold", "0.7").code
+    assert 0 == call("store", "create", path, "--threshold", "0.7").code
     corpus = write(tmp_path / "corpus.jsonl", ROWS)
-    assert 0 == run("store", "add", str(path), str(corpus), "--id-column", "url", "--column", "n", "-q").code
+    assert 0 == call("store", "add", path, corpus, "--id-column", "url", "--column", "n", "-q").code
     return path
 
 
@@ -59,21 +53,19 @@ def store(tmp_path: Path) -> Path:
     ],
 )
 def test_create_has_the_default_of_the_store(tmp_path: Path, options: tuple[str, ...], recipe: str) -> None:
-    made = run("store", "create", str(tmp_path / "s"), *options, "--json")
-    assert recipe == json.loads(made.out)["recipe"]
+    assert recipe == call("store", "create", tmp_path / "s", *options, "--json").json()["recipe"]
 
 
 def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
     """`add` prints id, status, match, distance and similarity; a second run finds all ids known."""
     path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
-    run("store", "create", str(path), "--threshold", "0.7")
-    result = run("store", "add", str(path), str(corpus), "--id-column", "url")
-    lines = [line.split("\t") for line in result.out.splitlines()]
+    call("store", "create", path, "--threshold", "0.7")
+    result = call("store", "add", path, corpus, "--id-column", "url")
+    lines = [line.split("\t") for line in result.lines]
     assert [["a", "new", "-", "-", "-"], ["b", "exact", "a", "0", "1.0000"]] == lines[:2]
     assert ["c", "near", "a"] == lines[2][:3]
     assert [["d", "new", "-", "-", "-"], ["e", "new", "-", "-", "-"]] == lines[3:]
-    again = run("store", "add", str(path), str(corpus), "--id-column", "url", "--json")
-    rows = [json.loads(line) for line in again.out.splitlines()]
+    rows = call("store", "add", path, corpus, "--id-column", "url", "--json").objects()
     assert ["known"] * 5 == [row["status"] for row in rows]
     assert [None, "a", "a", None, None] == [row["match"] for row in rows]
 
@@ -81,8 +73,7 @@ def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
 def test_check_remembers_nothing(store: Path, tmp_path: Path) -> None:
     """`check` prints the status and the best matches without changing the store."""
     corpus = write(tmp_path / "new.jsonl", [("x", FOX + "!"), ("y", "Nothing like the others at all.")])
-    result = run("check", "--store", str(store), str(corpus), "--id-column", "url", "--best", "2", "--json")
-    rows = [json.loads(line) for line in result.out.splitlines()]
+    rows = call("check", "--store", store, corpus, "--id-column", "url", "--best", "2", "--json").objects()
     assert [("x", "same-letters"), ("y", "new")] == [(row["id"], row["status"]) for row in rows]
     assert [{"id": "a", "distance": 0, "similarity": 1.0, "columns": {"n": 0}}] == rows[0]["matches"]
     with nk.Store.open(store, "r") as opened:
@@ -91,28 +82,28 @@ def test_check_remembers_nothing(store: Path, tmp_path: Path) -> None:
 
 def test_get_remove_info_and_merge(store: Path) -> None:
     """Documents can be printed and removed; `info` and `merge` report the content."""
-    document = json.loads(run("store", "get", str(store), "c", "--with-text").out)
+    document = call("store", "get", store, "c", "--with-text").json()
     assert ("c", "near", "a", {"n": 2}, None) == tuple(
         document[name] for name in ("id", "status", "match", "columns", "text")
     )
-    assert 0 == run("store", "remove", str(store), "a", "b", "-q").code
+    assert 0 == call("store", "remove", store, "a", "b", "-q").code
     check_message(2, "--missing-ok", "store", "get", store, "a")
-    about = json.loads(run("store", "info", str(store), "--json").out)
+    about = call("store", "info", store, "--json").json()
     # No text represents the near-duplicate "c", so the store forgets it.
     assert (2, 3, 0) == (about["documents"], about["removed_not_merged"], about["segments"])
-    about = json.loads(run("store", "merge", str(store), "--json").out)
+    about = call("store", "merge", store, "--json").json()
     assert (2, 0, 1, 0) == tuple(about[name] for name in ("documents", "removed_not_merged", "segments", "waiting"))
-    assert "sound, 2 documents" in run("store", "verify", str(store)).out
+    assert "sound, 2 documents" in call("store", "verify", store).out
 
 
 def test_an_export_is_a_corpus(store: Path, tmp_path: Path) -> None:
     """Kept documents are exported with columns, and can be added to another store."""
     out = tmp_path / "out.jsonl.gz"
-    assert 0 == run("store", "export", str(store), "--out", str(out)).code
-    assert 2 == run("store", "export", str(store), "--out", str(out)).code
+    assert 0 == call("store", "export", store, "--out", out).code
+    assert 2 == call("store", "export", store, "--out", out).code
     other = tmp_path / "other.store"
-    run("store", "create", str(other))
-    result = run("store", "add", str(other), str(out), "--id-column", "id", "--column", "n", "--all", "-q")
+    call("store", "create", other)
+    result = call("store", "add", other, out, "--id-column", "id", "--column", "n", "--all", "-q")
     assert 0 == result.code, result.err
     with nk.Store.open(other, "r") as opened:
         assert [("a", {"n": 0}), ("d", {"n": 3}), ("e", {"n": 4})] == [
@@ -122,15 +113,13 @@ def test_an_export_is_a_corpus(store: Path, tmp_path: Path) -> None:
 
 def test_backup_and_repair(store: Path, tmp_path: Path) -> None:
     """A backup is a store; a damaged index is reported and rebuilt."""
-    run("store", "merge", str(store), "-q")
-    done = run("store", "backup", str(store), str(tmp_path / "copy"))
+    call("store", "merge", store, "-q")
+    done = call("store", "backup", store, tmp_path / "copy")
     with nk.Store.open(tmp_path / "copy") as copy:
         assert (0, f"{tmp_path / 'copy'}: {len(copy)} documents\n") == (done.code, done.out)
-    assert "sound, 5 documents" in run("store", "verify", str(tmp_path / "copy")).out
+    assert "sound, 5 documents" in call("store", "verify", tmp_path / "copy").out
     index = next((store / "segments").glob("*.index.nks"))
-    content = bytearray(index.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    index.write_bytes(content)
+    flip(index)
     check_message(1, index.name, "store", "verify", store)
     check_message(0, "repaired", "store", "verify", store, "--repair")
 
@@ -138,10 +127,10 @@ def test_backup_and_repair(store: Path, tmp_path: Path) -> None:
 def test_dedup_against_a_store_takes_its_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
     """Matches of stored documents are removed without changing the store; another recipe is an error."""
     corpus = write(tmp_path / "new.jsonl", [("x", FOX + " "), ("y", "New words that nobody has seen before.")])
-    arguments = ["dedup", str(corpus), "--against", str(store), "--id-column", "url", "-q"]
-    result = run(*arguments, "--out", str(tmp_path / "out"))
+    arguments = ["dedup", corpus, "--against", store, "--id-column", "url", "-q"]
+    result = call(*arguments, "--out", tmp_path / "out")
     assert 0 == result.code, result.err
-    kept = [json.loads(line)["url"] for line in (tmp_path / "out" / "kept.jsonl").read_text().splitlines()]
+    kept = [row["url"] for row in json_lines(tmp_path / "out" / "kept.jsonl")]
     assert ["y"] == kept
     cluster = json.loads((tmp_path / "out" / "clusters.jsonl").read_text().splitlines()[0])
     assert ("x", "a", "same-letters-old") == (cluster["id"], cluster["representative"], cluster["reason"])
@@ -161,46 +150,35 @@ def test_a_known_id_with_another_text_is_an_error(store: Path, tmp_path: Path) -
 @pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "tsv", "parquet", "txt"])
 def test_dedup_with_a_store_remembers_what_it_keeps(store: Path, tmp_path: Path, form: str) -> None:
     """The output equals that of --against, and kept documents are added; a second run keeps none."""
-    corpus = tmp_path / f"new.{form}"
-    names, texts = ["x", "y", "z"], [FOX + "!", "Nothing like the others at all.", "A page of something else again."]
-    table = pa.table({"url": names, "text": texts})
-    if form == "parquet":
-        pyarrow.parquet.write_table(table, corpus)
-    elif form in ("csv", "tsv"):
-        options = pyarrow.csv.WriteOptions(delimiter="\t" if form == "tsv" else ",", quoting_style="needed")
-        pyarrow.csv.write_csv(table, corpus, options)
-    elif form == "txt":
-        corpus.write_text("\n".join(texts) + "\n")
-    else:
-        lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
-        with pa.output_stream(str(corpus), compression="detect") as file:
-            file.write(lines.encode())
+    texts = [FOX + "!", "Nothing like the others at all.", "A page of something else again."]
+    rows = ({"url": name, "text": text} for name, text in zip("xyz", texts, strict=True))
+    corpus = write_rows(tmp_path / f"new.{form}", rows)
     if form == "txt":
         # Row numbers of this store are ids.
-        run("store", "create", str(store := tmp_path / "numbered"), "--threshold", "0.7")
+        call("store", "create", store := tmp_path / "numbered", "--threshold", "0.7")
     options_ = [] if form == "txt" else ["--id-column", "url", "--column", "url"]
-    arguments = ["dedup", str(corpus), "-q", *options_[:2]]
-    assert 0 == run(*arguments, "--against", str(store), "--out", str(tmp_path / "expected")).code
-    held = json.loads(run("store", "info", str(store), "--json").out)["documents"]
-    result = run(*arguments, *options_[2:], "--store", str(store), "--out", str(tmp_path / "fresh"), "--json")
+    arguments = ["dedup", corpus, "-q", *options_[:2]]
+    assert 0 == call(*arguments, "--against", store, "--out", tmp_path / "expected").code
+    held = call("store", "info", store, "--json").json()["documents"]
+    result = call(*arguments, *options_[2:], "--store", store, "--out", tmp_path / "fresh", "--json")
     assert 0 == result.code, result.err
     kept = next(path for path in (tmp_path / "expected").iterdir() if path.name.startswith("kept"))
     assert kept.read_bytes() == (tmp_path / "fresh" / kept.name).read_bytes()
-    assert str(store) == json.loads(result.out)["store"]
+    assert str(store) == result.json()["store"]
     count = 3 if form == "txt" else 2
-    assert held + count == json.loads(run("store", "info", str(store), "--json").out)["documents"]
+    assert held + count == call("store", "info", store, "--json").json()["documents"]
     if form != "txt":
-        assert {"url": "y"} == json.loads(run("store", "get", str(store), "y").out)["columns"]
-    again = run(*arguments, "--store", str(store), "--out", str(tmp_path / "fresh"), "--overwrite", "--json")
-    assert (0, 3) == (json.loads(again.out)["kept"], json.loads(again.out)["removed"])
-    assert held + count == json.loads(run("store", "info", str(store), "--json").out)["documents"]
+        assert {"url": "y"} == call("store", "get", store, "y").json()["columns"]
+    again = call(*arguments, "--store", store, "--out", tmp_path / "fresh", "--overwrite", "--json")
+    assert (0, 3) == (again.json()["kept"], again.json()["removed"])
+    assert held + count == call("store", "info", store, "--json").json()["documents"]
 
 
 def test_the_summary_says_that_a_run_created_its_store(tmp_path: Path, corpus: Path) -> None:
     """--quiet prints nothing, so summary.json has it; the next run opens the store."""
     store, out = tmp_path / "fresh.store", tmp_path / "out"
     for created in (True, False):
-        done = run("dedup", str(corpus), "--store", str(store), "--out", str(out), "--overwrite", "--quiet")
+        done = call("dedup", corpus, "--store", store, "--out", out, "--overwrite", "--quiet")
         assert (0, "", "") == (done.code, done.out, done.err)
         summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
         assert (str(store), created) == (summary["store"], summary["store_created"])
@@ -209,14 +187,14 @@ def test_the_summary_says_that_a_run_created_its_store(tmp_path: Path, corpus: P
 def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) -> None:
     """--store requires a folder and excludes --against; the summary names the store."""
     corpus = write(tmp_path / "new.jsonl", [("x", "Nothing like the others at all.")])
-    arguments = ["dedup", str(corpus), "--id-column", "url"]
-    for options in (["--out", "-", "--store", str(store)], ["--out", "o", "--store", str(store), "--against", "a"]):
-        assert "a folder as --out, and no --against" in run(*arguments, *options).err
-    assert "a store, with columns=" in run(*arguments, "--out", str(tmp_path / "o"), "--column", "n").err
-    arguments_ = ["dedup", "--family", "ssdeep", str(corpus), "--out", str(tmp_path / "o"), "--store", str(store)]
-    assert "family" in run(*arguments_).err
+    arguments = ["dedup", corpus, "--id-column", "url"]
+    for options in (["--out", "-", "--store", store], ["--out", "o", "--store", store, "--against", "a"]):
+        assert "a folder as --out, and no --against" in call(*arguments, *options).err
+    assert "a store, with columns=" in call(*arguments, "--out", tmp_path / "o", "--column", "n").err
+    arguments_ = ["dedup", "--family", "ssdeep", corpus, "--out", tmp_path / "o", "--store", store]
+    assert "family" in call(*arguments_).err
     assert not (tmp_path / "o").exists()
-    assert f"added to {store}" in run(*arguments, "--out", str(tmp_path / "o"), "--store", str(store)).err
+    assert f"added to {store}" in call(*arguments, "--out", tmp_path / "o", "--store", store).err
 
 
 def files(folder: Path) -> list[Path]:
@@ -238,19 +216,19 @@ def test_dedup_stops_where_an_interrupted_run_has_left_its_output(
     arguments: list[object] = ["dedup", write(tmp_path / "new.jsonl", [("x", new)]), "--id-column", "url"]
     if family == "ssdeep":
         store = tmp_path / "files.store"
-        run("store", "create", store, "--recipe", "ssdeep")
+        call("store", "create", store, "--recipe", "ssdeep")
         arguments = ["dedup", "--family", "ssdeep", *files(tmp_path / "files")]
     arguments += ["--store", store, "--out", out]
 
     with monkeypatch.context() as patch:
         patch.setattr(atomic_write.StagedOutput, "commit_folder", mock.Mock(side_effect=OSError(5, "broken")))
-        assert "what is new is remembered" in run(*arguments).err
+        assert "what is new is remembered" in call(*arguments).err
     assert not out.exists()
     check_message(1, "use it, then run again", *arguments, "--overwrite")
     expected = str(tmp_path / "files" / "a") if family == "ssdeep" else new
     assert expected in (out / ("kept.nul" if family == "ssdeep" else "kept.jsonl")).read_text()
     if family == "texts":
-        assert 0 == run(*arguments, "--overwrite", "-q").code
+        assert 0 == call(*arguments, "--overwrite", "-q").code
         assert "" == (out / "kept.jsonl").read_text()
 
 
@@ -258,24 +236,26 @@ def test_dedup_of_files_with_a_store_remembers_what_it_keeps(tmp_path: Path) -> 
     """The output equals that of --against; a second run keeps nothing, not even the empty file again."""
     path, out = tmp_path / "files.store", tmp_path / "fresh"
     a, b, c, d, e = map(str, files(tmp_path / "files"))
-    run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70")
-    run("store", "add", str(path), a)
+    call("store", "create", path, "--recipe", "ssdeep", "--threshold", "70")
+    call("store", "add", path, a)
     arguments = ["dedup", "--family", "ssdeep", b, c, d, e]
-    assert 0 == run(*arguments, "--against", str(path), "--out", str(tmp_path / "expected"), "-q").code
-    result = run(*arguments, "--store", str(path), "--out", str(out))
+    assert 0 == call(*arguments, "--against", path, "--out", tmp_path / "expected", "-q").code
+    result = call(*arguments, "--store", path, "--out", out)
     assert 0 == result.code
     assert f"2 kept, listed in {out / 'kept.nul'}, added to {path}" in " ".join(result.err.split())
     for name in ("kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"):
         assert (tmp_path / "expected" / name).read_bytes() == (out / name).read_bytes()
-    assert str(path) == json.loads((out / "summary.json").read_text())["store"]
+    summaries = [json.loads((folder / "summary.json").read_text()) for folder in (tmp_path / "expected", out)]
+    # The threshold that is not given is the store's.
+    assert ([70, 70], str(path)) == ([each["threshold"] for each in summaries], summaries[1]["store"])
     with nk.Store.open(path) as store:
         assert [a, d, e] == [item.id for batch in store.iter_documents() for item in batch]
-    again = run(*arguments, "--store", str(path), "--out", str(out), "--overwrite", "--json")
-    assert (0, 4) == (json.loads(again.out)["kept"], json.loads(again.out)["removed"])
-    assert 3 == json.loads(run("store", "info", str(path), "--json").out)["documents"]
+    again = call(*arguments, "--store", path, "--out", out, "--overwrite", "--json")
+    assert (0, 4) == (again.json()["kept"], again.json()["removed"])
+    assert 3 == call("store", "info", path, "--json").json()["documents"]
     for options in (["--out", "-"], ["--out", "o", "--against", a]):
-        assert "a folder as --out, and no --against" in run(*arguments, "--store", str(path), *options).err
-    inside = run(*arguments, "--store", str(path), "--out", str(path / "segments" / "out"))
+        assert "a folder as --out, and no --against" in call(*arguments, "--store", path, *options).err
+    inside = call(*arguments, "--store", path, "--out", path / "segments" / "out")
     assert 2 == inside.code, inside.err
 
 
@@ -283,43 +263,23 @@ def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> Non
     """Inputs are files and folders; unreadable files are skipped with exit code 1."""
     path, folder = tmp_path / "files.store", tmp_path / "files"
     a, b, c, d, e = map(str, files(folder))
-    made = run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70", "--json")
-    assert (0, 70) == (made.code, json.loads(made.out)["threshold"])
-    result = run("store", "add", str(path), str(folder))
-    lines = [line.split("\t") for line in result.out.splitlines()]
+    made = call("store", "create", path, "--recipe", "ssdeep", "--threshold", "70", "--json")
+    assert (0, 70) == (made.code, made.json()["threshold"])
+    result = call("store", "add", path, folder)
+    lines = [line.split("\t") for line in result.lines]
     assert [[a, "new", "-", "-", "-"], [b, "near", a], [c, "exact", a, "0", "100.0000"]] == [
         lines[0], lines[1][:3], lines[2],
     ]  # fmt: skip
     assert [[d, "new"], [e, "new"]] == [line[:2] for line in lines[3:]]
-    missing = run("check", "--store", str(path), a, str(tmp_path / "none"), "--best", "1", "--json")
-    rows = [json.loads(line) for line in missing.out.splitlines()]
+    missing = call("check", "--store", path, a, tmp_path / "none", "--best", "1", "--json")
+    rows = missing.objects()
     assert (1, ["exact"], [a]) == (missing.code, [row["status"] for row in rows], [row["match"] for row in rows])
     assert [[a]] == [[item["id"] for item in row["matches"]] for row in rows]
     assert "none" in missing.err
-    assert 1 == run("check", "--store", str(path), str(tmp_path / "none"), "--strict").code
-    assert "known" == json.loads(run("store", "add", str(path), b, "--json").out)["status"]
-    refused = run("store", "add", str(path), str(folder), "--text-column", "body")
-    assert 2 == refused.code
-    assert "files and folders" in refused.err
-    assert 2 == run("store", "create", str(tmp_path / "x"), "--recipe", "ssdeep", "--bits", "64").code
-
-
-def test_dedup_of_files_against_a_store(tmp_path: Path) -> None:
-    """Files that match the store are removed without changing it."""
-    path, folder = tmp_path / "files.store", tmp_path / "files"
-    named = files(folder)
-    run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70")
-    run("store", "add", str(path), str(named[0]), "-q")
-    result = run(
-        "dedup", str(folder), "--family", "ssdeep", "--against", str(path), "--out", str(tmp_path / "out"), "-q"
-    )
-    # The threshold that is not given is the store's.
-    assert 70 == json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"]
-    assert 0 == result.code, result.err
-    kept = (tmp_path / "out" / "kept.nul").read_bytes().split(b"\0")[:-1]
-    assert [b"d", b"e"] == [Path(name.decode()).name.encode() for name in kept]
-    with nk.Store.open(path) as store:
-        assert 1 == len(store)
+    assert 1 == call("check", "--store", path, tmp_path / "none", "--strict").code
+    assert "known" == call("store", "add", path, b, "--json").json()["status"]
+    check_message(2, "files and folders", "store", "add", path, folder, "--text-column", "body")
+    assert 2 == call("store", "create", tmp_path / "x", "--recipe", "ssdeep", "--bits", "64").code
 
 
 def test_hubs_among_the_files_of_a_store_or_index_are_told(tmp_path: Path) -> None:
@@ -332,12 +292,12 @@ def test_hubs_among_the_files_of_a_store_or_index_are_told(tmp_path: Path) -> No
         (old / str(number)).write_bytes(common + rng.bytes(6000))
     (folder / "one").write_bytes(common + rng.bytes(6000))
     store = tmp_path / "files.store"
-    run("store", "create", str(store), "--recipe", "ssdeep", "--threshold", "100")
-    assert 0 == run("store", "add", str(store), str(old), "-q").code
+    call("store", "create", store, "--recipe", "ssdeep", "--threshold", "100")
+    assert 0 == call("store", "add", store, old, "-q").code
     for against in (store, old):
         out = tmp_path / f"out of {against.name}"
-        options = ["--against", str(against), "--threshold", "100", "--out", str(out), "--skip-hubs", "2", "-q"]
-        result = run("dedup", str(folder), "--family", "ssdeep", *options)
+        options = ["--against", against, "--threshold", "100", "--out", out, "--skip-hubs", "2", "-q"]
+        result = call("dedup", folder, "--family", "ssdeep", *options)
         assert 0 == result.code, result.err
         assert "look-ups were left out, of 7-grams that more than skip_hubs=2 digests share" in result.err
         assert json.loads((out / "summary.json").read_text())["skipped"] > 0
@@ -352,14 +312,14 @@ def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
     corpus = write(tmp_path / "corpus.jsonl", ROWS)
     for command in ("add", "check"):
         check_message(2, "Python", *on_store(command, path), corpus)
-    about = json.loads(run("store", "info", str(path), "--json").out)
+    about = call("store", "info", path, "--json").json()
     assert ("cosine", 4, 4) == (about["metric"], about["dimension"], about["documents"])
-    assert 0 == run("store", "remove", str(path), "a", "-q").code
-    assert 0 == run("store", "merge", str(path), "-q").code
-    assert 0 == run("store", "verify", str(path)).code
-    assert "new" == json.loads(run("store", "get", str(path), "b").out)["status"]
-    assert 0 == run("store", "backup", str(path), str(tmp_path / "copy")).code
-    assert 0 == run("store", "export", str(path), "--out", str(tmp_path / "out.jsonl"), "-q").code
+    assert 0 == call("store", "remove", path, "a", "-q").code
+    assert 0 == call("store", "merge", path, "-q").code
+    assert 0 == call("store", "verify", path).code
+    assert "new" == call("store", "get", path, "b").json()["status"]
+    assert 0 == call("store", "backup", path, tmp_path / "copy").code
+    assert 0 == call("store", "export", path, "--out", tmp_path / "out.jsonl", "-q").code
     assert [0.0, 1.0, 0.0, 0.0] == json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["vector"]
 
 
@@ -367,32 +327,30 @@ def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
 def test_a_memory_limit_is_bytes_or_a_share(tmp_path: Path, limit: str) -> None:
     """Results do not depend on the limit; other values are errors."""
     path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
-    run("store", "create", str(path), "--threshold", "0.7")
-    result = run("store", "add", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
-    assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
-    assert 0 == run("store", "merge", str(path), "--memory-limit", limit, "-q").code
-    result = run("check", "--store", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
-    assert ["exact", "exact", "near", "exact", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
+    call("store", "create", path, "--threshold", "0.7")
+    result = call("store", "add", path, corpus, "--id-column", "url", "--memory-limit", limit)
+    assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.lines]
+    assert 0 == call("store", "merge", path, "--memory-limit", limit, "-q").code
+    result = call("check", "--store", path, corpus, "--id-column", "url", "--memory-limit", limit)
+    assert ["exact", "exact", "near", "exact", "new"] == [line.split("\t")[1] for line in result.lines]
     for wrong in ("much", "0", "101%", "-1"):
-        assert 2 == run("check", "--store", str(path), str(corpus), f"--memory-limit={wrong}").code
+        assert 2 == call("check", "--store", path, corpus, f"--memory-limit={wrong}").code
 
 
 def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:
     """Features verify like texts; texts and exports are not available."""
     path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
-    assert 0 == run("store", "create", str(path), "--threshold", "0.7", "--text", "features").code
-    result = run("store", "add", str(path), str(corpus), "--id-column", "url")
-    assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
-    for command in (["get", str(path), "a", "--with-text"], ["export", str(path), "--out", str(tmp_path / "o.jsonl")]):
-        done = run("store", *command)
+    assert 0 == call("store", "create", path, "--threshold", "0.7", "--text", "features").code
+    result = call("store", "add", path, corpus, "--id-column", "url")
+    assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.lines]
+    for command in (["get", path, "a", "--with-text"], ["export", path, "--out", tmp_path / "o.jsonl"]):
+        done = call("store", *command)
         assert done.code
         assert "features(ids)" in done.err
-    fresh = run(
-        "dedup", str(corpus), "--against", str(path), "--id-column", "url", "--out", str(tmp_path / "out"), "-q"
-    )
+    fresh = call("dedup", corpus, "--against", path, "--id-column", "url", "--out", tmp_path / "out", "-q")
     assert 0 == fresh.code, fresh.err
     # The text without letters is a copy of nothing.
-    assert ["e"] == [json.loads(line)["url"] for line in (tmp_path / "out" / "kept.jsonl").read_text().splitlines()]
+    assert ["e"] == [row["url"] for row in json_lines(tmp_path / "out" / "kept.jsonl")]
 
 
 def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,19 +363,19 @@ def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("nearkin.cli.store.progress_bars", recorded)
     monkeypatch.setattr("nearkin.cli.store_lifecycle.progress_bars", recorded)
-    path, store = tmp_path / "a.jsonl", tmp_path / "a.store"
-    path.write_text("".join(json.dumps({"text": f"words of text {i} " * 400}) + "\n" for i in range(200)))
+    store = tmp_path / "a.store"
+    path = write_rows(tmp_path / "a.jsonl", ({"text": f"words of text {i} " * 400} for i in range(200)))
     whole = path.stat().st_size >> 20
     assert whole >= 1
-    assert 0 == run("store", "create", store, "-q").code
+    assert 0 == call("store", "create", store, "-q").code
     for command in ("add", "check"):
         events.clear()
-        assert 0 == run(*on_store(command, store), path).code
+        assert 0 == call(*on_store(command, store), path).code
         assert ("read, MB", whole, whole) in events
         assert (command != "check") == any(stage == "add" for stage, _, _ in events)
     for name, *more in (("merge",), ("verify",), ("backup", tmp_path / "b.store")):
         events.clear()
-        assert 0 == run("store", str(name), store, *more).code
+        assert 0 == call("store", str(name), store, *more).code
         assert events
         assert events[-1][1] == events[-1][2]
 
@@ -429,22 +387,16 @@ def test_a_column_that_no_document_has_is_told_before_any_is_remembered(
     """A missing column is an error before any batch is added."""
     monkeypatch.setattr("nearkin.io.records.BLOCK", 1 << 10)
     monkeypatch.setattr("nearkin.io.parquet.BLOCK", 1 << 10)
-    path, store = tmp_path / f"a.{ending}", tmp_path / "a.store"
-    table = pa.table({"text": [f"words of text {i} " * 9 for i in range(60)], "source": ["a"] * 60})
-    if ending == "parquet":
-        pa.parquet.write_table(table, path)
-    elif ending == "csv":
-        pa.csv.write_csv(table, path)
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    assert 0 == run("store", "create", store, "-q").code
-    done = run("store", "add", store, path, "--column", "host")
+    store, rows = tmp_path / "a.store", [{"text": f"words of text {i} " * 9, "source": "a"} for i in range(60)]
+    path = write_rows(tmp_path / f"a.{ending}", rows)
+    assert 0 == call("store", "create", store, "-q").code
+    done = call("store", "add", store, path, "--column", "host")
     assert (1, "") == (done.code, done.out)
     assert "host" in done.message
     assert "source" in done.message
-    assert 0 == run("store", "info", store, "--json").json()["documents"]
-    assert 0 == run("store", "add", store, path, "--column", "source", "-q").code
-    assert 60 == run("store", "info", store, "--json").json()["documents"]
+    assert 0 == call("store", "info", store, "--json").json()["documents"]
+    assert 0 == call("store", "add", store, path, "--column", "source", "-q").code
+    assert 60 == call("store", "info", store, "--json").json()["documents"]
 
 
 @pytest.mark.parametrize("recipe", ["ssdeep", None])
@@ -453,23 +405,23 @@ def test_files_of_the_store_are_no_documents(tmp_path: Path, recipe: str | None)
     folder = tmp_path / "folder"
     (folder / "inner").mkdir(parents=True)
     store = folder / "inner" / "a.store"
-    assert 0 == run("store", "create", store, *(["--recipe", recipe] if recipe else []), "-q").code
+    assert 0 == call("store", "create", store, *(["--recipe", recipe] if recipe else []), "-q").code
     for i in range(3):
         (folder / "inner" / f"{i}.txt").write_text(f"words of text {i} and no other " * 50)
     for command, _ in (("add", 1), ("add", 2), ("check", 3)):
         # By whatever name.
-        done = run(*on_store(command, store), folder / "inner" / ".." / "inner", "--json")
+        done = call(*on_store(command, store), folder / "inner" / ".." / "inner", "--json")
         assert 0 == done.code, done.err
         assert 3 == len(done.objects())
         assert "left out: files of" in done.message
         assert "a.store (" in done.message
-    assert 3 == run("store", "info", store, "--json").json()["documents"]
-    assert 0 == run("store", "verify", store).code
+    assert 3 == call("store", "info", store, "--json").json()["documents"]
+    assert 0 == call("store", "verify", store).code
     # The store alone is nothing to remember.
-    done = run("store", "add", store, store)
+    done = call("store", "add", store, store)
     assert (0 if recipe else 1, "") == (done.code, done.out)
     family = ["--family", "ssdeep"] if recipe else []
-    done = run("dedup", folder, *family, "--store", store, "-o", tmp_path / "out", "--json")
+    done = call("dedup", folder, *family, "--store", store, "-o", tmp_path / "out", "--json")
     assert 0 == done.code, done.err
     assert (3, True) == (done.json()["documents"], "a.store (" in done.message)
 
@@ -481,11 +433,11 @@ def test_a_store_without_its_log_is_salvaged(tmp_path: Path) -> None:
         store.add(["some words of a document", "other words of another one"], ["a", "b"])
         store.merge()
         store.add(["a document that waits"], ["c"])
-    done = run("store", "salvage", path, "--out", tmp_path / "whole")
+    done = call("store", "salvage", path, "--out", tmp_path / "whole")
     assert 0 == done.code, done.err
     assert "3 documents, 1 of them from the log" in done.message + str(done.out)
     (path / "log.sqlite").unlink()
     check_message(1, "missing: rows 2 to 2, 1 documents", "store", "salvage", path, "--out", tmp_path / "new")
     with nk.Store.open(tmp_path / "new") as store:
         assert ["some words of a document"] == store.texts(["a"])
-    assert 0 == run("store", "adopt", tmp_path / "new").code
+    assert 0 == call("store", "adopt", tmp_path / "new").code

@@ -10,6 +10,7 @@ import pytest
 import nearkin as nk
 from command import call as run
 from command import check_message
+from corpora import write_rows
 
 FOX = "The quick brown fox jumps over the lazy dog, and runs away."
 CATS = "Something else, about cats that sleep all day."
@@ -42,7 +43,7 @@ def test_expire_says_how_many(store: Path) -> None:
 
 def corpus(path: Path, texts: list[str]) -> Path:
     """Write texts with the ids u0, u1 and so on."""
-    path.write_text("".join(json.dumps({"url": f"u{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
+    write_rows(path, ({"url": f"u{n}", "text": text} for n, text in enumerate(texts)))
     return path
 
 
@@ -108,7 +109,9 @@ def test_copy_changes_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
     assert (4, "char:4|binary|xxh3|simhash:64", 0.6) == (about["documents"], about["recipe"], about["threshold"])
     with nk.Store.open(tmp_path / "n", "r") as copied:
         assert ["a", "b", "c", "d"] == [doc.id for batch in copied.iter_documents() for doc in batch]
-    check_message(2, "kind of documents differs", "store", "copy", str(store), str(tmp_path / "m"), "--recipe", "ssdeep")
+    check_message(
+        2, "kind of documents differs", "store", "copy", str(store), str(tmp_path / "m"), "--recipe", "ssdeep"
+    )
     assert not (tmp_path / "m").exists()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import random
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+from corpora import write_rows
 from nearkin.dedup import checkpoint, cluster, documents
 from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.checkpoint import JobCheckpoint, open_checkpoint, remove_checkpoint
@@ -195,7 +195,7 @@ def test_another_text_is_refused_by_its_row(tmp_path: Path) -> None:
 
 def write(path: Path, texts: list[str]) -> Path:
     """Write JSON lines."""
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    write_rows(path, ({"text": text} for text in texts))
     return path
 
 

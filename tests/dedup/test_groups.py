@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
 from command import call
+from corpora import read_rows, write_rows
 from nearkin.dedup import cluster, groups
 from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.report import Run
@@ -173,32 +171,13 @@ def test_command_equals_function(kind: str, tmp_path: Path) -> None:
         {"id": f"d{row}", "text": text or "", "repo": name}
         for row, (text, name) in enumerate(zip(texts, names, strict=True))
     ]
-    path, out = tmp_path / f"in.{kind}", tmp_path / "out"
-    if kind == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    elif kind == "csv":
-        file = io.StringIO()
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-        path.write_text(file.getvalue())
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), path)
+    path, out = write_rows(tmp_path / f"in.{kind}", rows), tmp_path / "out"
     words = ["--id-column", "id", "--group-column", "repo", "--recipe", str(RECIPE), "--threshold", "0.7", "--report"]
     run = call("dedup", str(path), "--out", str(out), *words)
     assert 0 == run.code, run.err
     result = nk.dedup(path, id="id", groups="repo", recipe=RECIPE, threshold=0.7)
     expected = [row for row in rows if row["id"] in set(result.kept)]
-    kept: list[dict[str, Any]]
-    if kind == "parquet":
-        kept = pq.read_table(out / "kept.parquet").to_pylist()
-    else:
-        text = (out / f"kept.{kind}").read_text()
-        kept = (
-            [json.loads(line) for line in text.splitlines()]
-            if kind == "jsonl"
-            else list(csv.DictReader(io.StringIO(text)))
-        )
+    kept = read_rows(out / f"kept.{kind}")
     assert expected == kept
     summary = json.loads((out / "summary.json").read_text())
     assert {"column": "repo", "documents": len(rows), "kept": len(kept), "removed": len(rows) - len(kept)} == summary[

@@ -11,6 +11,7 @@ import pytest
 
 import nearkin as nk
 from command import call
+from corpora import write_rows
 from nearkin.dedup import cluster
 from nearkin.errors import ParameterError
 
@@ -154,9 +155,8 @@ def test_options_that_exclude_it(options: dict[str, Any], message: str) -> None:
 
 def test_the_command_says_what_stayed(tmp_path: Path) -> None:
     """Kept documents, the count in the table and in the summary, and the sentence of the report."""
-    source = tmp_path / "in.jsonl"
     texts = ["one two three four five six seven eight", "one two three four five six seven nine", "one two three four"]
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in [*texts, texts[0] + "."]))
+    source = write_rows(tmp_path / "in.jsonl", ({"text": text} for text in [*texts, texts[0] + "."]))
     options = ["--recipe", "word:1|binary|xxh3|minhash:128:fast", "--threshold", "0.5", "--lossless", "--report"]
     done = call("dedup", source, "--out", tmp_path / "out", "--keep", "longest", *options)
     assert 0 == done.code, done.err

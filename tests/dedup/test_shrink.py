@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from command import call, json_lines, run
+from corpora import write_rows
 from nearkin.dedup.config import DedupConfig, parse_shrink_to
 from nearkin.dedup.shrink import Replay
 from nearkin.errors import ParameterError
@@ -163,7 +164,7 @@ def test_inputs_that_are_read_once_are_refused(tmp_path: Path) -> None:
 def test_command_equals_function(tmp_path: Path) -> None:
     texts = [text or "" for text in corpus(80, 6)]
     path, out = tmp_path / "in.jsonl", tmp_path / "out"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    write_rows(path, ({"text": text} for text in texts))
     done = call("dedup", path, "--out", out, "--shrink-to", "0.6", "--recipe", RECIPE, "--report")
     assert 0 == done.code, done.err
     result = nk.dedup(path, recipe=RECIPE, shrink_to=0.6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from command import call
+from corpora import write_rows
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import PackedTexts, open_corpus
 from nearkin.io.arrow import join_texts
@@ -31,17 +31,7 @@ CELLS = st.lists(st.tuples(st.none() | st.text(max_size=4), st.none() | st.text(
 
 def write(folder: Path, kind: str) -> Path:
     """Write the records in a format; CSV has empty fields for nulls."""
-    path = folder / f"in.{kind}"
-    if kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(RECORDS), path)
-    elif kind == "csv":
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, ["id", "question", "answer"])
-            writer.writeheader()
-            writer.writerows(RECORDS)
-    else:
-        path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
-    return path
+    return write_rows(folder / f"in.{kind}", RECORDS)
 
 
 @given(CELLS)
@@ -95,14 +85,8 @@ def test_frames_and_files_have_the_same_result(text: Any, tmp_path: Path) -> Non
 def test_a_name_with_a_comma_is_a_column_if_there_is_one(kind: str, tmp_path: Path) -> None:
     """The column wins over columns of the parts of its name, in files and frames."""
     columns = {"a": ["one", "two"], "b": ["three", "four"], "a,b": ["same", "same"]}
-    path = tmp_path / f"in.{kind}"
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    if kind == "parquet":
-        pq.write_table(pa.table(columns), path)
-    elif kind == "csv":
-        path.write_text('a,b,"a,b"\none,three,same\ntwo,four,same\n')
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / f"in.{kind}", rows)
     assert [0] == nk.dedup(path, text="a,b").kept
     assert [0, 1] == nk.dedup(path, text=["a", "b"]).kept
     assert [0] == nk.dedup(pd.DataFrame(columns), text="a,b").kept

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import nearkin as nk
 import reference
 import strategies
+from corpora import write_rows
 from definitions import RECIPE, Reference, dedup, near_duplicates, removed, same
 from nearkin import errors
 from nearkin.io import open_corpus
@@ -397,12 +398,7 @@ def test_corpora_on_disk_give_the_same_result_as_lists(tmp_path: Path, suffix: s
         for i, text in enumerate(texts)
         if text is not None
     ]
-    path = tmp_path / f"corpus{suffix}"
-    frame = pl.DataFrame(rows)
-    if suffix == ".parquet":
-        frame.write_parquet(path)
-    else:
-        pd.DataFrame(rows).to_json(path, orient="records", lines=True, force_ascii=False)
+    path = write_rows(tmp_path / f"corpus{suffix}", rows)
     column = {name: [row[name] for row in rows] for name in ("id", "text", "score", "source")}
     options: dict[str, Any] = {"threshold": 0.5, "keep": "max"}
     listed = dedup(column["text"], ids=column["id"], values=column["score"], sources=column["source"], **options)

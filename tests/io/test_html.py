@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import call
-from corpora import read_all
+from corpora import read_all, write_rows
 from nearkin.errors import MissingExtraError
 from nearkin.io import PackedTexts, open_corpus
 from nearkin.io.html import visible_text, visible_texts
@@ -58,11 +57,10 @@ def test_null_pages_stay_null() -> None:
 
 def test_a_corpus_of_pages(tmp_path: Path) -> None:
     """Pages that differ only in markup are duplicates, and kept pages are written unchanged."""
-    path = tmp_path / "pages.jsonl"
     pages = [
         f"<html><body class='{name}'><p>The very same words on two pages.<script>{name}</script>" for name in "xyz"
     ]
-    path.write_text("".join(json.dumps({"url": str(i), "text": page}) + "\n" for i, page in enumerate(pages)))
+    path = write_rows(tmp_path / "pages.jsonl", ({"url": str(i), "text": page} for i, page in enumerate(pages)))
     with open_corpus(path, html=True) as corpus:
         assert ["The very same words on two pages."] * 3 == read_all(corpus)[0]
         assert ["The very same words on two pages."] == list(corpus.texts([1]))

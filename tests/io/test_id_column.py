@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
 from command import call
+from corpora import write_rows
 from nearkin.io import open_corpus
 
 Rows = list[dict[str, Any]]
 
 
-def write_jsonl(path: Path, rows: Rows) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def write_parquet(path: Path, rows: Rows) -> Path:
-    pq.write_table(pa.Table.from_pylist(rows), path)
-    return path
-
-
-def write_csv(path: Path, rows: Rows) -> Path:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-WRITERS = pytest.mark.parametrize(
-    ("write", "suffix"), [(write_jsonl, "jsonl"), (write_parquet, "parquet"), (write_csv, "csv")]
-)
+WRITERS = pytest.mark.parametrize("suffix", ["jsonl", "parquet", "csv"])
 
 
 def read_ids(path: Path, **options: Any) -> tuple[str | None, list[Any], str]:
@@ -55,10 +32,8 @@ def rows_of(name: str, ids: list[Any], **others: list[Any]) -> Rows:
 
 @WRITERS
 @pytest.mark.parametrize("name", ["id", "url", "_id"])
-def test_a_column_of_distinct_ids_is_used(
-    write: Callable[[Path, Rows], Path], suffix: str, name: str, tmp_path: Path
-) -> None:
-    path = write(tmp_path / f"a.{suffix}", rows_of(name, ["x", "y", "z"]))
+def test_a_column_of_distinct_ids_is_used(suffix: str, name: str, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / f"a.{suffix}", rows_of(name, ["x", "y", "z"]))
     assert (name, ["x", "y", "z"]) == read_ids(path)[:2]
     assert f"column '{name}'" in read_ids(path)[2]
     assert (None, [0, 1, 2], "") == read_ids(path, id_column="none")
@@ -70,41 +45,39 @@ def test_a_column_of_distinct_ids_is_used(
 
 @WRITERS
 @pytest.mark.parametrize(("ids", "reason"), [(["x", "y", "x"], "repeated"), (["x", None, "z"], "missing")])
-def test_a_column_without_distinct_ids_is_not_used(
-    write: Callable[[Path, Rows], Path], suffix: str, ids: list[Any], reason: str, tmp_path: Path
-) -> None:
+def test_a_column_without_distinct_ids_is_not_used(suffix: str, ids: list[Any], reason: str, tmp_path: Path) -> None:
     """No record is lost: the next column has the ids, or row numbers are used, and a note says why."""
-    path = write(tmp_path / f"a.{suffix}", rows_of("id", ids))
+    path = write_rows(tmp_path / f"a.{suffix}", rows_of("id", ids))
     column, found, note = read_ids(path)
     assert (None, [0, 1, 2]) == (column, found)
     assert "ids are row numbers: column 'id' has" in note
     assert reason in note
-    path = write(tmp_path / f"b.{suffix}", rows_of("id", ids, url=["a", "b", "c"]))
+    path = write_rows(tmp_path / f"b.{suffix}", rows_of("id", ids, url=["a", "b", "c"]))
     assert ("url", ["a", "b", "c"]) == read_ids(path)[:2]
 
 
 @WRITERS
-def test_ids_repeat_over_several_files(write: Callable[[Path, Rows], Path], suffix: str, tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{name}.{suffix}", rows_of("id", ["1", "2"])) for name in "ab"]
+def test_ids_repeat_over_several_files(suffix: str, tmp_path: Path) -> None:
+    paths = [write_rows(tmp_path / f"{name}.{suffix}", rows_of("id", ["1", "2"])) for name in "ab"]
     with open_corpus(paths) as corpus:
         assert corpus.id_column is None
 
 
 def test_integers_are_ids_and_mixed_values_are_not(tmp_path: Path) -> None:
-    assert ("id", [7, 5]) == read_ids(write_jsonl(tmp_path / "a.jsonl", rows_of("id", [7, 5])))[:2]
+    assert ("id", [7, 5]) == read_ids(write_rows(tmp_path / "a.jsonl", rows_of("id", [7, 5])))[:2]
     for ids in ([7, "5"], [7, 0.5], [True, False], ["", "x"]):
-        assert (None, [0, 1]) == read_ids(write_jsonl(tmp_path / "b.jsonl", rows_of("id", ids)))[:2]
+        assert (None, [0, 1]) == read_ids(write_rows(tmp_path / "b.jsonl", rows_of("id", ids)))[:2]
 
 
 def test_a_file_without_such_a_column_has_row_numbers(tmp_path: Path) -> None:
-    assert (None, [0, 1], "") == read_ids(write_jsonl(tmp_path / "a.jsonl", rows_of("name", ["x", "y"])))
+    assert (None, [0, 1], "") == read_ids(write_rows(tmp_path / "a.jsonl", rows_of("name", ["x", "y"])))
 
 
 def test_a_deduplication_of_a_file_names_documents_by_their_ids(tmp_path: Path) -> None:
     """In Python, and by the command, which says so unless it is quiet."""
     rows = rows_of("id", ["x", "y", "z"])
     rows[2]["text"] = rows[0]["text"]
-    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    path = write_rows(tmp_path / "a.jsonl", rows)
     assert ["x", "y"] == nk.dedup(path).kept
     assert [0, 1] == nk.dedup(path, id="none").kept
     done = call("dedup", path, "--out", tmp_path / "out")

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
+from corpora import flip
 from nearkin.errors import CorruptStoreError, MismatchError, ParameterError
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -115,9 +116,7 @@ def test_a_state_is_saved_and_opened(tmp_path: Path) -> None:
     assert (repr(groups), {"empty": 1}) == (repr(again), again.skipped)
     with pytest.raises(MismatchError, match="threshold"):
         again.merge(nk.PayloadGroups())
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+    flip(path)
     with pytest.raises(CorruptStoreError):
         nk.PayloadGroups.open(path)
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+from corpora import write_rows
 from nearkin.dedup.labels import PairLabels
 from nearkin.errors import CorruptStoreError, InputError, ParameterError
 from nearkin.theory.intervals import wilson
@@ -212,8 +213,7 @@ def test_columns_are_joined_or_searched_apart(tmp_path: Path) -> None:
         }
         for seed in range(3)
     ]
-    path = tmp_path / "mmlu.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / "mmlu.jsonl", rows)
     columns = {"mmlu": ["question", "choices"]}
     whole = around(str(rows[1]["question"]) + "\nA. " + "\nB. ".join(rows[1]["choices"]))
     question = around(str(rows[2]["question"]))
@@ -242,11 +242,10 @@ def test_frames_and_corpora_are_read(tmp_path: Path) -> None:
     suites = {"a": pa.table({"question": [ITEM], "choices": [["one", "two"]]})}
     documents = pa.table({"body": [PAGE, around(ITEM)], "name": ["x", "y"]})
     assert ["y"] == nk.decontaminate(documents, suites, text="body", id="name").contaminated
-    path = tmp_path / "corpus.jsonl"
     rows = [
         {"text": text, "id": name, "host": host} for text, name, host in ((PAGE, "x", "h"), (around(ITEM), "y", "h"))
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / "corpus.jsonl", rows)
     result = nk.decontaminate(path, suites, sources="host")
     assert ["y"] == result.contaminated
     assert result.sources is not None

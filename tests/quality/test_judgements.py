@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
 from command import call
+from corpora import write_rows
 from nearkin import errors
 from nearkin.dedup.labels import read_pair_labels
 from nearkin.io import read_table
@@ -25,18 +23,7 @@ ROWS = [("a", "b", 1), ("a", "c", 0), ('ß,"x"\n', "c", 1)]
 
 def write(path: Path, header: tuple[str, str, str] = ("left", "right", "match")) -> Path:
     """Write the rows above in the format of the name."""
-    name = path.name.removesuffix(".gz")
-    if name.endswith(".parquet"):
-        pq.write_table(pa.table(dict(zip(header, zip(*ROWS, strict=True), strict=True))), path)
-        return path
-    if name.endswith(".jsonl"):
-        text = "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in ROWS) + "\n"
-    else:
-        mark = "\t" if name.endswith(".tsv") else ","
-        quoted = [mark.join('"' + str(cell).replace('"', '""') + '"' for cell in row) for row in ROWS]
-        text = "\n".join([mark.join(header), *quoted]) + "\n"
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
+    return write_rows(path, (dict(zip(header, row, strict=True)) for row in ROWS))
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.tsv.gz", "p.jsonl.gz", "p.parquet"])

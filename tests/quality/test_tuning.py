@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
+from corpora import write_rows
 from nearkin import errors
 from nearkin.dedup.result import ResultTable
 from nearkin.io import open_corpus
@@ -90,8 +91,7 @@ def test_the_recommendation_reaches_its_recall() -> None:
 def test_the_same_arguments_give_the_same_result(set_threads: Callable[[int], None], tmp_path: Path) -> None:
     """The result is equal when repeated, with one thread, and for a corpus on disk; another seed differs."""
     texts = corpus(150)
-    path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    path = write_rows(tmp_path / "corpus.jsonl", ({"text": text} for text in texts))
     results = [nk.tune(texts, threshold=0.6, sample=100)]
     set_threads(1)
     results.append(nk.tune(texts, threshold=0.6, sample=100))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from report_browser import open_page
 
 from command import call, write_jsonl
+from corpora import write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -21,8 +22,7 @@ def test_hits_that_a_person_rejects_stay_in_the_corpus(browser: Browser, tmp_pat
     """One document has two hits, each with its own passage; one of them is rejected."""
     texts = {"a": f"Quiz. {RIVER} And so on.\n\n{MOONS} The end.", "b": "A page of its own.", "c": f"He asked: {RIVER}"}
     corpus = write_jsonl(tmp_path / "corpus.jsonl", texts)
-    suites = tmp_path / "quiz.jsonl"
-    suites.write_text("".join(json.dumps({"question": item}) + "\n" for item in (RIVER, MOONS)))
+    suites = write_rows(tmp_path / "quiz.jsonl", ({"question": item} for item in (RIVER, MOONS)))
     options = ("decontaminate", corpus, "--suites", suites, "--id-column", "id", "--report", "--quiet")
     done = call(*options, "--out", tmp_path / "first")
     assert (0, "") == (done.code, done.message)

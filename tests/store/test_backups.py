@@ -13,6 +13,7 @@ import pytest
 from test_store import texts_of
 
 import nearkin as nk
+from corpora import flip
 from nearkin.errors import CorruptStoreError, InputError, ParameterError
 from nearkin.store.backups import RECORD_NAME, list_backups
 
@@ -150,9 +151,7 @@ def test_changed_and_damaged_backups_are_not_restored(backups: Path, tmp_path: P
     with pytest.raises(CorruptStoreError, match="was changed after it was made"):
         nk.Store.restore(backups, tmp_path / "r")
     path = next((backups / "two" / "segments").glob("*.documents.nks"))
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    flip(path)
     with pytest.raises(CorruptStoreError):
         nk.Store.restore(backups, tmp_path / "r", at=list_backups(backups)[1].time)
     assert not (tmp_path / "r").exists()

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
+from corpora import flip
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.store import compaction, segment
 from nearkin.store.log import State
@@ -119,50 +121,43 @@ KINDS = {
 }
 
 
-def sweep(tmp_path: Path, step: int, kind: str) -> tuple[int, int, int]:
-    """Flip a bit in every `step`-th byte of each file; count errors, harmless flips, and flips that verify misses."""
+def sweep(tmp_path: Path, step: int, kind: str) -> int:
+    """Flip a bit in every `step`-th byte of each file, and return the number of errors."""
     make, answers = KINDS[kind]
     store = make(tmp_path / "store")
-    expected = answers(store)
-    refused = harmless = passed = 0
-    for other in store.glob("log.sqlite-*"):
-        other.unlink()
+    expected, refused = answers(store), 0
+    drop_sidecars(store)
     files = sorted(path.relative_to(store) for path in store.rglob("*") if path.is_file() and path.stat().st_size)
     assert {".documents", ".index", ""} >= {Path(path.stem).suffix for path in files}, files
     for name in files:
         content = (store / name).read_bytes()
         for at in range(0, len(content), step):
-            damaged = bytearray(content)
-            damaged[at] ^= 1 << (at // step) % 8
-            (store / name).write_bytes(damaged)
+            flip(store / name, at, 1 << (at // step) % 8)
             try:
                 result = answers(store)
             except (NearkinError, OSError):
                 refused += 1
-                continue
-            finally:
-                for other in store.glob("log.sqlite-*"):
-                    other.unlink()
-            assert expected == result, (name, at)
-            harmless += 1
-            with nk.Store.open(store, "r") as opened:
-                try:
+            else:
+                assert expected == result, (name, at)
+                drop_sidecars(store)
+                with nk.Store.open(store, "r") as opened, suppress(NearkinError, OSError):
                     opened.verify()
-                    passed += 1
-                except (NearkinError, OSError):
-                    pass
-            for other in store.glob("log.sqlite-*"):
-                other.unlink()
-        (store / name).write_bytes(content)
+            drop_sidecars(store)
+            (store / name).write_bytes(content)
     assert expected == answers(store)
-    return refused, harmless, passed
+    return refused
+
+
+def drop_sidecars(store: Path) -> None:
+    """Delete the files of SQLite beside its database."""
+    for path in store.glob("log.sqlite-*"):
+        path.unlink()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
     """Flip a bit in every 211th byte of every file of a small store."""
-    refused, _, _ = sweep(tmp_path, 211, kind)
-    assert refused > 5
+    assert sweep(tmp_path, 211, kind) > 5
 
 
 @pytest.mark.slow
@@ -189,9 +184,7 @@ def test_verify_detects_any_flipped_byte_of_a_segment(tmp_path: Path) -> None:
         content = path.read_bytes()
         length = int.from_bytes(content[24:32], "little")
         for at in range(64, length, 97):
-            damaged = bytearray(content)
-            damaged[at] ^= 1
-            path.write_bytes(damaged)
+            flip(path, at)
             message = verdict(store)
             # Bytes between sections are zero and never read.
             assert path.name in message or "settings" in message or (message == "sound" and 0 == content[at])
@@ -228,9 +221,7 @@ def test_repair_rebuilds_a_damaged_index(tmp_path: Path, kind: str) -> None:
     store = make(tmp_path / "store")
     expected = answers(store)
     path = next((store / "segments").glob("*.index.nks"))
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(content)
+    flip(path)
     assert path.name in verdict(store)
     events: list[tuple[str, int, int | None]] = []
     findings = nk.Store.repair(store, progress=lambda *event: events.append(event))
@@ -308,12 +299,11 @@ def test_repair_refuses_damaged_documents(tmp_path: Path) -> None:
     """Repair names a damaged file of documents and changes nothing."""
     store = make(tmp_path / "store")
     path = next((store / "segments").glob("*.documents.nks"))
-    content = bytearray(path.read_bytes())
-    content[3000] ^= 0xFF
-    path.write_bytes(content)
+    flip(path, 3000)
+    content = path.read_bytes()
     with pytest.raises(CorruptStoreError, match="documents"):
         nk.Store.repair(store)
-    assert bytes(content) == path.read_bytes()
+    assert content == path.read_bytes()
 
 
 def test_a_changed_row_of_the_log_is_detected(tmp_path: Path) -> None:
@@ -436,8 +426,7 @@ def test_flipped_bits_of_a_larger_store_in_bounded_memory(tmp_path: Path) -> Non
         done = subprocess.run(
             [sys.executable, "-c", ASK, str(path)], input=queries, capture_output=True, text=True, check=False
         )
-        for other in path.glob("log.sqlite-*"):
-            other.unlink()
+        drop_sidecars(path)
         assert 0 == done.returncode, done.stderr[-2000:]
         return done.stdout
 
@@ -448,15 +437,10 @@ def test_flipped_bits_of_a_larger_store_in_bounded_memory(tmp_path: Path) -> Non
     for _ in range(200):
         file = choose.choices(files, sizes)[0]
         at = choose.randrange(file.stat().st_size)
-        with file.open("r+b") as stream:
-            stream.seek(at)
-            before = stream.read(1)
-            stream.seek(at)
-            stream.write(bytes([before[0] ^ 1 << choose.randrange(8)]))
+        bits = 1 << choose.randrange(8)
+        flip(file, at, bits)
         result = answer()
         assert result == expected or result.startswith("error"), (file.name, at)
         errors += result.startswith("error")
-        with file.open("r+b") as stream:
-            stream.seek(at)
-            stream.write(before)
+        flip(file, at, bits)
     assert errors > 20

@@ -16,6 +16,7 @@ from test_store import texts_of
 from test_store_of_files import folder_of_files
 
 import nearkin as nk
+from corpora import write_rows
 from nearkin.dedup.result import DedupResult
 from nearkin.errors import InputError, MismatchError, OutputError, ParameterError, StoreLockedError
 from nearkin.io import OutputDir, atomic_write, open_corpus
@@ -90,9 +91,8 @@ def test_without_ids_documents_get_row_numbers_of_the_store(tmp_path: Path) -> N
 
 def test_a_corpus_brings_ids_and_columns(tmp_path: Path) -> None:
     """Columns can be names of extra columns; `keep` may order documents by one of them."""
-    path = tmp_path / "corpus.jsonl"
     rows = [{"id": name, "text": text, "n": number} for number, (name, text) in enumerate(zip(IDS, NEW, strict=True))]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / "corpus.jsonl", rows)
     with (
         nk.Store.create(tmp_path / "store") as store,
         open_corpus(path, id_column="id", extra_columns=["n"]) as corpus,

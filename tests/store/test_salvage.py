@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import nearkin as nk
+from corpora import flip
 from nearkin.errors import CorruptStoreError, NearkinError
 
 COUNT = 2000
@@ -56,14 +57,6 @@ def copy(source: Path, target: Path) -> Path:
 
 def ids(store: nk.Store) -> set[str]:
     return {str(document.id) for batch in store.iter_documents() for document in batch}
-
-
-def flip(path: Path, at: int) -> None:
-    with path.open("r+b") as file:
-        file.seek(at)
-        byte = file.read(1)
-        file.seek(at)
-        file.write(bytes([byte[0] ^ 16]))
 
 
 def zero(path: Path, at: int, size: int) -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
+from corpora import flip
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, NotFittedError, ParameterError
 from nearkin.store.kinds.vectors import VectorSettings, VectorSource, choose_radius
 from nearkin.store.results import StoredDocument
@@ -349,8 +350,7 @@ def test_damaged_files_are_detected_and_repaired(tmp_path: Path, which: str) -> 
         assert [str(file)] == [finding.place for finding in nk.Store.repair(path)]
         assert expected == answers(path)
     with nk.Store.open(path) as store:
-        content = (path / "family.nks").read_bytes()
-        (path / "family.nks").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        flip(path / "family.nks", -1)
         with pytest.raises(CorruptStoreError, match=r"family\.nks"):
             store.verify()
     (path / "family.nks").unlink()

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from test_store import texts_of
 
 import nearkin as nk
+from corpora import flip
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
 from nearkin.index.ids import Id
 from nearkin.store.kinds.texts import feature_hashes, join_sets
@@ -211,9 +212,7 @@ def test_an_index_is_repaired_without_texts(tmp_path: Path) -> None:
         store.check_and_add(TEXTS, NAMES)
         store.merge()
     index = next((tmp_path / "store" / "segments").glob("*.index.nks"))
-    data = bytearray(index.read_bytes())
-    data[len(data) // 2] ^= 1
-    index.write_bytes(data)
+    flip(index)
     with nk.Store.open(tmp_path / "store") as store, pytest.raises(CorruptStoreError):
         store.verify()
     assert [str(index)] == [finding.place for finding in nk.Store.repair(tmp_path / "store")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
+from corpora import write_rows
 from definitions import check_search, equal_values, near_duplicates, same, shares_band
 from nearkin.dedup import cluster, documents
 from nearkin.dedup import spill as spill_module
@@ -153,9 +153,8 @@ def test_buckets_deduplicate_like_the_index(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("recipe", [RECIPE, "word:1|binary|xxh3|simhash:128"])
 def test_a_spilled_corpus_gives_the_result_of_one_in_memory(recipe: str, tmp_path: Path) -> None:
     """The output folder has no file besides the corpus while arrays are spilled."""
-    path = tmp_path / "corpus.jsonl"
     rows = [{"id": f"doc-{row}", "text": text or ""} for row, text in enumerate(near_duplicates(3000))]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / "corpus.jsonl", rows)
     actual = []
     for share in (1.0, 1e-12):
         with (
