@@ -109,6 +109,13 @@ def call(*arguments: object, stdin: bytes = b"") -> Done:
     return Done(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
 
 
+def succeed(*arguments: object, stdin: bytes = b"") -> Done:
+    """Run a command in this process, which must not fail."""
+    done = call(*arguments, stdin=stdin)
+    assert 0 == done.code, done.err
+    return done
+
+
 def check_message(code: int, words: str, *arguments: object, stdin: bytes = b"") -> None:
     """Assert that a command ends with this exit code, and that its message has these words."""
     done = call(*arguments, stdin=stdin)

@@ -21,7 +21,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command import ENVIRONMENT, call, run, standard_input
+from command import ENVIRONMENT, call, run, standard_input, succeed
 from corpora import write_rows
 from nearkin.cli import app, console
 from nearkin.cli.console import Failures, escape_surrogates, read_text, show_table
@@ -249,8 +249,7 @@ def test_data_sends_a_terminal_nothing_to_act_on(
     # Bars are drawn and erased.
     seen = re.sub(r".*\x1b\[\?25h|\x1b\[2K|\x1b\[1A", "", seen, flags=re.DOTALL).lstrip("\r")
     assert (0, True) == (code, harmless(seen)), seen
-    piped = call(*(part if part != "out" else "again" for part in command), hostile, "--id-column", "id")
-    assert 0 == piped.code, piped.err
+    piped = succeed(*(part if part != "out" else "again" for part in command), hostile, "--id-column", "id")
     if "--json" in command and "keywords" not in command:
         shown = [json.loads(line) for line in seen.splitlines()]
         assert piped.objects() == shown
@@ -332,8 +331,7 @@ def test_what_reads_a_corpus_reports_its_share(
         if words.split()[2] in line:
             assert 0 == call(*words.split()).code
     monkeypatch.setattr(console, "reporting", record)
-    done = call(*line.split(), *(["--quiet"] if line.startswith("store add") else []))
-    assert 0 == done.code, done.err
+    succeed(*line.split(), *(["--quiet"] if line.startswith("store add") else []))
     reported = [(count, total) for name, count, total in events if name == stage]
     assert reported, events
     count, total = reported[-1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from command import call
+from command import succeed
 from corpora import write_rows
 
 LICENCE = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software"
@@ -30,8 +30,7 @@ def test_rows_name_input_known_text_similarity_and_span(tmp_path: Path, sources:
     inputs = tmp_path / "files.jsonl"
     text = (sources[0] / "a.py").read_text(encoding="utf-8")
     inputs.write_text(json.dumps({"id": "a.py", "text": text}) + "\n", encoding="utf-8")
-    done = call("text", "contains", inputs, "--known", sources[1], "--id-column", "id")
-    assert 0 == done.code
+    done = succeed("text", "contains", inputs, "--known", sources[1], "--id-column", "id")
     query, known, similarity, start, end = done.out.strip().split("\t")
     assert ("a.py", "MIT", "1.0000") == (query, known, similarity)
     assert LICENCE == text[int(start) : int(end)]
@@ -42,8 +41,7 @@ def test_files_are_found_in_files(sources: tuple[Path, Path], tmp_path: Path) ->
     known = tmp_path / "licences"
     known.mkdir()
     (known / "MIT.txt").write_text(LICENCE, encoding="utf-8")
-    done = call("text", "contains", sources[0], "--known", known, "--format", "files", "--json")
-    assert 0 == done.code
+    done = succeed("text", "contains", sources[0], "--known", known, "--format", "files", "--json")
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert [1.0] == [row["similarity"] for row in rows]
     assert ("a.py", "MIT.txt") == (Path(rows[0]["query"]).name, Path(rows[0]["id"]).name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import call, json_lines, write_jsonl
+from command import call, json_lines, succeed, write_jsonl
 
 ITEM = "Which of the rivers that rise in the Black Forest flows through ten countries before it reaches the sea?"
 PAGE = "The harvest was late that year, and most of the farmers had sold their machines in winter."
@@ -34,8 +34,7 @@ def suites(tmp_path: Path) -> Path:
 def test_contaminated_documents_are_dropped(corpus: Path, suites: Path, tmp_path: Path) -> None:
     """The others are kept byte for byte; hits have both places and both texts."""
     out = tmp_path / "clean"
-    done = call("decontaminate", corpus, "--suites", suites, "--out", out, "--id-column", "id")
-    assert 0 == done.code, done.err
+    done = succeed("decontaminate", corpus, "--suites", suites, "--out", out, "--id-column", "id")
     lines = corpus.read_text().splitlines()
     assert [lines[0], lines[2]] == (out / "kept.jsonl").read_text().splitlines()
     (hit,) = json_lines(out / "hits.jsonl")
@@ -75,8 +74,7 @@ def test_text_files_are_flagged_in_a_table(suites: Path, tmp_path: Path) -> None
     """A text file has no columns: flags are a table of their own, and a column is refused."""
     path = tmp_path / "pages.txt"
     path.write_text(f"{PAGE}\n{ITEM}\n")
-    done = call("decontaminate", path, "--suites", suites, "--out", tmp_path / "out", "--action", "flag")
-    assert 0 == done.code, done.err
+    succeed("decontaminate", path, "--suites", suites, "--out", tmp_path / "out", "--action", "flag")
     assert [0, 1] == [row["hits"] for row in json_lines(tmp_path / "out" / "flags.jsonl")]
     refused = call(
         "decontaminate", path, "--suites", suites, "--out", tmp_path / "o", "--action", "flag", "--flag-column", "n"
@@ -120,8 +118,7 @@ def test_reports_show_hits_and_leaks(corpus: Path, suites: Path, tmp_path: Path)
     """The page of a run has both texts, that of leaks the matrix; values are escaped."""
     pytest.importorskip("jinja2")
     out, page = tmp_path / "out", tmp_path / "leaks.html"
-    done = call("decontaminate", corpus, "--suites", suites, "--out", out, "--report", "--source-column", "id")
-    assert 0 == done.code, done.err
+    succeed("decontaminate", corpus, "--suites", suites, "--out", out, "--report", "--source-column", "id")
     text = (out / "report.html").read_text()
     assert "corpus.jsonl: 1 of 3 documents contaminated" in text
     assert ITEM in text
@@ -162,8 +159,7 @@ def test_leaks_are_printed_as_a_matrix(tmp_path: Path) -> None:
     """A row for each pair of splits, or for each leaked document."""
     train = write_jsonl(tmp_path / "train.jsonl", TEXTS)
     test = write_jsonl(tmp_path / "test.jsonl", {"x": TEXTS["b"], "y": "Nothing that the training set has."})
-    done = call("leaks", train, test, "--id-column", "id", "--json")
-    assert 0 == done.code, done.err
+    done = succeed("leaks", train, test, "--id-column", "id", "--json")
     row = done.json()
     assert (str(test), str(train), 2, 1, 0, 0, 1, 0.5) == tuple(row.values())
     pairs = call("leaks", train, test, "--id-column", "id", "--pairs").out.split("\t")

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 import nearkin as nk
-from command import ROOT, TEXTS, call, check_message, json_lines, near_texts, run, write_jsonl
+from command import ROOT, TEXTS, call, check_message, json_lines, near_texts, run, succeed, write_jsonl
 from corpora import write_rows
 
 
@@ -97,8 +97,7 @@ def test_standard_input_and_output(corpus: Path) -> None:
     """The name - reads a pipe and prints kept documents; the summary is printed to standard error."""
     arguments = ("dedup", "-", "--format", "jsonl", "--out", "-", "--id-column", "id")
     for options, said in (((), True), (("--json",), True), (("--quiet",), False)):
-        done = call(*arguments, *options, stdin=corpus.read_bytes())
-        assert 0 == done.code, done.err
+        done = succeed(*arguments, *options, stdin=corpus.read_bytes())
         assert ["a", "b", "e"] == [row["id"] for row in done.objects()]
         assert said == ("removed (40.0%)" in done.err)
         assert "kept in" not in done.err
@@ -132,8 +131,7 @@ def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
     new = write_jsonl(tmp_path / "new.jsonl", {"new": TEXTS["b"].upper(), "other": "Quite another matter altogether."})
     older = write_jsonl(tmp_path / "older.jsonl", {"old": "Quite another matter altogether!"})
     out = tmp_path / "out"
-    done = call("dedup", new, "--against", corpus, "-o", out, "--id-column", "id")
-    assert 0 == done.code, done.err
+    done = succeed("dedup", new, "--against", corpus, "-o", out, "--id-column", "id")
     assert ["other"] == kept(out)
     [row] = json_lines(out / "clusters.jsonl")
     assert ("new", "b", "same-letters-old") == (row["id"], row["representative"], row["reason"])
@@ -273,8 +271,7 @@ def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_pat
     assert (1, False) == (done.code, (tmp_path / "out").exists())
     assert "2 of 7 records can't be read, more than 10%; the first: " in done.message
     assert "or allow more by --max-malformed" in done.message
-    done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--max-malformed", "2")
-    assert 0 == done.code
+    done = succeed("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--max-malformed", "2")
     rejected = [json.loads(line) for line in (tmp_path / "out" / "rejected.jsonl").read_text().splitlines()]
     assert [(str(corpus), 6), (str(corpus), 7)] == [(bad["file"], bad["line"]) for bad in rejected]
     assert "invalid JSON" in rejected[0]["reason"]
@@ -382,8 +379,7 @@ WIRE = "The board of the company declared a quarterly dividend of {} percent per
 def test_texts_that_differ_are_kept_and_counted(tmp_path: Path) -> None:
     """--differ works in `dedup`, `pairs`, `compare` and a store."""
     corpus = write_jsonl(tmp_path / "wire.jsonl", {n: WIRE.format(n) for n in ("1.5", "15")})
-    done = call("dedup", corpus, "--out", tmp_path / "a", "--differ", "numbers,days")
-    assert 0 == done.code
+    done = succeed("dedup", corpus, "--out", tmp_path / "a", "--differ", "numbers,days")
     assert "differ in numbers, days: both kept" in done.message
     assert 1 == summary(tmp_path / "a")["pairs_that_differ"]
     compared = call("text", "compare", "--text", WIRE.format("1.5"), WIRE.format("15"))
@@ -486,13 +482,11 @@ def test_a_checkpoint_is_deleted_when_the_output_is_in_place(tmp_path: Path) -> 
         failed = call("dedup", source, "--out", tmp_path / "out", *options)
     assert failed.code
     assert point.is_dir()
-    done = call("dedup", source, "--out", tmp_path / "out", *options)
-    assert 0 == done.code, done.err
+    done = succeed("dedup", source, "--out", tmp_path / "out", *options)
     assert "60  of them were hashed by an earlier run" in done.err
     assert f"checkpoint {point} deleted: the output is in place" in done.err
     assert not point.exists()
-    plain = call("dedup", source, "--out", tmp_path / "plain", "--id-column", "id")
-    assert 0 == plain.code
+    succeed("dedup", source, "--out", tmp_path / "plain", "--id-column", "id")
     for name in ("kept.jsonl", "clusters.jsonl", "pairs.jsonl"):
         assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from command import brute_force_distances, call, check_message, near_texts
+from command import brute_force_distances, call, check_message, near_texts, succeed
 from corpora import flip
 from nearkin.index.fingerprints import to_hex
 from nearkin.io.locks import lock_file
@@ -301,7 +301,6 @@ def test_a_page_of_the_plan(tmp_path: Path) -> None:
     corpus.write_text("".join(f"this is the text of line {number}\n" for number in range(50)))
     assert 0 == call("index", "build", corpus, "-o", tmp_path / "index.nks", "--quiet").code
     page = tmp_path / "plan.html"
-    done = call("index", "info", tmp_path / "index.nks", "--radius", "4", "--report", page)
-    assert 0 == done.code, done.err
+    succeed("index", "info", tmp_path / "index.nks", "--radius", "4", "--report", page)
     assert "methods: scan" in page.read_text()
     assert 2 == call("index", "info", tmp_path / "index.nks", "--report", tmp_path / "index.nks").code

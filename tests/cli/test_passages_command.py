@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from command import call, json_lines
+from command import call, json_lines, succeed
 from corpora import read_rows, write_rows
 
 NEWS = "Prices rose again in March, the statistics office said on Tuesday; rents rose most of all."
@@ -66,8 +66,7 @@ def test_every_format_is_written_as_it_came(tmp_path: Path) -> None:
 
 def test_fields_within_fields_are_written(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "a.jsonl", ({"meta": {"body": text}, "n": 1} for text in TEXTS.values()))
-    done = call("dedup", path, "-o", "-", "--text-column", "meta.body", "--unit", "paragraph")
-    assert 0 == done.code, done.err
+    done = succeed("dedup", path, "-o", "-", "--text-column", "meta.body", "--unit", "paragraph")
     assert list(LEFT.values()) == [json.loads(line)["meta"]["body"] for line in done.out.splitlines()]
 
 
@@ -89,8 +88,7 @@ def test_boilerplate_is_listed_and_left_out(tmp_path: Path) -> None:
     menu = [" ".join(f"m{(row * 577 + at * at * 7) % 50_021}" for at in range(40)) for row in range(6)]
     rows = [{"text": "\n".join([*menu, text]), "from": "x"} for text in articles] + [{"text": articles[3], "from": "y"}]
     path = write_rows(tmp_path / "a.jsonl", rows)
-    done = call("dedup", path, "-o", tmp_path / "o", "--boilerplate", "drop", "--source-column", "from")
-    assert 0 == done.code, done.err
+    done = succeed("dedup", path, "-o", tmp_path / "o", "--boilerplate", "drop", "--source-column", "from")
     assert 20 == len(json_lines(tmp_path / "o" / "kept.jsonl"))
     listed = json_lines(tmp_path / "o" / "boilerplate.jsonl")
     assert (sorted(menu), {20}, {"x"}) == (
@@ -100,8 +98,7 @@ def test_boilerplate_is_listed_and_left_out(tmp_path: Path) -> None:
     )
     assert "6 frequent lines, left out" in " ".join(done.err.split())
     options = ("--boilerplate", "keep", "--threshold", "0.6", "--remove", "documents")
-    done = call("dedup", path, "-o", tmp_path / "k", *options)
-    assert 0 == done.code, done.err
+    succeed("dedup", path, "-o", tmp_path / "k", *options)
     # With the menu, all documents that contain it match.
     assert ["x", "y"] == [row["from"] for row in json_lines(tmp_path / "k" / "kept.jsonl")]
 
@@ -121,6 +118,5 @@ def test_rejected_records_are_told(news: Path, tmp_path: Path) -> None:
     with news.open("a") as file:
         file.write('\n{"id": "x", "text": 3}\n')
     options = ("--id-column", "id", "--unit", "paragraph", "--max-malformed", "1")
-    done = call("dedup", news, "--out", tmp_path / "out", *options)
-    assert 0 == done.code, done.err
+    succeed("dedup", news, "--out", tmp_path / "out", *options)
     assert 1 == len(json_lines(tmp_path / "out" / "rejected.jsonl"))

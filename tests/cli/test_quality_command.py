@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nearkin as nk
-from command import TEXTS, call, check_message, run
+from command import TEXTS, call, check_message, run, succeed
 from corpora import write_rows
 
 TRUTH = "left\tright\tmatch\na\tc\t1\na\td\t1\na\tb\t0\nd\te\t1\n"
@@ -29,8 +29,7 @@ def test_a_runs_folder_is_scored_in_every_format(tmp_path: Path, truth: Path, fo
     out = tmp_path / "out"
     corpus = write_rows(tmp_path / f"corpus.{form}", ({"id": name, "text": text} for name, text in TEXTS.items()))
     assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
-    done = call("recipe", "evaluate", out, "--truth", truth, "--json")
-    assert 0 == done.code, done.err
+    done = succeed("recipe", "evaluate", out, "--truth", truth, "--json")
     result = json.loads(done.data)
     expected = ("true_positives", "false_positives", "false_negatives", "true_negatives")
     assert [2, 0, 1, 1] == [result["pairwise"][name] for name in expected]
@@ -79,8 +78,7 @@ def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> No
     import shlex
 
     tune = ("recipe", "tune", similar, "--threshold", "0.6", "--bits", "64", "--bits", "128")
-    done = call(*tune)
-    assert 0 == done.code, done.err
+    done = succeed(*tune)
     command = shlex.split(done.out.splitlines()[-1])
     result = call(*tune, "--json").json()
     assert str(result["chosen"]["radius"]) == command[command.index("--radius") + 1]
@@ -294,8 +292,7 @@ def test_a_page_of_an_evaluation(tmp_path: Path) -> None:
     arguments = ("recipe", "evaluate", tmp_path / "found.csv", "--truth", tmp_path / "truth.csv")
     page = tmp_path / "scores.html"
     for _ in range(2):
-        done = call(*arguments, "--report", page)
-        assert 0 == done.code, done.err
+        done = succeed(*arguments, "--report", page)
         assert call(*arguments).out == done.out
         assert "precision 0.500, recall 1.000</h1>" in page.read_text()
     for path, message in (
@@ -314,8 +311,7 @@ def test_a_page_of_a_run_has_its_pairs_by_similarity(tmp_path: Path) -> None:
     words = [f"word{number}" for number in range(17)]
     rows = [{"id": f"d{at}", "text": " ".join([*words, f"w{at}"]), "work": at % 2} for at in range(6)]
     corpus = write_rows(tmp_path / "corpus.jsonl", rows)
-    made = call("dedup", corpus, "--out", tmp_path / "clean", "--id-column", "id", "--threshold", "0.7", "--quiet")
-    assert 0 == made.code, made.err
+    succeed("dedup", corpus, "--out", tmp_path / "clean", "--id-column", "id", "--threshold", "0.7", "--quiet")
     page = tmp_path / "scores.html"
     done = call(
         *("recipe", "evaluate", tmp_path / "clean", "--truth", corpus, "--id-column", "id", "--cluster-column", "work"),
@@ -329,8 +325,7 @@ def test_a_page_of_a_tuning(similar: Path, tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     for options, title in (((), "radius"), (("--recipe", "minhash"), "bands of")):
         page = tmp_path / "tuning.html"
-        done = call("recipe", "tune", similar, "--threshold", "0.6", *options, "--quiet", "--report", page)
-        assert 0 == done.code, done.err
+        succeed("recipe", "tune", similar, "--threshold", "0.6", *options, "--quiet", "--report", page)
         assert title in page.read_text().split("</h1>")[0].split("<h1>")[1]
     refused = call("recipe", "tune", similar, "--report", similar)
     assert 2 == refused.code

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import call, check_message, json_lines, near_texts, write_jsonl
+from command import call, check_message, json_lines, near_texts, succeed, write_jsonl
 from corpora import write_rows
 
 
@@ -74,8 +74,7 @@ def test_reports_of_every_format(form: str, tmp_path: Path) -> None:
         path.write_text(path.read_text("utf-8"), "latin-1")
         arguments += ["--encoding", "latin-1"]
     out = tmp_path / "clean"
-    done = call("dedup", path, "--out", out, "-q", "--report", *arguments)
-    assert 0 == done.code, done.err
+    succeed("dedup", path, "--out", out, "-q", "--report", *arguments)
     page = (out / "report.html").read_bytes()
     done = call("report", out, "-q")
     assert (0, "", "") == (done.code, done.out, done.err)
@@ -129,8 +128,7 @@ def test_labels_of_other_documents(crawl: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.tsv"
     own, other = f"{row['representative']}\t{row['id']}\t1", "foo\tbar\t1"
     labels.write_text(f"left\tright\tmatch\n{own}\n{other}\nd7\td8\t1\nd8\td7\t0\n")
-    done = call("report", out, "--against", labels, "-q")
-    assert 0 == done.code
+    done = succeed("report", out, "--against", labels, "-q")
     assert "1 of 2 labels are for pairs that are not in this run" in done.message
     assert "1 pairs have both labels, and are left out" in done.message
     labels.write_text(f"left\tright\tmatch\n{other}\n")

@@ -10,7 +10,7 @@ import pytest
 from test_console import on_a_terminal
 
 import nearkin as nk
-from command import brute_force_distances, call, check_message, near_texts
+from command import brute_force_distances, call, check_message, near_texts, succeed
 from corpora import write_rows
 from nearkin.index.fingerprints import from_hex, hamming, to_hex
 
@@ -160,8 +160,7 @@ def store(tmp_path: Path) -> Path:
     rows = [{"id": f"d{i}", "text": text, "n": i} for i, text in enumerate(near_texts())]
     write_rows(path, rows)
     assert 0 == call("store", "create", folder, "--threshold", "0.5").code
-    done = call("store", "add", folder, path, "--id-column", "id", "--column", "n", "--all", "-q")
-    assert 0 == done.code, done.err
+    succeed("store", "add", folder, path, "--id-column", "id", "--column", "n", "--all", "-q")
     return folder
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from command import call, check_message, json_lines, on_store
+from command import call, check_message, json_lines, on_store, succeed
 from corpora import flip, write_rows
 from nearkin.io import atomic_write
 from nearkin.progress import Progress
@@ -103,8 +103,7 @@ def test_an_export_is_a_corpus(store: Path, tmp_path: Path) -> None:
     assert 2 == call("store", "export", store, "--out", out).code
     other = tmp_path / "other.store"
     call("store", "create", other)
-    result = call("store", "add", other, out, "--id-column", "id", "--column", "n", "--all", "-q")
-    assert 0 == result.code, result.err
+    succeed("store", "add", other, out, "--id-column", "id", "--column", "n", "--all", "-q")
     with nk.Store.open(other, "r") as opened:
         assert [("a", {"n": 0}), ("d", {"n": 3}), ("e", {"n": 4})] == [
             (item.id, item.columns) for batch in opened.iter_documents() for item in batch
@@ -128,8 +127,7 @@ def test_dedup_against_a_store_takes_its_recipe_and_threshold(store: Path, tmp_p
     """Matches of stored documents are removed without changing the store; another recipe is an error."""
     corpus = write(tmp_path / "new.jsonl", [("x", FOX + " "), ("y", "New words that nobody has seen before.")])
     arguments = ["dedup", corpus, "--against", store, "--id-column", "url", "-q"]
-    result = call(*arguments, "--out", tmp_path / "out")
-    assert 0 == result.code, result.err
+    succeed(*arguments, "--out", tmp_path / "out")
     kept = [row["url"] for row in json_lines(tmp_path / "out" / "kept.jsonl")]
     assert ["y"] == kept
     cluster = json.loads((tmp_path / "out" / "clusters.jsonl").read_text().splitlines()[0])
@@ -160,8 +158,7 @@ def test_dedup_with_a_store_remembers_what_it_keeps(store: Path, tmp_path: Path,
     arguments = ["dedup", corpus, "-q", *options_[:2]]
     assert 0 == call(*arguments, "--against", store, "--out", tmp_path / "expected").code
     held = call("store", "info", store, "--json").json()["documents"]
-    result = call(*arguments, *options_[2:], "--store", store, "--out", tmp_path / "fresh", "--json")
-    assert 0 == result.code, result.err
+    result = succeed(*arguments, *options_[2:], "--store", store, "--out", tmp_path / "fresh", "--json")
     kept = next(path for path in (tmp_path / "expected").iterdir() if path.name.startswith("kept"))
     assert kept.read_bytes() == (tmp_path / "fresh" / kept.name).read_bytes()
     assert str(store) == result.json()["store"]
@@ -240,8 +237,7 @@ def test_dedup_of_files_with_a_store_remembers_what_it_keeps(tmp_path: Path) -> 
     call("store", "add", path, a)
     arguments = ["dedup", "--family", "ssdeep", b, c, d, e]
     assert 0 == call(*arguments, "--against", path, "--out", tmp_path / "expected", "-q").code
-    result = call(*arguments, "--store", path, "--out", out)
-    assert 0 == result.code
+    result = succeed(*arguments, "--store", path, "--out", out)
     assert f"2 kept, listed in {out / 'kept.nul'}, added to {path}" in " ".join(result.err.split())
     for name in ("kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"):
         assert (tmp_path / "expected" / name).read_bytes() == (out / name).read_bytes()
@@ -297,8 +293,7 @@ def test_hubs_among_the_files_of_a_store_or_index_are_told(tmp_path: Path) -> No
     for against in (store, old):
         out = tmp_path / f"out of {against.name}"
         options = ["--against", against, "--threshold", "100", "--out", out, "--skip-hubs", "2", "-q"]
-        result = call("dedup", folder, "--family", "ssdeep", *options)
-        assert 0 == result.code, result.err
+        result = succeed("dedup", folder, "--family", "ssdeep", *options)
         assert "look-ups were left out, of 7-grams that more than skip_hubs=2 digests share" in result.err
         assert json.loads((out / "summary.json").read_text())["skipped"] > 0
 
@@ -347,8 +342,7 @@ def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:
         done = call("store", *command)
         assert done.code
         assert "features(ids)" in done.err
-    fresh = call("dedup", corpus, "--against", path, "--id-column", "url", "--out", tmp_path / "out", "-q")
-    assert 0 == fresh.code, fresh.err
+    succeed("dedup", corpus, "--against", path, "--id-column", "url", "--out", tmp_path / "out", "-q")
     # The text without letters is a copy of nothing.
     assert ["e"] == [row["url"] for row in json_lines(tmp_path / "out" / "kept.jsonl")]
 
@@ -410,8 +404,7 @@ def test_files_of_the_store_are_no_documents(tmp_path: Path, recipe: str | None)
         (folder / "inner" / f"{i}.txt").write_text(f"words of text {i} and no other " * 50)
     for command, _ in (("add", 1), ("add", 2), ("check", 3)):
         # By whatever name.
-        done = call(*on_store(command, store), folder / "inner" / ".." / "inner", "--json")
-        assert 0 == done.code, done.err
+        done = succeed(*on_store(command, store), folder / "inner" / ".." / "inner", "--json")
         assert 3 == len(done.objects())
         assert "left out: files of" in done.message
         assert "a.store (" in done.message
@@ -421,8 +414,7 @@ def test_files_of_the_store_are_no_documents(tmp_path: Path, recipe: str | None)
     done = call("store", "add", store, store)
     assert (0 if recipe else 1, "") == (done.code, done.out)
     family = ["--family", "ssdeep"] if recipe else []
-    done = call("dedup", folder, *family, "--store", store, "-o", tmp_path / "out", "--json")
-    assert 0 == done.code, done.err
+    done = succeed("dedup", folder, *family, "--store", store, "-o", tmp_path / "out", "--json")
     assert (3, True) == (done.json()["documents"], "a.store (" in done.message)
 
 
@@ -433,8 +425,7 @@ def test_a_store_without_its_log_is_salvaged(tmp_path: Path) -> None:
         store.add(["some words of a document", "other words of another one"], ["a", "b"])
         store.merge()
         store.add(["a document that waits"], ["c"])
-    done = call("store", "salvage", path, "--out", tmp_path / "whole")
-    assert 0 == done.code, done.err
+    done = succeed("store", "salvage", path, "--out", tmp_path / "whole")
     assert "3 documents, 1 of them from the log" in done.message + str(done.out)
     (path / "log.sqlite").unlink()
     check_message(1, "missing: rows 2 to 2, 1 documents", "store", "salvage", path, "--out", tmp_path / "new")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nearkin as nk
-from command import call, check_message, write_jsonl
+from command import call, check_message, succeed, write_jsonl
 
 TEXTS = ["线程池和连接池都是资源池", "red wine and red cheese", "blue cheese and wine", "..."]
 
@@ -20,8 +20,7 @@ def words(tmp_path: Path) -> Path:
 
 def test_keywords_are_printed_a_line_each(words: Path) -> None:
     """Lines have id, word and weight of the library."""
-    done = call("text", "keywords", words, "--id-column", "id", "--top", "2")
-    assert 0 == done.code, done.err
+    done = succeed("text", "keywords", words, "--id-column", "id", "--top", "2")
     expected = [
         f"d{i}\t{word}\t{weight:.6g}" for i, result in enumerate(nk.keywords(TEXTS, top=2)) for word, weight in result
     ]
@@ -60,8 +59,7 @@ def test_keywords_reads_columns_and_formats(tmp_path: Path) -> None:
 def test_a_table_is_fitted_and_named_by_its_file(words: Path, tmp_path: Path) -> None:
     """`idf fit` writes the table of `Idf.fit`, and `idf:@FILE` uses it."""
     table = tmp_path / "corpus.idf"
-    done = call("recipe", "idf", words, "--recipe", "word:1", "--min-df", "2", "--out", table, "--json")
-    assert 0 == done.code, done.err
+    done = succeed("recipe", "idf", words, "--recipe", "word:1", "--min-df", "2", "--out", table, "--json")
     idf = nk.Idf.fit(TEXTS, "word:1", min_df=2)
     assert {"documents": 4, "features": len(idf), "digest": idf.digest, "out": str(table)} == done.json()
     recipe = nk.Recipe(f"word:1|idf:{idf.digest}|top:1", idf=idf)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
-from command import call, check_message
+from command import call, check_message, succeed
 from nearkin.errors import ParameterError
 from nearkin.io import open_corpus
 from nearkin.io.base import AddedColumn
@@ -75,8 +75,7 @@ def test_the_command_appends_weights_to_records_byte_for_byte(tmp_path: Path) ->
     lines[1] = '{ "id" :1 , "text":"Another sentence, about c\\u0061ts." }  \r'
     source = tmp_path / "in.jsonl"
     source.write_text("\n".join(lines), newline="")
-    done = call("dedup", source, "--out", tmp_path / "out", "--weights", "cluster_size")
-    assert 0 == done.code, done.err
+    succeed("dedup", source, "--out", tmp_path / "out", "--weights", "cluster_size")
     kept = (tmp_path / "out" / "kept.jsonl").read_bytes().split(b"\n")
     assert b'{"id": 0, "text": "The quick brown fox jumps.", "cluster_size": 3}' == kept[0]
     assert b'{ "id" :1 , "text":"Another sentence, about c\\u0061ts.", "cluster_size": 2}  \r' == kept[1]
@@ -92,8 +91,7 @@ def test_the_command_appends_weights_to_csv_and_parquet(tmp_path: Path) -> None:
     assert expected == (tmp_path / "csv" / "kept.csv").read_bytes()
     table = pa.table({"id": range(len(TEXTS)), "text": TEXTS})
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=2)
-    done = call("dedup", tmp_path / "in.parquet", "-o", tmp_path / "parquet", "--weights", "n")
-    assert 0 == done.code, done.err
+    succeed("dedup", tmp_path / "in.parquet", "-o", tmp_path / "parquet", "--weights", "n")
     kept = pq.read_table(tmp_path / "parquet" / "kept.parquet")
     assert ["id", "text", "n"] == kept.column_names
     assert SIZES == dict(zip(kept["id"].to_pylist(), kept["n"].to_pylist(), strict=True))

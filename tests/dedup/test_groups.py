@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import nearkin as nk
-from command import call
+from command import succeed
 from corpora import read_rows, write_rows
 from nearkin.dedup import cluster, groups
 from nearkin.errors import InputError, MismatchError, ParameterError
@@ -173,8 +173,7 @@ def test_command_equals_function(kind: str, tmp_path: Path) -> None:
     ]
     path, out = write_rows(tmp_path / f"in.{kind}", rows), tmp_path / "out"
     words = ["--id-column", "id", "--group-column", "repo", "--recipe", str(RECIPE), "--threshold", "0.7", "--report"]
-    run = call("dedup", str(path), "--out", str(out), *words)
-    assert 0 == run.code, run.err
+    run = succeed("dedup", str(path), "--out", str(out), *words)
     result = nk.dedup(path, id="id", groups="repo", recipe=RECIPE, threshold=0.7)
     expected = [row for row in rows if row["id"] in set(result.kept)]
     kept = read_rows(out / f"kept.{kind}")
@@ -190,5 +189,4 @@ def test_command_equals_function(kind: str, tmp_path: Path) -> None:
     assert joined == Run.from_texts(result, [row["text"] for row in rows]).texts([removed])[removed]
     labels = tmp_path / "labels.csv"
     labels.write_text(f"left,right,match\n{removed},{result.pairs['representative'][0]},1\n")
-    scores = call("recipe", "evaluate", str(out), "--truth", str(labels), "--json")
-    assert 0 == scores.code, scores.err
+    succeed("recipe", "evaluate", str(out), "--truth", str(labels), "--json")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import nearkin as nk
-from command import call, check_message, write_jsonl
+from command import check_message, succeed, write_jsonl
 from nearkin.dedup.config import DedupConfig, engine_config
 from nearkin.dedup.kinds import KINDS, Kind
 from nearkin.errors import ParameterError
@@ -71,8 +71,7 @@ def test_the_command_applies_a_kind(tmp_path: Path) -> None:
     """It says what the kind set; --family changes the family alone."""
     source = write_jsonl(tmp_path / "in.jsonl", {"0": FOLLOW, "1": VARIANT})
     for number, extra in enumerate([(), ("--family", "simhash")]):
-        done = call("dedup", source, "-o", tmp_path / str(number), "--kind", "poems", *extra)
-        assert 0 == done.code, done.err
+        done = succeed("dedup", source, "-o", tmp_path / str(number), "--kind", "poems", *extra)
         summary = json.loads((tmp_path / str(number) / "summary.json").read_text())
         assert ("poems", 0.7, 1) == (summary["kind"], summary["threshold"], summary["kept"])
         assert "fold:hans|char:4" in summary["recipe"]

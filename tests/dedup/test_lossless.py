@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nearkin as nk
-from command import call
+from command import succeed
 from corpora import write_rows
 from nearkin.dedup import cluster
 from nearkin.errors import ParameterError
@@ -158,8 +158,7 @@ def test_the_command_says_what_stayed(tmp_path: Path) -> None:
     texts = ["one two three four five six seven eight", "one two three four five six seven nine", "one two three four"]
     source = write_rows(tmp_path / "in.jsonl", ({"text": text} for text in [*texts, texts[0] + "."]))
     options = ["--recipe", "word:1|binary|xxh3|minhash:128:fast", "--threshold", "0.5", "--lossless", "--report"]
-    done = call("dedup", source, "--out", tmp_path / "out", "--keep", "longest", *options)
-    assert 0 == done.code, done.err
+    done = succeed("dedup", source, "--out", tmp_path / "out", "--keep", "longest", *options)
     assert "1  kept documents match another one that lacks some of their text" in done.out + done.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert (2, 1, True) == (summary["kept"], summary["kept_for_text"], summary["lossless"])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from command import call, json_lines, run
+from command import json_lines, run, succeed
 from corpora import write_rows
 from nearkin.dedup.config import DedupConfig, parse_shrink_to
 from nearkin.dedup.shrink import Replay
@@ -165,8 +165,7 @@ def test_command_equals_function(tmp_path: Path) -> None:
     texts = [text or "" for text in corpus(80, 6)]
     path, out = tmp_path / "in.jsonl", tmp_path / "out"
     write_rows(path, ({"text": text} for text in texts))
-    done = call("dedup", path, "--out", out, "--shrink-to", "0.6", "--recipe", RECIPE, "--report")
-    assert 0 == done.code, done.err
+    done = succeed("dedup", path, "--out", out, "--shrink-to", "0.6", "--recipe", RECIPE, "--report")
     result = nk.dedup(path, recipe=RECIPE, shrink_to=0.6)
     assert [texts[row] for row in result.kept] == [row["text"] for row in json_lines(out / "kept.jsonl")]
     chosen = json.loads((out / "summary.json").read_text())["shrink_to"]

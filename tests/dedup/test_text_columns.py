@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from command import call
+from command import call, succeed
 from corpora import write_rows
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import PackedTexts, open_corpus
@@ -58,8 +58,7 @@ def test_files_have_joined_texts_also_when_they_are_read_again(kind: str, tmp_pa
 def test_the_command_joins_columns_and_keeps_records(kind: str, tmp_path: Path) -> None:
     """Kept records are byte for byte those of the input; the summary lists the columns; a report reads them again."""
     source, out = write(tmp_path, kind), tmp_path / "out"
-    done = call("dedup", source, "-o", out, "--text-column", "question,answer", "--report")
-    assert 0 == done.code, done.err
+    succeed("dedup", source, "-o", out, "--text-column", "question,answer", "--report")
     expected = nk.dedup(JOINED).kept
     if kind == "parquet":
         assert [RECORDS[row] for row in expected] == pq.read_table(out / "kept.parquet").to_pylist()

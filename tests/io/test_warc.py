@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from command import call
+from command import call, succeed
 from corpora import check_refused, read_all, texts_in
 from nearkin.errors import InputError, MissingExtraError, ParameterError
 from nearkin.io import BadRecord, OutputDir, base, open_corpus, warc
@@ -135,8 +135,7 @@ def test_what_is_kept_are_records_as_they_came(tmp_path: Path, ending: str) -> N
 def test_dedup_of_a_crawl(tmp_path: Path) -> None:
     """The later of two equal pages is kept, and skipped records are reported."""
     path = crawl(tmp_path / "crawl.warc.gz")
-    done = call("dedup", path, "-o", tmp_path / "out", "--keep", "max:date", "--id-column", "url", "--json")
-    assert 0 == done.code
+    done = succeed("dedup", path, "-o", tmp_path / "out", "--keep", "max:date", "--id-column", "url", "--json")
     assert "records of content type image/png (1)" in done.message
     summary = done.json()
     assert (3, 2, 1) == (summary["documents"], summary["kept"], summary["left_out"]["responses of status 404"])

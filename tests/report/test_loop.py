@@ -11,7 +11,7 @@ from browsing import Visit
 from report_browser import open_page
 from sample_report import build_corpus
 
-from command import call, write_jsonl
+from command import call, succeed, write_jsonl
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -58,8 +58,7 @@ def test_what_a_person_judges_changes_the_next_run(browser: Browser, tmp_path: P
         [pairs["precision"]["value"], pairs["recall"]["value"]], abs=0.0006
     )
 
-    tuned = call("recipe", "tune", source, "--id-column", "id", "--truth", labels, "--json", "--quiet")
-    assert 0 == tuned.code, tuned.message
+    succeed("recipe", "tune", source, "--id-column", "id", "--truth", labels, "--json", "--quiet")
 
     call("dedup", source, "--out", tmp_path / "better", "--labels", labels, *recipe)
     rejected = {
@@ -70,8 +69,7 @@ def test_what_a_person_judges_changes_the_next_run(browser: Browser, tmp_path: P
     assert rejected
     assert set() == rejected & removed
 
-    again = call("report", tmp_path / "clean", "--against", labels)
-    assert 0 == again.code, again.message
+    succeed("report", tmp_path / "clean", "--against", labels)
     with open_page(browser, tmp_path / "clean" / "report.html") as visit:
         visit.page.click("#views a[href='#review']")
         visit.wait("#view-review .card > .small", f"{total} of {total} judged")

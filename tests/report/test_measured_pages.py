@@ -11,7 +11,7 @@ from report_browser import open_page, write_page
 from test_charts import parse_chart
 
 import nearkin as nk
-from command import call
+from command import succeed
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
 from nearkin.report.evaluation import Step, build_evaluation, group_by_similarity
 from nearkin.report.model import Contents, Section
@@ -384,8 +384,7 @@ def test_files_by_score(tmp_path: Path) -> None:
         rows.append(f"{path},{number // 2}")
     (tmp_path / "truth.csv").write_text("\n".join(rows) + "\n")
     files = sorted(tmp_path.glob("*.txt"))
-    done = call("dedup", "--family", "ssdeep", *files, "--out", tmp_path / "clean", "--quiet")
-    assert 0 == done.code, done.err
+    succeed("dedup", "--family", "ssdeep", *files, "--out", tmp_path / "clean", "--quiet")
     steps = group_by_similarity(Run.from_folder(tmp_path / "clean"), read_judgements(tmp_path / "truth.csv"))
     assert 3 == sum(step.judged for step in steps)
     assert (1.0, 2.0) == (sum(step.cells[0].total for step in steps), sum(step.cells[1].total for step in steps))
