@@ -212,9 +212,9 @@ def simhash_of_text(text: str, slots: dict[str, object]) -> tuple[int, int]:
     return value, sum(weight for _, weight in weighted)
 
 
-def absorb(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int, int]:
+def absorb(order: Sequence[Any], match: Callable[[Any, Any], bool]) -> dict[Any, Any]:
     """Keep, then absorb, by definition: return for each row of `order` its representative, maybe itself."""
-    by: dict[int, int] = {}
+    by: dict[Any, Any] = {}
     for row in order:
         if row in by:
             continue
@@ -225,9 +225,9 @@ def absorb(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int,
     return by
 
 
-def components(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int, int]:
+def components(order: Sequence[Any], match: Callable[[Any, Any], bool]) -> dict[Any, Any]:
     """Return for each row the first row, in this order, that a chain of matches reaches."""
-    by: dict[int, int] = {}
+    by: dict[Any, Any] = {}
     for first in order:
         if first in by:
             continue
@@ -240,6 +240,15 @@ def components(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[
                     by[other] = first
                     front.append(other)
     return by
+
+
+def clusters(rule: Any, order: Sequence[Any], match: Callable[[Any, Any], bool]) -> list[list[Any]]:
+    """Return the clusters of two rows or more by one of the rules above, in the order of their first rows."""
+    by = rule(order, match)
+    members: dict[Any, list[Any]] = {}
+    for row in order:
+        members.setdefault(by[row], []).append(row)
+    return [rows for rows in members.values() if len(rows) > 1]
 
 
 def within(fps: Any, ids: Sequence[Any], query: Any, radius: int) -> list[tuple[int, Any]]:

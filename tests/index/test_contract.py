@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+import reference
 from nearkin.errors import InputError, ParameterError
 from nearkin.index.base import Index
 from nearkin.index.ids import Id
@@ -180,33 +181,6 @@ def start(case: Case, kind: Kind) -> tuple[Any, Model]:
     return index, model
 
 
-def centred(order: list[Id], near: dict[Id, set[Id]]) -> list[list[Id]]:
-    """Return the clusters found by keep-then-absorb."""
-    free, result = dict.fromkeys(order), []
-    for first in order:
-        if first in free:
-            members = [i for i in order if i in free and (i == first or i in near[first])]
-            for member in members:
-                del free[member]
-            result.append(members)
-    return [members for members in result if len(members) > 1]
-
-
-def connected(order: list[Id], near: dict[Id, set[Id]]) -> list[list[Id]]:
-    """Return the clusters linked by chains."""
-    seen: set[Id] = set()
-    result = []
-    for first in order:
-        if first not in seen:
-            reached, new = {first}, [first]
-            while new:
-                new = [other for i in new for other in near[i] if other not in reached]
-                reached.update(new)
-            seen |= reached
-            result.append([i for i in order if i in reached])
-    return [members for members in result if len(members) > 1]
-
-
 def check(case: Case, index: Any, model: Model) -> None:
     """Check every query against brute force."""
     order = list(model.places)
@@ -245,8 +219,9 @@ def check(case: Case, index: Any, model: Model) -> None:
     assert sorted((a, b) for a in order for b in near[a] if a < b) == list(  # type: ignore[operator]  # Of one kind.
         zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
     )
-    assert centred(order, near) == list(index.clusters(case.limit))
-    assert connected(order, near) == list(index.clusters(case.limit, linkage="connected"))
+    for linkage, define in (("centred", reference.absorb), ("connected", reference.components)):
+        expected_clusters = reference.clusters(define, order, lambda a, b: b in near[a])
+        assert expected_clusters == list(index.clusters(case.limit, linkage=linkage))
 
 
 KEYS = st.integers(0, 11)

@@ -52,7 +52,7 @@ def test_joins_streams_limits_and_clusters_equal_brute_force(
     near = [reference.within(fps, ids, fp, radius) for fp in new]
     joined = sorted((q, i, d) for q, result in enumerate(near) for d, i in result)
     centred, connected = (
-        rule(range(rows), lambda a, b: int(reference.distance(fps[a], fps[b])) <= radius)
+        reference.clusters(rule, range(rows), lambda a, b: int(reference.distance(fps[a], fps[b])) <= radius)
         for rule in (reference.absorb, reference.components)
     )
     names = HammingIndex(bits)
@@ -81,10 +81,7 @@ def test_joins_streams_limits_and_clusters_equal_brute_force(
         ]
         for linkage, expected in (("centred", centred), ("connected", connected)):
             clusters = index.clusters(radius, linkage=linkage)  # type: ignore[arg-type]
-            members: dict[int, list[Any]] = {}
-            for row in range(rows):
-                members.setdefault(expected[row], []).append(ids[row])
-            assert [members[first] for first in sorted(members) if len(members[first]) > 1] == list(clusters)
+            assert [[ids[row] for row in members] for members in expected] == list(clusters)
 
 
 @settings(max_examples=25, deadline=None)

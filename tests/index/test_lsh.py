@@ -515,16 +515,6 @@ def test_bad_input_is_a_typed_error() -> None:
     assert 30 == len(index)
 
 
-def test_all_equal_rows_are_found_by_id() -> None:
-    """Ties are sorted by id, not by row."""
-    X = np.ones((50, 3))
-    ids = np.random.default_rng(0).permutation(50)
-    index = nk.LSHIndex(PStable(width=1.0), 2, hashes_per_table=2).fit(X, ids)
-    assert [list(range(7))] == [row.ids.tolist() for row in index.nearest(X[:1], 7)]
-    names = nk.LSHIndex(PStable(width=1.0), 2, hashes_per_table=2).fit(X, [f"{i:02}" for i in ids])
-    assert ["00", "01", "02"] == names.nearest(X[:1], 3).ids.tolist()
-
-
 SMALL = np.random.default_rng(0).integers(1, 9, size=(80, 5)).astype(np.float64)
 TABLES: dict[str, Any] = {"num_tables": 4, "hashes_per_table": 3}
 
@@ -567,25 +557,6 @@ def test_pickles_and_copies_answer_the_same_and_go_their_own_way(index: nk.LSHIn
 def vars_of(index: nk.LSHIndex) -> dict[str, Any]:
     """Return the constructor arguments."""
     return dict(vars(index.params))
-
-
-@given(st.data())
-def test_ids_are_given_in_order_of_addition_in_batches(data: st.DataObject) -> None:
-    """Ids of any kind are returned in batches of any size, without removed ones."""
-    kind = data.draw(st.sampled_from(["rows", "ints", "names"]))
-    keys: list[Any] = list(range(80)) if kind == "rows" else data.draw(st.permutations(range(80)))
-    keys = [f"n{key}" for key in keys] if kind == "names" else keys
-    index = nk.LSHIndex(Hyperplane(16), filter="codes").fit(SMALL[:50], None if kind == "rows" else keys[:50])
-    index.add(None if kind == "rows" else keys[50:], SMALL[50:])
-    gone = data.draw(st.lists(st.sampled_from(keys), unique=True, max_size=20))
-    index.remove(gone)
-    size = data.draw(st.integers(1, 90))
-    batches = list(index.iter_ids(batch_size=size))
-    expected = [key for key in keys if key not in gone]
-    assert expected == [key for batch in batches for key in batch.tolist()]
-    assert all(size == len(batch) for batch in batches[:-1])
-    assert len(expected) == len(index)
-    assert all((key in index) == (key not in gone) for key in keys)
 
 
 def test_bytes_are_those_that_explain_names_and_grow_with_the_vectors() -> None:

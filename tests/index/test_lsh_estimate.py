@@ -360,22 +360,18 @@ def test_what_does_not_go_together_is_refused(params: dict[str, Any], words: str
 def test_calls_that_have_no_answer_say_which_has() -> None:
     X = grouped(1, 50, 8)
     built = index(metric="l2").fit(X)
-    with pytest.raises(ParameterError, match="nearest or search"):
-        built.candidates(X)
-    with pytest.raises(ParameterError, match=r"recall\(\), which measures"):
-        built.expected_recall([0.9])
-    with pytest.raises(ParameterError, match="give recall="):
-        built.nearest(X, num_candidates=3)
-    with pytest.raises(ParameterError, match="codes"):
-        built.nearest(X, num_probes=3)
-    with pytest.raises(ParameterError, match=r"0\.5 to below 1"):
-        built.nearest(X, recall=2.0)
-    with pytest.raises(ParameterError, match="num_probes="):
-        nk.LSHIndex(Hyperplane(64)).fit(X).nearest(X, recall=0.9)
-    with pytest.raises(ParameterError, match="None unless an index has partitions"):
-        built.search(X, 1.0, reach=0.5)
-    with pytest.raises(ParameterError, match="'codes' for l2"):
-        built.pair_effort(1.0)
+    for call, words in (
+        (lambda: built.candidates(X), "nearest or search"),
+        (lambda: built.expected_recall([0.9]), r"recall\(\), which measures"),
+        (lambda: built.nearest(X, num_candidates=3), "give recall="),
+        (lambda: built.nearest(X, num_probes=3), "codes"),
+        (lambda: built.nearest(X, recall=2.0), r"0\.5 to below 1"),
+        (lambda: nk.LSHIndex(Hyperplane(64)).fit(X).nearest(X, recall=0.9), "num_probes="),
+        (lambda: built.search(X, 1.0, reach=0.5), "None unless an index has partitions"),
+        (lambda: built.pair_effort(1.0), "'codes' for l2"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            call()
     cells = index(metric="cosine", filter="partitions").fit(X)
     for reach in (-0.1, float("nan"), "far"):
         with pytest.raises(ParameterError, match="a number"):
