@@ -296,11 +296,13 @@ def summarised(target: OutputDir, result: DedupResult) -> OutputDir:
 
 
 def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = "one text of all") -> None:
-    """Run a deduplication whose rename fails after the commit."""
+    """Run a deduplication into a store, maybe a new one, whose rename fails after the commit."""
 
     def fails(self: atomic_write.StagedOutput) -> None:
         raise OSError(5, "Input/output error")
 
+    if not (folder / "store").exists():
+        nk.Store.create(folder / "store").close()
     with nk.Store.open(folder / "store") as store, monkeypatch.context() as patch:
         patch.setattr(atomic_write.StagedOutput, "commit_folder", fails)
         with (
@@ -324,7 +326,6 @@ def hidden(folder: Path) -> list[str]:
 
 def test_opening_a_store_publishes_its_pending_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening for writing publishes a pending output; it replaces an older one and preserves the user's files."""
-    nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     with nk.Store.open(tmp_path / "store", "r") as reader:
         reader.verify()
@@ -350,7 +351,6 @@ def test_the_next_run_into_the_folder_publishes_a_pending_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run into the same folder, without the store, publishes the pending output and does not overwrite it."""
-    nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     with pytest.raises(ParameterError, match=r"it contains summary\.json"), OutputDir(tmp_path / "out"):
         pass
@@ -362,7 +362,6 @@ def test_the_next_run_into_the_folder_publishes_a_pending_output(
 
 def test_a_pending_output_replaces_no_foreign_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A warning names the pending output; once the target is free, opening the store publishes it."""
-    nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
@@ -380,7 +379,6 @@ def test_a_pending_output_replaces_no_foreign_folder(tmp_path: Path, monkeypatch
 
 def test_a_deleted_pending_output_warns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the hidden folder was deleted, opening the store warns once."""
-    nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     for name in hidden(tmp_path):
         (tmp_path / name).rename(tmp_path.parent / f"{tmp_path.name}-taken")
@@ -391,7 +389,6 @@ def test_a_deleted_pending_output_warns_once(tmp_path: Path, monkeypatch: pytest
 
 def test_a_missing_store_leaves_the_decision_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hidden folder remains, and the message explains the choices."""
-    nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     (tmp_path / "store").rename(tmp_path / "moved")
     with pytest.raises(OutputError, match="restore it, or remove this folder"), OutputDir(tmp_path / "out"):

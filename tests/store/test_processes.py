@@ -73,6 +73,14 @@ def go(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
+def start(processes: list[subprocess.Popen[str]]) -> None:
+    """Let all processes go at once."""
+    for process in processes:
+        begin(process)
+    for process in processes:
+        go(process)
+
+
 def lines_of(process: subprocess.Popen[str]) -> list[str]:
     """Return the complete lines that a process prints until it ends."""
     assert process.stdin is not None
@@ -92,10 +100,7 @@ def one_new_per_family(path: Path, writers: int, families: int, batch: int, wait
     """
     nk.Store.create(path, threshold=0.5, radius=44).close()
     processes = [writer(path, seed, families, batch, waiting) for seed in range(writers)]
-    for process in processes:
-        begin(process)
-    for process in processes:
-        go(process)
+    start(processes)
     new: Counter[int] = Counter()
     # Read all pipes concurrently, because a full pipe blocks its writer.
     with ThreadPoolExecutor(writers) as pool:
@@ -132,10 +137,7 @@ def kill_under_load(path: Path, kills: int, families: int, seed: int) -> None:
     for _ in range(kills):
         processes = [writer(path, number, families, 5, 40), writer(path, number + 1, families, 5, 40)]
         number += 2
-        for process in processes:
-            begin(process)
-        for process in processes:
-            go(process)
+        start(processes)
         time.sleep(choose.random() * 0.25)
         for process in processes:
             process.send_signal(signal.SIGKILL)
@@ -186,10 +188,7 @@ def test_of_concurrent_creators_exactly_one_succeeds(tmp_path: Path) -> None:
         subprocess.Popen([*command, name, str(count)], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         for name in "abcd"
     ]
-    for process in creators:
-        begin(process)
-    for process in creators:
-        go(process)
+    start(creators)
     outputs = [process.communicate(timeout=300) for process in creators]
     assert [0] * 4 == [process.returncode for process in creators], outputs
     created_by = sorted((int(line.split()[0]), line.split()[1]) for out, _ in outputs for line in out.splitlines())

@@ -152,15 +152,6 @@ def test_a_killed_removal_changes_nothing(tmp_path: Path) -> None:
         assert list(map(repr, before)) == list(map(repr, facts(store)))
 
 
-def test_another_handle_follows_a_removal(tmp_path: Path) -> None:
-    with nk.Store.create(tmp_path / "s", threshold=0.7) as store, nk.Store.open(tmp_path / "s") as other:
-        store.check_and_add([FOX, NEAR, FOX], ["a", "b", "c"])
-        assert ["a"] == other.check([NEAR]).ids
-        store.remove(["a"])
-        assert ["c"] == other.check([NEAR]).ids
-        assert list(map(repr, facts(store))) == list(map(repr, facts(other)))
-
-
 @pytest.mark.parametrize("texts", [[FOX, NEAR, "A page."], [FOX, FOX, "A page."]])
 def test_expiry_counts_what_a_removal_forgets(tmp_path: Path, texts: list[str]) -> None:
     """A dry run gives the number of documents that the store has no more afterwards."""

@@ -255,40 +255,6 @@ def test_errors_of_a_call_change_nothing(tmp_path: Path) -> None:
         nk.Store.open(tmp_path / "other")
 
 
-def test_an_erased_document_leaves_its_place_to_a_copy(tmp_path: Path) -> None:
-    """The copy keeps its own id and the text, and the family remains."""
-    fox = "The quick brown fox jumps over the lazy dog"
-    with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
-        store.check_and_add([fox, fox + "!", "another text about cats", fox], ["a", "b", "c", "d"])
-        store.merge()
-        store.remove(["a"], erase=True)
-        assert [("c", None), ("d", None), ("b", "d")] == [
-            (doc.id, doc.match) for batch in store.iter_documents() for doc in batch
-        ]
-        assert 1 == len(store.pairs())
-        assert ["known"] == store.check_and_add([fox], ["d"]).status
-        store.verify()
-
-
-def test_a_backup_is_a_store_of_the_moment(tmp_path: Path) -> None:
-    """A backup excludes later documents; it opens, verifies and accepts documents of its own."""
-    texts = texts_of(200, 9)
-    with nk.Store.create(tmp_path / "store", max_pending=32) as store:
-        store.check_and_add(texts[:150])
-        store.backup(tmp_path / "copy")
-        store.check_and_add(texts[150:])
-        with nk.Store.open(tmp_path / "copy", max_pending=32) as copy:
-            copy.verify()
-            assert 150 == len(copy)
-            copy.check_and_add(texts[150:])
-            one, other = ([row for batch in each.iter_documents() for row in batch] for each in (store, copy))
-            assert [(row.id, row.status, row.match) for row in one] == [
-                (row.id, row.status, row.match) for row in other
-            ]
-        with pytest.raises(FileExistsError):
-            store.backup(tmp_path / "copy")
-
-
 def test_a_failed_flush_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The documents remain pending, nothing is lost, and the next flush may succeed."""
     from nearkin.store import compaction
@@ -376,6 +342,8 @@ def test_a_throttled_backup_is_the_same(tmp_path: Path) -> None:
             with pytest.raises(ParameterError, match="of the time"):
                 store.backup(tmp_path / "other", share=share)
         assert not (tmp_path / "other").exists()
+        with pytest.raises(FileExistsError):
+            store.backup(tmp_path / "slow")
     with nk.Store.open(tmp_path / "slow", "r") as copy:
         copy.verify()
         assert str(expected_batches) == str(list(copy.iter_documents()))

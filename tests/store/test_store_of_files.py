@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis.stateful import initialize, rule
+from test_store import clusters_of
 
 import nearkin as nk
 from nearkin.dedup.candidates.digests import is_comparable
@@ -190,10 +191,7 @@ def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_pat
             one = expected[path]
             reference = (one["reason"], one["representative"], one["distance"], one["similarity"])
             assert reference == tuple(row.values())
-    groups: dict[int, set[str]] = {}
-    for row in result.clusters.rows():
-        groups.setdefault(row["cluster"], set()).add(row["id"])
-    assert {frozenset(group) for group in groups.values()} == {frozenset(map(str, doc)) for doc in store.clusters()}
+    assert clusters_of(result) == {frozenset(map(str, doc)) for doc in store.clusters()}
     assert len(expected) == len(store.pairs())
     store.merge()
     store.verify()
