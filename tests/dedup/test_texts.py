@@ -373,22 +373,6 @@ def test_threads_have_no_effect(set_threads: Callable[[int], None], cluster: str
         )
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        tuple, iter, lambda texts: np.array(texts, object), lambda texts: pa.array(texts),
-        lambda texts: pa.array(texts, pa.large_string()), lambda texts: pa.array(texts, pa.string_view()),
-        lambda texts: pa.array(texts).dictionary_encode(), lambda texts: pa.chunked_array([texts[:100], texts[100:]]),
-        lambda texts: pd.Series(texts, dtype="str"), lambda texts: pd.Series(texts, dtype=object), pl.Series,
-        lambda texts: pd.Series(texts, dtype="str", index=range(len(texts), 0, -1)),
-    ],
-)  # fmt: skip
-def test_kinds_of_input_give_the_same_result(make: Any) -> None:
-    """Lists, arrays, columns and iterators."""
-    texts = near_duplicates()
-    assert same(dedup(texts, threshold=0.5), dedup(make(texts), threshold=0.5))
-
-
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
 def test_corpora_on_disk_give_the_same_result_as_lists(tmp_path: Path, suffix: str) -> None:
     """With ids, values and sources."""

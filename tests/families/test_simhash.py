@@ -98,24 +98,7 @@ def test_unrelated_texts_differ_in_half_of_the_bits(hash_name: str) -> None:
     assert np.abs(ones - 0.5).max() < 0.08
 
 
-# The package simhash, and worked examples
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("how are u?", 3626955193319686290),
-        ("how are you?", 3891612042386514056),
-        ("How are you?", 3891612042386514056),
-        ("how are u? and u? and u? and u? and u?", 9323510848711591832),
-        ("How are you? I Am fine. ablar ablar xyz blar blar blar blar blar blar blar Thanks.", 17591554865737636986),
-        ("How are you i am fine.ablar ablar xyz blar blar blar blar blar blar blar than", 17591554797152377978),
-    ],
-)
-def test_examples_3_to_5_are_printed_values(text: str, value: int) -> None:
-    """The printed values of the articles equal those of the package."""
-    assert [value] == nk.fingerprint([text], PYPI).tolist()
-    assert value == Simhash(text).value
+# The package simhash
 
 
 @pytest.mark.parametrize("f", [64, 128])
@@ -125,55 +108,6 @@ def test_wide_fingerprints_of_md5_are_those_of_the_package(f: int) -> None:
     fps = nk.fingerprint(texts, f"norm:none|case:lower|letters:python|char:4|count|md5|simhash:{f}").reshape(4, -1)
     result = [sum(int(word) << 64 * position for position, word in enumerate(row)) for row in fps]
     assert result == [Simhash(text, f=f).value for text in texts]
-
-
-def test_examples_4_and_5_have_the_printed_distances() -> None:
-    """The distances are 12, 28 and 2."""
-    texts = ["how are u?", "how are you?", "how are u? and u? and u? and u? and u?"]
-    fps = nk.fingerprint(texts, PYPI)
-    assert (12, 28) == (nk.hamming(fps[0], fps[1]), nk.hamming(fps[0], fps[2]))
-    assert 2 == nk.hamming(np.uint64(17591554865737636986), np.uint64(17591554797152377978))
-
-
-def test_example_3_column_sums() -> None:
-    """The printed sums, lowest bit first, equal those of the reference model of SimHash."""
-    grams = ["howa", "owar", "ware", "arey", "reyo", "eyou"]
-    totals = reference.sums([(reference.hash_word("md5", gram.encode()), 1) for gram in grams], 64)
-    printed = (
-        "-4 0 -4 4 -2 0 0 4 0 0 0 0 -4 2 -2 2 -2 0 4 0 2 0 0 0 -4 2 2 2 -4 4 -4 2 0 0 0 2 -2 -4 -2 2 0 -2 0 4 -2 0 2 4 "
-        "4 -6 0 -2 0 -2 0 -2 0 4 4 0 2 2 -4 -4"
-    )
-    assert [int(total) for total in printed.split()] == totals
-    assert 3891612042386514056 == reference.signs(totals)
-    assert [3891612042386514056] == nk.SimHash(64, hash="md5").fingerprint([grams]).tolist()
-
-
-@pytest.mark.parametrize(
-    ("hashes", "totals", "fingerprint"),
-    [
-        ({"100101": 5, "101011": 2, "100111": 3, "101111": 1, "111011": 4}, "15 -7 -1 3 5 15", "100111"),
-        ({"01011001": "45.11", "11001011": "32.09"}, "-13.02 77.20 -77.20 13.02 77.20 -77.20 -13.02 77.20", "01011001"),
-        ({"101": 1, "011": 2, "100": 0, "001": 3, "110": 0}, "-4 -2 6", "001"),
-        ({"10": 3, "01": 2, "11": 4}, "5 3", "11"),
-    ],
-)
-def test_examples_8_9_11_and_12_follow_the_rule_of_sums(hashes: dict[str, Any], totals: str, fingerprint: str) -> None:
-    """The articles invent these hashes, highest bit first; no feature has them, so only the rule is tested.
-
-    That `SimHash` follows the same rule with real hashes is `test_given_features_equal_plain_sums`. Columns of weight
-    0, as in example 11, count for nothing.
-    """
-    bits = len(next(iter(hashes)))
-    weighted = [(int(value, 2), Fraction(weight)) for value, weight in hashes.items()]
-    result = reference.sums(weighted, bits)[::-1]
-    assert [Fraction(total) for total in totals.split()] == result
-    assert fingerprint == f"{reference.signs(result[::-1]):0{bits}b}"
-
-
-def test_example_10_distances_of_printed_bits() -> None:
-    """The distances are 2 and 2."""
-    assert 2 == nk.hamming(np.uint64(0b00101110), np.uint64(0b00001111))
-    assert 2 == nk.hamming(np.uint64(0b100101), np.uint64(0b101100))
 
 
 @settings(max_examples=300)

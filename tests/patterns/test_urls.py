@@ -244,20 +244,17 @@ def test_columns_and_bytes_are_equal() -> None:
 def test_invalid_arguments_are_errors() -> None:
     """Errors name the parameter, and the state is unchanged."""
     patterns = UrlPatterns().fit(["/a"])
-    with pytest.raises(ParameterError, match=r"urls\[1\] is missing"):
-        patterns.partial_fit(["/a", None])
-    with pytest.raises(ParameterError, match=r"methods"):
-        patterns.partial_fit(["/a", "/b"], methods=["GET"])
-    with pytest.raises(ParameterError, match="methods is one str"):
-        patterns.partial_fit(["/a"], methods="GET")
-    with pytest.raises(ParameterError, match="support"):
-        UrlPatterns(support=0)
-    with pytest.raises(ParameterError, match="keep"):
-        UrlPatterns(keep=["host"])  # type: ignore[list-item]
-    with pytest.raises(ParameterError, match="drop_trackers"):
-        UrlPatterns(drop_trackers=1)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="pattern_id"):
-        patterns.to_regex("nothing")
+    for call, words in (
+        (lambda: patterns.partial_fit(["/a", None]), r"urls\[1\] is missing"),
+        (lambda: patterns.partial_fit(["/a", "/b"], methods=["GET"]), "methods"),
+        (lambda: patterns.partial_fit(["/a"], methods="GET"), "methods is one str"),
+        (lambda: UrlPatterns(support=0), "support"),
+        (lambda: UrlPatterns(keep=["host"]), "keep"),  # type: ignore[list-item]
+        (lambda: UrlPatterns(drop_trackers=1), "drop_trackers"),  # type: ignore[arg-type]
+        (lambda: patterns.to_regex("nothing"), "pattern_id"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            call()
     with pytest.raises(MismatchError, match="support"):
         patterns.merge(UrlPatterns(support=3))
     assert 1 == patterns.count
