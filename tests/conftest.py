@@ -195,6 +195,13 @@ def set_threads() -> Iterator[Callable[[int], None]]:
 
 
 @pytest.fixture
+def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pair each document with one earlier one in the first round of a distributed job, so that there are more."""
+    for module in ("distributed.pairs", "distributed.job", "spark.job"):
+        monkeypatch.setattr(f"nearkin.{module}.MAX_FIRST", 1)
+
+
+@pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """Return five texts: one, a different one, a near-duplicate and a copy of the first, and one without letters."""
     path = tmp_path / "corpus.jsonl"

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rapidfuzz.distance import Indel
 
 import nearkin as nk
 import reference
+from nearkin._core import feature_sets
 from nearkin.dedup.candidates import MinHashCandidates
 
 VERIFIED = nk.Recipe("letters:python|char:2|count|xxh3|simhash:64")
@@ -181,6 +183,17 @@ def shares_band(source: MinHashCandidates, values: Any, i: int, j: int) -> bool:
     first, other = (values[row][: b * r].reshape(b, r) for row in (i, j))
     minimum = math.ceil(source.share * len(values[i]) - 1e-9)
     return bool((first == other).all(axis=1).any()) and equal_values(values, i, j) >= minimum
+
+
+def join_words(numbers: Any, prefix: str = "w") -> str:
+    """Join words to a text."""
+    return " ".join(f"{prefix}{number}" for number in numbers)
+
+
+def text_features(texts: list[Any], recipe: nk.Recipe) -> list[set[int]]:
+    """Return the distinct features of each text."""
+    offsets, hashes = feature_sets(recipe.core, texts)
+    return [set(hashes[start:end].tolist()) for start, end in pairwise(offsets.tolist())]
 
 
 # Folds and numbers, from docs/recipe.md only

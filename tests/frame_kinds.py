@@ -12,6 +12,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog.",
+    None,
+    "",
+    "!!!",
+    "The quick brown fox jumps over the lazy dog!!",
+    "我来到北京清华大学",
+    "A text that resembles no other one in this list",
+]
+"""A column with a near-duplicate, a missing text, and texts without letters."""
 Cells = Mapping[str, list[Any]]
 
 

@@ -212,6 +212,17 @@ def simhash_of_text(text: str, slots: dict[str, object]) -> tuple[int, int]:
     return value, sum(weight for _, weight in weighted)
 
 
+def common_length(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """Return the length of the longest common subsequence by its recurrence."""
+    row = [0] * (len(b) + 1)
+    for x in a:
+        before = row
+        row = [0]
+        for j, y in enumerate(b):
+            row.append(before[j] + 1 if x == y else max(before[j + 1], row[j]))
+    return row[-1]
+
+
 def absorb(order: Sequence[Any], match: Callable[[Any, Any], bool]) -> dict[Any, Any]:
     """Keep, then absorb, by definition: return for each row of `order` its representative, maybe itself."""
     by: dict[Any, Any] = {}

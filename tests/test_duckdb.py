@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import nearkin as nk
+from frame_kinds import TEXTS
 from nearkin.errors import InputError, MismatchError, NearkinError, ParameterError
 from nearkin.index.fingerprints import to_hex
 
@@ -22,15 +23,6 @@ duckdb = pytest.importorskip("duckdb")
 import nearkin.duckdb as door  # noqa: E402 - after the check for the package
 
 BITS64 = "char:4|count|xxh3|simhash:64"
-TEXTS = [
-    "The quick brown fox jumps over the lazy dog.",
-    None,
-    "",
-    "!!!",
-    "The quick brown fox jumps over the lazy dog!!",
-    "我来到北京清华大学",
-    "A text that resembles no other one in this list",
-]
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,11 @@ import pytest
 
 import nearkin as nk
 import nearkin.polars as door
+from frame_kinds import TEXTS
 from nearkin.errors import NearkinError, ParameterError
 from nearkin.index.fingerprints import to_hex
 
 BITS64 = "char:4|count|xxh3|simhash:64"
-TEXTS = [
-    "The quick brown fox jumps over the lazy dog.",
-    None,
-    "",
-    "!!!",
-    "The quick brown fox jumps over the lazy dog!!",
-    "我来到北京清华大学",
-    "A text that resembles no other one in this list",
-]
 PAGES: Any = pl.DataFrame({"id": range(len(TEXTS)), "text": TEXTS})
 RAISED = (NearkinError, pl.exceptions.ComputeError)
 """Errors of a query: polars 1 raises its own with the message, polars 2 the one of the package with its context."""

@@ -61,18 +61,6 @@ def test_nothing_is_shown_outside_of_terminals(capsys: pytest.CaptureFixture[str
     assert ("", "") == tuple(capsys.readouterr())
 
 
-def test_true_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard output is not used, and the result is the same."""
-    stream = io.StringIO()
-    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    result = nk.dedup(TEXTS, progress=True)
-    assert "cluster" in stream.getvalue()
-    assert "" == capsys.readouterr().out
-    assert nk.dedup(TEXTS).kept == result.kept
-
-
 class Cell:
     """The output of a cell of a notebook: what IPython's display put there, one after another."""
 
@@ -213,7 +201,9 @@ def list_calls(folder: Path) -> dict[str, Callable[[Any], Any]]:
 
 
 @pytest.mark.parametrize("name", list_calls(Path(tempfile.mkdtemp())))
-def test_every_long_call_accepts_progress(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_long_call_accepts_progress(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A function is called and stages end at their total; True shows bars, None and False nothing; other values are
     errors.
     """
@@ -231,6 +221,7 @@ def test_every_long_call_accepts_progress(name: str, tmp_path: Path, monkeypatch
         assert "" == stream.getvalue()
     call(True)
     assert next(iter(last_reports)) in stream.getvalue()
+    assert "" == capsys.readouterr().out
     with pytest.raises(ParameterError, match="progress='yes'"):
         call("yes")
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from engines import (
     MINHASH,
+    OPTIONS,
     SIMHASH,
     DocumentSet,
     chain_texts,
@@ -21,7 +22,6 @@ from engines import (
 
 from nearkin.dedup.config import engine_config
 from nearkin.distributed import job
-from nearkin.distributed import pairs as unit_pairs
 from nearkin.distributed.pairs import choose_tables
 from nearkin.distributed.tables import deduplicate
 from nearkin.distributed.tasks import LocalTasks
@@ -61,19 +61,6 @@ def check_equal(
     return dict(tables.summary)
 
 
-OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"threshold": 0.5},
-    {"keep": "last"},
-    {"cluster": "components"},
-    {"links": "all"},
-    {"verify": "none"},
-    {"verify": "indel", "threshold": 0.7},
-    {"empty": "drop"},
-    {"differ": "numbers", "threshold": 0.5},
-]
-
-
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_options_of_ray(recipe: str, options: dict[str, Any]) -> None:
@@ -83,10 +70,9 @@ def test_options_of_ray(recipe: str, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
-def test_shapes_that_need_rounds(recipe: str, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("rounds")
+def test_shapes_that_need_rounds(recipe: str, cluster: str) -> None:
     """Chains, cliques and stars, for which the first pairs do not decide."""
-    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
-    monkeypatch.setattr(job, "MAX_FIRST", 1)
     for texts in (chain_texts(40), star_texts(40, 2), chain_texts(20) + star_texts(30, 10)):
         check_equal(DocumentSet.of(texts), recipe=recipe, cluster=cluster)
         reference = DocumentSet.of(texts[20:])

@@ -21,24 +21,13 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 import strategies
-from nearkin._core import feature_sets
+from definitions import join_words, text_features
 from nearkin.dedup import contains as module
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import open_corpus
 from nearkin.theory import containment_overlap
 
 WORDS = nk.Recipe("letters:python|word:1|binary|xxh3|simhash:64")
-
-
-def text_features(texts: list[Any], recipe: nk.Recipe = WORDS) -> list[set[int]]:
-    """Return the distinct features of each text."""
-    offsets, hashes = feature_sets(recipe.core, texts)
-    return [set(hashes[offsets[at] : offsets[at + 1]].tolist()) for at in range(len(texts))]
-
-
-def join_words(numbers: Any, prefix: str = "w") -> str:
-    """Join words to a text."""
-    return " ".join(f"{prefix}{number}" for number in numbers)
 
 
 @pytest.mark.filterwarnings("ignore:.* matches are spread over")
@@ -55,7 +44,7 @@ def test_short_texts_equal_the_definition(
     """Every reference text whose features the query has is found, also a larger one; the most similar come first."""
     with mock.patch.object(module, "_MAX_QUERIES", batch), mock.patch.object(module, "_MAX_CHARACTERS", 40):
         result = nk.contains(queries, known, recipe=WORDS, threshold=threshold, max_spread=None)
-    item, other = text_features(queries), text_features(known)
+    item, other = text_features(queries, WORDS), text_features(known, WORDS)
     expected = []
     for i, query in enumerate(item):
         shares = [(len(query & text) / len(text), k) for k, text in enumerate(other) if text]

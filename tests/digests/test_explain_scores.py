@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+import reference
 from nearkin.errors import InputError
 
 
@@ -65,17 +66,6 @@ def shortened(part: str) -> str:
     return re.sub(r"(.)\1{3,}", r"\1\1\1", part)
 
 
-def subsequence(a: str, b: str) -> int:
-    """Return the length of the longest common subsequence by its recurrence."""
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = row
-        row = [0]
-        for j, y in enumerate(b):
-            row.append(before[j] + 1 if x == y else max(before[j + 1], row[j]))
-    return row[-1]
-
-
 PARTS = st.one_of(
     st.text("abAB", max_size=64),
     st.builds(lambda start, length, run: "abcdefghijklmnopqrstuvwxyz0123456789+/"[start : start + length] + run,
@@ -108,7 +98,7 @@ def test_explanations_are_what_their_fields_say(a: str, b: str) -> None:
         assert min(part.uncapped, part.cap) == part.score
         assert (part.gram is None) == (part.score == 0)
         if shared:
-            assert subsequence(first, other) == part.common
+            assert reference.common_length(first, other) == part.common
     longest = max((min(part.lengths) for part in why.compared), default=0)
     bounds = {"none": (0, 7), "low": (7, 16), "fair": (16, 32), "good": (32, 65)}
     assert longest in range(*bounds[why.reliability])

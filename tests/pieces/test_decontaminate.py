@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+import reference
 from corpora import write_rows
 from nearkin.dedup.labels import PairLabels
 from nearkin.errors import CorruptStoreError, InputError, ParameterError
@@ -169,23 +170,12 @@ def test_similarity_is_the_longest_common_subsequence_around_an_anchor(
         if item[start : start + 5] == document[at : at + 5]
     ]
     windows = [document[max(0, diagonal - slack) : diagonal + len(item) + slack] for diagonal in runs]
-    best = max((common_length(item, window) for window in windows), default=0) / len(item)
+    best = max((reference.common_length(item, window) for window in windows), default=0) / len(item)
     if best >= threshold:
         assert hits
     for hit in hits:
         assert hit["similarity"] >= threshold
-        assert hit["similarity"] <= common_length(item, document) / len(item)
-
-
-def common_length(a: list[int], b: list[int]) -> int:
-    """Return the length of the longest common subsequence."""
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = row
-        row = [0]
-        for at, y in enumerate(b):
-            row.append(before[at] + 1 if x == y else max(row[-1], before[at + 1]))
-    return row[-1]
+        assert hit["similarity"] <= reference.common_length(item, document) / len(item)
 
 
 def test_unrelated_texts_have_no_hit() -> None:

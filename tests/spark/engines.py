@@ -15,6 +15,17 @@ from nearkin.spark import dedup
 
 MINHASH = str(nk.Recipe.of(None).with_family("minhash"))
 SIMHASH = str(nk.Recipe.of(None))
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"threshold": 0.5},
+    {"keep": "last"},
+    {"cluster": "components"},
+    {"links": "all"},
+    {"verify": "none"},
+    {"verify": "indel", "threshold": 0.7},
+    {"empty": "drop"},
+    {"differ": "numbers", "threshold": 0.5},
+]
 _COUNTED = ("candidates", "verified", "match_rate", "timings", "peak_memory_bytes", "warnings")
 """What an engine looks at, and what only one machine knows."""
 

@@ -15,10 +15,9 @@ import pytest
 from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed_texts
 
 import nearkin as nk
-from nearkin.distributed import pairs as unit_pairs
 from nearkin.distributed.links import Verification
 from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
-from nearkin.spark import dedup, engine, fingerprint, job, results, signature
+from nearkin.spark import dedup, engine, fingerprint, results, signature
 from nearkin.spark.engine import Checkpoint, functions
 
 # Sail joins the thread of a function that raised from the same thread, which gives a warning in a destructor.
@@ -431,13 +430,6 @@ def test_errors_of_an_engine_are_converted(sail: Any) -> None:
 
 
 # Jobs that fail
-
-
-@pytest.fixture
-def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let jobs have rounds."""
-    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
-    monkeypatch.setattr(job, "MAX_FIRST", 1)
 
 
 def sorted_tables(actual: Any) -> list[Any]:

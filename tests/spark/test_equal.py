@@ -6,39 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
+from engines import MINHASH, OPTIONS, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
 from nearkin.distributed import pairs as unit_pairs
 from nearkin.distributed.pairs import choose_tables
 from nearkin.errors import InputError, ParameterError
-from nearkin.spark import SparkResult, dedup, hashes, job, plans
+from nearkin.spark import SparkResult, dedup, hashes, plans
 
 WORDS = "word:1|count|xxh3|simhash:64"
 
 
-@pytest.fixture
-def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pair each document with one earlier one in the first round, so that there are more rounds."""
-    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
-    monkeypatch.setattr(job, "MAX_FIRST", 1)
-
-
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"threshold": 0.5},
-        {"keep": "last"},
-        {"cluster": "components"},
-        {"links": "all"},
-        {"verify": "none"},
-        {"verify": "indel", "threshold": 0.7},
-        {"empty": "drop"},
-        {"differ": "numbers", "threshold": 0.5},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_options(engine: Engine, recipe: str, options: dict[str, Any]) -> None:
     engine.check_equal(DocumentSet.of(mixed_texts(300)), recipe=recipe, **options)
 
@@ -62,7 +41,7 @@ def test_weighted_words_in_few_bits(engine: Engine) -> None:
     ],
     ids=["chain", "clique", "near star", "star", "all"],
 )
-@pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.usefixtures("rounds")
 def test_shapes(engine: Engine, recipe: str, cluster: str, texts: list[str | None]) -> None:
     """Chains, cliques and stars, for which the first pairs do not decide."""
     engine.check_equal(DocumentSet.of(texts), recipe=recipe, cluster=cluster)
@@ -124,10 +103,9 @@ def test_other_hashes_are_refused(engine: Engine) -> None:
         dedup(frame.selectExpr("*", "cast(text as binary) as b"), recipe=MINHASH, hashes="b")
 
 
+@pytest.mark.usefixtures("rounds")
 def test_a_resumed_job_has_the_same_slices(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Members of units are stored under the names of slices, so other slices would not find them."""
-    monkeypatch.setattr(unit_pairs, "MAX_FIRST", 1)
-    monkeypatch.setattr(job, "MAX_FIRST", 1)
     frame = engine.frame(DocumentSet.of(star_texts(90, 5) + chain_texts(40)))
     expected = cluster_rows(dedup(frame, recipe=SIMHASH))
     verify = plans.Plans.links

@@ -6,7 +6,7 @@ import gzip
 import json
 import math
 from collections.abc import Callable
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, triu
 import nearkin as nk
 import reference
 import strategies
-from definitions import same
+from definitions import join_words, same, text_features
 from nearkin._core import feature_sets
 from nearkin.dedup import cluster
 from nearkin.dedup.candidates.containment import ContainmentCandidates, ContainmentSearch
@@ -30,12 +30,6 @@ from nearkin.theory import containment_overlap, containment_recall
 
 WORDS = nk.Recipe("letters:python|word:1|binary|xxh3|simhash:64")
 """Features are words, so that a text is the set of its words."""
-
-
-def text_features(texts: list[str | None], recipe: nk.Recipe = WORDS) -> list[set[int]]:
-    """Return the distinct features of each text."""
-    offsets, hashes = feature_sets(recipe.core, texts)
-    return [set(hashes[start:end].tolist()) for start, end in pairwise(offsets.tolist())]
 
 
 def containment(a: set[int], b: set[int]) -> float:
@@ -57,11 +51,6 @@ def proposed_pairs(source: ContainmentCandidates, texts: list[str], limit: int) 
             tuple(sorted(pair)) for pair in zip(positions[hits.owners()].tolist(), hits.ordinals.tolist(), strict=True)
         }
     return {(a, b) for a, b in actual if a != b}
-
-
-def join_words(numbers: Any, prefix: str = "w") -> str:
-    """Join words to a text."""
-    return " ".join(f"{prefix}{number}" for number in numbers)
 
 
 # Brute force
@@ -86,7 +75,7 @@ def test_short_texts_equal_the_definition(
         mock.patch.object(cluster, "_BATCH_CHARACTERS", characters),
     ):
         result = nk.dedup(texts, cluster=rule, links="all", **options)  # type: ignore[arg-type]
-    sets = text_features(texts)
+    sets = text_features(texts, WORDS)
     rows = [row for row, features in enumerate(sets) if features]
 
     def match(i: int, j: int) -> bool:
@@ -182,7 +171,7 @@ def test_every_pair_above_the_threshold_is_found_with_the_stated_recall() -> Non
             edited = rng.random(len(part)) < rng.uniform(0, 0.2)
             part[edited] = rng.integers(0, 50_000, int(edited.sum()))
             texts += [join_words(base), join_words([*rng.integers(0, 50_000, rng.integers(0, 200)), *part])]
-    sets = text_features(texts)  # type: ignore[arg-type]
+    sets = text_features(texts, WORDS)  # type: ignore[arg-type]
     true = {(i, j) for i, j in combinations(range(len(texts)), 2) if containment(sets[i], sets[j]) >= 0.8}
     shares = []
     for seed in range(20):
