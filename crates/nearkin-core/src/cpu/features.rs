@@ -154,11 +154,11 @@ x86_sets! {
     /// Counts of set bits.
     Popcnt, 0, all(): "popcnt";
     /// 256-bit integers, with BMI1 and BMI2, which every such processor has.
-    Avx2, 1, all(): "avx2", "bmi1", "bmi2", "popcnt";
+    Avx2, 1, feature = "simd": "avx2", "bmi1", "bmi2", "popcnt";
     /// 512-bit registers: AVX-512 F, BW, DQ and VL, as all servers with AVX-512 have them.
-    Avx512, 2, feature = "avx512": "avx512bw", "avx512dq", "avx512vl", "bmi1", "bmi2", "popcnt";
+    Avx512, 2, feature = "simd": "avx512bw", "avx512dq", "avx512vl", "bmi1", "bmi2", "popcnt";
     /// [`Avx512`] with its instructions for bytes and bits: VBMI, VBMI2, BITALG, VPOPCNTDQ.
-    Avx512Bits, 3, feature = "avx512": "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512bitalg",
+    Avx512Bits, 3, feature = "simd": "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512bitalg",
         "avx512vpopcntdq", "bmi1", "bmi2", "popcnt";
 }
 

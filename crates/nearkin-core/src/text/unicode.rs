@@ -214,6 +214,11 @@ impl CharMap {
         let mut numbers: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
         for page in 0..0x11_0000 / PAGE {
             let first = (page * PAGE) as u32;
+            // Pages 1 and up of unassigned and private planes equal the page before.
+            if matches!(first, 0x4_0100..0xe_0000 | 0xf_0100..) {
+                map.pages.extend(map.pages.last().copied());
+                continue;
+            }
             let entries = (first..first + PAGE as u32).map(|code| map.build_entry(code, &backward));
             let entries = entries.collect::<Result<Vec<i32>>>()?;
             let next = (map.entries.len() / PAGE) as u16;
