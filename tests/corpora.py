@@ -50,7 +50,12 @@ def encode_rows(kind: str, rows: Iterable[dict[str, Any]]) -> bytes:
         return "".join(json.dumps(row, ensure_ascii=i % 2 == 0) + "\n" for i, row in enumerate(rows)).encode()
     if kind in ("csv", "tsv"):
         out = io.StringIO()
-        writer = csv.DictWriter(out, rows[0], delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
+        writer = csv.DictWriter(
+            out,
+            rows[0] if rows else ("id", "text", "score"),
+            delimiter="\t" if kind == "tsv" else ",",
+            lineterminator="\n",
+        )
         writer.writeheader()
         writer.writerows(rows)
         return out.getvalue().encode()
@@ -78,7 +83,11 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
         return rows
     text = unpack(path).decode()
-    return [json.loads(line) for line in text.splitlines()] if kind == "jsonl" else [*csv.DictReader(io.StringIO(text))]
+    return (
+        [json.loads(line) for line in text.splitlines()]
+        if kind == "jsonl"
+        else [*csv.DictReader(io.StringIO(text), delimiter="\t" if kind == "tsv" else ",")]
+    )
 
 
 def flip(path: Path, at: int | None = None, bits: int = 1) -> None:

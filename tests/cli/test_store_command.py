@@ -347,18 +347,29 @@ def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:
     assert ["e"] == [row["url"] for row in json_lines(tmp_path / "out" / "kept.jsonl")]
 
 
-def test_commands_tell_progress(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress covers files merged, verified and copied."""
+def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress covers megabytes read, documents added, and files merged, verified and copied."""
     events: list[tuple[str, int, int | None]] = []
 
     @contextmanager
     def recorded(*, quiet: bool) -> Iterator[Progress]:
         yield lambda stage, done, total: events.append((stage, done, total))
 
+    monkeypatch.setattr("nearkin.cli.store.progress_bars", recorded)
     monkeypatch.setattr("nearkin.cli.store_lifecycle.progress_bars", recorded)
+    path, store = tmp_path / "a.jsonl", tmp_path / "a.store"
+    path.write_text("".join(json.dumps({"text": f"words of text {i} " * 400}) + "\n" for i in range(200)))
+    whole = path.stat().st_size >> 20
+    assert whole >= 1
+    assert 0 == call("store", "create", store, "-q").code
+    for command in ("add", "check"):
+        events.clear()
+        assert 0 == call(*on_store(command, store), path).code
+        assert ("read, MB", whole, whole) in events
+        assert (command != "check") == any(stage == "add" for stage, _, _ in events)
     for name, *more in (("merge",), ("verify",), ("backup", tmp_path / "b.store")):
         events.clear()
-        succeed("store", name, store, *more)
+        assert 0 == call("store", name, store, *more).code
         assert events
         assert events[-1][1] == events[-1][2]
 

@@ -531,7 +531,7 @@ def test_messages_have_the_value_and_what_is_allowed(tmp_path: Path) -> None:
         match=r"^against='.*' is not allowed; use an iterable of paths, such as a list or a column of a frame$",
     ):
         nk.dedup_files([actual], against=str(actual))
-    with pytest.raises(ParameterError, match="recipe='char:4'"):
+    with pytest.raises(ParameterError, match="recipe=char:4"):
         nk.dedup_files([actual], recipe="char:4")
     with pytest.raises(InputError, match="occurs in rows 0 and 1"):
         nk.dedup_files([actual, actual])

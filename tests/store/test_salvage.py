@@ -23,7 +23,7 @@ HOT = """
 import os, sys
 import nearkin as nk
 from nearkin.store import compaction
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 from test_salvage import TEXTS
 def step(store, start, stop):
     for at in range(start, stop, 50):
@@ -45,7 +45,7 @@ os._exit(0)
 def hot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of 2,000 documents as kill -9 leaves it: one segment and 500 pending documents in the write-ahead log."""
     path = tmp_path_factory.mktemp("hot") / "store"
-    subprocess.run([sys.executable, "-c", HOT, str(path), str(Path(__file__).parent)], check=True)
+    subprocess.run([sys.executable, "-c", HOT, str(path), *sys.path], check=True)
     return path
 
 
