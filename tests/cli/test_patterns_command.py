@@ -188,7 +188,7 @@ def test_times_make_days(payloads: Path, access_log: Path) -> None:
 
 def test_what_changed_since(tmp_path: Path) -> None:
     """New and missing patterns are printed; without changes the exit code is 3."""
-    old = written(tmp_path / "old.log", LINES)
+    old = written(tmp_path / "old.log", [*LINES, *["shutting down"] * 8])
     new = written(tmp_path / "new.log", [*LINES[:27], "starting up"])
     call("patterns", "lines", old, "--out", tmp_path / "old.jsonl")
     since = ("--since", tmp_path / "old.jsonl")
