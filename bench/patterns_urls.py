@@ -650,7 +650,7 @@ def verdicts(data: Path) -> list[dict[str, Any]]:
             rows.append({"split": new, "source": source, "attacks": kind, "flagged": round(flagged / len(urls), 4)})
             print(rows[-1], flush=True)
 
-    for seed, count in itertools.product((1, 2, *SEEDS), (20_000, 200_000)):
+    for seed, count in itertools.product((1, 2, *SEEDS), (200, 2_000, 20_000, 200_000)):
         sample = draw_requests(draw_interfaces(random.Random(f"grow{seed}"), 40), count, seed, 0.02)
         half, rest = sample[: len(sample) // 2], sample[len(sample) // 2 :]
         ordinary = [f"{method} {url}" for method, url, label in rest if label >= 0]

@@ -371,15 +371,15 @@ class Patterns(ABC):
         narrower = dict(zip(new, to_values(older.match_many(new)["id"]), strict=True))
         arrays = self._table.arrays()
         items = {self._to_item(template) for template in split_bytes(arrays["form_ends"], arrays["forms"])}
-        seen = set(to_values(older.match_many(items)["id"])) - {None}
+        seen = set(to_values(older.match_many(items)["id"]))
         # Compaction replaces words by wildcards, so a template that is a pattern may stand for items of another one.
-        seen |= {row["id"] for row in to_values(now.select(["id", "pattern"])) if row["pattern"] in items}
+        merged = {row["id"] for row in to_values(now.select(["id", "pattern"])) if row["pattern"] in items}
         counts = dict(zip(to_values(table["id"]), to_values(table["count"]), strict=True))
         changes = join_changes(changes, wider, narrower)
 
         def is_kept(row: dict[str, Any]) -> bool:
             chance = chance_of_absence(counts.get(row["id"], 0), row["before"], self.count)
-            found = {row["id"], wider.get(row["pattern"])} & seen
+            found = row["id"] in seen or wider.get(row["pattern"]) in merged
             return row["kind"] != "gone" or (chance < _MAX_CHANCE and not found)
 
         return changes.filter(pa.array(map(is_kept, to_values(changes)), pa.bool_()))
