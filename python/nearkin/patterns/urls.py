@@ -260,8 +260,8 @@ class UrlPatterns(Patterns):
         if number < 0:
             return UrlVerdict("new")
         pattern = built.patterns[number]
-        values = [(_name_value(pattern, variable, key), *reason) for _, variable, key, *reason in found]
-        unusual = tuple(UnusualValue(*value) for value in values)
+        named = [(_name_value(pattern, variable, key), reason, rarity) for _, variable, key, reason, rarity in found]
+        unusual = tuple(UnusualValue(*value) for value in named)
         return UrlVerdict("unusual" if unusual else "known", pattern.id, pattern.text, unusual)
 
     def judge_many(self, urls: Items, methods: Any = None) -> pa.Table:
@@ -359,13 +359,13 @@ class UrlPatterns(Patterns):
         """Return the profiles of a fitted pattern."""
         built: _BuiltUrls = self._patterns()
         profiles, requests = built.sites.profiles(built.positions[pattern.id])
-        return [
-            ValueProfile(
-                *(name, count, odd, missing / pattern.count, _count_days(requests, dict(days)), *usual),
-                tuple(sorted(value.decode("utf-8", "backslashreplace") for value in values)),
-            )
-            for name, (count, odd, *usual, values, missing, days) in zip(pattern.names, profiles, strict=True)
-        ]
+        rows = []
+        for name, profile in zip(pattern.names, profiles, strict=True):
+            count, odd, lengths, characters, numbers, values, missing, days = profile
+            share, by_day = missing / pattern.count, _count_days(requests, dict(days))
+            texts = tuple(sorted(value.decode("utf-8", "backslashreplace") for value in values))
+            rows.append(ValueProfile(name, count, odd, share, by_day, lengths, characters, numbers, texts))
+        return rows
 
     def match_many(self, urls: Items, methods: Any = None) -> pa.Table:
         """Return the patterns of many URLs.
