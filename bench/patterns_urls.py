@@ -17,9 +17,9 @@ as words, with its defaults and, as a second candidate, with masks for numbers, 
 groups, and their F1 (FGA): a group is right if its ordinary requests are exactly those of one interface.
 
 **Verdicts.** Half of the requests of a site are fitted, the ordinary ones of the other half judged; then attacks
-replace values of its parameters. Rows name their split. Rules were chosen on sites with seeds below 40, on the values
-of HttpParamsDataset, on the access log and on titles of Wikipedia. Sites with other seeds and the rewritten attacks of
-`patterns_payloads.py` chose nothing.
+replace values of its parameters. A parameter that had words so far then gets the ordinary values of HttpParamsDataset.
+Rows name their split. Rules were chosen on sites with seeds below 40, on the values of HttpParamsDataset, on the access
+log and on titles of Wikipedia. Other sites and the rewritten attacks of `patterns_payloads.py` chose nothing.
 
 Run `python bench/patterns_urls.py`; results go to `bench/runs/`.
 """
@@ -641,25 +641,26 @@ def verdicts(data: Path) -> list[dict[str, Any]]:
         urls = [drop_value(r, url) for url in r.choices(targets, k=1000)]
         lost = Counter(reason["reason"] for each in patterns.judge_many(urls)["unusual"].to_pylist() for reason in each)
         rows.append({"split": split, "source": source, "dropped": lost["it is missing or empty"] / len(urls)})
-        print(rows[-1], flush=True)
         for kind, values in sorted(attacks.items()):
             chosen = r.sample(values, min(300, len(values)))
             urls = [replace_value(r, r.choice(targets), value) for value in chosen]
             flagged = sum(verdict != "known" for verdict in patterns.judge_many(urls)["verdict"].to_pylist())
             new = split if kind.startswith("rewritten") else "choosing"
             rows.append({"split": new, "source": source, "attacks": kind, "flagged": round(flagged / len(urls), 4)})
-            print(rows[-1], flush=True)
 
-    for seed, count in itertools.product((1, 2, *SEEDS), (20_000, 200_000)):
+    for seed, count in itertools.product((1, 2, *SEEDS), (200, 2_000, 20_000, 200_000)):
         sample = draw_requests(draw_interfaces(random.Random(f"grow{seed}"), 40), count, seed, 0.02)
         half, rest = sample[: len(sample) // 2], sample[len(sample) // 2 :]
         ordinary = [f"{method} {url}" for method, url, label in rest if label >= 0]
-        split = "showing" if seed >= 100 else "choosing"
-        measure(f"site {seed}, {count:,}", [f"{method} {url}" for method, url, _ in half], ordinary, split)
+        fitted = [f"{method} {url}" for method, url, _ in half]
+        measure(f"site {seed}, {count:,}", fitted, ordinary, "showing" if seed >= 100 else "choosing")
     values = [record["text"] for record in records if record["label"] == "norm"]
     random.Random(5).shuffle(values)
     urls = [f"/s?q={urllib.parse.quote(value, safe='')}" for value in values]
     measure("HttpParams, one parameter", urls[::2], urls[1::2], "choosing")
+    for count in (100, 1_000, 10_000):
+        words = [f"/s?q={VALUES['text'](random.Random(number))}" for number in range(count)]
+        measure(f"HttpParams after {count:,} values of words", words, urls[:5_000], "choosing", parameters=False)
     with gzip.open(data / "url_apache_access.log.gz", "rt", errors="replace") as lines:
         found = [match[1] for line in lines if (match := re.search(r'"([A-Z]+ \S+) HTTP/', line))]
     measure("access log, second half", found[: len(found) // 2], found[len(found) // 2 :], "choosing")

@@ -188,7 +188,7 @@ def test_times_make_days(payloads: Path, access_log: Path) -> None:
 
 def test_what_changed_since(tmp_path: Path) -> None:
     """New and missing patterns are printed; without changes the exit code is 3."""
-    old = written(tmp_path / "old.log", LINES)
+    old = written(tmp_path / "old.log", [*LINES, *["shutting down"] * 8])
     new = written(tmp_path / "new.log", [*LINES[:27], "starting up"])
     call("patterns", "lines", old, "--out", tmp_path / "old.jsonl")
     since = ("--since", tmp_path / "old.jsonl")
@@ -197,6 +197,24 @@ def test_what_changed_since(tmp_path: Path) -> None:
     same = call("patterns", "lines", old, *since)
     assert (3, "") == (same.code, same.out)
     assert ["new", "gone"] == [row["kind"] for row in call("patterns", "lines", new, *since, "--json").objects()]
+
+
+def test_people_read_decoded_urls(tmp_path: Path) -> None:
+    """Patterns, matches, changes and examples are decoded; JSON has the canonical text too; logs are unchanged."""
+    text = "/搜索%2F{int}?页={int}"
+    old = written(tmp_path / "old.txt", [f"/搜索%2F{n}?页={n}" for n in range(60)] + ["/关于/%E5%85%B3"])
+    new = written(tmp_path / "new.txt", [f"/%E9%A1%B5/{n}" for n in range(60)])
+    call("patterns", "urls", old, "--out", tmp_path / "old.jsonl", "--quiet")
+    done = call("patterns", "urls", old)
+    assert [text, "/关于/关"] == [line.split("\t")[3] for line in done.lines]
+    (row, _) = call("patterns", "urls", old, "--json").objects()
+    assert (text, "/%E6%90%9C%E7%B4%A2%2F{int}?%E9%A1%B5={int}") == (row["decoded"], row["pattern"])
+    matched = call("patterns", "urls", old, "--match", tmp_path / "old.jsonl").lines
+    assert text == matched[0].split("\t")[2]
+    changes = [line.split("\t") for line in call("patterns", "urls", new, "--since", tmp_path / "old.jsonl").lines]
+    assert [("new", "/页/{int}"), ("gone", text)] == [(row[0], row[3]) for row in changes]
+    log = written(tmp_path / "app.log", ["got %CE%BB"])
+    assert "got %CE%BB" == call("patterns", "lines", log, "--format", "txt").lines[0].split("\t")[3]
 
 
 def test_exports(access_log: Path, tmp_path: Path) -> None:

@@ -355,7 +355,7 @@ def test_overrides_are_checked() -> None:
 
 def test_changes_are_found() -> None:
     """New and gone patterns, changed types, and shares that changed by more than chance."""
-    old = Numbers().fit(["a 1"] * 500 + ["b 1"] * 500 + ["gone"] * 3 + ["same"] * 50)
+    old = Numbers().fit(["a 1"] * 500 + ["b 1"] * 500 + ["gone"] * 9 + ["same"] * 50)
     new = Numbers().fit(["a 1"] * 900 + ["b 1"] * 100 + ["new"] * 2 + ["same"] * 51)
     found = new.compare(old).to_pylist()
     assert [("new", "new"), ("gone", "gone"), ("share", "a {int}"), ("share", "b {int}")] == [
@@ -394,7 +394,7 @@ def test_patterns_that_became_wider_or_narrower_changed_their_type() -> None:
 
 def test_tables_and_states_compare_equally() -> None:
     """Comparing with an object and with its table gives the same changes."""
-    old = LogTemplates().fit([f"job {n} took {n} ms" for n in range(9)] + ["shutting down"])
+    old = LogTemplates().fit([f"job {n} took {n} ms" for n in range(9)] + ["shutting down"] * 20)
     new = LogTemplates().fit([f"job {n} took {n} ms" for n in range(9)] + ["starting up"])
     expected = [("new", "starting up"), ("gone", "shutting down")]
     for older in (old, old.table()):

@@ -173,8 +173,8 @@ def test_a_queue_has_one_alert_per_group() -> None:
 
 def test_states_are_compared() -> None:
     """New and gone groups are listed."""
-    old = nk.PayloadGroups().fit([*UNION, *SCRIPT])
-    new = nk.PayloadGroups().fit([*UNION, *PATH])
+    old = nk.PayloadGroups().fit([*UNION, *SCRIPT] * 9)
+    new = nk.PayloadGroups().fit([*UNION, *PATH] * 9)
     rows = new.compare(old).to_pylist()
     assert [("new", "../etc/passwd"), ("gone", "<script>alert()")] == [(row["kind"], row["pattern"]) for row in rows]
 

@@ -6,17 +6,20 @@ import random
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearkin._core import canonical_url
 from nearkin.errors import MismatchError, ParameterError
 from nearkin.patterns.urls import UrlPatterns
 from small_site import EXPECTED, traffic
 
 HASH = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+WORDS = ["red", "blue", "old", "new", "river", "stone", "garden", "house", "light", "wood", "paper", "glass"]
 RANDOM = "xjAJXh38I15wypJXxuGMBp0EAVxt0G0biEntp43Qt6E"
 
 
@@ -402,3 +405,119 @@ def test_many_keys_take_linear_time() -> None:
     (pattern,) = model.patterns
     assert (256, True) == (len(pattern.parameters), any(each.key == "x" for each in pattern.parameters))
     assert 108 == model.count == pattern.count + model.unmatched.count
+
+
+@pytest.mark.parametrize(
+    ("escaped", "shown"),
+    [
+        ("/%E6%90%9C%E7%B4%A2?%E9%A1%B5={int}", "/搜索?页={int}"),
+        ("/caf%c3%a9/{int}", "/café/{int}"),
+        ("/%E0%A4%95%E0%A4%BF%E0%A4%A4%E0%A4%BE%E0%A4%AC", "/किताब"),
+        ("/%F0%9F%98%80%E3%80%8A%E4%B9%A6%E3%80%8B", "/😀《书》"),
+        ("/a%2Fb%3Fc%23d%26e%3Df%25E4%20%7Bint%7D", "/a%2Fb%3Fc%23d%26e%3Df%25E4%20%7Bint%7D"),  # Separators, braces
+        ("/%C2%85%0A%E2%80%A8", "/%C2%85%0A%E2%80%A8"),  # Ends of lines
+        ("/%E2%80%AE%D8%A7%E2%81%A6%EF%BB%BF", "/%E2%80%AEا%E2%81%A6%EF%BB%BF"),  # Direction of text, a byte order mark
+        ("/%C2%A0%E3%80%80%E3%85%A4%E2%A0%80%EF%B8%8F", "/%C2%A0%E3%80%80%E3%85%A4%E2%A0%80%EF%B8%8F"),  # Blanks
+        ("/%C0%AF%E4%B9%F5%80%80%80%ED%A0%80", "/%C0%AF%E4%B9%F5%80%80%80%ED%A0%80"),  # Invalid UTF-8, a surrogate
+        (
+            "/%EF%BC%8F%EF%BC%9F%EF%BC%85%E2%81%84%E2%88%95",
+            "/%EF%BC%8F%EF%BC%9F%EF%BC%85%E2%81%84%E2%88%95",
+        ),  # Look-alikes
+        ("/a=%CC%B8b%CC%81", "/a=%CC%B8b%CC%81"),  # Marks that would join an ASCII character
+        ("/%FF%CC%81%C3%A9%CC%81", "/%FF%CC%81é\u0301"),
+        ("/%EE%80%80%F3%A0%81%81%CD%B8", "/%EE%80%80%F3%A0%81%81%CD%B8"),  # Private, tag and unassigned characters
+    ],
+)
+def test_people_read_decoded_urls(escaped: str, shown: str) -> None:
+    """Visible characters beyond ASCII are decoded, and both forms are read as the same pattern."""
+    assert shown == UrlPatterns.decode(escaped) == UrlPatterns.decode(shown)
+    both = UrlPatterns().fit([escaped, shown])
+    assert both.match(escaped) == both.match(shown)
+    assert both.judge(escaped) == both.judge(shown)
+    # Escapes that only attacks have are no pattern.
+    for row in both.table().to_pylist():
+        assert (2, shown) == (row["count"], row["decoded"])
+        decoded = UrlPatterns.from_table(both.table().set_column(1, "pattern", [[shown]]))
+        assert [row["pattern"]] == decoded.table()["pattern"].to_pylist()
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from([b"\xe6\x90\x9c", b"\xcc\x81", b"\xff", b"/", b"%", b"{int}", b"?", b"\xe2\x80\xae"])
+        | st.binary(max_size=3)
+    )
+)
+def test_decoded_urls_are_the_same_urls(parts: list[bytes]) -> None:
+    """Any bytes: decoding changes nothing that is read, and what is decoded is visible."""
+    for text in ("/" + quote(b"".join(parts), safe="/?={}"), "/?" + quote(b"".join(parts), safe="")):
+        shown = UrlPatterns.decode(text)
+        assert canonical_url(text.encode(), None) == canonical_url(shown.encode(), None)
+        assert shown.isprintable()
+        assert shown == UrlPatterns.decode(shown)
+        assert text == quote(shown, safe="/?={}%")
+
+
+def test_decoded_texts_are_accepted_where_patterns_are() -> None:
+    """Overrides and explanations; variables have decoded names."""
+    urls = [
+        f"/用户/{'-'.join(pair)}/订单?页={n}&a%26b={n}" for n in range(40) for pair in [(WORDS[n % 8], WORDS[n // 5])]
+    ]
+    patterns = UrlPatterns().fit(urls)
+    (row,) = patterns.table().to_pylist()
+    assert "/用户/{slug}/订单?页={int}&a%26b={int}" == row["decoded"]
+    assert ["用户", "页", "a%26b"] == [variable["name"] for variable in row["variables"]]
+    assert row["decoded"] in str(patterns.explain(urls[0], urls[1]))
+    assert ["关"] == [value.name for value in patterns.judge(f"{urls[0]}&关=1").unusual]
+    assert row["id"] == patterns.match(row["decoded"]).id == patterns.match(row["pattern"]).id  # type: ignore[union-attr]
+    summary = patterns.to_openapi()["paths"]["/%E7%94%A8%E6%88%B7/{用户}/%E8%AE%A2%E5%8D%95"]["get"]["summary"]
+    assert "/用户/{用户}/订单" == summary
+    tables = [UrlPatterns().fit(urls).pin(text).table() for text in (urls[0], quote(urls[0], safe="/?=&%"))]
+    assert tables[0].equals(tables[1])
+    assert 2 == tables[0].num_rows
+
+
+def test_only_what_chance_does_not_explain_is_gone() -> None:
+    """A rare interface may be absent from a short log; one with a request is not gone, even below `support`."""
+    page = [f"/page/{n}" for n in range(940)]
+    yesterday = UrlPatterns().fit([*page, *["/rare"] * 6, *["/often"] * 50, *["/page/list"] * 2])
+
+    def gone(urls: list[str], **options: int) -> list[str]:
+        today = UrlPatterns(**options).fit(urls)  # type: ignore[arg-type]
+        tables = [today.compare(older).to_pylist() for older in (yesterday, yesterday.table())]
+        assert tables[0] == tables[1]
+        return sorted(row["pattern"] for row in tables[0] if row["kind"] == "gone")
+
+    assert ["/often"] == gone(page)
+    assert ["/often", "/rare"] == gone(page * 3)
+    # 0.05 of 80 requests are 4, and 0.05 of 100 are 5: (1000 / 1080)^50 is 0.02, (1000 / 1100)^50 is 0.0085.
+    assert [] == gone(page[:80])
+    assert ["/often"] == gone(page[:100])
+    assert [] == gone([])
+    # One request is too few for a pattern of its own.
+    assert [] == gone([*page * 3, "/often", "/rare", "/page/list"], support=3)
+    assert ["/often"] == gone(page * 2 + ["/rare"], support=3)
+
+
+def test_what_another_pattern_absorbed_is_not_gone() -> None:
+    """Words that became values of a variable, new or not, also after compaction, which forgets them."""
+    r = random.Random(3)
+    names = [f"{a}{b}" for a in WORDS for b in WORDS]
+    old = [f"/wiki/{name}/edit" for name in ("alpha", "beta")] * 200
+    new = old + [f"/wiki/{r.choice(names)}/edit" for _ in range(4000)]
+    r.shuffle(new)
+    two = UrlPatterns().fit(old)
+    assert ["/wiki/alpha/edit", "/wiki/beta/edit"] == sorted(two.table()["pattern"].to_pylist())
+    pinned = UrlPatterns().fit(new).pin(old[0])
+    assert ["/wiki/{word}/edit", old[0]] == pinned.table()["pattern"].to_pylist()
+    for max_templates in (200_000, 120):
+        today = UrlPatterns(max_templates=max_templates)
+        for start in range(0, len(new), 200):
+            today.partial_fit(new[start : start + 200])
+        assert ["/wiki/{word}/edit"] == today.table()["pattern"].to_pylist()
+        assert [("type", "/wiki/{word}/edit")] == [
+            (row["kind"], row["pattern"]) for row in today.compare(two.table()).to_pylist()
+        ]
+        assert [] == today.compare(pinned.table()).to_pylist()
+    other = UrlPatterns().fit([url for url in new if url != old[0]])
+    assert [("gone", old[0])] == [(row["kind"], row["pattern"]) for row in other.compare(pinned).to_pylist()]

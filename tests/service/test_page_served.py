@@ -171,6 +171,12 @@ def test_the_page_of_patterns(browser: Browser, texts: Path, tmp_path: Path, sch
         assert [] == visit.faults()
     with serving(texts) as service, visiting(browser, service.url, **options) as visit:
         visit.wait("#about", "start the service with --patterns FILE")
+    nk.UrlPatterns().fit([f"/搜索%2F{n}" for n in range(9)]).save(tmp_path / "urls")
+    with (
+        serving(None, "--patterns", str(tmp_path / "urls")) as service,
+        visiting(browser, service.url, **options) as visit,
+    ):
+        visit.wait("section h2", "/搜索%2F{int}")
 
 
 def test_patterns_without_a_store_are_the_first_page(browser: Browser, tmp_path: Path) -> None:

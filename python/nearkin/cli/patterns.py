@@ -351,7 +351,7 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, sa
     if text is not None and not table.num_rows:
         warn("there are no patterns: the export explains nothing")
     if changes is not None:
-        _print_changes(changes, as_json=options.as_json)
+        _print_changes(changes, model.decode, as_json=options.as_json)
     elif options.out is None and text is not None:
         say(text.rstrip("\n"))
     elif sample is not None:
@@ -363,7 +363,7 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, sa
                     as_json=options.as_json,
                 )
     elif options.out is None:
-        _print_patterns(table, as_json=options.as_json)
+        _print_patterns(table, model.decode, as_json=options.as_json)
 
 
 def _write(path: Path, table: pa.Table, text: str | None) -> None:
@@ -422,7 +422,8 @@ def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> N
                 if options.new and verdict == "known":
                     continue
                 # An item may contain ends of lines and tabs; escaped, it is one cell.
-                match = (printable(item),) if options.new else (row["id"] or "-", printable(row["pattern"] or "-"))
+                pattern = model.decode(row["pattern"] or "-")
+                match = (printable(item),) if options.new else (row["id"] or "-", printable(pattern))
                 reasons = (printable(_describe(row)),) if judge is not None else ()
                 record = {"item": name, "text": item, **row}
                 say_row(record, (printable(str(name)), *match, *reasons), as_json=options.as_json)
@@ -482,7 +483,7 @@ def _describe(row: Mapping[str, Any]) -> str:
     return "; ".join(values) or row["verdict"]
 
 
-def _print_patterns(table: pa.Table, *, as_json: bool) -> None:
+def _print_patterns(table: pa.Table, decode: Callable[[str], str], *, as_json: bool) -> None:
     """Print patterns: count, share, id and text."""
     if as_json:
         from nearkin.patterns.tables import json_rows
@@ -492,22 +493,25 @@ def _print_patterns(table: pa.Table, *, as_json: bool) -> None:
         return
     columns = ["count", "share", "id", "pattern"]
     rows = to_values(table.select(columns))
-    cells = ([str(row["count"]), f"{row['share']:.2%}", row["id"], row["pattern"]] for row in rows)
+    cells = ([str(row["count"]), f"{row['share']:.2%}", row["id"], decode(row["pattern"])] for row in rows)
     show_table(columns, cells, header=False, lines=False, right=["count", "share"])
 
 
-def _print_changes(table: pa.Table, *, as_json: bool) -> None:
+def _print_changes(table: pa.Table, decode: Callable[[str], str], *, as_json: bool) -> None:
     """Print what is new, gone or changed; exit code 3 if nothing is."""
-    changes = to_values(table)
+    changes, columns = to_values(table), ["kind", "before", "after", "pattern", "was"]
     if as_json:
         for row in changes:
             say_json(row)
     else:
         cells = (
-            [row["kind"], f"{row['before']:.2%}", f"{row['after']:.2%}", row["pattern"], row["was"] or ""]
+            [
+                row["kind"],
+                *(f"{row[name]:.2%}" for name in columns[1:3]),
+                *(decode(row[name] or "") for name in columns[3:]),
+            ]
             for row in changes
         )
-        columns = ["kind", "before", "after", "pattern", "was"]
         show_table(columns, cells, header=False, lines=False, right=["before", "after"])
     if not changes:
         raise typer.Exit(NO_MATCH)
@@ -533,7 +537,8 @@ def _print_summary(model: Patterns, table: pa.Table) -> None:
         # A payload alone in its group has no pattern, yet similar payloads match it.
         fate = "alone in their group" if model.name == "payloads" else "that no pattern explains"
         examples = ", ".join(
-            text if len(text) <= _MAX_EXAMPLE else f"{text[:_MAX_EXAMPLE]}…" for text in rest.examples[:3]
+            text if len(text) <= _MAX_EXAMPLE else f"{text[:_MAX_EXAMPLE]}…"
+            for text in map(model.decode, rest.examples[:3])
         )
         warn(f"{rest.count:,} {fate}" + (f", such as {examples}" if examples else ""))
 

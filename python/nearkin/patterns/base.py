@@ -36,7 +36,7 @@ from nearkin.errors import (
 from nearkin.io.arrow import to_values
 from nearkin.io.saved import check_saved
 from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Strings, parse_times, read_batches
-from nearkin.patterns.tables import compare_tables, join_changes
+from nearkin.patterns.tables import chance_of_absence, compare_tables, join_changes, split_bytes, template_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +46,8 @@ _FORMAT = 2
 """Version of the content of a file of patterns; `docs/format-patterns.md`."""
 _MAGIC = b"NEAR"
 """First bytes of a segment."""
+_MAX_CHANCE = 0.01
+"""Probability below which the absence of a pattern is no chance."""
 _DTYPES = {
     "form_ends": np.int64,
     "forms": np.uint8,
@@ -342,7 +344,9 @@ class Patterns(ABC):
         pyarrow.Table
             `kind` (*new*, *gone*, *type*, *share*), `id`, `pattern`, `was` (the old text if types of variables changed,
             or if a pattern became wider or narrower, so that one matches the other), `before`, `after` (shares). A
-            share is listed if it changed by a quarter or more, and by more than chance.
+            share is listed if it changed by a quarter or more, and by more than chance. A pattern is *gone* if no item
+            matches it, and chance alone would cause that with a probability below 0.01
+            (`nearkin.patterns.tables.chance_of_absence`); one that is only rare is not listed.
 
         Raises
         ------
@@ -357,11 +361,37 @@ class Patterns(ABC):
 
     def _compare(self, older: Patterns, table: pa.Table) -> pa.Table:
         """Return the changes since an older object with this table."""
-        changes = compare_tables(table, self.table())
-        texts = [to_values(changes.filter(changes["kind"].to_numpy() == kind)["pattern"]) for kind in ("gone", "new")]
-        wider = dict(zip(texts[0], to_values(self.match_many(texts[0])["id"]), strict=True))
-        narrower = dict(zip(texts[1], to_values(older.match_many(texts[1])["id"]), strict=True))
-        return join_changes(changes, wider, narrower)
+        import pyarrow as pa
+
+        now = self.table()
+        changes = compare_tables(table, now)
+        kinds = changes["kind"].to_numpy()
+        gone, new = (to_values(changes.filter(kinds == kind)["pattern"]) for kind in ("gone", "new"))
+        wider = dict(zip(gone, to_values(self.match_many(gone)["id"]), strict=True))
+        narrower = dict(zip(new, to_values(older.match_many(new)["id"]), strict=True))
+        arrays = self._table.arrays()
+        items = {self._to_item(template) for template in split_bytes(arrays["form_ends"], arrays["forms"])}
+        seen = set(to_values(older.match_many(items)["id"]))
+        # Compaction replaces words by wildcards, so a template that is a pattern may stand for items of another one.
+        merged = {row["id"] for row in to_values(now.select(["id", "pattern"])) if row["pattern"] in items}
+        counts = dict(zip(to_values(table["id"]), to_values(table["count"]), strict=True))
+        changes = join_changes(changes, wider, narrower)
+
+        def is_kept(row: dict[str, Any]) -> bool:
+            chance = chance_of_absence(counts.get(row["id"], 0), row["before"], self.count)
+            found = row["id"] in seen or wider.get(row["pattern"]) in merged
+            return row["kind"] != "gone" or (chance < _MAX_CHANCE and not found)
+
+        return changes.filter(pa.array(map(is_kept, to_values(changes)), pa.bool_()))
+
+    @staticmethod
+    def decode(text: str) -> str:
+        """Return the text of a pattern as people read it: for URLs without escapes of visible characters."""
+        return text
+
+    def _to_item(self, template: bytes) -> str:
+        """Return a template as an item, with wildcards as `{type}`."""
+        return template_text(template)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file atomically.

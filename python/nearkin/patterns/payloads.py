@@ -132,6 +132,9 @@ class PayloadGroups(Patterns):
         matcher = PayloadMatcher(_pack(centre_texts), _pack(texts), groups, pinned, self._threshold)
         return _BuiltGroups(arrays, members, [pattern_id(text) for text in centre_texts], centre_texts, matcher)
 
+    def _to_item(self, template: bytes) -> str:
+        return _visible_text(template)
+
     def _group(self, templates: Strings) -> tuple[list[str], list[int]]:
         """Return the texts of templates and their centres, subject to `pin` and `split`."""
         pinned = np.zeros(len(templates[0]) - 1, np.bool_)
@@ -261,14 +264,11 @@ class PayloadGroups(Patterns):
         templates = self._read_templates(payloads)
         fitted = self._find_texts(templates)
         existing = set(fitted)
-        unknown = sorted(
-            {template for template, text in zip(templates, fitted, strict=True) if text is None and template}
-        )
+        pairs = list(zip(templates, fitted, strict=True))
+        unknown = sorted({template for template, text in pairs if text is None and template})
         new_groups = type(self)(threshold=self._threshold).fit(unknown)
         new_texts = dict(zip(unknown, new_groups._find_texts(unknown), strict=True))
-        texts = [
-            new_texts.get(template) if text is None else text for template, text in zip(templates, fitted, strict=True)
-        ]
+        texts = [new_texts.get(template) if text is None else text for template, text in pairs]
         counts = Counter(texts)
         first: dict[str, int] = {}
         rows: list[dict[str, Any]] = []

@@ -228,9 +228,7 @@ class RequestReader:
             self._skip(path, line, "invalid JSON")
             return None
         fields = self._fields
-        url, method, time, client = (
-            _get_field(record, name) for name in (fields.url, fields.method, fields.time, fields.client)
-        )
+        url, method, time, client = (_get_field(record, name) for name in vars(fields).values())
         ticks = parse_time(time)
         if not isinstance(url, str) or ticks is None:
             field = f"text in {fields.url!r}" if not isinstance(url, str) else f"valid time in {fields.time!r}"

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -288,6 +288,32 @@ def compare_tables(old: pa.Table, new: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(_sort_changes(changes), pa.schema([*texts, *shares]))
 
 
+def chance_of_absence(count: int, share: float, total: int) -> float:
+    """Return the probability that chance alone causes the absence of a pattern from today's items.
+
+    If each item, of yesterday or today, has the pattern with one probability, then each of its `count` items is one of
+    yesterday's n with the probability n / (n + total), so that all of them are with (n / (n + total))^count. This is
+    the exact conditional test of equal Poisson rates (Przyborowski and Wilenski, Biometrika 31, 1940). It assumes that
+    items are independent: an interface with few but large bursts is absent more often.
+
+    Parameters
+    ----------
+    count : int
+        Number of yesterday's items with the pattern.
+    share : float
+        Their share of yesterday's items, 0 to 1.
+    total : int
+        Number of today's items.
+
+    Examples
+    --------
+    >>> from nearkin.patterns.tables import chance_of_absence
+    >>> chance_of_absence(6, 0.06, 100), chance_of_absence(7, 0.07, 100)
+    (0.015625, 0.0078125)
+    """
+    return (count / (count + share * total)) ** count if count else 1.0
+
+
 def join_changes(changes: pa.Table, wider: Mapping[str, str | None], narrower: Mapping[str, str | None]) -> pa.Table:
     """Replace new patterns that match gone ones, or that gone ones match, by changes of type.
 
@@ -459,9 +485,7 @@ class RowWriter:
         if free is None:
             if len(self._free_names) == _MAX_NAMES:
                 self._free_names.clear()
-            base = name
-            while base.endswith(_SUFFIX):
-                base = base.removesuffix(_SUFFIX)
+            base = re.sub(f"(?:{_SUFFIX})+\\Z", "", name)
             free = self._free_names[name] = name + _SUFFIX if base in self._own_names else name
         return free
 
@@ -472,11 +496,9 @@ class RowWriter:
         fields = list(self._schema)
         if isinstance(others, list):
             # Most rows may lack most columns.
-            cells: dict[str, list[Any]] = {}
+            cells: defaultdict[str, list[Any]] = defaultdict(lambda: [None] * len(others))
             for row, other in enumerate(others):
                 for name, value in other.items():
-                    if name not in cells:
-                        cells[name] = [None] * len(others)
                     cells[name][row] = value
             for name, values in cells.items():
                 column = self._infer(name, values)

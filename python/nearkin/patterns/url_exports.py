@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-from nearkin.patterns.url_pattern import UrlParameter, UrlPattern, split_part
+from nearkin.patterns.url_pattern import UrlParameter, UrlPattern, decode_url, split_part
 from nearkin.patterns.url_verdict import ValueLimits, ValueProfile
 
 Profiles: TypeAlias = "Callable[[UrlPattern], list[ValueProfile]]"
@@ -169,6 +169,7 @@ def _path_item(group: list[UrlPattern], hosts: list[str], profiles: Profiles) ->
         key = method if method in _METHODS else f"x-{method}"
         item[key] = {
             "operationId": patterns[0].id,
+            "summary": decode_url(_path_template(patterns[0])[0]),
             "x-patterns": [pattern.text for pattern in patterns],
             "responses": {"default": {"description": "Any response."}},
         }

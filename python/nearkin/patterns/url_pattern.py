@@ -3,12 +3,44 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 
 from nearkin.patterns.tables import KINDS, pattern_id, template_text, variable_names, variable_types
 
 _WILDCARD = re.compile(rb"(\xff[\x01-\xfe])")
+_ESCAPES = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
+"""Escapes of bytes beyond ASCII."""
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Characters that are printable for Python and yet show nothing: fillers and selectors of variants."""
+
+
+def decode_url(text: str) -> str:
+    """Return a URL or the text of a pattern as people read it; `fit` and `match` read it as the same URL or pattern.
+
+    Escapes of visible characters beyond ASCII are decoded. All others stay: those of ASCII, such as `%2F`, of invalid
+    UTF-8, controls (also of the direction of text), blanks, fillers, signs that look like ASCII or like an operator
+    (`／`, `⁄`), and of marks that would join a character that is not decoded.
+
+    Examples
+    --------
+    >>> from nearkin.patterns.url_pattern import decode_url
+    >>> decode_url("/caf%C3%A9/{int}?q%26=%E2%80%AE%E6%90%9C")
+    '/café/{int}?q%26=%E2%80%AE搜'
+    """
+    return _ESCAPES.sub(lambda run: _decode_run(bytes.fromhex(run[0].replace("%", ""))), text)
+
+
+def _decode_run(raw: bytes) -> str:
+    pieces, visible = [], False
+    for char in raw.decode("utf-8", "surrogateescape"):
+        kind = unicodedata.category(char)
+        visible = char.isprintable() and kind != "Sm" and (visible or kind[0] != "M") and not _INVISIBLE.match(char)
+        visible = visible and not any(map(str.isascii, unicodedata.normalize("NFKC", char)))
+        escapes = (f"%{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
+        pieces.append(char if visible else "".join(escapes))
+    return "".join(pieces)
 
 
 def split_part(part: bytes) -> list[tuple[str, bool]]:
@@ -122,19 +154,20 @@ class UrlPattern:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the variables: of the preceding text in a path, of the key in a query."""
+        """Names of the variables, decoded: of the preceding text in a path, of the key in a query."""
         keys: list[str | None] = []
         before: str | None = None
         for part in self.path:
             pieces = split_part(part)
-            word = re.sub(r"[^A-Za-z0-9]+", "_", pieces[0][0]).strip("_") if pieces and not pieces[0][1] else ""
+            literal = decode_url(pieces[0][0]) if pieces and not pieces[0][1] else ""
+            word = re.sub("[^A-Za-z0-9\x80-\U0010ffff]+", "_", literal).strip("_")
             num_variables = sum(typed for _, typed in pieces)
             keys += [word or before] * num_variables
             before = None if num_variables else singular(word) or None
         for parameter in self.parameters:
             keys += [None] * len(re.findall(r"\{\w+\}", parameter.key))
             if parameter.literal is None and parameter.kind is not None:
-                keys.append(parameter.key)
+                keys.append(decode_url(parameter.key))
         return variable_names(variable_types(self.template), keys)
 
     @property
@@ -147,4 +180,4 @@ class UrlPattern:
         return keys
 
 
-__all__ = ["UrlParameter", "UrlPattern", "singular", "split_part"]
+__all__ = ["UrlParameter", "UrlPattern", "decode_url", "singular", "split_part"]

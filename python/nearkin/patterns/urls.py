@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,9 +23,18 @@ from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.io.arrow import to_values
 from nearkin.patterns import url_exports
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
-from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Methods, Strings, read_batches, to_bytes
+from nearkin.patterns.inputs import (
+    AlignedColumns,
+    ItemBatch,
+    Items,
+    Methods,
+    Strings,
+    pack_column,
+    read_batches,
+    to_bytes,
+)
 from nearkin.patterns.tables import build_table, template_text
-from nearkin.patterns.url_pattern import UrlParameter, UrlPattern
+from nearkin.patterns.url_pattern import UrlParameter, UrlPattern, decode_url
 from nearkin.patterns.url_verdict import DayCounts, UnusualValue, UrlVerdict, ValueProfile
 
 if TYPE_CHECKING:
@@ -33,9 +43,9 @@ if TYPE_CHECKING:
 _Self = TypeVar("_Self", bound="UrlPatterns")
 KeepOption: TypeAlias = Literal["version", "language", "suffix"]
 KEEP_OPTIONS: tuple[KeepOption, ...] = ("version", "language", "suffix")
+_Longs: TypeAlias = npt.NDArray[np.int64]
+_Bytes: TypeAlias = npt.NDArray[np.uint8]
 _MATCH_COLUMNS = ["id", "pattern", "variables"]
-_METHOD = re.compile(rb"[A-Za-z]{3,20} ")
-"""Start of a request line."""
 
 
 class _BuiltUrls(NamedTuple):
@@ -138,7 +148,7 @@ class UrlPatterns(Patterns):
         self,
         table: FormTable,
         batch: ItemBatch,
-        times: npt.NDArray[np.int64] | None,
+        times: _Longs | None,
         sources: Strings | None,
         methods: Methods | None = None,
     ) -> list[int]:
@@ -157,8 +167,7 @@ class UrlPatterns(Patterns):
 
     def _build(self) -> _BuiltUrls:
         sites = UrlSites(self._table, *self._rules(self._table))
-        schemes: dict[bytes, str] = {}
-        patterns = [_build_pattern(*row, schemes) for row in sites.patterns()]
+        patterns = [_build_pattern(*row) for row in sites.patterns()]
         by_template = {pattern.template: pattern for pattern in patterns}
         by_id = {pattern.id: pattern for pattern in patterns}
         positions = {pattern.id: position for position, pattern in enumerate(patterns)}
@@ -178,9 +187,10 @@ class UrlPatterns(Patterns):
         Returns
         -------
         pyarrow.Table
-            `id`, `pattern`, `method` and `host` (null if unknown), `count`, `share`, `first_seen`, `last_seen`,
-            `sources` (number of distinct clients), `examples`, `variables` (`name`, `type`, `distinct`, `samples`),
-            `days`.
+            `id`, `pattern`, `decoded` (the pattern with readable characters, such as `/café/{int}`, by
+            `nearkin.patterns.url_pattern.decode_url`), `method` and `host` (null if unknown), `count`, `share`,
+            `first_seen`, `last_seen`, `sources` (number of distinct clients), `examples`, `variables` (`name`, `type`,
+            `distinct`, `samples`), `days`.
         """
         import pyarrow as pa
 
@@ -193,6 +203,7 @@ class UrlPatterns(Patterns):
             text=lambda template: by_template[template].text,
             names=lambda template: by_template[template].names,
             extra=[
+                ("decoded", pa.string(), lambda group: decode_url(by_template[group.template].text)),
                 ("method", pa.string(), lambda group: by_template[group.template].method or None),
                 ("host", pa.string(), lambda group: by_template[group.template].host or None),
             ],
@@ -249,10 +260,8 @@ class UrlPatterns(Patterns):
         if number < 0:
             return UrlVerdict("new")
         pattern = built.patterns[number]
-        unusual = tuple(
-            UnusualValue(_name_value(pattern, variable, key), reason, rarity)
-            for _, variable, key, reason, rarity in found
-        )
+        named = [(_name_value(pattern, variable, key), reason, rarity) for _, variable, key, reason, rarity in found]
+        unusual = tuple(UnusualValue(*value) for value in named)
         return UrlVerdict("unusual" if unusual else "known", pattern.id, pattern.text, unusual)
 
     def judge_many(self, urls: Items, methods: Any = None) -> pa.Table:
@@ -272,10 +281,16 @@ class UrlPatterns(Patterns):
         import pyarrow as pa
 
         built: _BuiltUrls = self._patterns()
+        ids, texts = self._columns()
         aligned = AlignedColumns(None, None, methods)
         value = pa.struct([("name", pa.string()), ("reason", pa.string()), ("rarity", pa.float64())])
-        schema = pa.schema([(name, pa.string()) for name in _MATCH_COLUMNS[:2]])
-        schema = schema.insert(0, pa.field("verdict", pa.string())).append(pa.field("unusual", pa.list_(value)))
+        columns = [
+            ("verdict", pa.string()),
+            ("id", pa.string()),
+            ("pattern", pa.string()),
+            ("unusual", pa.list_(value)),
+        ]
+        schema = pa.schema(columns)
         tables = []
         for batch in read_batches(urls, "urls"):
             batch_methods = None if methods is None else aligned.take(batch)[2]
@@ -284,18 +299,10 @@ class UrlPatterns(Patterns):
             for row, variable, key, reason, rarity in found:
                 name = _name_value(built.patterns[numbers[row]], variable, key)
                 unusual[row].append({"name": name, "reason": reason, "rarity": rarity})
-            patterns = [built.patterns[number] if number >= 0 else None for number in numbers.tolist()]
-            verdicts = [
-                "unusual" if values else "known" if match else "new"
-                for values, match in zip(unusual, matches.tolist(), strict=True)
-            ]
-            columns = [
-                verdicts,
-                [None if pattern is None else pattern.id for pattern in patterns],
-                [None if pattern is None else pattern.text for pattern in patterns],
-                unusual,
-            ]
-            tables.append(pa.table(dict(zip(schema.names, columns, strict=True)), schema))
+            pairs = zip(unusual, matches.tolist(), strict=True)
+            verdicts = ["unusual" if values else "known" if match else "new" for values, match in pairs]
+            indices = pa.array(numbers, mask=numbers < 0)
+            tables.append(pa.table([verdicts, ids.take(indices), texts.take(indices), unusual], schema=schema))
         aligned.check_end()
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
@@ -352,22 +359,13 @@ class UrlPatterns(Patterns):
         """Return the profiles of a fitted pattern."""
         built: _BuiltUrls = self._patterns()
         profiles, requests = built.sites.profiles(built.positions[pattern.id])
-        return [
-            ValueProfile(
-                name=name,
-                count=count,
-                odd=odd,
-                missing=missing / pattern.count,
-                days=_count_days(requests, dict(days)),
-                lengths=lengths,
-                characters=characters,
-                numbers=numbers,
-                values=tuple(sorted(value.decode("utf-8", "backslashreplace") for value in values)),
-            )
-            for name, (count, odd, lengths, characters, numbers, values, missing, days) in zip(
-                pattern.names, profiles, strict=True
-            )
-        ]
+        rows = []
+        for name, profile in zip(pattern.names, profiles, strict=True):
+            count, odd, lengths, characters, numbers, values, missing, days = profile
+            share, by_day = missing / pattern.count, _count_days(requests, dict(days))
+            texts = tuple(sorted(value.decode("utf-8", "backslashreplace") for value in values))
+            rows.append(ValueProfile(name, count, odd, share, by_day, lengths, characters, numbers, texts))
+        return rows
 
     def match_many(self, urls: Items, methods: Any = None) -> pa.Table:
         """Return the patterns of many URLs.
@@ -388,44 +386,43 @@ class UrlPatterns(Patterns):
 
         built = self._patterns()
         aligned = AlignedColumns(None, None, methods)
-        ids = pa.array([pattern.id for pattern in built.patterns], pa.string())
-        texts = pa.array([pattern.text for pattern in built.patterns], pa.string())
+        ids, texts = self._columns()
         tables = []
         for batch in read_batches(urls, "urls"):
             batch_methods = None if methods is None else aligned.take(batch)[2]
             rows, *values = built.sites.find(batch.items, batch_methods, self._drop_trackers)
             indices = pa.array(rows, mask=rows < 0)
             table = pa.table([ids.take(indices), texts.take(indices), _to_lists(rows, *values)], _MATCH_COLUMNS)
-            tables.append(table if methods is not None else self._match_any_method(table, batch, rows < 0))
+            tables.append(
+                table if methods is not None else self._match_any_method(table, batch, np.flatnonzero(rows < 0))
+            )
         aligned.check_end()
         if not tables:
             return pa.table([ids[:0], texts[:0], pa.array([], pa.large_list(pa.large_string()))], _MATCH_COLUMNS)
         return pa.concat_tables(tables)
 
-    def _match_any_method(self, table: pa.Table, batch: ItemBatch, unmatched: npt.NDArray[np.bool_]) -> pa.Table:
-        """Match the unmatched URLs of a batch that have no method with the methods of the patterns."""
+    def _columns(self) -> tuple[pa.Array, pa.Array]:
+        """Return the ids and the texts of the patterns."""
         import pyarrow as pa
 
-        starts, data = batch.items
-        rows = np.flatnonzero(unmatched)
-        has_method = [_METHOD.match(data[starts[row] : starts[row] + 32].tobytes()) is not None for row in rows]
-        rows = rows[~np.array(has_method, np.bool_)]
-        if not len(rows):
+        patterns = self._patterns().patterns
+        return tuple(pa.array([getattr(one, name) for one in patterns], pa.string()) for name in ("id", "text"))
+
+    def _match_any_method(self, table: pa.Table, batch: ItemBatch, rows: _Longs) -> pa.Table:
+        """Match the unmatched rows of a batch that have no method with the methods of the patterns."""
+        import pyarrow as pa
+
+        built, (starts, data) = self._patterns(), batch.items
+        items = [data[starts[row] : starts[row + 1]].tobytes() for row in rows]
+        packed = pack_column(pa.array(items, pa.large_binary()))
+        numbers, found, _ = built.sites.verdicts(packed, None, self._drop_trackers)
+        found = np.flatnonzero(found)
+        if not len(found):
             return table
-        requests: Counter[str] = Counter()
-        for pattern in self._patterns().patterns:
-            requests[pattern.method] += pattern.count
-        tables, indices = [table], np.arange(len(table))
-        for method in sorted(requests.keys() - {""}, key=lambda method: (-requests[method], method)):
-            if not len(rows):
-                break
-            items = [data[starts[row] : starts[row + 1]].tobytes() for row in rows]
-            matches = self.match_many(items, [method] * len(items))
-            valid = np.array(to_values(matches["id"].is_valid()), np.bool_)
-            indices[rows[valid]] = sum(map(len, tables)) + np.flatnonzero(valid)
-            tables.append(matches)
-            rows = rows[~valid]
-        return pa.concat_tables(tables).take(pa.array(indices))
+        matches = self.match_many([items[row] for row in found], [built.patterns[numbers[row]].method for row in found])
+        indices = np.arange(len(table))
+        indices[rows[found]] = len(table) + np.arange(len(found))
+        return pa.concat_tables([table, matches]).take(pa.array(indices))
 
     def explain(self, a: str | bytes, b: str | bytes) -> PatternExplanation:
         """Explain why two URLs have one pattern or different ones.
@@ -448,10 +445,11 @@ class UrlPatterns(Patterns):
                 for name, pattern in zip("ab", patterns, strict=True)
                 if pattern is None
             ]
-            return PatternExplanation(False, tuple(steps))
-        if left is right:
-            return PatternExplanation(True, (*steps, *self._explain_variables(left)))
-        return PatternExplanation(False, (*steps, *_describe_differences(left, right)))
+        elif left is right:
+            steps += self._explain_variables(left)
+        else:
+            steps += _describe_differences(left, right)
+        return PatternExplanation(left is right is not None, tuple(map(decode_url, steps)))
 
     def _canonical_text(self, url: str | bytes) -> str:
         text, reason = canonical_url(to_bytes(url, "url"), None, drop_trackers=self._drop_trackers)
@@ -474,6 +472,13 @@ class UrlPatterns(Patterns):
                 f"{requests} requests, {single} values with one request (score {score:.1f}, more than 0)"
             )
         return steps
+
+    decode = staticmethod(decode_url)
+
+    def _to_item(self, template: bytes) -> str:
+        method, _, url = template_text(template).partition(" ")
+        host = re.match("(?:[^/?]*://)?[^/]*", url)
+        return f"{method} {_scheme_of(host[0].encode()) if host else ''}{url}".lstrip()
 
     def _compare(self, older: Patterns, table: pa.Table) -> pa.Table:
         """Return the changes; a pattern whose text changed has kind *type* under its old id."""
@@ -508,8 +513,8 @@ class UrlPatterns(Patterns):
             if masked in evidence:
                 return self._override("split", masked.decode())
         raise ParameterError(
-            f"{pattern.text} has no variable that is due to its number of values; variables with a type of their own, "
-            "such as {int}, cannot be split",
+            f"{decode_url(pattern.text)} has no variable that is due to its number of values; variables with a type "
+            "of their own, such as {int}, cannot be split",
             name="pattern_id",
             found=pattern_id,
         )
@@ -558,7 +563,7 @@ def _to_method(method: str | None) -> bytes | None:
 
 def _name_value(pattern: UrlPattern, variable: int, key: bytes) -> str:
     """Return the name of a variable, or the key of a parameter that the pattern does not have."""
-    return template_text(key) if variable < 0 else pattern.names[variable]
+    return decode_url(template_text(key)) if variable < 0 else pattern.names[variable]
 
 
 def _masked_path(pattern: UrlPattern, level: int) -> bytes:
@@ -582,26 +587,18 @@ def _describe_differences(left: UrlPattern, right: UrlPattern) -> list[str]:
     return [f"the parameter {key} dispatches: {a} and {b}" for key, (a, b) in sorted(values.items()) if a != b]
 
 
-def _build_pattern(
-    template: bytes,
-    method: bytes,
-    host: bytes,
-    path: list[bytes],
-    parameters: list[tuple[bytes, bytes | None, str | None, bool, bool]],
-    count: int,
-    schemes: dict[bytes, str],
-) -> UrlPattern:
-    """Return a pattern of the compiled module; `schemes` has those of the hosts so far."""
-    if host not in schemes:
-        schemes[host] = _scheme_of(host)
+def _build_pattern(template: bytes, method: bytes, host: bytes, path: list[bytes], *rest: Any) -> UrlPattern:
+    """Return a pattern of the compiled module; `rest` has its parameters and its number of requests."""
+    parameters, count = rest
     parts = [
         UrlParameter(template_text(key), None if literal is None else literal.decode("ascii"), kind, optional, repeated)
         for key, literal, kind, optional, repeated in parameters
     ]
-    names = method.decode("ascii"), schemes[host], host.decode("ascii")
+    names = method.decode("ascii"), _scheme_of(host), host.decode("ascii")
     return UrlPattern(template, *names, tuple(path), tuple(parts), count)
 
 
+@lru_cache(1 << 10)
 def _scheme_of(host: bytes) -> str:
     """Return the scheme with which a host is read as a host in front of a path; empty if it needs none."""
     ports = ("http://", "https://")  # One of them keeps a port that is the default of the other.
@@ -609,13 +606,7 @@ def _scheme_of(host: bytes) -> str:
     return next(read, "") if host else ""
 
 
-def _to_lists(
-    rows: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    text_ends: npt.NDArray[np.int64],
-    present: npt.NDArray[np.uint8],
-    text: npt.NDArray[np.uint8],
-) -> Any:
+def _to_lists(rows: _Longs, ends: _Longs, text_ends: _Longs, present: _Bytes, text: _Bytes) -> Any:
     """Return values of variables as an Arrow array of lists."""
     import pyarrow as pa
 

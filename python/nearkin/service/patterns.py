@@ -40,7 +40,7 @@ _MATCH = {
     "unusual": [],
 }
 _CHANGE = {"kind": "new", "id": "4a5c0b2d9e7f1a36", "pattern": "/login", "was": None, "before": None, "after": 0.1}
-_LISTED = ("id", "pattern", "count", "share", "first_seen", "last_seen", "examples", "variables", "days")
+_LISTED = ("id", "pattern", "decoded", "count", "share", "first_seen", "last_seen", "examples", "variables", "days")
 _MAX_LISTED = 10_000
 
 Limit = Annotated[int, Query(ge=1, le=_MAX_LISTED, description="Number of patterns, the most frequent ones.")]

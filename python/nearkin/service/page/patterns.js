@@ -35,9 +35,9 @@ function variableOf({ name, type, distinct, samples }) {
   return [around("dt", "", node("code", name), ` ${type ?? ""}`), node("dd", values)];
 }
 
-function patternOf({ pattern, count, share, days, variables, examples }) {
+function patternOf({ pattern, decoded, count, share, days, variables, examples }) {
   const parts = [
-    around("h2", "", node("code", visible(pattern, 1000))),
+    around("h2", "", node("code", visible(decoded ?? pattern, 1000))),
     node("p", `${grouped(count)} items, ${(100 * share).toFixed(share < 0.01 ? 2 : 1)}%`),
   ];
   if (days?.length > 0) parts.push(barsOf(days));
