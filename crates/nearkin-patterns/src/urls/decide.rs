@@ -1,7 +1,8 @@
 //! Decision whether siblings in a path are values of one variable.
 //!
 //! Siblings are parts with the same prefix. They are values of one variable if what is below them is the same and they
-//! are many. The decision is a function of the site: each quantity tends to a limit as the log grows, and none of them
+//! are many. Frequent siblings tell what is below: those most like one of them are a pool, which is judged alone, then the
+//! rest. The decision is a function of the site: each quantity tends to a limit as the log grows, and none of them
 //! counts how often a sibling recurs. Siblings with common shapes below them are pooled, and the score adds up
 //! ```text
 //! 1.5·log2(D / 16), at most 6        D: number of values, also of those that were not requested yet (Chao 1984)
@@ -79,55 +80,67 @@ const COMPARED: u64 = 8;
 /// Mean share of a shape below which a sibling with fewer requests does not have it by chance.
 const UNCOMMON: f64 = 0.02;
 /// Ratios of [`sameness`] of siblings that differ, and of those that do not.
-const DIFFERENT: f64 = 0.6;
+const DIFFERENT: f64 = 0.75;
 const SAME: f64 = 0.85;
+/// Maximum number of frequent siblings whose shapes the others are compared with.
+const MAX_CENTRES: usize = 32;
 /// Minimum number of siblings of a variable.
 const MIN_SIBLINGS: usize = 4;
 /// Minimum number of words in the first segment that are values.
 const MIN_DIRECTORY: usize = 48;
 
-/// Return the siblings below which is what is below most of them.
-fn pool_siblings(siblings: &[Sibling<'_>]) -> Vec<usize> {
-    let mut pool = with_common_shapes(siblings);
-    let share = |sibling: &Sibling<'_>, count: u64| count as f64 / sibling.count as f64;
-    let frequent = |at: &usize| siblings[*at].count >= COMPARED;
-    let mut core: Vec<usize> = pool.iter().copied().filter(frequent).collect();
-    // What differs from most is no part of what is usual.
-    for _ in 0..2 {
-        if core.len() < MIN_SIBLINGS {
-            return pool;
-        }
-        let mut means: HashMap<u64, f64> = HashMap::new();
-        for &at in &core {
-            for &(shape, count) in &siblings[at].shapes {
-                *means.entry(shape).or_default() += share(&siblings[at], count) / core.len() as f64;
-            }
-        }
-        pool.retain(|at| {
-            let common = siblings[*at].shapes.iter().map(|&(shape, count)| {
-                let (share, mean) = (share(&siblings[*at], count), means.get(&shape).copied().unwrap_or_default());
-                // A few requests have a few of the shapes.
-                if frequent(at) { share.min(mean) } else { share * f64::from(u8::from(mean >= UNCOMMON)) }
-            });
-            2.0 * common.sum::<f64>() >= 1.0
+/// Shapes and their shares.
+type Profile = HashMap<u64, f64>;
+
+/// Return those of the siblings `all` below which is what is below most of the frequent ones.
+fn pool_siblings(siblings: &[Sibling<'_>], all: &[usize]) -> Vec<usize> {
+    let is_frequent = |at: &usize| siblings[*at].count >= COMPARED;
+    let frequent: Vec<usize> = all.iter().copied().filter(is_frequent).collect();
+    let fits = |at: usize, profile: &Profile| {
+        let common = siblings[at].shapes.iter().map(|&(shape, count)| {
+            let share = count as f64 / siblings[at].count as f64;
+            let usual = profile.get(&shape).copied().unwrap_or_default();
+            // A few requests have a few of the shapes.
+            if is_frequent(&at) { share.min(usual) } else { share * f64::from(u8::from(usual >= UNCOMMON)) }
         });
-        core = pool.iter().copied().filter(frequent).collect();
+        2.0 * common.sum::<f64>() >= 1.0
+    };
+    let like = |of: &[usize], profile: &Profile| of.iter().copied().filter(|&at| fits(at, profile)).collect::<Vec<_>>();
+    let step = frequent.len().div_ceil(MAX_CENTRES).max(1);
+    let centres = frequent.iter().step_by(step).map(|&at| like(&frequent, &mean_profile(siblings, &[at])));
+    match centres.reduce(|best, other| if other.len() > best.len() { other } else { best }) {
+        Some(centre) if centre.len() >= MIN_SIBLINGS => {
+            let centre = like(&frequent, &mean_profile(siblings, &centre));
+            like(all, &mean_profile(siblings, &centre))
+        }
+        _ => with_common_shapes(siblings, all),
     }
-    pool
 }
 
-/// Return the siblings whose shapes occur below other siblings.
-fn with_common_shapes(siblings: &[Sibling<'_>]) -> Vec<usize> {
+/// Return the mean share of each shape below these siblings.
+fn mean_profile(siblings: &[Sibling<'_>], of: &[usize]) -> Profile {
+    let mut means = Profile::new();
+    for &at in of {
+        for &(shape, count) in &siblings[at].shapes {
+            *means.entry(shape).or_default() += count as f64 / siblings[at].count as f64 / of.len() as f64;
+        }
+    }
+    means
+}
+
+/// Return those of the siblings `all` whose shapes occur below others of them.
+fn with_common_shapes(siblings: &[Sibling<'_>], all: &[usize]) -> Vec<usize> {
     let mut shared: HashMap<u64, usize> = HashMap::new();
-    for sibling in siblings {
-        for (shape, _) in &sibling.shapes {
+    for &at in all {
+        for (shape, _) in &siblings[at].shapes {
             *shared.entry(*shape).or_default() += 1;
         }
     }
-    let min_shared = (siblings.len() / 5).clamp(2, 3).max(siblings.len() / 20);
-    (0..siblings.len())
-        .filter(|&position| {
-            let sibling = &siblings[position];
+    let min_shared = (all.len() / 5).clamp(2, 3).max(all.len() / 20);
+    all.iter()
+        .copied()
+        .filter(|&at| {
+            let sibling = &siblings[at];
             let common: u64 =
                 sibling.shapes.iter().filter(|(shape, _)| shared[shape] >= min_shared).map(|(_, count)| count).sum();
             2 * common >= sibling.count
@@ -150,9 +163,26 @@ fn count_clients(siblings: &[Sibling<'_>], positions: &[usize]) -> usize {
     clients.len()
 }
 
-/// Return which siblings are values of one variable.
-pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict {
-    let mut pool = pool_siblings(siblings);
+/// Return which siblings are values of a variable.
+///
+/// If what is below most siblings is not below the others, as with the words of scanners and owners of repositories,
+/// the others are judged by themselves.
+pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Vec<Verdict> {
+    let mut rest: Vec<usize> = (0..siblings.len()).collect();
+    let mut verdicts = Vec::new();
+    loop {
+        let pool = pool_siblings(siblings, &rest);
+        let mut pooled = pool.iter().peekable();
+        rest.retain(|at| pooled.next_if_eq(&at).is_none());
+        if pool.len() < MIN_SIBLINGS {
+            return verdicts;
+        }
+        verdicts.push(decide_pool(siblings, pool, context));
+    }
+}
+
+/// Return which siblings with the same shapes are values of one variable.
+fn decide_pool(siblings: &[Sibling<'_>], mut pool: Vec<usize>, context: SiblingContext<'_>) -> Verdict {
     let median = median(siblings, &pool);
     // Names of actions requested as often as the values around them are not values.
     pool.retain(|&at| {
@@ -220,12 +250,18 @@ fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>
 }
 
 fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: SiblingContext<'_>) -> f64 {
-    let distinct = pool.len() as f64;
-    let share = |test: fn(&[u8]) -> bool| pool.iter().filter(|&&at| test(siblings[at].part)).count() as f64 / distinct;
-    let valueness = pool.iter().map(|&at| tokens::valueness(siblings[at].part)).sum::<f64>() / distinct;
+    // Words of scanners among the siblings are rare.
+    let frequent: Vec<usize> = pool.iter().copied().filter(|&at| siblings[at].count >= COMPARED).collect();
+    let typical = if frequent.len() < MIN_SIBLINGS { pool } else { &frequent };
+    let mean = |value: &dyn Fn(&[u8]) -> f64| {
+        typical.iter().map(|&at| value(siblings[at].part)).sum::<f64>() / typical.len() as f64
+    };
+    let share = |test: fn(&[u8]) -> bool| mean(&|part| f64::from(u8::from(test(part))));
+    let valueness = mean(&tokens::valueness);
     let mut score = (1.5 * (estimated_number(siblings, pool) / 16.0).log2()).min(6.0);
-    score += match sameness(siblings, pool) {
-        Some((ratio, _)) if ratio < DIFFERENT => -4.0,
+    let differ = |of| sameness(siblings, of).is_some_and(|(ratio, _)| ratio < DIFFERENT);
+    score += match sameness(siblings, typical) {
+        _ if differ(pool) || differ(typical) => -4.0,
         Some((ratio, true)) if ratio > SAME => 2.0,
         _ => 0.0,
     };
@@ -353,6 +389,10 @@ mod tests {
         }
     }
 
+    fn values(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> usize {
+        decide(siblings, context).iter().map(|verdict| verdict.values.len()).sum()
+    }
+
     const TITLES: [&str; 8] = [
         "how-to-hash-a-url",
         "ten-things-to-know",
@@ -367,9 +407,31 @@ mod tests {
     #[test]
     fn titles_are_values_and_actions_are_not() {
         let titles = siblings(&TITLES.map(|title| (title, 2)));
-        assert_eq!(8, decide(&titles, context("blog", 16)).values.len());
+        assert_eq!(8, values(&titles, context("blog", 16)));
         let actions = ["login", "logout", "search", "export", "settings", "profile", "upload", "stats"];
-        assert!(decide(&siblings(&actions.map(|word| (word, 12))), context("users", 96)).values.is_empty());
+        assert_eq!(0, values(&siblings(&actions.map(|word| (word, 12))), context("users", 96)));
+    }
+
+    #[test]
+    fn owners_among_the_words_of_a_scanner_are_values() {
+        let words: Vec<String> =
+            (0..260_u32).map(|at| format!("{}{}", (b'a' + at as u8 % 26) as char, at / 26)).collect();
+        let is_owner = |at: usize| at % 4 == 0;
+        let all: Vec<Sibling<'_>> = (0..260)
+            .map(|at| Sibling {
+                part: words[at].as_bytes(),
+                count: 40,
+                shapes: if is_owner(at) { vec![(2, 25), (3, 15)] } else { vec![(LEAF, 40)] },
+                deeper: if is_owner(at) { 40 } else { 0 },
+                clients: vec![],
+            })
+            .collect();
+        let verdicts = decide(&all, SiblingContext { form: Form::Word, ..context("", 100_000) });
+        let owners: Vec<usize> = (0..260).filter(|&at| is_owner(at)).collect();
+        assert_eq!(
+            vec![&owners],
+            verdicts.iter().map(|verdict| &verdict.values).filter(|values| !values.is_empty()).collect::<Vec<_>>()
+        );
     }
 
     #[test]
@@ -385,13 +447,13 @@ mod tests {
                 clients: vec![7],
             })
             .collect();
-        assert!(decide(&scan, SiblingContext { total: 10_000, ..context("", 0) }).values.is_empty());
+        assert_eq!(0, values(&scan, SiblingContext { total: 10_000, ..context("", 0) }));
         let known = SiblingContext { total: 500, clients: true, ..context("files", 0) };
-        assert!(decide(&scan, known).values.is_empty());
+        assert_eq!(0, values(&scan, known));
         for (number, sibling) in scan.iter_mut().enumerate() {
             sibling.clients = vec![number as u64 / 2];
         }
-        assert_eq!(500, decide(&scan, known).values.len());
+        assert_eq!(500, values(&scan, known));
     }
 
     #[test]
@@ -409,6 +471,6 @@ mod tests {
                 clients: vec![],
             })
             .collect();
-        assert!(decide(&all, context("v1", 6400)).values.is_empty());
+        assert_eq!(0, values(&all, context("v1", 6400)));
     }
 }

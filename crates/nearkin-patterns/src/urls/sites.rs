@@ -17,6 +17,9 @@ use nearkin_core::hash::xxh3;
 /// types; half of it up to a minimum of 4.
 const RARE_PATH: u64 = 20;
 
+/// Share of the requests of a host that every path without types has a pattern from: 1 / 200.
+const FREQUENT_PATH: u64 = 200;
+
 /// A pattern with its host, text and statistics.
 #[derive(Debug, Clone)]
 pub struct SitePattern {
@@ -159,6 +162,8 @@ impl Sites {
         sorted.sort_unstable();
         let common = tree::common_count(&sorted, 95);
         let least = (common / RARE_PATH).max((2 * common / RARE_PATH).min(4));
+        // A page next to one interface with nearly all requests is no scanner's word.
+        let least = least.min((sorted.iter().sum::<u64>() / FREQUENT_PATH).max(4));
         let mut numbers = vec![None; tree.patterns.len()];
         for (position, templates) in result.into_iter().enumerate() {
             let path = &tree.patterns[position].path;

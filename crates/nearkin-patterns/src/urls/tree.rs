@@ -495,28 +495,28 @@ impl Merge<'_> {
                 clients: self.rules.clients,
                 form,
             };
-            let verdict = decide::decide(&siblings, context);
-            if verdict.values.is_empty() {
-                continue;
-            }
-            let any = suffix == b"*";
-            let behind = if any { &b""[..] } else { &suffix };
-            let ahead = usize::from(matches!(form, Form::Sign(_)));
-            let parts = verdict.values.iter().map(|&at| &siblings[at].part[ahead..]);
-            let kind = join_pool_kinds(parts, behind.len());
-            let kind = if any { parameters::join(kind, Kind::File) } else { kind };
-            let slot = tokens::slot(&siblings[0].part[..ahead], kind, behind);
-            if self.rules.splits.contains(&bare(&self.host, path.iter().chain([&slot]))) {
-                continue;
-            }
-            let taken: Vec<usize> = verdict.values.iter().map(|&at| positions[at]).collect();
-            for position in taken {
-                if tokens::fits(&slot, &groups[position].part) {
-                    slot_of[position] = Some(slot.clone());
+            for verdict in decide::decide(&siblings, context) {
+                if verdict.values.is_empty() {
+                    continue;
                 }
+                let any = suffix == b"*";
+                let behind = if any { &b""[..] } else { &suffix };
+                let ahead = usize::from(matches!(form, Form::Sign(_)));
+                let parts = verdict.values.iter().map(|&at| &siblings[at].part[ahead..]);
+                let kind = join_pool_kinds(parts, behind.len());
+                let kind = if any { parameters::join(kind, Kind::File) } else { kind };
+                let slot = tokens::slot(&siblings[0].part[..ahead], kind, behind);
+                if self.rules.splits.contains(&bare(&self.host, path.iter().chain([&slot]))) {
+                    continue;
+                }
+                for position in verdict.values.iter().map(|&at| positions[at]) {
+                    if tokens::fits(&slot, &groups[position].part) {
+                        slot_of[position] = Some(slot.clone());
+                    }
+                }
+                let path = path.iter().cloned().chain([slot]).collect();
+                self.tree.evidence.push(Evidence { path, verdict });
             }
-            let path = path.iter().cloned().chain([slot]).collect();
-            self.tree.evidence.push(Evidence { path, verdict });
         }
         let mut result: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for (group, slot) in groups.into_iter().zip(slot_of) {
