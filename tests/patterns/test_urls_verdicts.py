@@ -34,8 +34,8 @@ ATTACKS = [
 
 @pytest.fixture(scope="module")
 def site() -> UrlPatterns:
-    """Patterns of a small site."""
-    return UrlPatterns().fit(traffic(size=9000))
+    """Patterns of four days of a small site."""
+    return UrlPatterns().fit(traffic(size=9000), times=[86_400 * (row % 4) for row in range(9000)])
 
 
 def test_ordinary_requests_are_known(site: UrlPatterns) -> None:
@@ -123,12 +123,17 @@ def test_a_parameter_of_the_newest_days_is_missed() -> None:
 
 
 def test_a_value_outside_a_small_set_is_unusual() -> None:
-    """With thousands of requests and none that is rare; with a rare value, new ones are usual."""
+    """With thousands of requests over days and none that is rare; with a rare value, new ones are usual."""
     urls = [f"/list?sort={('up', 'down')[n % 2]}&page={n % 9}" for n in range(6000)]
-    verdict = UrlPatterns().fit(urls).judge("/list?sort=left&page=1")
-    assert "sort: it is none of the 2 usual values (fewer than 1 of 6,001)" == str(verdict.unusual[0])
-    rare = UrlPatterns().fit([*urls, *(f"/list?sort={name}&page=1" for name in ("aa", "bb", "cc", "dd"))])
-    assert "known" == rare.judge("/list?sort=left&page=1").verdict
+    days = [86_400 * (n % 5) for n in range(6000)]
+    verdict = UrlPatterns().fit(urls, times=days).judge("/list?sort=left&page=1")
+    assert "sort: it is none of the 2 usual values (fewer than 1 of 2,501)" == str(verdict.unusual[0])
+    # A value of tomorrow is no attack because today has many requests; markup is.
+    today = UrlPatterns().fit(urls)
+    assert ["known", "unusual"] == [today.judge(f"/list?sort={sort}&page=1").verdict for sort in ("left", "(left")]
+    rare = [f"/list?sort={name}&page=1" for name in ("aa", "bb", "cc", "dd")]
+    fitted = UrlPatterns().fit([*urls, *rare], times=[*days, *range(4)])
+    assert "known" == fitted.judge("/list?sort=left&page=1").verdict
 
 
 def test_one_verdict_equals_those_of_many(site: UrlPatterns) -> None:

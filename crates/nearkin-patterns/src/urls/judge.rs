@@ -4,8 +4,11 @@
 //! and values of other types are accepted below a name. The values of a request with a pattern are compared with the
 //! profile of their variable ([`crate::profiles`]). A feature with count k among n values is unusual if
 //! ```text
-//! (1 + Σ counts of the features that are at most as frequent) / (n + 1) ≤ RARE · suspicion
+//! (1 + Σ counts of the features that are at most as frequent · e / n) / (e + 1) ≤ RARE · suspicion
 //! ```
+//! where e, the evidence, is n, but at most 500 for each day of the pattern, undated requests as one day: what people ask
+//! for on one day is no independent sample of what they ask for later, however many they are.
+//!
 //! For a feature that never occurred, the sum is that of the features that occurred once, which estimates the
 //! probability of a new one (Good 1953). The sum bounds the share of ordinary values that one family of features flags
 //! by RARE. `suspicion` is more than 1 for quotes, markup and other signs of code that never occurred, and for lengths
@@ -43,6 +46,8 @@ const NEVER: f64 = 4.0;
 /// Number of requests without a parameter that the newest days would have at the share of the earlier ones, so that none
 /// is no chance: e^-14 is less than 10^-6.
 const EXPECTED: u128 = 14;
+/// Number of requests of one day that are evidence of later ones.
+const EVIDENCE_OF_DAY: u64 = 500;
 /// Share of values that look like attacks from which on they are usual.
 const USUAL_ODD: f64 = 0.01;
 
@@ -103,11 +108,10 @@ pub struct Judge {
     methods: Vec<Vec<u8>>,
 }
 
-/// Return the share of the features in `counts` that are at most as frequent as one with count `count`.
-fn rarity(counts: impl Iterator<Item = (u64, u64)>, count: u64, total: u64) -> f64 {
-    let limit = count.max(1);
-    let sum: u64 = counts.map(|(_, other)| other).filter(|&other| other <= limit).sum();
-    (sum + 1) as f64 / (total + 1) as f64
+/// Return the requests that are evidence, from the number of all and those of each day.
+fn evidence(requests: u64, days: &[(i32, u64)]) -> u64 {
+    let undated = requests.saturating_sub(days.iter().map(|day| day.1).sum());
+    days.iter().map(|day| day.1).chain([undated]).map(|count| count.min(EVIDENCE_OF_DAY)).sum()
 }
 
 fn suspicion(class: u8, kind: Kind) -> f64 {
@@ -143,9 +147,17 @@ fn excess(number: u64, largest: u64) -> f64 {
     if ratio >= 16 { SIGN } else { f64::from(u8::from(ratio >= 4)) * 4.0 }
 }
 
-/// Return why a value is unusual, and how rare; None for a usual one.
-fn judge_value(profile: &Profile, kind: Kind, value: &[u8]) -> Option<(Reason, f64)> {
+/// Return why a value is unusual, and how rare; None for a usual one. At most `evidence` values of the profile count.
+fn judge_value(profile: &Profile, kind: Kind, value: &[u8], evidence: u64) -> Option<(Reason, f64)> {
     let total = profile.get(profiles::TOTAL);
+    let evidence = total.min(evidence) as f64;
+    let weight = evidence / total.max(1) as f64;
+    // The share of the features in a range that are at most as frequent as one with count `count`.
+    let rarity = |first: u64, end: u64, count: u64| {
+        let counts = profile.range(first, end).map(|(_, other)| other);
+        let sum: u64 = counts.filter(|&other| other <= count.max(1)).sum();
+        (sum as f64 * weight + 1.0) / (evidence + 1.0)
+    };
     let mut found: Option<(Reason, f64)> = None;
     let mut flag = |reason: Reason, rarity: f64, suspicion: f64| {
         if rarity <= RARE * suspicion && found.as_ref().is_none_or(|(_, least)| rarity < *least) {
@@ -159,14 +171,14 @@ fn judge_value(profile: &Profile, kind: Kind, value: &[u8]) -> Option<(Reason, f
         let key = profiles::CHARACTERS + u64::from(class);
         let count = profile.get(key);
         // Fast path: most characters are frequent.
-        if (count as f64) < RARE * SIGN * (total + 1) as f64 {
-            let family = profile.range(profiles::CHARACTERS, profiles::NUMBERS);
+        if count as f64 * weight < RARE * SIGN * (evidence + 1.0) {
+            let rarity = rarity(profiles::CHARACTERS, profiles::NUMBERS, count);
             let suspicion = if count == 0 { suspicion(class, kind) } else { 1.0 };
-            flag(Reason::Character(class), rarity(family, count, total), suspicion);
+            flag(Reason::Character(class), rarity, suspicion);
         }
     }
     // The estimated share of values beyond the largest.
-    let beyond = 1.0 / (total + 1) as f64;
+    let beyond = 1.0 / (evidence + 1.0);
     if let Some(key) = profiles::number_key(value).filter(|_| kind == Kind::Int) {
         let (first, end) = if key < profiles::NEGATIVES {
             (profiles::NUMBERS, profiles::NEGATIVES)
@@ -184,7 +196,7 @@ fn judge_value(profile: &Profile, kind: Kind, value: &[u8]) -> Option<(Reason, f
         flag(Reason::Length(length), beyond, factor);
         let member = profiles::member_key(values::hash(value));
         if !profile.is_open() && profile.get(member) == 0 {
-            flag(Reason::Member, rarity(profile.range(profiles::MEMBER, u64::MAX), 0, total), 1.0);
+            flag(Reason::Member, rarity(profiles::MEMBER, u64::MAX, 0), 1.0);
         }
     }
     found
@@ -285,6 +297,7 @@ impl Judge {
         let mut unusual = Vec::new();
         let mut text = Vec::new();
         let kinds = pattern.kinds();
+        let evidence = evidence(sites.patterns[number].count, &self.days[number]);
         for (variable, (sources, kind)) in sources.iter().zip(kinds).enumerate() {
             let Some(profile) = self.profiles[number].get(variable) else { continue };
             if sources.is_empty()
@@ -299,7 +312,7 @@ impl Judge {
                 } else {
                     text.clear();
                     rows::write_value(source, value, &mut text);
-                    judge_value(profile, kind, &text)
+                    judge_value(profile, kind, &text, evidence)
                 };
                 if let Some((reason, rarity)) = result {
                     unusual.push(Unusual { variable: Some(variable), key: Vec::new(), reason, rarity });
