@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 KINDS = dict(kind_names())
 """Names of the types of variables, by their numbers in templates."""
 _WILDCARD = re.compile(rb"\xff([\x00-\xfe])")
-_TYPED = re.compile("\\{(?:" + "|".join(KINDS.values()) + ")\\}")
+TYPED = re.compile("(\\{(?:" + "|".join(KINDS.values()) + ")\\})")
+"""A variable in the text of a pattern."""
 _JSON = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
 _SUFFIX = "_input"
@@ -271,10 +272,10 @@ def compare_tables(old: pa.Table, new: pa.Table) -> pa.Table:
     gone: dict[str, list[dict[str, Any]]] = {}
     for key, row in sorted(before.items(), key=lambda item: (item[1]["count"], item[1]["pattern"])):
         if key not in after:
-            gone.setdefault(_TYPED.sub("{}", row["pattern"]), []).append(row)
+            gone.setdefault(TYPED.sub("{}", row["pattern"]), []).append(row)
     changes: list[dict[str, Any]] = []
     for key, row in after.items():
-        similar = gone.get(_TYPED.sub("{}", row["pattern"]))
+        similar = gone.get(TYPED.sub("{}", row["pattern"]))
         was = before.get(key) or (similar.pop() if similar else None)
         if was is None:
             changes.append(_change("new", row, None, row))
@@ -328,14 +329,9 @@ def _sort_changes(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _change(kind: str, row: dict[str, Any], was: dict[str, Any] | None, now: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "id": row["id"],
-        "pattern": row["pattern"],
-        "was": was["pattern"] if kind == "type" and was else None,
-        "before": was["share"] if was else 0.0,
-        "after": now["share"] if now else 0.0,
-    }
+    text = was["pattern"] if kind == "type" and was else None
+    shares = {"before": was["share"] if was else 0.0, "after": now["share"] if now else 0.0}
+    return {"kind": kind, "id": row["id"], "pattern": row["pattern"], "was": text, **shares}
 
 
 def _is_significant(was: dict[str, Any], now: dict[str, Any]) -> bool:
