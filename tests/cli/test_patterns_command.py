@@ -199,6 +199,14 @@ def test_what_changed_since(tmp_path: Path) -> None:
     assert ["new", "gone"] == [row["kind"] for row in call("patterns", "lines", new, *since, "--json").objects()]
 
 
+@pytest.mark.parametrize(("form", "start"), [("regex", "(?s)^"), ("like", ""), ("logql", '|~ "(?s)^')])
+def test_exports_of_lines(app_log: Path, form: str, start: str) -> None:
+    """Each template has a row with its id."""
+    ids = {line.split("\t")[2] for line in call("patterns", "lines", app_log).lines}
+    rows = dict(line.split("\t") for line in call("patterns", "lines", app_log, "--export", form).lines)
+    assert (ids, {True}) == (set(rows), {text.startswith(start) for text in rows.values()})
+
+
 def test_exports(access_log: Path, tmp_path: Path) -> None:
     """All export formats can be printed or written to a file."""
     assert 0 == call("patterns", "urls", access_log, "--export", "openapi", "--out", tmp_path / "api.json").code

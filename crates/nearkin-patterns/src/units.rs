@@ -310,7 +310,8 @@ pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u
         b"{" => b"}",
         b"<" => b">",
         b"\"" | b"'" | b"`" => {
-            let before = at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
+            // A quote after an empty value closes it.
+            let before = at.checked_sub(1).map_or(b' ', |before| text(before).last().copied().unwrap_or(0));
             if !OPENING.contains(&before) {
                 return None;
             }
@@ -456,7 +457,8 @@ pub(crate) fn find_structures<'a>(
         }
         let first = || element_end(at + 1).filter(|&end| ends_element(end));
         match text(at) {
-            b"{" => end_at(at),
+            // The values of a line that is an object are structures, not the line.
+            b"{" => end_at(at).filter(|&end| at > 0 || end < count),
             b"[" => end_at(at).filter(|_| class(at + 1) == Class::Empty || first().is_some()),
             b"(" if is(at + 2, b")") && is_missing(text(at + 1)) => Some(at + 3),
             b"(" => end_at(at).filter(|_| first().is_some_and(|end| text(end).first() == Some(&b','))),

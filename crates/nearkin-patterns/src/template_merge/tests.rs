@@ -194,6 +194,9 @@ fn what_a_line_is_about_is_no_value() {
     assert_eq!(9, count(|name| format!("runs {name}(\"SIP/{name}-5\", \"a\") in it")));
     // Messages of objects of JSON.
     assert_eq!(9, count(|name| format!(r#"{{"level": "info", "msg": "{name} is {name}", "n": 5}}"#)));
+    let objects =
+        [r#"{"msg": "Slow query", "of": {"find": "x"}}"#, r#"{"msg": "Slow query", "of": {"get": ["y", 5]}}"#];
+    assert_eq!(vec![r#"{"msg": "Slow query", "of": {text}}"#], texts(&objects));
 }
 
 #[test]
@@ -313,6 +316,8 @@ fn values_are_known_in_the_same_context() {
     assert_eq!(2, lines(&["session of zed ends"]).len());
     assert!(lines(&["session of zed ends"]).contains(&"session of zed ends".to_owned()));
     assert!(lines(&["a session of ann ends"]).contains(&"a session of ann ends".to_owned()));
+    // A quote after an empty value opens nothing.
+    assert_eq!(2, texts(&["was \"\" a b \"x 5\" now", "was \"\" c d e \"x 5\" now"]).len());
     // Any value between quotes and after `=`.
     let quoted = ["rule \"a b\" runs", "rule \"c d e\" runs", "rule \"f\" runs", "rule \"h i\" is triggered by ann"];
     assert_eq!(vec!["rule \"{text}\" is triggered by ann", "rule \"{text}\" runs"], texts(&quoted));
