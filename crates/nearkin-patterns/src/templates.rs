@@ -453,6 +453,25 @@ impl TemplateTable {
         templates.sort_by_cached_key(|template| (std::cmp::Reverse(template.count), hash(&template.text)));
     }
 
+    /// Return the printed templates, and for each template the number of its printed one in the order of their bytes.
+    ///
+    /// # Errors
+    /// As for `add`.
+    pub fn printed(&self) -> Result<(Self, Vec<i32>)> {
+        let mut printed = Self::new(self.max_values, self.max_templates)?;
+        let mut rows = alloc::try_filled(0, self.len())?;
+        for (template, row) in self.templates.iter().zip(&mut rows) {
+            let template = template.printed(self.max_values).0;
+            printed.add_template(&template)?;
+            *row = printed.get(&template.text, hash(&template.text)).map_or(0, |found| found.0);
+        }
+        let mut ranks = alloc::try_filled(0, printed.len())?;
+        for (rank, index) in printed.sorted()?.into_iter().enumerate() {
+            ranks[index as usize] = rank as i32;
+        }
+        Ok((printed, rows.into_iter().map(|row: usize| ranks[row]).collect()))
+    }
+
     /// Evict the rarest templates of a table above its limit, until nine tenths of the limit are left.
     fn evict(&mut self) -> Result<()> {
         if self.templates.len() <= self.max_templates {

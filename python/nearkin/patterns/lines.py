@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 _KEY = re.compile(rb"([A-Za-z_][\w.-]*)\s?[=:]\s?[\"'(\[<]?$")
 _WILDCARD = re.compile(rb"\xff[\x01-\xfe]")
-_INT = r"(?:[-+]?\d+)?"
-"""An integer, or nothing: the value between two brackets may be missing."""
 _WORDS = re.compile(r"[^\s,;()\[\]<>\"'=|:]+")
 
 
@@ -189,10 +187,11 @@ class LogTemplates(Patterns):
 
         Notes
         -----
-        It matches more than `match`: a variable is any text, except for integers, or nothing. Pairs `key=value` must have the order
-        of the pattern.
+        It matches more than `match`: a variable is any text or none, except for integers. Pairs `key=value` must have
+        the order of the pattern.
         """
-        text = self._export(pattern_id, re.escape, lambda kind: _INT if kind == "{int}" else ".*?")
+        # A value may be missing, such as that between two brackets.
+        text = self._export(pattern_id, re.escape, lambda kind: r"(?:[-+]?\d+)?" if kind == "{int}" else ".*?")
         return "(?s)^" + re.sub(r"(?:\\ )+", " +", text).replace("\\\n", r"\n") + r"\s*$"
 
     def to_like(self, pattern_id: str) -> str:
@@ -200,7 +199,9 @@ class LogTemplates(Patterns):
 
         Blanks must be those of the pattern, while `match` and `to_regex` take several for one.
         """
-        return self._export(pattern_id, lambda text: re.sub(r"[\\%_]", r"\\\g<0>", text).replace("\n", "%"), lambda _: "%")
+        return self._export(
+            pattern_id, lambda text: re.sub(r"[\\%_]", r"\\\g<0>", text).replace("\n", "%"), lambda _: "%"
+        )
 
     def to_logql(self, pattern_id: str) -> str:
         """Return a line filter of LogQL (Loki); the parameter is that of `to_regex`."""

@@ -307,15 +307,13 @@ def join_changes(changes: pa.Table, wider: Mapping[str, str | None], narrower: M
     new, gone = ({row["id"]: row for row in rows if row["kind"] == kind} for kind in ("new", "gone"))
     covered: set[str] = set()
     for row in sorted(gone.values(), key=lambda row: row["before"]):
-        match = new.get(wider.get(row["pattern"]) or "")
-        if match is not None:
+        if (match := new.get(wider.get(row["pattern"]) or "")) is not None:
             # The largest gone pattern comes last.
             before = match["before"] if match["kind"] == "type" else 0.0
             match.update(kind="type", was=row["pattern"], before=before + row["before"])
             covered.add(row["id"])
     for row in new.values():
-        match = gone.get(narrower.get(row["pattern"]) or "")
-        if match is not None and row["kind"] == "new":
+        if (match := gone.get(narrower.get(row["pattern"]) or "")) is not None and row["kind"] == "new":
             row.update(kind="type", was=match["pattern"], before=match["before"])
             covered.add(match["id"])
     kept = [row for row in rows if row["kind"] != "gone" or row["id"] not in covered]
@@ -370,8 +368,7 @@ def json_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     """
     for batch in table.to_batches(max_chunksize=4096):
         for row in to_values(batch):
-            for name in ("first_seen", "last_seen"):
-                row[name] = None if row[name] is None else row[name].isoformat()
+            row |= {name: row[name] and row[name].isoformat() for name in ("first_seen", "last_seen")}
             row["days"] = [{**day, "day": day["day"].isoformat()} for day in row["days"]]
             yield row
 
@@ -455,9 +452,7 @@ class RowWriter:
         if free is None:
             if len(self._free_names) == _MAX_NAMES:
                 self._free_names.clear()
-            base = name
-            while base.endswith(_SUFFIX):
-                base = base.removesuffix(_SUFFIX)
+            base = re.sub(rf"(?:{_SUFFIX})+\Z", "", name)
             free = self._free_names[name] = name + _SUFFIX if base in self._own_names else name
         return free
 

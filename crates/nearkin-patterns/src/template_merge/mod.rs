@@ -8,39 +8,26 @@
 //!    which shapes differ. A word that is no level of a log must be left.
 //! 2. Hash each shape with one word masked. Shapes with the same hash differ in that word only.
 //! 3. Add up the evidence of the words at that position ([`evidence`]). A word with a number or a symbol counts more
-//!    than a plain word, a word in capitals less. A wildcard among the words, quotes, brackets or `=` around them, a
-//!    colon before them at the end of the line, and a set of words that recurs in another context increase the evidence.
-//!    Five plain words or more around the word, a sentence, increase it by three fifths. Two methods or versions of HTTP,
-//!    two Boolean values, and a noun and its plural after a number, suffice.
+//!    than a plain word, as does a word that is a value elsewhere, and a word in capitals less. A set of words that recurs
+//!    in another context doubles the evidence. Five plain words or more around the word, a sentence, increase it by three
+//!    fifths.
 //! 4. If the evidence reaches [`EVIDENCE_THRESHOLD`], the word becomes a wildcard, unless the template would lose its
 //!    last plain word of two letters.
 //!
-//! Before that, tags in brackets at the start of lines become wildcards if several of them are before the same rests.
-//! Objects of JSON are merged if they have the same keys and the same message, and of the other steps only those for words
-//! apply to them.
-//! When no single word changes any more, larger steps follow, the surest first:
+//! When no single word changes any more, larger steps follow, the surest first. Objects of JSON are exempt from them.
 //!
 //! 5. Pairs `key=value` that occur in several orders are sorted by key, and values of pairs in which shapes differ are
-//!    masked, as are those of `Key:  value` in cells between two blanks or tabs.
+//!    masked.
 //! 6. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
-//!    The rest of a line is a variable after `key=`, or after a colon and a variable, if there are enough texts.
 //! 7. Brackets with a variable in them that other shapes lack are an optional part.
-//! 8. Several words at once are masked: words with numbers, names with symbols, values after `=`.
-//! 9. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
+//! 8. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
 //!    differ.
-//! 10. A clause with a variable, such as ` port 22`, is an optional part if two shapes or more lack it.
-//! 11. A part that is optional in a shape is so in those that differ from it in names alone.
-//! 12. All values of a shape are masked, and all words between blanks that are not plain.
-//! 13. What others have at the place of a printed null is a value, and so are several words at the place of a variable
-//!     in a sentence, and the values of a variable after the same units in any shape. What follows after eight pairs
-//!     `key=value` with the same keys is a variable.
-//! 14. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
-//!     variables, and so is what is left between their common starts and ends.
-//! 15. Shapes join one with a variable for any text, whose words around it they have.
-//! 16. All words are masked, as long as each position that varies has half as much again of the evidence, or the words
-//!     combine freely, and the words that are left make a sentence.
+//! 9. Words between blanks that are not plain are masked as a whole.
+//! 10. The values of a variable are values after the same units in any shape.
+//! 11. Shapes join one with a variable for any text, whose words around it they have.
 //!
-//! Only sets of templates count, not their frequency or order, and merging is idempotent.
+//! Names are never masked ([`TemplateMerger::is_name`]). Only sets of templates count, not their frequency or order, and
+//! merging is idempotent.
 
 mod known_values;
 mod optional_parts;
@@ -61,6 +48,8 @@ use nearkin_core::cancel::CancelToken;
 
 /// Evidence that makes a word a variable.
 pub const EVIDENCE_THRESHOLD: u32 = 16;
+/// Evidence of a word that is a value elsewhere.
+const KNOWN: u32 = 6;
 /// Number of plain words around a word from which on it needs less evidence.
 const LONG: usize = 5;
 /// Number of plain words around a text that make a shape cover others.
@@ -188,7 +177,7 @@ struct TemplateMerger<'a> {
 }
 
 impl<'a> TemplateMerger<'a> {
-    fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Result<Self> {
+    fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Self {
         let mut units = Units::default();
         let (any, optional) = (units.position(&ANY), units.position(&OPTIONAL));
         let templates = table.templates();
@@ -219,7 +208,7 @@ impl<'a> TemplateMerger<'a> {
             merger.shapes.push(Shape { units, members, fixed, json });
         }
         merger.collapse();
-        Ok(merger)
+        merger
     }
 
     /// Merge shapes with the same units.
@@ -282,10 +271,18 @@ impl<'a> TemplateMerger<'a> {
         self.shapes[masked.shape as usize].units[masked.at as usize]
     }
 
-    /// Return the evidence of a masked word. A plain first word counts half because it usually names the speaker.
+    /// Return the evidence of a masked word: more if it is a value elsewhere, and half for a plain first word, because it
+    /// usually names the speaker.
     fn evidence(&self, masked: &MaskedTemplate) -> u32 {
-        let class = self.units.class(self.unit_at(masked));
-        if masked.at == 0 && class == Class::Plain { evidence(class) / 2 } else { evidence(class) }
+        let unit = self.unit_at(masked);
+        let class = self.units.class(unit);
+        if self.variable_words.contains(&unit) {
+            evidence(class).max(KNOWN)
+        } else if masked.at == 0 && class == Class::Plain {
+            evidence(class) / 2
+        } else {
+            evidence(class)
+        }
     }
 
     /// Return true if [`LONG`] or more plain words are around a masked word.
@@ -312,10 +309,6 @@ impl<'a> TemplateMerger<'a> {
             }
             if self.is_sentence(&first) {
                 evidence += evidence * 3 / 5;
-            }
-            // Words that are all variables elsewhere are variables here.
-            if peers.len() > 2 && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
-                evidence = evidence.max(self.threshold);
             }
             let shape = &self.shapes[first.shape as usize];
             let wildcard = peers.iter().any(|masked| self.unit_at(masked) == self.any);
@@ -587,7 +580,7 @@ impl Default for Overrides {
 /// The call is cancelled, or memory allocation fails.
 pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<TemplateTable> {
     let order = table.sorted()?;
-    let mut merger = TemplateMerger::new(table, &order, overrides)?;
+    let mut merger = TemplateMerger::new(table, &order, overrides);
     let first = if overrides.split.is_empty() { Vec::new() } else { merger.shapes.clone() };
     merger.run()?;
     let mut result = TemplateTable::new(table.max_values(), 1 << 31)?;

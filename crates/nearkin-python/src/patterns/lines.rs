@@ -138,18 +138,7 @@ struct LineValues {
 impl LineTemplates {
     fn build(table: &templates::TemplateTable, overrides: &Overrides) -> Result<Self> {
         let result = template_merge::merge_templates(table, overrides)?;
-        let mut printed = templates::TemplateTable::new(result.max_values(), result.max_templates())?;
-        let mut rows = alloc::try_filled(0, result.len())?;
-        for (template, row) in result.templates().iter().zip(&mut rows) {
-            let template = template.printed(result.max_values()).0;
-            printed.add_template(&template)?;
-            *row = printed.get(&template.text, templates::hash(&template.text)).map_or(0, |found| found.0 as i32);
-        }
-        let mut ranks = alloc::try_filled(0, printed.len())?;
-        for (rank, index) in printed.sorted()?.into_iter().enumerate() {
-            ranks[index as usize] = rank as i32;
-        }
-        rows.iter_mut().for_each(|row| *row = ranks[*row as usize]);
+        let (printed, rows) = result.printed()?;
         Ok(Self { matcher: Matcher::new(&result)?, table: printed, rows, plans: Mutex::default() })
     }
 
