@@ -134,7 +134,9 @@ class PatternOptions:
     )
     time_column: str | None = reading_option(None, help="Column of the time, for counts by day.")
     export: str | None = output_option(
-        None, help="Write the patterns in another form: openapi or regex; for lines regex, like or logql."
+        None,
+        help="Write the patterns in another form: openapi or regex; for lines regex, like or logql.",
+        choices=("openapi", "regex", "like", "logql"),
     )
     as_json: Json = False
     quiet: Quiet = False
