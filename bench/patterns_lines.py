@@ -12,6 +12,8 @@ system, and the output names the part of each:
 - *showing*: five generated sources, and with `--loghub FOLDER` each `SYSTEM_2k.log_structured.csv` in that folder
   that is not among the eight.
 - *sealed*, with `--sealed`: five generated sources that were measured after each design of rules, errors unread.
+- *new* and *latest*, with `--sealed`: fifteen and six generated sources that the author of the rules wrote before they
+  were measured; the errors of *new* were read.
 - *programs*, with `--sealed`: logs of three real programs (`program_logs.py`), errors unread.
 - *blind*, with `--sealed`: logs of two real programs and six generated sources (`blind_logs.py`), collected and
   written by someone who had not read the miner, errors unread. Thirty-five others were measured so, and are
@@ -102,6 +104,8 @@ def split_sets(data: Path, loghub: Path | None, *, sealed: bool) -> dict[str, Se
     if sealed:
         parts["sealed"] = generate(log_sources.SEALED)
         parts["programs"] = programs
+        parts["new"] = {name: blind.pop(name) for name in blind_logs.SEVENTH}
+        parts["latest"] = {name: blind.pop(name) for name in blind_logs.EIGHTH}
         parts["blind"] = blind
     for part in parts.values():
         for name, records in part.items():

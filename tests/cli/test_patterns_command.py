@@ -217,6 +217,14 @@ def test_people_read_decoded_urls(tmp_path: Path) -> None:
     assert "got %CE%BB" == call("patterns", "lines", log, "--format", "txt").lines[0].split("\t")[3]
 
 
+@pytest.mark.parametrize(("form", "start"), [("regex", "(?s)^"), ("like", ""), ("logql", '|~ "(?s)^')])
+def test_exports_of_lines(app_log: Path, form: str, start: str) -> None:
+    """Each template has a row with its id."""
+    ids = {line.split("\t")[2] for line in call("patterns", "lines", app_log).lines}
+    rows = dict(line.split("\t") for line in call("patterns", "lines", app_log, "--export", form).lines)
+    assert (ids, {True}) == (set(rows), {text.startswith(start) for text in rows.values()})
+
+
 def test_exports(access_log: Path, tmp_path: Path) -> None:
     """All export formats can be printed or written to a file."""
     assert 0 == call("patterns", "urls", access_log, "--export", "openapi", "--out", tmp_path / "api.json").code

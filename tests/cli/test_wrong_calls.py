@@ -332,6 +332,7 @@ WRONG = [
     (2, "patterns lines app.log --time-column at", "--time-column at is not allowed"),
     (2, "patterns urls access.log --time-column at", "--time-column at is not allowed; use JSON Lines with it"),
     (2, "patterns urls urls.txt --export swagger", "openapi, regex"),
+    (2, "patterns lines app.log --export openapi", "regex, like, logql"),
     (2, "patterns urls urls.txt --export openapi --json", "json"),
     (2, "patterns urls urls.txt --export openapi --since x", "since"),
     (2, "patterns urls urls.txt --sample 4", "sample"),

@@ -157,7 +157,7 @@ def test_inputs_that_are_read_once_are_refused(tmp_path: Path) -> None:
         nk.dedup(iter(["a b", "c d"]), shrink_to=1)
     with pytest.raises(ParameterError, match="labels or a store"):
         nk.dedup(["a b", "c d"], shrink_to=1, labels=[(0, 1, False)])
-    refused = run("dedup", "-", "--format", "jsonl", "-o", tmp_path / "x", "--shrink-to", 1, stdin=b'{"text": "a"}\n')
+    refused = run("dedup", "-", "--format", "jsonl", "-o", tmp_path / "x", "--shrink-to", "1", stdin=b'{"text": "a"}\n')
     assert (2, True) == (refused.returncode, b"which reads them twice" in refused.stderr)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +160,41 @@ def test_records_with_parts_and_values_match_their_template(tmp_path: Path) -> N
         assert ["null", "Work{7}"] == [value["ws"] for value in values[2:4]]
         assert [{"cpu": "1", "mem": "2.5"}, {"cpu": "4", "mem": "3.5"}] == values[4:6]
         assert "  at x\n  at y" == values[6]["text"]
+
+
+def test_a_value_that_never_changes_is_a_constant() -> None:
+    """It is printed and no variable, also in a table of patterns and a part of the lines; other values still match."""
+    lines = [f"job {n} failed with code 113 by {name}" for n, name in enumerate(NAMES)]
+    found = nk.LogTemplates().fit(lines)
+    pattern = "job {int} failed with code 113 by {word}"
+    for model in (found, nk.LogTemplates.from_table(found.table()), nk.LogTemplates().fit(lines[:8]).merge(found)):
+        assert [pattern] == model.table()["pattern"].to_pylist()
+        match = model.match("job 77 failed with code 114 by zoe")
+        assert match is not None
+        assert (pattern, {"int": "77", "word": "zoe"}) == (match.pattern, match.variables)
+        assert [["77", "zoe"]] == model.match_many(["job 77 failed with code 114 by zoe"])["variables"].to_pylist()
+    assert ["int", "word"] == [variable["name"] for variable in found.table().to_pylist()[0]["variables"]]
+    other = nk.LogTemplates().merge(found).partial_fit(["job 7 failed with code 114 by ann"])
+    assert [pattern.replace("113", "{int}")] == other.table()["pattern"].to_pylist()
+    assert len(NAMES) == len(found.split(found.table()["id"][0].as_py()))
+
+
+def test_exports_match_their_lines() -> None:
+    """Each line matches the regular expression and the LIKE of its template, and no line those of another."""
+    lines = [*LINES, "100%_a [x] \\ 5", "job failed: 5\n  at x", "sent 6 bytes (1.5 KB) off", "sent 6 bytes off"]
+    found = nk.LogTemplates().fit(lines)
+    ids = found.table()["id"].to_pylist()
+    like = sqlite3.connect(":memory:")
+    for line in lines:
+        match = found.match(line)
+        assert match is not None
+        assert [match.id] == [key for key in ids if re.search(found.to_regex(key), line)]
+        query = "SELECT ? LIKE ? ESCAPE '\\'"
+        assert [match.id] == [key for key in ids if like.execute(query, (line, found.to_like(key))).fetchone()[0]]
+        operator, text = found.to_logql(match.id).split(" ", 1)
+        assert ("|~", found.to_regex(match.id)) == (operator, json.loads(text))
+    with pytest.raises(ParameterError, match="the id of a pattern"):
+        found.to_like("x")
 
 
 def test_overrides_are_saved_and_merged(tmp_path: Path) -> None:

@@ -94,7 +94,10 @@ fn unmarked(line: &[u8], start: usize, at: usize) -> Option<(Kind, usize, usize)
     let day = named_day(line, start, at).map(|end| (Kind::DateTime, start, end));
     day.or_else(|| match line.get(at)? {
         b'<' => bound(line, at).map(|end| (Kind::Quantity, at, end)),
-        b'[' => address_end(line, at).map(|end| (Kind::Ip, at, end)),
+        b'[' => {
+            let address = || address_end(line, at).map(|end| (Kind::Ip, at, end));
+            numbers_end(line, at).map(|end| (Kind::Name, at, end)).or_else(address)
+        }
         b'{' => written_wildcard(line, at).map(|(kind, end)| (kind, at, end)),
         _ => None,
     })
@@ -341,6 +344,15 @@ fn written_wildcard(line: &[u8], at: usize) -> Option<(Kind, usize)> {
     let length = inner.iter().position(|&byte| byte == b'}')?;
     let kind = Kind::named(std::str::from_utf8(&inner[..length]).ok()?)?;
     Some((kind, at + length + 2))
+}
+
+/// Return the end of numbers and ranges in brackets directly after a name, which number it: `node[12-140,7]`.
+fn numbers_end(line: &[u8], at: usize) -> Option<usize> {
+    let length = line[at + 1..].iter().take_while(|byte| byte.is_ascii_digit() || b"-,".contains(byte)).count();
+    let numbers = &line[at + 1..at + 1 + length];
+    let is_list = numbers.windows(2).any(|pair| pair[0].is_ascii_digit() && !pair[1].is_ascii_digit());
+    let named = at > 0 && line[at - 1].is_ascii_alphanumeric();
+    (named && is_list && line.get(at + 1 + length) == Some(&b']')).then_some(at + length + 2)
 }
 
 /// Return the type and the end of a date, a time, or a date and a time at `start`.

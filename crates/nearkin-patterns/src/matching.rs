@@ -2,8 +2,7 @@
 //!
 //! Merged templates form a trie over their units. Each node has one branch per unit, one for a wildcard with a type,
 //! and one for a wildcard that accepts any word. Literal branches are tried first, so the template with the earliest
-//! literals wins. A line that is the text of a template has that template, although others may match its words. A line
-//! template with longer runs than any merged template is walked a second time with one word for each run. Results are
+//! literals wins. A line that is the text of a template has that template, although others may match its words. Results are
 //! cached by line template ([`Plan`]), so a line costs its scan, one lookup and its values.
 
 use std::collections::HashMap;
@@ -81,6 +80,8 @@ pub struct Matcher {
     /// Rows of the templates with a wildcard that accepts words or fields. The first path of a walk ends at any other
     /// template if the line is its text.
     open: HashMap<Box<[u8]>, u32>,
+    /// Which variables of each template are printed.
+    left: Vec<Vec<bool>>,
 }
 
 impl Matcher {
@@ -91,7 +92,8 @@ impl Matcher {
     pub fn new(templates: &TemplateTable) -> Result<Self> {
         let mut all = Units::default();
         let any = all.position(&units::ANY);
-        let mut tree = Self { units: all, any, branches: HashMap::new(), ends: vec![0], open: HashMap::new() };
+        let left = templates.templates().iter().map(|template| template.printed(templates.max_values()).1).collect();
+        let mut tree = Self { units: all, any, branches: HashMap::new(), ends: vec![0], open: HashMap::new(), left };
         for position in templates.sorted()? {
             let text = &templates.templates()[position as usize].text;
             let (mut node, mut is_open) = (0, false);
@@ -130,8 +132,6 @@ impl Matcher {
         let mut fields = units::find_fields(units.len(), |at| units[at].1, text);
         let structures = units::find_structures(units.len(), |at| units[at].1, text).into_iter();
         fields.extend(structures.map(|units| Field { units, place: Place::Word }));
-        let tails = units::find_tails(units.len(), |at| units[at].1, text).into_iter();
-        fields.extend(tails.map(|tail| Field { units: tail.units, place: Place::Rest }));
         // A node, the number of branches and of units up to it, and what the last branch took.
         let mut waiting: Vec<(u32, usize, Taken)> = vec![(0, 0, (0..0, false))];
         let mut taken: Vec<Taken> = Vec::with_capacity(units.len());
@@ -162,12 +162,6 @@ impl Matcher {
             if end > at {
                 go(OPTIONAL, end, true);
             }
-            if self.branches.contains_key(&(node, OPTIONAL)) {
-                let ends = units::clause_ends(units.len(), at, |at| units[at].1, text);
-                for end in ends {
-                    go(OPTIONAL, end, true);
-                }
-            }
             if class == Class::Optional {
                 go(OPTIONAL, at + 1, true);
                 continue;
@@ -192,8 +186,15 @@ impl Matcher {
         None
     }
 
-    /// Return the plan for the lines of a template; None if nothing matches.
+    /// Return the plan for the lines of a template, with the variables that are printed; None if nothing matches.
     pub fn plan(&self, template: &[u8]) -> Option<Plan> {
+        let mut plan = self.plan_all(template)?;
+        let mut left = self.left[plan.row as usize].iter();
+        plan.variables.retain(|_| left.next().is_none_or(|&left| left));
+        Some(plan)
+    }
+
+    fn plan_all(&self, template: &[u8]) -> Option<Plan> {
         if let Some(&row) = self.open.get(template) {
             return Some(Plan { row, variables: variables(template, &(0..template.len()), template.len(), false) });
         }
@@ -209,24 +210,7 @@ impl Matcher {
             let plan = self.plan_units(template, &spans, unit, any_run);
             plan.or_else(|| self.plan_units(template, sorted.as_ref()?, unit, any_run))
         };
-        if let Some(plan) = plan(false) {
-            return Some(plan);
-        }
-        // Retry with one word for each run; the rest of the run belongs to the last wildcard of that word.
-        let runs = units::find_runs(template);
-        let covers = |span: &Range<usize>| runs.iter().find(|run| run.start <= span.start && span.end <= run.end);
-        let short: Vec<Range<usize>> =
-            spans.iter().filter(|span| covers(span).is_none_or(|run| span.start == run.start)).cloned().collect();
-        let units: Vec<(Option<u32>, Class)> = short.iter().map(unit).collect();
-        let shortened =
-            if runs.is_empty() { None } else { self.walk(&units, |at| &template[short[at].clone()], false) };
-        let Some((row, taken)) = shortened else { return plan(true) };
-        let variables = taken.into_iter().flat_map(|(units, wildcard)| {
-            let span = units::cover(&short, &units);
-            let end = short[..units.end].last().and_then(covers).map_or(span.end, |run| run.end);
-            variables(template, &span, if units.is_empty() { span.end } else { end }, wildcard)
-        });
-        Some(Plan { row, variables: variables.collect() })
+        plan(false).or_else(|| plan(true))
     }
 
     /// Return the plan for units in this order.
@@ -354,7 +338,7 @@ mod tests {
         let (_, hash, template, values) = batch.iter().next()?;
         let plan = plans.get(&matcher, template, hash)?.clone();
         assert_eq!(Some(&plan), plans.get(&matcher, template, hash));
-        let text = templates::to_text(&templates.templates()[plan.row as usize].text);
+        let text = templates::to_text(&templates.templates()[plan.row as usize].printed(64).0.text);
         let of = |piece: &Piece| match piece {
             Piece::Literal(bytes) => bytes.clone(),
             Piece::Value(number) => batch.value(values.start + number).1.to_vec(),
@@ -366,7 +350,7 @@ mod tests {
 
     fn lines() -> Vec<String> {
         let names = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal"];
-        let mut lines: Vec<String> = names.iter().map(|name| format!("user {name} took 5 ms")).collect();
+        let mut lines: Vec<String> = (5..).zip(names).map(|(n, name)| format!("user {name} took {n} ms")).collect();
         lines.extend(
             [
                 "user of 5 ms",
@@ -381,11 +365,7 @@ mod tests {
                 "from eth0-1 () up",
                 "from (x2-9) up",
                 "id=1 note=",
-                "id=1 note=all is well",
-                "id=1 note=bad sum",
-                "id=1 note=disk is full",
                 "id=1 note=no more",
-                "id=1 note=try 5 times",
                 "bind uid=ann,dc=org",
             ]
             .map(str::to_owned),
@@ -413,8 +393,6 @@ mod tests {
             ("user zoe took 17 ms", "user {word} took {int} ms", vec!["zoe", "17"]),
             ("user x-1 took 0.5 ms", "user {word} took {int} ms", vec!["x-1", "0.5"]),
             ("user of 9 ms", "user of {int} ms", vec!["9"]),
-            ("delete blk_7 now", "delete blk_{text} now", vec!["7"]),
-            ("delete blk_7 blk_8 now", "delete blk_{text} now", vec!["7 blk_8"]),
         ] {
             let (result, variables) = matched(&templates, line).expect(line);
             assert_eq!((template, values), (result.as_str(), variables.iter().map(String::as_str).collect()));
@@ -438,14 +416,6 @@ mod tests {
             "said \"f\" x",
             "said \"g h\" x",
             "sent {'a': 1} off",
-            "up at 7",
-            "up at 7 port 22",
-            "down at 7",
-            "down at 7 port 22",
-            "id=1 note=all is well",
-            "id=1 note=bad sum",
-            "id=1 note=disk is full",
-            "id=1 note=try 5 times",
             "bind uid=ann,dc=org",
         ];
         let templates = table(&lines.map(str::to_owned));
@@ -456,10 +426,6 @@ mod tests {
             ("run b=x-9 a=8", "run a={int} b=x-{int}", vec!["8", "9"]),
             ("to OTHER(7) now", "to {text} now", vec!["OTHER(7)"]),
             ("sent {'k': [1, 'x (y']} off", "sent {text} off", vec!["{'k': [1, 'x (y']}"]),
-            ("up at 7 port 22", "up at {int}{optional}", vec!["7", " port 22"]),
-            ("up at 7 for user ann", "up at {int}{optional}", vec!["7", " for user ann"]),
-            ("down at 7", "down at {int}{optional}", vec!["7", ""]),
-            ("id=7 note=lock held by 5", "id={int} note={text}", vec!["7", "lock held by 5"]),
             ("bind cn=a b,ou=x,dc=org", "bind {text}", vec!["cn=a b,ou=x,dc=org"]),
             ("said \"one two three four\" x", "said \"{text}\" x", vec!["one two three four"]),
             ("close {int} bytes{optional} sent", "close {int} bytes{optional} sent", vec!["{int}", "{optional}"]),
@@ -468,7 +434,6 @@ mod tests {
             assert_eq!((template, values), (result.as_str(), variables.iter().map(String::as_str).collect()));
         }
         assert_eq!(None, matched(&templates, "close 1 bytes sent (2 MB)"));
-        assert_eq!(None, matched(&templates, "up at 7 'port' 22"));
     }
 
     #[test]
@@ -517,7 +482,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn template_and_values_reproduce_the_line(picks in prop::collection::vec(0_usize..26, 1..26)) {
+        fn template_and_values_reproduce_the_line(picks in prop::collection::vec(0_usize..22, 1..26)) {
             let lines: Vec<String> = picks.iter().map(|&pick| lines()[pick].clone()).collect();
             let templates = table(&lines);
             for line in &lines {

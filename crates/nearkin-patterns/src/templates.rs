@@ -31,6 +31,8 @@ pub const NO_TIME: i64 = i64::MIN;
 const DAY: i64 = 86_400_000_000;
 /// Maximum number of examples of a template.
 pub const EXAMPLES: usize = 3;
+/// Number of values of one variable from which on a value that never changes is a constant.
+const VARIED: usize = 8;
 /// Maximum number of bytes of an example.
 pub const MAX_EXAMPLE_BYTES: usize = 4096;
 
@@ -184,6 +186,44 @@ impl Template {
             profiles: Vec::new(),
             ..*self
         }
+    }
+
+    /// Return the template as it is printed, and which of its variables are left: a value that never changes is a constant
+    /// while another variable has [`VARIED`] values or more, or while the items are templates themselves.
+    #[must_use]
+    pub fn printed(&self, max_values: usize) -> (Self, Vec<bool>) {
+        let written = |values: &Values, kind: Kind| {
+            let name = format!("{{{}}}", kind.name());
+            values.iter().any(|(_, text)| *text == *name.as_bytes())
+        };
+        let kinds = wildcard_kinds(&self.text).unwrap_or_default();
+        let all = || self.wildcards.iter().zip(&kinds);
+        let varied = all().any(|(values, &kind)| values.len() >= max_values.min(VARIED) || written(values, kind));
+        let varies = |(values, &kind): (&Values, &Kind)| {
+            let is_long = values.iter().any(|(_, text)| text.len() >= values::MAX_BYTES);
+            !varied
+                || values.len() != 1
+                || is_long
+                || matches!(kind, Kind::Text | Kind::Optional)
+                || written(values, kind)
+        };
+        let left: Vec<bool> = all().map(varies).collect();
+        let (mut text, mut number) = (Vec::new(), 0);
+        for (_, element) in elements(&self.text) {
+            match element {
+                Element::Literal(byte) => push_literal(&mut text, &[byte]),
+                Element::Wildcard(kind) => {
+                    let constant = self.wildcards.get(number).filter(|_| !left[number]);
+                    match constant.and_then(|values| values.iter().next()) {
+                        Some((_, value)) => push_literal(&mut text, value),
+                        None => push_wildcard(&mut text, kind),
+                    }
+                    number += 1;
+                }
+            }
+        }
+        let wildcards = self.wildcards.iter().zip(&left).filter(|pair| *pair.1).map(|pair| pair.0.clone()).collect();
+        (Self { text: text.into(), wildcards, ..self.without_wildcards() }, left)
     }
 
     fn add_times(&mut self, first: i64, last: i64) {
@@ -413,6 +453,25 @@ impl TemplateTable {
         templates.sort_by_cached_key(|template| (std::cmp::Reverse(template.count), hash(&template.text)));
     }
 
+    /// Return the printed templates, and for each template the number of its printed one in the order of their bytes.
+    ///
+    /// # Errors
+    /// As for `add`.
+    pub fn printed(&self) -> Result<(Self, Vec<i32>)> {
+        let mut printed = Self::new(self.max_values, self.max_templates)?;
+        let mut rows = alloc::try_filled(0, self.len())?;
+        for (template, row) in self.templates.iter().zip(&mut rows) {
+            let template = template.printed(self.max_values).0;
+            printed.add_template(&template)?;
+            *row = printed.get(&template.text, hash(&template.text)).map_or(0, |found| found.0);
+        }
+        let mut ranks = alloc::try_filled(0, printed.len())?;
+        for (rank, index) in printed.sorted()?.into_iter().enumerate() {
+            ranks[index as usize] = rank as i32;
+        }
+        Ok((printed, rows.into_iter().map(|row: usize| ranks[row]).collect()))
+    }
+
     /// Evict the rarest templates of a table above its limit, until nine tenths of the limit are left.
     fn evict(&mut self) -> Result<()> {
         if self.templates.len() <= self.max_templates {
@@ -622,6 +681,28 @@ mod tests {
             }
             prop_assert_eq!(Some(vec![Kind::Ip; literals.len()]), wildcard_kinds(&template));
         }
+    }
+
+    #[test]
+    fn a_value_that_never_changes_is_printed_once_another_varies() {
+        let printed = |values: usize, first: &str| {
+            let text = [&b"job "[..], &[WILDCARD, Kind::Int as u8], b" code ", &[WILDCARD, Kind::Int as u8]].concat();
+            let mut template = Template::new(&text, 2).expect("memory");
+            for number in 0..values {
+                let value = if number == 0 { first.to_owned() } else { number.to_string() };
+                for (wildcard, value) in [value.as_str(), "113"].into_iter().enumerate() {
+                    template.wildcards[wildcard]
+                        .add(values::hash(value.as_bytes()), value.as_bytes(), 64)
+                        .expect("memory");
+                }
+            }
+            let (printed, left) = template.printed(64);
+            (String::from_utf8(to_text(&printed.text)).expect("UTF-8"), left, printed.wildcards.len())
+        };
+        assert_eq!(("job {int} code {int}".to_owned(), vec![true, true], 2), printed(VARIED - 1, "x"));
+        assert_eq!(("job {int} code 113".to_owned(), vec![true, false], 1), printed(VARIED, "x"));
+        // The text of a template is printed unchanged.
+        assert_eq!(("job {int} code 113".to_owned(), vec![true, false], 1), printed(1, "{int}"));
     }
 
     #[test]

@@ -3,13 +3,10 @@
 //! - a *unit* is a word with the wildcards in it, a bracket or quote, a leader (`.....`), or separators;
 //! - a *field* is one value of several units: a call `LOCAL(0)`, a list `a,b`, the contents of brackets or quotes, or the
 //!   rest of a sentence behind a colon;
-//! - a *tail* is the rest of a line behind the last `key=`, or behind a colon after a variable;
 //! - a *structure* is one value as a programming language prints it: `{'a': 1}`, `['a', 'b']`, `Point(x=1, y=2)`, or a
 //!   distinguished name: `uid=ann,dc=org`;
 //! - a *part* is a blank and the brackets after it, which other lines may lack;
-//! - a *clause* is a blank and the words after it, with a variable, which other lines may lack: ` port 22`;
-//! - *pairs* are `key=value`, in any order;
-//! - a *run* is a word with wildcards several times: `blk_{int} blk_{int}`.
+//! - *pairs* are `key=value`, in any order.
 //!
 //! The merge and the matching of templates share these definitions. All depend on the template alone.
 
@@ -24,9 +21,6 @@ use crate::templates::{self, Element, WILDCARD};
 const SENTENCE: usize = 3;
 /// Maximum number of units of a field.
 pub(crate) const FIELD: usize = 64;
-/// Maximum number of units of a clause that other lines may lack.
-const CLAUSE: usize = 8;
-
 /// The class of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -305,53 +299,6 @@ fn find_rest<'a>(count: usize, class: impl Fn(usize) -> Class, text: impl Fn(usi
     (start + 1 < end && plain >= SENTENCE && variable).then_some(Field { units: start..end, place: Place::Rest })
 }
 
-/// The rest of a line that may be one value: behind the last `key=`, or behind a colon after a variable.
-#[derive(Clone, Debug)]
-pub(crate) struct Tail {
-    pub(crate) units: Range<usize>,
-    /// True behind `=`.
-    pub(crate) keyed: bool,
-}
-
-/// Return the rests of the first line that may be one value: the words behind the last `key=`, without brackets, quotes,
-/// commas and semicolons, and those behind the first colon with a variable and a plain word before it.
-pub(crate) fn find_tails<'a>(
-    count: usize,
-    class: impl Fn(usize) -> Class,
-    text: impl Fn(usize) -> &'a [u8],
-) -> Vec<Tail> {
-    let mut result = Vec::new();
-    let end = (0..count).find(|&at| text(at).contains(&b'\n')).unwrap_or(count);
-    let ends_value = |at: usize| {
-        let mark = |byte: &u8| BRACKETS.contains(byte) || b",;".contains(byte);
-        class(at) == Class::Optional || (class(at) == Class::Between && text(at).iter().any(mark))
-    };
-    let follows_key = |at: usize| {
-        text(at) == b"=" && at > 0 && !matches!(class(at - 1), Class::Between | Class::Optional | Class::Empty)
-    };
-    if let Some(equals) = (0..end).rev().find(|&at| text(at).contains(&b'='))
-        && follows_key(equals)
-        && !follows_message_key(equals + 1, &text)
-        && equals + 1 < end
-        && !(equals + 1..end).any(ends_value)
-    {
-        result.push(Tail { units: equals + 1..end, keyed: true });
-    }
-    let starts_word = |at: usize| at == 0 || text(at - 1).iter().all(|&byte| byte == b' ');
-    let (mut plain, mut variable) = (false, false);
-    for at in 0..end {
-        if text(at) == b": " && variable && plain {
-            if at + 1 < end {
-                result.push(Tail { units: at + 1..end, keyed: false });
-            }
-            break;
-        }
-        plain |= class(at) == Class::Plain;
-        variable |= matches!(class(at), Class::Wildcard | Class::Mixed) && starts_word(at);
-    }
-    result
-}
-
 /// Return the end of the brackets or quotes that open at a unit. The quotes of a message at the start of a line, with
 /// pairs after it, do not count: `"Starting" pod="a"`; nor do those of messages after their key, `msg="Starting"`, and of
 /// keys and messages of JSON: `{"msg": "Starting"}`.
@@ -363,7 +310,8 @@ pub(crate) fn close<'a>(count: usize, at: usize, text: &impl Fn(usize) -> &'a [u
         b"{" => b"}",
         b"<" => b">",
         b"\"" | b"'" | b"`" => {
-            let before = at.checked_sub(1).and_then(|before| text(before).last().copied()).unwrap_or(b' ');
+            // A quote after an empty value closes it.
+            let before = at.checked_sub(1).map_or(b' ', |before| text(before).last().copied().unwrap_or(0));
             if !OPENING.contains(&before) {
                 return None;
             }
@@ -509,7 +457,8 @@ pub(crate) fn find_structures<'a>(
         }
         let first = || element_end(at + 1).filter(|&end| ends_element(end));
         match text(at) {
-            b"{" => end_at(at),
+            // The values of a line that is an object are structures, not the line.
+            b"{" => end_at(at).filter(|&end| at > 0 || end < count),
             b"[" => end_at(at).filter(|_| class(at + 1) == Class::Empty || first().is_some()),
             b"(" if is(at + 2, b")") && is_missing(text(at + 1)) => Some(at + 3),
             b"(" => end_at(at).filter(|_| first().is_some_and(|end| text(end).first() == Some(&b','))),
@@ -594,33 +543,6 @@ fn name_end<'a>(
         }
     }
     (None, next)
-}
-
-/// Return the ends of the clauses that start at a unit: a blank and a plain word, or a comma and a blank, and more words,
-/// at least one of them plain, without brackets and quotes, such as ` port 22` and `, 5 records`.
-pub(crate) fn clause_ends<'a>(
-    count: usize,
-    at: usize,
-    class: impl Fn(usize) -> Class,
-    text: impl Fn(usize) -> &'a [u8],
-) -> Vec<usize> {
-    let (mut result, mut plain) = (Vec::new(), false);
-    let starts = |at: usize| text(at) == b", " || (text(at) == b" " && class(at + 1) == Class::Plain);
-    if at == 0 || at + 1 >= count || !starts(at) {
-        return result;
-    }
-    for last in at + 1..count.min(at + CLAUSE) {
-        let between = class(last) == Class::Between;
-        if class(last) == Class::Optional || (between && text(last).iter().any(|byte| BRACKETS.contains(byte))) {
-            break;
-        }
-        plain |= class(last) == Class::Plain;
-        let free = last + 1 == count || text(last + 1).first().is_some_and(|byte| b" ,;".contains(byte));
-        if plain && free && !between {
-            result.push(last + 1);
-        }
-    }
-    result
 }
 
 /// Return the end of a blank and the brackets after it that start at a unit: a part that may be missing.
@@ -791,65 +713,6 @@ pub(crate) fn find_keyed<'a>(
     result
 }
 
-/// A value of an object of JSON: its range of units, without quotes, and the number of objects around it.
-pub(crate) type JsonValue = (Range<usize>, usize);
-
-/// Return the values of a line that is an object of JSON, outer values before those in them, but not its message; nothing
-/// for other lines.
-pub(crate) fn find_json<'a>(count: usize, text: impl Fn(usize) -> &'a [u8]) -> Vec<JsonValue> {
-    let mark = |at: usize| if at < count { text(at).trim_ascii() } else { b"" };
-    let quote_end = |at: usize| (at + 1..count).find(|&end| text(end) == b"\"" && !is_escaped(end, &text));
-    let mut result: Vec<JsonValue> = Vec::new();
-    // The values of the objects around a unit that are still open.
-    let (mut open, mut at): (Vec<Option<usize>>, usize) = (vec![None], 1);
-    if mark(0) != b"{" {
-        return result;
-    }
-    let ends = find_ends(count, &text);
-    while let Some(value) = open.last().copied() {
-        if mark(at) == b"}" {
-            if let Some(value) = value {
-                result[value].0.end = at + 1;
-            }
-            open.pop();
-            at += 1;
-        } else {
-            let Some(end) = (mark(at) == b"\"").then(|| quote_end(at)).flatten() else { return Vec::new() };
-            if mark(end + 1) != b":" {
-                return Vec::new();
-            }
-            let is_message = open.len() == 1 && end == at + 2 && is_message_text(text(at + 1));
-            let start = end + 2;
-            let end = match mark(start) {
-                b"{" => {
-                    result.push((start..start + 1, open.len()));
-                    open.push(Some(result.len() - 1));
-                    at = start + 1;
-                    continue;
-                }
-                b"\"" => quote_end(start).map(|end| (start + 1..end, end + 1)),
-                b"[" => ends.get(start).filter(|&&end| end > 0).map(|&end| (start..end, end)),
-                _ => {
-                    let end = (start..count).find(|&end| matches!(mark(end), b"," | b"}"));
-                    end.filter(|&end| end > start).map(|end| (start..end, end))
-                }
-            };
-            let Some((range, after)) = end else { return Vec::new() };
-            if !is_message && !range.is_empty() {
-                result.push((range, open.len()));
-            }
-            at = after;
-        }
-        match mark(at) {
-            b"," => at += 1,
-            b"}" => (),
-            b"" if open.is_empty() && at == count => (),
-            _ => return Vec::new(),
-        }
-    }
-    result
-}
-
 /// Return true for keys whose value is the text of a message, or its level.
 fn is_message_text(key: &[u8]) -> bool {
     let keys: [&[u8]; 6] = [b"msg", b"message", b"event", b"level", b"lvl", b"severity"];
@@ -887,49 +750,4 @@ pub(crate) fn sort_pairs<'a>(count: usize, pairs: &[Pairs], text: impl Fn(usize)
 pub(crate) fn wildcard_offsets(template: &[u8]) -> Vec<u32> {
     let offset = |(at, element)| matches!(element, Element::Wildcard(_)).then_some(at as u32);
     templates::elements(template).filter_map(offset).collect()
-}
-
-/// A run of the same word with wildcards and the same separators: `blk_{int} blk_{int} blk_{int}`.
-pub(crate) struct Run {
-    /// Start of the run.
-    pub(crate) start: usize,
-    /// End of the run.
-    pub(crate) end: usize,
-    /// End of its first word.
-    pub(crate) first_end: usize,
-    pub(crate) words: usize,
-    pub(crate) listed: bool,
-}
-
-/// Return the runs of a template.
-pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
-    let ranges = split_units(template);
-    let unit = |position: usize| &template[ranges[position].clone()];
-    let wildcards = |position: usize| unit(position).contains(&WILDCARD) && *unit(position) != OPTIONAL;
-    let plain = |position: usize| {
-        let mut text = unit(position).to_vec();
-        (1..text.len()).filter(|&at| unit(position)[at - 1] == WILDCARD).for_each(|at| text[at] = ANY[1]);
-        text
-    };
-    let (mut result, mut position) = (Vec::new(), 0);
-    while position < ranges.len() {
-        let mut last = position;
-        if wildcards(position) {
-            while last + 2 < ranges.len()
-                && plain(last + 2) == plain(position)
-                && unit(last + 1) == unit(position + 1)
-                && matches!(classify_unit(unit(last + 1)), Class::Between)
-                && !unit(last + 1).contains(&b'\n')
-            {
-                last += 2;
-            }
-        }
-        if last > position {
-            let (words, listed) = ((last - position) / 2 + 1, unit(position + 1).contains(&b','));
-            let Range { start, end: first_end } = ranges[position];
-            result.push(Run { start, end: ranges[last].end, first_end, words, listed });
-        }
-        position = last + 1;
-    }
-    result
 }

@@ -54,7 +54,7 @@ _PATTERNS = "Patterns"
 _reading_opt = partial(opt, group=READING)
 _BRIEF = ("out", "state", "match", "new", "since", "text_column", "id_column", "format", "as_json", "quiet")
 """Options that `-h` shows."""
-_EXPORTS = ("openapi", "regex")
+_EXPORTS = {"urls": ("openapi", "regex"), "lines": ("regex", "like", "logql")}
 _MAX_RECORD = 1000
 """Maximum number of lines of a record."""
 _MAX_EXAMPLE = 120
@@ -133,7 +133,11 @@ class PatternOptions:
         None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
     )
     time_column: str | None = reading_option(None, help="Column of the time, for counts by day.")
-    export: str | None = output_option(None, help="Write the patterns as openapi or regex.", choices=_EXPORTS)
+    export: str | None = output_option(
+        None,
+        help="Write the patterns in another form: openapi or regex; for lines regex, like or logql.",
+        choices=("openapi", "regex", "like", "logql"),
+    )
     as_json: Json = False
     quiet: Quiet = False
 
@@ -202,8 +206,6 @@ def urls(
     from nearkin.patterns.requests import Fields, RequestReader
     from nearkin.patterns.tables import MAX_EXAMPLES
 
-    if options.export is not None and options.export not in _EXPORTS:
-        raise bad_parameter("export", repr(options.export), ", ".join(_EXPORTS))
     fields = Fields(url_column, method_column, options.time_column, client_column)
     keep = options.annotate is not None
     reader = RequestReader(_list_logs(inputs), format=format, fields=fields, keep_columns=keep)  # type: ignore[arg-type]  # The reader checks it.
@@ -215,7 +217,7 @@ def urls(
     run(UrlPatterns, lambda progress: _requests(reader, fields, limit, progress), options, sample)
 
 
-@group.add(omit=["export"], brief=_BRIEF)
+@group.add(brief=(*_BRIEF, "export"))
 def lines(
     inputs: Inputs,
     reading: CorpusOptions,
@@ -313,6 +315,8 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, sa
         Number of items to print of each pattern, instead of the patterns.
     """
     options.check()
+    if options.export is not None and options.export not in _EXPORTS[kind.name]:
+        raise bad_parameter("export", repr(options.export), ", ".join(_EXPORTS[kind.name]))
     if options.match is not None:
         model = _load(kind, options.match)
         if options.annotate is None:
@@ -519,6 +523,9 @@ def _print_changes(table: pa.Table, decode: Callable[[str], str], *, as_json: bo
 
 def _export(model: Any, form: str) -> str:
     """Return patterns in another form."""
+    if model.name == "lines":
+        export = getattr(model, f"to_{form}")
+        return "".join(f"{row}\t{export(row)}\n" for row in model.table().column("id").to_pylist())
     if form == "regex":
         return "".join(
             f"{row['id']}\t{row['method'] or '-'}\t{row['host'] or '-'}\t{model.to_regex(row['id'])}\n"

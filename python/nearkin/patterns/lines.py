@@ -7,17 +7,21 @@ words indicates a variable (`crates/nearkin-patterns`). There are no settings pe
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import FormTable, LineTemplates, add_lines, compact_lines, line_forms
+from nearkin.errors import bad_parameter
 from nearkin.io.arrow import to_values
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
 from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches, to_binary, to_bytes
 from nearkin.patterns.tables import (
+    TYPED,
     Arrays,
     build_table,
     pattern_id,
@@ -155,8 +159,7 @@ class LogTemplates(Patterns):
         import pyarrow as pa
 
         built = self._patterns()
-        ids = pa.array(built.ids, pa.string())
-        texts = pa.array(built.texts, pa.string())
+        names = [pa.array(each, pa.string()) for each in (built.ids, built.texts)]
         dictionary = pa.dictionary(pa.int32(), pa.string())
         schema = pa.schema([("id", dictionary), ("pattern", dictionary), ("variables", pa.list_(pa.string()))])
         parts = []
@@ -165,7 +168,7 @@ class LogTemplates(Patterns):
             indices = pa.array(rows, mask=rows < 0)
             offsets = pa.array(np.concatenate([np.zeros(1, np.int32), value_ends]).astype(np.int32))
             values = pa.ListArray.from_arrays(offsets, _to_strings(text_ends, text), mask=pa.array(rows < 0))
-            columns = [*(pa.DictionaryArray.from_arrays(indices, names) for names in (ids, texts)), values]
+            columns = [*(pa.DictionaryArray.from_arrays(indices, each) for each in names), values]
             parts.append(pa.Table.from_arrays(columns, schema=schema))
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
@@ -173,6 +176,44 @@ class LogTemplates(Patterns):
     def unmatched(self) -> Unmatched:
         """The lines that no template counts: those that were evicted at `max_templates`."""
         return Unmatched(self._num_evicted(), (), self._num_evicted())
+
+    def to_regex(self, pattern_id: str) -> str:
+        """Return a regular expression (Python, PCRE, RE2) for the lines of a template.
+
+        Parameters
+        ----------
+        pattern_id : str
+            The `id` of a pattern of `table`.
+
+        Notes
+        -----
+        It matches more than `match`: a variable is any text or none, except for integers. Pairs `key=value` must have
+        the order of the pattern.
+        """
+        # A value may be missing, such as that between two brackets.
+        text = self._export(pattern_id, re.escape, lambda kind: r"(?:[-+]?\d+)?" if kind == "{int}" else ".*?")
+        return "(?s)^" + re.sub(r"(?:\\ )+", " +", text).replace("\\\n", r"\n") + r"\s*$"
+
+    def to_like(self, pattern_id: str) -> str:
+        r"""Return a pattern of SQL's `LIKE` with `ESCAPE '\'`; the parameter is that of `to_regex`.
+
+        Blanks must be those of the pattern, while `match` and `to_regex` take several for one.
+        """
+        return self._export(
+            pattern_id, lambda text: re.sub(r"[\\%_]", r"\\\g<0>", text).replace("\n", "%"), lambda _: "%"
+        )
+
+    def to_logql(self, pattern_id: str) -> str:
+        """Return a line filter of LogQL (Loki); the parameter is that of `to_regex`."""
+        return f"|~ {json.dumps(self.to_regex(pattern_id), ensure_ascii=False)}"
+
+    def _export(self, pattern_id: str, literal: Callable[[str], str], typed: Callable[[str], str]) -> str:
+        """Return the text of a pattern with its literals and types replaced."""
+        built: _BuiltTemplates = self._patterns()
+        if pattern_id not in built.ids:
+            raise bad_parameter("pattern_id", repr(pattern_id), "the id of a pattern of table()")
+        pieces = enumerate(TYPED.split(built.texts[built.ids.index(pattern_id)]))
+        return "".join(typed(piece) if number % 2 else literal(piece) for number, piece in pieces)
 
     def explain(self, a: str | bytes, b: str | bytes) -> PatternExplanation:
         """Explain why two lines have the same template or different ones.
@@ -214,11 +255,9 @@ def _describe_difference(left: PatternMatch, right: PatternMatch) -> str:
 
 def _names(template: bytes) -> list[str]:
     """Return the names of the variables of a template: the key before `=` or `:`, or the type."""
-    keys = []
-    for wildcard in _WILDCARD.finditer(template):
-        key = _KEY.search(template[max(0, wildcard.start() - 80) : wildcard.start()])
-        keys.append(key[1].decode() if key else None)
-    return variable_names(variable_types(template), keys)
+    starts = [wildcard.start() for wildcard in _WILDCARD.finditer(template)]
+    keys = [_KEY.search(template[max(0, start - 80) : start]) for start in starts]
+    return variable_names(variable_types(template), [key and key[1].decode() for key in keys])
 
 
 def _to_strings(ends: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> pa.Array:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 KINDS = dict(kind_names())
 """Names of the types of variables, by their numbers in templates."""
 _WILDCARD = re.compile(rb"\xff([\x00-\xfe])")
-_TYPED = re.compile("\\{(?:" + "|".join(KINDS.values()) + ")\\}")
+TYPED = re.compile("(\\{(?:" + "|".join(KINDS.values()) + ")\\})")
+"""A variable in the text of a pattern."""
 _JSON = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
 _SUFFIX = "_input"
@@ -271,10 +272,10 @@ def compare_tables(old: pa.Table, new: pa.Table) -> pa.Table:
     gone: dict[str, list[dict[str, Any]]] = {}
     for key, row in sorted(before.items(), key=lambda item: (item[1]["count"], item[1]["pattern"])):
         if key not in after:
-            gone.setdefault(_TYPED.sub("{}", row["pattern"]), []).append(row)
+            gone.setdefault(TYPED.sub("{}", row["pattern"]), []).append(row)
     changes: list[dict[str, Any]] = []
     for key, row in after.items():
-        similar = gone.get(_TYPED.sub("{}", row["pattern"]))
+        similar = gone.get(TYPED.sub("{}", row["pattern"]))
         was = before.get(key) or (similar.pop() if similar else None)
         if was is None:
             changes.append(_change("new", row, None, row))
@@ -332,15 +333,13 @@ def join_changes(changes: pa.Table, wider: Mapping[str, str | None], narrower: M
     new, gone = ({row["id"]: row for row in rows if row["kind"] == kind} for kind in ("new", "gone"))
     covered: set[str] = set()
     for row in sorted(gone.values(), key=lambda row: row["before"]):
-        match = new.get(wider.get(row["pattern"]) or "")
-        if match is not None:
+        if (match := new.get(wider.get(row["pattern"]) or "")) is not None:
             # The largest gone pattern comes last.
             before = match["before"] if match["kind"] == "type" else 0.0
             match.update(kind="type", was=row["pattern"], before=before + row["before"])
             covered.add(row["id"])
     for row in new.values():
-        match = gone.get(narrower.get(row["pattern"]) or "")
-        if match is not None and row["kind"] == "new":
+        if (match := gone.get(narrower.get(row["pattern"]) or "")) is not None and row["kind"] == "new":
             row.update(kind="type", was=match["pattern"], before=match["before"])
             covered.add(match["id"])
     kept = [row for row in rows if row["kind"] != "gone" or row["id"] not in covered]
@@ -354,14 +353,9 @@ def _sort_changes(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _change(kind: str, row: dict[str, Any], was: dict[str, Any] | None, now: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "id": row["id"],
-        "pattern": row["pattern"],
-        "was": was["pattern"] if kind == "type" and was else None,
-        "before": was["share"] if was else 0.0,
-        "after": now["share"] if now else 0.0,
-    }
+    text = was["pattern"] if kind == "type" and was else None
+    shares = {"before": was["share"] if was else 0.0, "after": now["share"] if now else 0.0}
+    return {"kind": kind, "id": row["id"], "pattern": row["pattern"], "was": text, **shares}
 
 
 def _is_significant(was: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -400,8 +394,7 @@ def json_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     """
     for batch in table.to_batches(max_chunksize=4096):
         for row in to_values(batch):
-            for name in ("first_seen", "last_seen"):
-                row[name] = None if row[name] is None else row[name].isoformat()
+            row |= {name: row[name] and row[name].isoformat() for name in ("first_seen", "last_seen")}
             row["days"] = [{**day, "day": day["day"].isoformat()} for day in row["days"]]
             yield row
 

@@ -101,7 +101,7 @@ def test_reference_documents_may_be_smaller_or_larger(old: list[str | None], new
             links="all",
         )  # fmt: skip
     names = [f"o{i}" for i in range(len(old))] + list(range(len(new)))
-    sets = text_features([*old, *new])
+    sets = text_features([*old, *new], WORDS)
     texts = [*old, *new]
     distinct = [row for row in range(len(old)) if sets[row] and texts.index(texts[row]) == row]
     expected: dict[Any, Any] = {}
@@ -171,7 +171,7 @@ def test_every_pair_above_the_threshold_is_found_with_the_stated_recall() -> Non
             edited = rng.random(len(part)) < rng.uniform(0, 0.2)
             part[edited] = rng.integers(0, 50_000, int(edited.sum()))
             texts += [join_words(base), join_words([*rng.integers(0, 50_000, rng.integers(0, 200)), *part])]
-    sets = text_features(texts, WORDS)  # type: ignore[arg-type]
+    sets = text_features(texts, WORDS)
     true = {(i, j) for i, j in combinations(range(len(texts)), 2) if containment(sets[i], sets[j]) >= 0.8}
     shares = []
     for seed in range(20):

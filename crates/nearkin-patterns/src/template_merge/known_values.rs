@@ -2,104 +2,15 @@
 
 use crate::kinds::Kind;
 use crate::templates::WILDCARD;
-use crate::units::Class;
-use crate::units::FIELD;
-use crate::units::close;
-use crate::units::cover;
-use crate::units::find_fields;
-use crate::units::find_tails;
-use crate::units::follows_message_key;
-use crate::units::is_missing;
-use crate::units::is_open;
-use crate::units::value_end;
+use crate::units::{Class, close, cover, find_fields, follows_message_key, is_missing, is_open, value_end};
 use nearkin_core::Result;
-use std::collections::BTreeSet;
-use std::collections::HashMap;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::iter;
 use std::ops::Range;
 
-use super::{
-    FRAME, KnownValue, LONG, MASKS, Masks, Places, Shape, ShapeValues, TemplateMerger, WORDS, evidence, is_null,
-    is_particle, mix,
-};
+use super::{FRAME, KnownValue, LONG, MASKS, Masks, Places, Shape, ShapeValues, TemplateMerger, WORDS, evidence, mix};
 
 impl TemplateMerger<'_> {
-    /// Merge shapes that differ in one value: what others have at the place of a printed null, and the words that others
-    /// have at the place of a variable that accepts words, if [`FRAME`] plain words or more are around it.
-    pub(super) fn merge_at_variables(&mut self) -> Result<usize> {
-        let hashes: Vec<(Vec<u64>, Vec<u64>)> = self.shapes.iter().map(|shape| self.hash_edges(shape)).collect();
-        // The places of variables, by the hash of the units before them.
-        let mut places: HashMap<u64, Vec<(u32, Range<usize>, bool)>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
-            self.cancel.check()?;
-            let units = &shape.units;
-            let text = |at: usize| &*self.units.all[units[at] as usize].text;
-            let plain = units.iter().filter(|&&unit| self.units.class(unit) == Class::Plain).count();
-            for at in 1..units.len() {
-                let is_null = is_null(text(at));
-                let accepts = || {
-                    units[at] == self.any
-                        && plain >= FRAME
-                        && at + 1 < units.len()
-                        && self.kind_at(shape, at).is_some_and(|kind| kind.covers(Kind::Word))
-                };
-                let enclosed = at > 1 && at + 1 < units.len() && text(at - 1) == b"(" && text(at + 1) == b")";
-                let range = if is_null && enclosed { at - 1..at + 2 } else { at..at + 1 };
-                let ends = enclosed || range.end == units.len() || !text(range.end).starts_with(b" ");
-                if (is_null && (ends || text(range.start - 1).ends_with(b"="))) || accepts() {
-                    places.entry(hashes[number].0[range.start]).or_default().push((number as u32, range, is_null));
-                }
-            }
-        }
-        let mut folds = Vec::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free() && !places.is_empty()) {
-            self.cancel.check()?;
-            let (units, (before, after)) = (&shape.units, &hashes[number]);
-            for start in 1..units.len() {
-                for (other, place, is_null) in places.get(&before[start]).into_iter().flatten().take(MASKS) {
-                    let of = &self.shapes[*other as usize].units;
-                    let rest = &of[place.end..];
-                    let Some(end) = units.len().checked_sub(rest.len()).filter(|&end| end > start) else { continue };
-                    let value = &units[start..end];
-                    if after[end] == hashes[*other as usize].1[place.end]
-                        && *value != of[place.clone()]
-                        && of[..place.start] == units[..start]
-                        && *rest == units[end..]
-                        && self.is_value(value, *is_null)
-                        && self.keeps_words(shape, |at| (start..end).contains(&at))
-                    {
-                        folds.push((number as u32, start..end));
-                        if *is_null {
-                            folds.push((*other, place.clone()));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(self.fold(folds, self.any))
-    }
-
-    /// Return true if units are one value: at the place of a null anything between words, else up to four words.
-    pub(super) fn is_value(&self, value: &[u32], of_null: bool) -> bool {
-        let text = |unit: u32| &*self.units.all[unit as usize].text;
-        let is_word = |unit: u32| matches!(self.units.class(unit), Class::Plain | Class::Capitals | Class::Value);
-        if of_null {
-            let is_edge = |unit: Option<&u32>| {
-                unit.is_some_and(|&unit| !text(unit).contains(&b' ') && !text(unit).contains(&b'\n'))
-            };
-            // A sign alone, such as `****`, is no value of a variable, and an optional part is another's.
-            let is_sign = value.len() == 1 && self.units.class(value[0]) == Class::Between;
-            let is_optional = value.first().is_some_and(|&unit| self.units.class(unit) == Class::Optional);
-            let ends = is_edge(value.first()) && is_edge(value.last());
-            return ends && !is_sign && !is_optional && value.len() <= FIELD;
-        }
-        (3..=WORDS).contains(&value.len())
-            && value.iter().enumerate().all(|(at, &unit)| {
-                if at % 2 == 0 { is_word(unit) && !is_particle(text(unit)) } else { text(unit) == b" " }
-            })
-    }
-
     /// Make words a variable that are a value of the variable at the same place of another shape: after the same units,
     /// with a plain word among them, and before the same separator. Between quotes, and after `=`, any value is, if the
     /// variable accepts words.
@@ -181,34 +92,6 @@ impl TemplateMerger<'_> {
         key
     }
 
-    /// Return the values of a shape: ranges of units that `merge_values` compares.
-    pub(super) fn find_values(&self, shape: &Shape) -> Vec<Range<usize>> {
-        let count = shape.units.len();
-        let class = |at: usize| self.units.class(shape.units[at]);
-        let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
-        let is_word = |at: usize| at < count && !matches!(class(at), Class::Between | Class::Optional | Class::Empty);
-        let (mut result, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
-        while at < count {
-            let keyed = at > 0 && text(at - 1).ends_with(b"=") && !follows_message_key(at, &text);
-            let end = if keyed { value_end(count, at, &is_word, &text) } else { close(count, at, &text) };
-            let quote = matches!(text(at), b"\"" | b"'" | b"`" | b"[");
-            let range = match end {
-                Some(end) if quote || (text(at) == b"(" && end == at + 3) => at + 1..end - 1,
-                Some(end) if keyed => at..end,
-                _ if matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard) => at..at + 1,
-                _ => at..at,
-            };
-            let separates = range.len() == 1 && class(range.start) == Class::Between;
-            if range.is_empty() || separates {
-                at += 1;
-            } else {
-                at = range.end;
-                result.push(range);
-            }
-        }
-        result
-    }
-
     /// Merge shapes into those with variables that accept all words in which they differ.
     pub(super) fn merge_covered(&mut self) -> Result<usize> {
         let mut masks = Masks::new();
@@ -231,8 +114,7 @@ impl TemplateMerger<'_> {
             let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
             // As it is, and with a field of several units as one word.
             let fields = find_fields(shape.units.len(), class, text).into_iter().map(|field| field.units);
-            let tails = find_tails(shape.units.len(), class, text).into_iter().map(|tail| tail.units);
-            for field in iter::once(0..0).chain(fields).chain(tails) {
+            for field in iter::once(0..0).chain(fields) {
                 let mut units = shape.units.clone();
                 if !field.is_empty() {
                     units.splice(field.clone(), [self.any]);
@@ -435,6 +317,7 @@ impl TemplateMerger<'_> {
 
     /// Replace ranges of units of shapes by a unit, outer ranges first; return the number of replaced ranges.
     pub(super) fn fold(&mut self, mut folds: Vec<(u32, Range<usize>)>, into: u32) -> usize {
+        folds.retain(|(shape, range)| self.may_vary(*shape, range.clone()));
         folds.sort_by_key(|(shape, range)| (*shape, range.start, std::cmp::Reverse(range.end)));
         let mut count = 0;
         for group in folds.chunk_by(|a, b| a.0 == b.0) {

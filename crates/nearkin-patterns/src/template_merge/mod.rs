@@ -8,54 +8,39 @@
 //!    which shapes differ. A word that is no level of a log must be left.
 //! 2. Hash each shape with one word masked. Shapes with the same hash differ in that word only.
 //! 3. Add up the evidence of the words at that position ([`evidence`]). A word with a number or a symbol counts more
-//!    than a plain word, a word in capitals less. A wildcard among the words, quotes, brackets or `=` around them, a
-//!    colon before them at the end of the line, and a set of words that recurs in another context increase the evidence.
-//!    Five plain words or more around the word, a sentence, increase it by three fifths. Two methods or versions of HTTP,
-//!    two Boolean values, and a noun and its plural after a number, suffice.
+//!    than a plain word, as does a word that is a value elsewhere, and a word in capitals less. A set of words that recurs
+//!    in another context doubles the evidence. Five plain words or more around the word, a sentence, increase it by three
+//!    fifths.
 //! 4. If the evidence reaches [`EVIDENCE_THRESHOLD`], the word becomes a wildcard, unless the template would lose its
 //!    last plain word of two letters.
 //!
-//! Before that, tags in brackets at the start of lines become wildcards if several of them are before the same rests.
-//! Objects of JSON are merged if they have the same keys and the same message, and of the other steps only those for words
-//! apply to them.
-//! When no single word changes any more, larger steps follow, the surest first:
+//! When no single word changes any more, larger steps follow, the surest first. Objects of JSON are exempt from them.
 //!
 //! 5. Pairs `key=value` that occur in several orders are sorted by key, and values of pairs in which shapes differ are
-//!    masked, as are those of `Key:  value` in cells between two blanks or tabs.
+//!    masked.
 //! 6. Fields of several units ([`crate::units`]) are masked like words. A call with a variable in it joins a wildcard.
-//!    The rest of a line is a variable after `key=`, or after a colon and a variable, if there are enough texts.
 //! 7. Brackets with a variable in them that other shapes lack are an optional part.
-//! 8. Several words at once are masked: words with numbers, names with symbols, values after `=`.
-//! 9. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
+//! 8. Shapes join a shape with several variables that accept all words, and a field of several units, in which they
 //!    differ.
-//! 10. A clause with a variable, such as ` port 22`, is an optional part if two shapes or more lack it.
-//! 11. A part that is optional in a shape is so in those that differ from it in names alone.
-//! 12. All values of a shape are masked, and all words between blanks that are not plain.
-//! 13. What others have at the place of a printed null is a value, and so are several words at the place of a variable
-//!     in a sentence, and the values of a variable after the same units in any shape. What follows after eight pairs
-//!     `key=value` with the same keys is a variable.
-//! 14. Shapes with the same code of a message (`%LINK-3-UPDOWN:`) are one format: all words in which they differ are
-//!     variables, and so is what is left between their common starts and ends.
-//! 15. Shapes join one with a variable for any text, whose words around it they have.
-//! 16. All words are masked, as long as each position that varies has half as much again of the evidence, or the words
-//!     combine freely, and the words that are left make a sentence.
+//! 9. Words between blanks that are not plain are masked as a whole.
+//! 10. The values of a variable are values after the same units in any shape.
+//! 11. Shapes join one with a variable for any text, whose words around it they have.
 //!
-//! Only sets of templates count, not their frequency or order, and merging is idempotent.
+//! Names are never masked ([`TemplateMerger::is_name`]). Only sets of templates count, not their frequency or order, and
+//! merging is idempotent.
 
 mod known_values;
 mod optional_parts;
 mod structures;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::kinds::Kind;
-use crate::lines::is_http;
-use crate::templates::{self, Element, Template, TemplateTable, WILDCARD};
+use crate::templates::{self, Element, Template, TemplateTable};
 use crate::units::{
-    ANY, Class, Field, OPTIONAL, Place, Run, Tail, Units, close, find_fields, find_json, find_runs, find_tails,
-    follows_message_key, is_json_message, is_missing, is_open, kind_of_units, split_units, wildcard_offsets,
+    ANY, Class, Field, OPTIONAL, Place, Units, close, find_fields, follows_message_key, is_missing, is_open,
+    kind_of_units, split_units, wildcard_offsets,
 };
 use crate::values::{self, Values};
 use nearkin_core::Result;
@@ -63,22 +48,14 @@ use nearkin_core::cancel::CancelToken;
 
 /// Evidence that makes a word a variable.
 pub const EVIDENCE_THRESHOLD: u32 = 16;
+/// Evidence of a word that is a value elsewhere.
+const KNOWN: u32 = 6;
 /// Number of plain words around a word from which on it needs less evidence.
 const LONG: usize = 5;
-/// Number of shapes above which freely combined values after `=` are variables.
-const FREE: usize = 3;
 /// Number of plain words around a text that make a shape cover others.
 const FRAME: usize = 3;
 /// Number of different contents of brackets that make them a variable.
 const CONTENTS: usize = 3;
-/// Number of different texts after the same `key=` that make the rest of a line a variable.
-const TEXTS: usize = 4;
-/// Number of pairs at the start of a list of pairs that may go on in several ways.
-const PAIRS: usize = 8;
-/// Number of values in cells that make a line a table of keys and values.
-const CELLS: usize = 3;
-/// Number of objects of JSON in each other whose values are compared one by one.
-const JSON_DEPTH: usize = 4;
 /// Maximum number of units of a value that consists of words.
 const WORDS: usize = 7;
 /// Maximum number of sets of positions, for one number of units, and of shapes with a text that are compared with each
@@ -86,19 +63,6 @@ const WORDS: usize = 7;
 const MASKS: usize = 256;
 /// Maximum number of rounds; each reduces the number of shapes.
 const ROUNDS: usize = 256;
-
-/// A class of words that are masked together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
-    /// Words that contain wildcards.
-    Mixed,
-    /// Also words with symbols or digits, and those that are variables elsewhere.
-    Values,
-    /// Words after `=`.
-    Keyed,
-    /// All words.
-    Words,
-}
 
 /// A template of a shape, and the range of each of the shape's units in it.
 #[derive(Clone, Debug)]
@@ -114,7 +78,7 @@ struct Shape {
     members: Vec<Member>,
     /// True if it is never merged with another shape.
     fixed: bool,
-    /// True for an object of JSON, which only single words and its values are merged in.
+    /// True for an object of JSON, in which only single words and values in braces are masked.
     json: bool,
 }
 
@@ -128,32 +92,6 @@ impl Shape {
 /// Return true for a method of HTTP (RFC 9110, section 9, and RFC 5789).
 fn is_method(text: &[u8]) -> bool {
     matches!(text, b"GET" | b"HEAD" | b"POST" | b"PUT" | b"DELETE" | b"CONNECT" | b"OPTIONS" | b"TRACE" | b"PATCH")
-}
-
-/// Return true for a Boolean value.
-fn is_boolean(text: &[u8]) -> bool {
-    text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false")
-}
-
-/// Return true for a unit of time.
-fn is_time_unit(text: &[u8]) -> bool {
-    let words: [&[u8]; 10] = [b"ns", b"us", b"ms", b"s", b"sec", b"min", b"h", b"second", b"minute", b"hour"];
-    words.contains(&text.strip_suffix(b"s").filter(|word| word.len() > 2).unwrap_or(text))
-        || matches!(text, b"day" | b"days")
-}
-
-/// Return true for the value of a variable without a value.
-fn is_null(text: &[u8]) -> bool {
-    matches!(text, b"null" | b"NULL" | b"None" | b"nil" | b"undefined" | b"NaN")
-}
-
-/// Return true for words of a sentence that are no part of a name.
-fn is_particle(text: &[u8]) -> bool {
-    let words: [&[u8]; 20] = [
-        b"the", b"a", b"an", b"not", b"no", b"is", b"are", b"was", b"were", b"has", b"have", b"to", b"for", b"from",
-        b"in", b"on", b"by", b"with", b"and", b"at",
-    ];
-    words.contains(&text)
 }
 
 /// Return true for the level of a log line.
@@ -216,31 +154,17 @@ type ShapeValues = (u32, Vec<Range<usize>>);
 /// The positions of variables that accept words, and whether they accept any text.
 type Places = Vec<(usize, bool)>;
 
-/// A shape and the rest of its line.
-type ShapeTail = (u32, Tail);
-
-/// The units before and after a range.
-type Around<'a> = (&'a [u32], &'a [u32]);
-
 /// The bytes of a value, and the unit after it.
 type KnownValue<'a> = (&'a [u8], Option<u32>);
 
-/// The units before and after the rest of a line, and whether it follows `=`.
-type TailContext = (Vec<u32>, Vec<u32>, bool);
-
-/// A shape with a clause, and one without it: the range of the clause, and the place in the other shape.
-type ClausePair = ((u32, Range<usize>), (u32, Range<usize>));
-
-/// The optional parts of a shape: their slot in the units without parts, and their range; and the position of each slot
-/// in these units.
+/// The optional parts of a shape: their slot in the units without parts, and their range.
 struct Parts {
     shape: u32,
     found: Vec<(usize, Range<usize>)>,
-    slots: Vec<usize>,
 }
 
 struct TemplateMerger<'a> {
-    templates: Vec<Cow<'a, Template>>,
+    templates: &'a [Template],
     max_values: usize,
     units: Units,
     shapes: Vec<Shape>,
@@ -253,10 +177,10 @@ struct TemplateMerger<'a> {
 }
 
 impl<'a> TemplateMerger<'a> {
-    fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Result<Self> {
+    fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Self {
         let mut units = Units::default();
         let (any, optional) = (units.position(&ANY), units.position(&OPTIONAL));
-        let templates = collapse_runs(table)?;
+        let templates = table.templates();
         let max_values = table.max_values();
         let mut merger = Self {
             templates,
@@ -277,13 +201,14 @@ impl<'a> TemplateMerger<'a> {
             let spans = spans.into_iter().map(|range| range.start as u32..range.end as u32).collect();
             let fixed = overrides.pinned.contains(&*table.templates()[position as usize].text);
             let members = vec![Member { template: position, spans }];
-            let mut shape = Shape { units, members, fixed, json: false };
-            let text = |at: usize| &*merger.units.all[shape.units[at] as usize].text;
-            shape.json = !find_json(shape.units.len(), text).is_empty();
-            merger.shapes.push(shape);
+            let starts = |at: usize, mark: &[u8]| {
+                units.get(at).is_some_and(|&unit| *merger.units.all[unit as usize].text == *mark)
+            };
+            let json = starts(0, b"{") && starts(1, b"\"");
+            merger.shapes.push(Shape { units, members, fixed, json });
         }
         merger.collapse();
-        Ok(merger)
+        merger
     }
 
     /// Merge shapes with the same units.
@@ -346,77 +271,18 @@ impl<'a> TemplateMerger<'a> {
         self.shapes[masked.shape as usize].units[masked.at as usize]
     }
 
-    /// Return the evidence of a masked word. A plain first word counts half because it usually names the speaker.
+    /// Return the evidence of a masked word: more if it is a value elsewhere, and half for a plain first word, because it
+    /// usually names the speaker.
     fn evidence(&self, masked: &MaskedTemplate) -> u32 {
-        let class = self.units.class(self.unit_at(masked));
-        if masked.at == 0 && class == Class::Plain { evidence(class) / 2 } else { evidence(class) }
-    }
-
-    /// Return true if the context indicates a value: after `=`, or between quotes or brackets.
-    fn is_enclosed(&self, masked: &MaskedTemplate) -> bool {
-        let units = &self.shapes[masked.shape as usize].units;
-        let at = masked.at as usize;
-        let edge = |position: Option<usize>, last: bool| {
-            let text =
-                position.and_then(|position| units.get(position)).map(|&unit| &*self.units.all[unit as usize].text);
-            text.and_then(|text| if last { text.last() } else { text.first() }).copied().unwrap_or(b' ')
-        };
-        let (before, after) = (edge(at.checked_sub(1), true), edge(Some(at + 1), false));
-        before == b'='
-            || matches!(
-                (before, after),
-                (b'\'', b'\'')
-                    | (b'"', b'"')
-                    | (b'(', b')')
-                    | (b'[', b']')
-                    | (b'<', b'>')
-                    | (b'`', b'`')
-                    | (b'|', b'|')
-            )
-    }
-
-    /// Return true if a masked word is all that is between two quotes.
-    fn is_quoted(&self, masked: &MaskedTemplate) -> bool {
-        let (units, at) = (&self.shapes[masked.shape as usize].units, masked.at as usize);
-        let text = |at: usize| &*self.units.all[units[at] as usize].text;
-        at > 0
-            && self.is_quote(units[at - 1])
-            && units.get(at + 1) == Some(&units[at - 1])
-            && !is_json_message(at - 1, &text)
-    }
-
-    /// Return true if a masked word is the rest of a line behind a colon.
-    fn is_rest(&self, masked: &MaskedTemplate) -> bool {
-        let units = &self.shapes[masked.shape as usize].units;
-        let before = (masked.at as usize).checked_sub(1).map(|before| &*self.units.all[units[before] as usize].text);
-        masked.at as usize + 1 == units.len() && before == Some(b": ")
-    }
-
-    /// Return true if the words are two or more methods of HTTP, versions of it, or Boolean values.
-    fn are_enumerated(&self, peers: &[&MaskedTemplate]) -> bool {
-        let words = || peers.iter().map(|masked| self.unit_at(masked)).filter(|&unit| unit != self.any);
-        let all = |is: fn(&[u8]) -> bool| words().all(|unit| is(&self.units.all[unit as usize].text));
-        words().count() > 1 && (all(is_method) || all(is_boolean) || all(is_http))
-    }
-
-    /// Return true if the words are units of time after a number, or a noun and its plural, maybe with another word between
-    /// the number and them.
-    fn are_counted(&self, peers: &[&MaskedTemplate]) -> bool {
-        let (units, at) = (&self.shapes[peers[0].shape as usize].units, peers[0].at as usize);
-        let are_times = || peers.iter().all(|masked| is_time_unit(&self.units.all[self.unit_at(masked) as usize].text));
-        if at > 1 && units[at - 2] == self.any && *self.units.all[units[at - 1] as usize].text == *b" " && are_times() {
-            return true;
+        let unit = self.unit_at(masked);
+        let class = self.units.class(unit);
+        if self.variable_words.contains(&unit) {
+            evidence(class).max(KNOWN)
+        } else if masked.at == 0 && class == Class::Plain {
+            evidence(class) / 2
+        } else {
+            evidence(class)
         }
-        let [one, two] = peers else { return false };
-        let text = |masked: &MaskedTemplate| &*self.units.all[self.unit_at(masked) as usize].text;
-        let plural = |one: &[u8], two: &[u8]| two.strip_suffix(b"s") == Some(one);
-        let units = &self.shapes[one.shape as usize].units;
-        let (at, blank) = (one.at as usize, |at: usize| *self.units.all[units[at] as usize].text == *b" ");
-        let counted = |words: usize| at >= words && units[at - words] == self.any && blank(at - 1);
-        self.units.class(self.unit_at(one)) == Class::Plain
-            && text(one).len().min(text(two).len()) > 1
-            && (plural(text(one), text(two)) || plural(text(two), text(one)))
-            && (counted(2) || counted(4))
     }
 
     /// Return true if [`LONG`] or more plain words are around a masked word.
@@ -438,28 +304,11 @@ impl<'a> TemplateMerger<'a> {
             let peers: Vec<&MaskedTemplate> =
                 group.iter().filter(|masked| self.same_rest(first.shape, masked.shape, first.at)).collect();
             let mut evidence: u32 = peers.iter().map(|masked| self.evidence(masked)).sum();
-            if self.is_enclosed(&first) {
-                evidence += evidence / 2;
-            }
-            if self.is_rest(&first) {
-                evidence *= 2;
-            }
             if recurs {
                 evidence *= 2;
             }
             if self.is_sentence(&first) {
                 evidence += evidence * 3 / 5;
-            }
-            if self.are_enumerated(&peers)
-                || self.are_counted(&peers)
-                || (peers.len() >= CONTENTS && self.is_quoted(&first))
-            {
-                evidence = evidence.max(self.threshold);
-            }
-            // Words that are all variables elsewhere are variables here: three, or two between quotes or brackets.
-            let few = if self.is_enclosed(&first) { 2 } else { 3 };
-            if peers.len() >= few && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
-                evidence = evidence.max(self.threshold);
             }
             let shape = &self.shapes[first.shape as usize];
             let wildcard = peers.iter().any(|masked| self.unit_at(masked) == self.any);
@@ -527,8 +376,40 @@ impl<'a> TemplateMerger<'a> {
         groups.iter().enumerate().map(|(number, group)| recurs(group, number)).collect()
     }
 
+    /// Return true for a word that names what a line is about: the first word of a line or of a quoted part, before an
+    /// address or a path; a method of HTTP before a path; and the name of a call with a quoted argument, or of a part in
+    /// brackets.
+    fn is_name(&self, shape: &Shape, at: usize) -> bool {
+        let units = &shape.units;
+        let text = |at: usize| units.get(at).map_or(&b""[..], |&unit| &*self.units.all[unit as usize].text);
+        if !matches!(self.units.class(units[at]), Class::Plain | Class::Capitals | Class::Value) {
+            return false;
+        }
+        let before = at.checked_sub(1).map_or(&b""[..], text);
+        let starts = before.is_empty() || before.ends_with(b" ");
+        if text(at + 1) == b"(" {
+            return starts && text(at + 2) == b"\"";
+        }
+        if text(at + 1) != b" " || at + 2 >= units.len() {
+            return false;
+        }
+        let is_address = || match self.kind_at(shape, at + 2) {
+            Some(kind) if units[at + 2] == self.any => matches!(kind, Kind::Path | Kind::Url | Kind::Ip),
+            _ => text(at + 2).starts_with(b"/"),
+        };
+        let opens = before.is_empty() || self.is_quote(units[at - 1]);
+        (opens || is_method(text(at))) && is_address()
+    }
+
+    /// Return true if a part of a shape may become a variable: it does not start with a name.
+    fn may_vary(&self, shape: u32, range: Range<usize>) -> bool {
+        range.is_empty() || !self.is_name(&self.shapes[shape as usize], range.start)
+    }
+
     fn apply(&mut self, changes: &[(u32, u32)]) -> usize {
-        for &(shape, at) in changes {
+        let may_vary = |change: &&(u32, u32)| self.may_vary(change.0, change.1 as usize..change.1 as usize + 1);
+        let changes: Vec<(u32, u32)> = changes.iter().filter(may_vary).copied().collect();
+        for &(shape, at) in &changes {
             let unit = self.shapes[shape as usize].units[at as usize];
             if matches!(self.units.class(unit), Class::Plain | Class::Value) {
                 self.variable_words.insert(unit);
@@ -541,126 +422,10 @@ impl<'a> TemplateMerger<'a> {
         changes.len()
     }
 
-    /// Merge shapes that differ in several words: mask the words of `level` in each shape and merge each group if
-    /// every varying position has enough evidence.
-    fn merge_level(&mut self, level: Level) -> Result<usize> {
-        let mut keys: Vec<(u64, u32)> = Vec::new();
-        let masked_units: Vec<Vec<bool>> = self.shapes.iter().map(|shape| self.masked_units(shape, level)).collect();
-        for (number, shape) in self.shapes.iter().enumerate() {
-            self.cancel.check()?;
-            if shape.fixed || !masked_units[number].contains(&true) {
-                continue;
-            }
-            let hash = |at: usize, unit: u32| {
-                let unit = if masked_units[number][at] { self.any } else { unit };
-                mix(self.units.all[unit as usize].hash, at)
-            };
-            let sum = shape.units.iter().enumerate();
-            let sum = sum.fold(shape.units.len() as u64, |sum, (at, &unit)| sum.wrapping_add(hash(at, unit)));
-            keys.push((sum, number as u32));
-        }
-        self.cancel.sort(&mut keys);
-        self.cancel.check()?;
-        let mut changes = Vec::new();
-        for group in keys.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
-            let (first, first_open) = (&self.shapes[group[0].1 as usize].units, &masked_units[group[0].1 as usize]);
-            let peers = |shape: u32| {
-                let (units, masked_units) = (&self.shapes[shape as usize].units, &masked_units[shape as usize]);
-                let same = |at: usize| units[at] == first[at] || (masked_units[at] && first_open[at]);
-                units.len() == first.len() && (0..units.len()).all(same)
-            };
-            let shapes: Vec<u32> = group.iter().map(|key| key.1).filter(|&shape| peers(shape)).collect();
-            self.refine(shapes, level, &mut changes);
-        }
-        Ok(self.apply(&changes))
-    }
-
-    /// Return which units of a shape a level masks.
-    fn masked_units(&self, shape: &Shape, level: Level) -> Vec<bool> {
-        let class = |at: usize| self.units.class(shape.units[at]);
-        let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
-        let behind_equals = |at: usize| at > 0 && text(at - 1).ends_with(b"=");
-        let is_open = |at: usize| match level {
-            Level::Mixed => matches!(class(at), Class::Mixed | Class::Wildcard),
-            Level::Values => {
-                matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard)
-                    || self.variable_words.contains(&shape.units[at])
-            }
-            Level::Words => !matches!(class(at), Class::Between | Class::Optional),
-            Level::Keyed => !matches!(class(at), Class::Between | Class::Optional) && behind_equals(at),
-        };
-        (0..shape.units.len()).map(|at| is_open(at) && !follows_message_key(at, &text)).collect()
-    }
-
-    /// Merge a group if each varying position has enough evidence. Otherwise split it at the position with the fewest
-    /// words.
-    fn refine(&self, shapes: Vec<u32>, level: Level, changes: &mut Vec<(u32, u32)>) {
-        let mut waiting = vec![shapes];
-        while let Some(shapes) = waiting.pop() {
-            let length = self.shapes[shapes[0] as usize].units.len();
-            let varying: Vec<(usize, Vec<u32>)> = (0..length)
-                .map(|at| {
-                    let mut units: Vec<u32> =
-                        shapes.iter().map(|&shape| self.shapes[shape as usize].units[at]).collect();
-                    units.sort_unstable();
-                    units.dedup();
-                    (at, units)
-                })
-                .filter(|position| position.1.len() > 1)
-                .collect();
-            if varying.is_empty() {
-                continue;
-            }
-            let weak = varying.iter().filter(|position| !self.has_evidence(&position.1, &varying, shapes.len(), level));
-            let mut split = weak.min_by_key(|position| (position.1.len(), position.0));
-            if level == Level::Words && !self.has_sentence(shapes[0], &varying) {
-                split = split.or_else(|| varying.iter().min_by_key(|position| (position.1.len(), position.0)));
-            }
-            if let Some((at, _)) = split {
-                let mut parts: HashMap<u32, Vec<u32>> = HashMap::new();
-                for &shape in &shapes {
-                    parts.entry(self.shapes[shape as usize].units[*at]).or_default().push(shape);
-                }
-                waiting.extend(parts.into_values().filter(|part| part.len() > 1));
-                continue;
-            }
-            let positions: Vec<u32> = varying.iter().map(|position| position.0 as u32).collect();
-            if self.keeps_words(&self.shapes[shapes[0] as usize], |at| positions.contains(&(at as u32))) {
-                let unit = |shape: u32, at: u32| self.shapes[shape as usize].units[at as usize];
-                let all = shapes.iter().flat_map(|&shape| positions.iter().map(move |&at| (shape, at)));
-                changes.extend(all.filter(|&(shape, at)| unit(shape, at) != self.any));
-            }
-        }
-    }
-
     /// Return true if at least two plain words of a shape are at other positions.
     fn has_frame(&self, shape: &Shape, without: &[usize]) -> bool {
         let is_plain = |(at, unit): (usize, &u32)| self.units.class(*unit) == Class::Plain && !without.contains(&at);
         shape.units.iter().enumerate().filter(|&unit| is_plain(unit)).count() >= 2
-    }
-
-    /// Return true if at least two plain words, and twice as many as the varying positions with plain words, are equal.
-    fn has_sentence(&self, shape: u32, varying: &[(usize, Vec<u32>)]) -> bool {
-        let is_plain = |unit: u32| self.units.class(unit) == Class::Plain;
-        let plain = varying.iter().filter(|position| position.1.iter().any(|&unit| is_plain(unit))).count();
-        let units = self.shapes[shape as usize].units.iter().enumerate();
-        let equal = units.filter(|(at, unit)| is_plain(**unit) && varying.iter().all(|position| position.0 != *at));
-        equal.count() >= (2 * plain).max(2)
-    }
-
-    /// Return true if the words at a varying position are evidence of a variable.
-    fn has_evidence(&self, units: &[u32], varying: &[(usize, Vec<u32>)], shapes: usize, level: Level) -> bool {
-        let evidence: u32 = units.iter().map(|&unit| evidence(self.units.class(unit))).sum();
-        // Values combine freely if there are more lines than words at any position.
-        let max_words = varying.iter().map(|position| position.1.len()).max().unwrap_or(0);
-        let capitals = units.iter().any(|&unit| self.units.class(unit) == Class::Capitals);
-        let combine = |least: usize| varying.len() > 1 && shapes > least && shapes > max_words;
-        match level {
-            Level::Mixed => evidence >= self.threshold,
-            Level::Values => evidence >= self.threshold + self.threshold / 2,
-            Level::Words => evidence >= self.threshold + self.threshold / 2 || (combine(2 * FREE) && !capitals),
-            Level::Keyed => combine(FREE),
-        }
     }
 
     /// Merge shapes that differ in a field of several units; return the number of merged fields.
@@ -766,102 +531,24 @@ impl<'a> TemplateMerger<'a> {
         }
     }
 
-    /// Merge shapes that differ in the rest of a line: [`TEXTS`] or more texts after the same `key=`, at least all but
-    /// one of them with a literal at the start, and with as many last words; or half as many again behind a colon, three
-    /// quarters of them without a variable, with a variable that accepts words before the colon.
-    fn merge_tails(&mut self) -> Result<usize> {
-        let mut groups: HashMap<TailContext, Vec<ShapeTail>> = HashMap::new();
-        for (number, shape) in self.shapes.iter().enumerate().filter(|shape| shape.1.is_free()) {
-            self.cancel.check()?;
-            let class = |at: usize| self.units.class(shape.units[at]);
-            let text = |at: usize| &*self.units.all[shape.units[at] as usize].text;
-            for tail in find_tails(shape.units.len(), class, text) {
-                let (before, after) = (&shape.units[..tail.units.start], &shape.units[tail.units.end..]);
-                groups.entry((before.to_vec(), after.to_vec(), tail.keyed)).or_default().push((number as u32, tail));
-            }
-        }
-        let mut folds = Vec::new();
-        for group in groups.into_values().filter(|group| group.len() > 1) {
-            self.judge_tails(&group, &mut folds);
-        }
-        Ok(self.fold(folds, self.any))
-    }
-
-    /// Decide whether the rests of the line behind the same text become a wildcard.
-    fn judge_tails(&self, group: &[ShapeTail], folds: &mut Vec<(u32, Range<usize>)>) {
-        let (first, Tail { units: Range { start, end }, keyed }) = &group[0];
-        let (shape, start) = (&self.shapes[*first as usize], *start);
-        if !self.keeps_words(shape, |at| (start..*end).contains(&at)) {
-            return;
-        }
-        let value = |tail: &ShapeTail| &self.shapes[tail.0 as usize].units[tail.1.units.clone()];
-        let varies = |unit: &u32| matches!(self.units.class(*unit), Class::Wildcard | Class::Mixed);
-        let is_list =
-            |value: &[u32]| value.iter().all(|unit| varies(unit) || self.units.class(*unit) == Class::Between);
-        let kinds = |at: usize| group.iter().filter_map(move |tail| self.kind_at(&self.shapes[tail.0 as usize], at));
-        let takes_text = group.iter().any(|tail| {
-            value(tail) == [self.any] && self.kind_at(&self.shapes[tail.0 as usize], start) == Some(Kind::Text)
-        });
-        let texts: Vec<&[u32]> = group.iter().map(value).filter(|value| value.len() > 1).collect();
-        let enough = if *keyed {
-            // A value and more words, such as `pid=5 died`, are no text.
-            let starts = texts.iter().filter(|text| !varies(&text[0])).count();
-            let ends: HashSet<Option<&u32>> = texts.iter().map(|text| text.last()).collect();
-            starts + 1 >= TEXTS && ends.len() >= TEXTS
-        } else {
-            let before = || (0..start).filter(|&at| shape.units[at] == self.any);
-            let plain = (0..start).filter(|&at| self.units.class(shape.units[at]) == Class::Plain).count();
-            // A time, or a program after a host, names the speaker of a line.
-            let is_time = |kind: Kind| matches!(kind, Kind::DateTime | Kind::Date | Kind::Time);
-            let speaks = before().any(|at| kinds(at).any(is_time))
-                || (plain == 1 && self.units.class(shape.units[start - 2]) == Class::Plain);
-            let constant = texts.iter().filter(|text| !text.iter().any(varies)).count();
-            if speaks || !before().any(|at| kinds(at).any(is_open)) {
-                return;
-            }
-            texts.len() >= TEXTS + TEXTS / 2 && 4 * constant >= 3 * texts.len()
-        };
-        let joins = |value: &[u32]| takes_text && value.len() > 1 && (!keyed || !varies(&value[0]) || is_list(value));
-        let changed = group.iter().filter(|tail| value(tail) != [self.any] && (enough || joins(value(tail))));
-        folds.extend(changed.map(|tail| (tail.0, tail.1.units.clone())));
-    }
-
     /// Return true for quotation marks.
     fn is_quote(&self, unit: u32) -> bool {
         matches!(&*self.units.all[unit as usize].text, b"'" | b"\"" | b"`")
     }
 
     fn run(&mut self) -> Result<()> {
-        self.merge_tags()?;
         for _ in 0..ROUNDS {
             for _ in 0..ROUNDS {
                 if self.merge_structures()? + self.merge_words()? == 0 {
                     break;
                 }
             }
-            let mut changed = self.merge_runs()
-                + self.merge_pairs()
-                + self.merge_keyed()?
-                + self.merge_cells()?
-                + self.merge_json()?
-                + self.merge_fields()?
-                + self.merge_tails()?
-                + self.merge_optional(false)?;
-            for level in [Level::Mixed, Level::Values, Level::Keyed] {
-                changed += self.merge_level(level)?;
-            }
+            let changed = self.merge_pairs() + self.merge_keyed()? + self.merge_fields()? + self.merge_optional()?;
             if changed == 0
                 && self.merge_covered()? == 0
-                && self.merge_clauses()? == 0
-                && self.merge_optional(true)? == 0
-                && self.merge_values()? == 0
                 && self.merge_chunks()? == 0
-                && self.merge_at_variables()? == 0
                 && self.merge_known()? == 0
-                && self.merge_pair_lists()? == 0
-                && self.merge_codes()? == 0
                 && self.merge_into_texts()? == 0
-                && self.merge_level(Level::Words)? == 0
             {
                 break;
             }
@@ -893,14 +580,14 @@ impl Default for Overrides {
 /// The call is cancelled, or memory allocation fails.
 pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<TemplateTable> {
     let order = table.sorted()?;
-    let mut merger = TemplateMerger::new(table, &order, overrides)?;
+    let mut merger = TemplateMerger::new(table, &order, overrides);
     let first = if overrides.split.is_empty() { Vec::new() } else { merger.shapes.clone() };
     merger.run()?;
     let mut result = TemplateTable::new(table.max_values(), 1 << 31)?;
     for shape in &merger.shapes {
         merger.cancel.check()?;
         let template = merger.merged_template(shape)?;
-        if !overrides.split.contains(&*template.text) {
+        if !overrides.split.contains(&*template.printed(table.max_values()).0.text) {
             result.add_template(&template)?;
             continue;
         }
@@ -984,77 +671,6 @@ impl TemplateMerger<'_> {
         whole.wildcards = wildcards.into_iter().map(|wildcard| wildcard.1).collect();
         Ok(whole)
     }
-}
-
-/// Return the templates of a table. Templates that differ in the lengths of their runs keep one word of each run, and
-/// its last wildcard becomes text.
-fn collapse_runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
-    let mut short: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
-    let result: Vec<Vec<Run>> = table.templates().iter().map(|template| find_runs(&template.text)).collect();
-    let mut is_long = vec![false; table.len()];
-    let key = |position: usize| {
-        let template = &table.templates()[position].text;
-        let (mut text, mut at) = (Vec::new(), 0);
-        for run in &result[position] {
-            text.extend_from_slice(&template[at..run.first_end]);
-            at = run.end;
-        }
-        text.extend_from_slice(&template[at..]);
-        for at in 1..text.len() {
-            if text[at - 1] == WILDCARD && text[at] != 0 {
-                text[at] = ANY[1];
-            }
-        }
-        text
-    };
-    for position in 0..table.len() {
-        short.entry(key(position)).or_default().push(position);
-    }
-    for positions in short.values() {
-        let lengths: HashSet<Vec<usize>> =
-            positions.iter().map(|&position| result[position].iter().map(|run| run.words).collect()).collect();
-        let lists = positions.iter().flat_map(|&position| &result[position]).any(|run| run.words > 2 || run.listed);
-        if lengths.len() > 1 && lists {
-            for &position in positions {
-                is_long[position] = true;
-            }
-        }
-    }
-    let templates = table.templates().iter().enumerate().map(|(position, template)| {
-        if is_long[position] && !result[position].is_empty() {
-            shorten_runs(template, &result[position], table.max_values()).map(Cow::Owned)
-        } else {
-            Ok(Cow::Borrowed(template))
-        }
-    });
-    templates.collect()
-}
-
-/// Return a template with one word of each run.
-fn shorten_runs(template: &Template, runs: &[Run], max_values: usize) -> Result<Template> {
-    let count = |bytes: &[u8]| templates::wildcard_kinds(bytes).unwrap_or_default().len();
-    let (mut text, mut wildcards, mut at, mut wildcard) = (Vec::new(), Vec::new(), 0, 0);
-    for run in runs {
-        let before = count(&template.text[at..run.start]);
-        wildcards.extend_from_slice(&template.wildcards[wildcard..wildcard + before]);
-        wildcard += before;
-        let (inside, all) =
-            (count(&template.text[run.start..run.first_end]), count(&template.text[run.start..run.end]));
-        let mut of_word: Vec<Values> = template.wildcards[wildcard..wildcard + inside].to_vec();
-        for (number, values) in template.wildcards[wildcard + inside..wildcard + all].iter().enumerate() {
-            of_word[number % inside].merge(values, max_values)?;
-        }
-        wildcards.extend(of_word);
-        wildcard += all;
-        text.extend_from_slice(&template.text[at..run.first_end]);
-        if let Some(last) = text.iter().rposition(|&byte| byte == WILDCARD) {
-            text[last + 1] = Kind::Text as u8;
-        }
-        at = run.end;
-    }
-    text.extend_from_slice(&template.text[at..]);
-    wildcards.extend_from_slice(&template.wildcards[wildcard..]);
-    Ok(Template { text: text.into(), wildcards: wildcards.into(), ..template.without_wildcards() })
 }
 
 #[cfg(test)]

@@ -98,14 +98,6 @@ fn empty_values_and_different_types_are_merged() {
 }
 
 #[test]
-fn runs_of_different_lengths_join() {
-    assert_eq!(vec!["delete blk_{text} now"], texts(&["delete blk_1 now", "delete blk_1 blk_2 blk_3 now"]));
-    assert_eq!(vec!["channels {text} of b"], texts(&["channels 1, 2 of b", "channels 1 of b"]));
-    assert_eq!(2, texts(&["sizes 1 2", "sizes 1"]).len());
-    assert_eq!(vec!["sizes {int} {int} {int}"], texts(&["sizes 1 2 3", "sizes 4 5 6"]));
-}
-
-#[test]
 fn two_words_at_once_are_variables_if_neither_is_plain() {
     let lines: Vec<String> = NAMES[..6].iter().map(|name| format!("class org.{name} for class com.{name}")).collect();
     assert_eq!(
@@ -164,29 +156,6 @@ fn leaders_and_missing_readings_are_structure() {
 }
 
 #[test]
-fn variables_that_vary_together_are_found() {
-    let keyed: Vec<String> = (0..9).map(|n| format!("job {}.run has result '{}'", NAMES[n], NAMES[8 - n])).collect();
-    let result = texts_with(&keyed, &Overrides::default());
-    assert_eq!(1, result.len(), "{result:?}");
-    let plain: Vec<String> = (0..81)
-        .filter(|n| n % 7 < 3)
-        .map(|n| {
-            format!(
-                "location request from {}x{} by {}y{} was ignored here",
-                NAMES[n % 9],
-                NAMES[n / 9],
-                NAMES[n / 9],
-                NAMES[n % 9]
-            )
-        })
-        .collect();
-    assert_eq!(
-        vec!["location request from {word} by {word} was ignored here"],
-        texts_with(&plain, &Overrides::default())
-    );
-}
-
-#[test]
 fn the_rest_of_a_sentence_is_a_variable_from_enough_texts_on() {
     let rest = |count: usize| -> usize {
         let lines: Vec<String> =
@@ -197,72 +166,43 @@ fn the_rest_of_a_sentence_is_a_variable_from_enough_texts_on() {
 }
 
 #[test]
-fn the_rest_of_a_line_after_a_key_is_a_variable() {
-    let ends = ["", "all is well", "bad sum", "no route to it", "disk full", "try again later"];
-    let lines = |count: usize, key: &str| -> Vec<String> {
-        ends[..count].iter().map(|end| format!("sent 5 code=7 {key}{end}")).collect()
-    };
-    // The empty text is no evidence.
-    assert_eq!(4, texts_with(&lines(4, "text="), &Overrides::default()).len());
-    assert_eq!(vec!["sent {int} code={int} text={text}"], texts_with(&lines(5, "text="), &Overrides::default()));
-    assert_eq!(5, texts_with(&lines(5, "text "), &Overrides::default()).len());
-    // Words after a value, or a comma after it, are another part of the line.
-    assert_eq!(
-        4,
-        texts(&["job n=5 was sent", "job n=5 has died", "job n=5 is up again", "job n=5 waits for it"]).len()
-    );
-    assert_eq!(
-        4,
-        texts(&["job n=ann, was sent", "job n=bob, has died", "job n=cid, is up", "job n=dan, waits for it"]).len()
-    );
-    // The same last word is no evidence either.
-    assert_eq!(4, texts(&["job n=ann is up", "job n=bob was up", "job n=cid goes up", "job n=dan runs up"]).len());
-}
-
-#[test]
-fn the_rest_of_a_line_after_a_name_and_a_colon_is_a_variable() {
-    let reasons = ["timed out", "disk is full", "no more of it", "peer closed it", "lock held", "out of memory"];
-    let lines = |before: &str, count: usize, after: &str| -> Vec<String> {
-        let each = reasons[..count].iter().flat_map(|reason| {
-            ["x-1", "y-2", "z-3", "a-7"]
-                .map(|name| format!("{}: {reason}{after}", before.replace("NAME", &format!("{name}.org"))))
-        });
-        each.collect()
-    };
-    let count = |lines: &[String]| texts_with(lines, &Overrides::default()).len();
-    assert_eq!(vec!["lost {host}: {text}"], texts_with(&lines("lost NAME", 6, ""), &Overrides::default()));
-    assert_eq!((5, 1), (count(&lines("NAME was lost", 5, "")), count(&lines("NAME was lost", 6, ""))));
-    // A number, a time, or a program after a host is a speaker, and texts with variables are messages.
-    for before in ["lost 5", "12:30:59 lost NAME", "NAME kernel"] {
-        assert_eq!(6, count(&lines(before, 6, "")), "{before}");
-    }
-    assert_eq!(6, count(&lines("lost NAME", 6, " at 5")));
-}
-
-#[test]
 fn words_that_are_variables_elsewhere_need_fewer() {
     let known = |more: &[&str]| -> Vec<String> {
         let users = NAMES.iter().map(|name| format!("session of {name} was opened"));
         users.chain(more.iter().map(|&line| line.to_owned())).collect()
     };
-    let quoted = known(&["denied for 'ann' now", "denied for 'bob' now"]);
+    let words = known(&["denied for ann now", "denied for bob now", "denied for cid now"]);
     assert_eq!(
-        vec!["denied for '{word}' now", "session of {word} was opened"],
-        texts_with(&quoted, &Overrides::default())
+        vec!["denied for {word} now", "session of {word} was opened"],
+        texts_with(&words, &Overrides::default())
     );
-    let bare = known(&["denied for ann now", "denied for bob now"]);
-    assert_eq!(3, texts_with(&bare, &Overrides::default()).len());
-    let other = known(&["denied for 'red' now", "denied for 'green' now"]);
-    assert_eq!(3, texts_with(&other, &Overrides::default()).len());
-    // With a name in them, several words vary at once.
-    let both: Vec<String> = (0..9)
-        .flat_map(|n| {
-            let (name, other) = (NAMES[n], NAMES[8 - n]);
-            let line = if n % 2 == 0 { format!("{name}-x met {other}") } else { format!("{name} met {other}_y") };
-            [line, format!("session of {name} was opened")]
-        })
-        .collect();
-    assert_eq!(vec!["session of {word} was opened", "{slug} met {name}"], texts_with(&both, &Overrides::default()));
+    for few in [&["denied for ann now", "denied for bob now"], &["denied for red now", "denied for green now"]] {
+        assert_eq!(3, texts_with(&known(few), &Overrides::default()).len());
+    }
+}
+
+#[test]
+fn what_a_line_is_about_is_no_value() {
+    let count = |line: fn(&str) -> String| texts_with(&NAMES.map(line), &Overrides::default()).len();
+    // Verbs before paths and addresses, at the start of a line or of a quoted part.
+    assert_eq!(9, count(|name| format!("{name} /a/{name}/b of it")));
+    assert_eq!(9, count(|name| format!("sent \"{name} http://a.org/{name} HTTP/1.1\" off")));
+    assert_eq!(1, count(|name| format!("sent {name} http://a.org/{name} off")));
+    let methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH"].map(|method| format!("it said {method} /a/b off"));
+    assert_eq!(6, texts_with(&methods, &Overrides::default()).len());
+    // Names of calls with quoted arguments.
+    assert_eq!(9, count(|name| format!("runs {name}(\"SIP/{name}-5\", \"a\") in it")));
+    // Messages of objects of JSON.
+    assert_eq!(9, count(|name| format!(r#"{{"level": "info", "msg": "{name} is {name}", "n": 5}}"#)));
+    let objects =
+        [r#"{"msg": "Slow query", "of": {"find": "x"}}"#, r#"{"msg": "Slow query", "of": {"get": ["y", 5]}}"#];
+    assert_eq!(vec![r#"{"msg": "Slow query", "of": {text}}"#], texts(&objects));
+}
+
+#[test]
+fn lists_of_numbers_in_brackets_number_a_name() {
+    assert_eq!(vec!["nodes node{name} are down"], texts(&["nodes node017 are down", "nodes node[12-140,7] are down"]));
+    assert_eq!(vec!["a[{int}] is b[{ip}]"], texts(&["a[5] is b[10.0.0.1]"]));
 }
 
 #[test]
@@ -321,52 +261,6 @@ fn structured_values_are_one_value() {
 }
 
 #[test]
-fn clauses_that_several_templates_lack_are_optional() {
-    let lines = |templates: &[&str]| -> Vec<String> {
-        let both = |template: &&str| [format!("{template} 10.0.0.1"), format!("{template} 10.0.0.1 port 22")];
-        templates.iter().flat_map(both).collect()
-    };
-    let optional = vec!["closed by {ip}{optional}", "opened by {ip}{optional}"];
-    assert_eq!(optional, texts_with(&lines(&["closed by", "opened by"]), &Overrides::default()));
-    // One template is no evidence, and neither is a clause without a variable.
-    assert_eq!(2, texts_with(&lines(&["closed by"]), &Overrides::default()).len());
-    assert_eq!(4, texts(&["closed by a", "closed by a now", "opened by a", "opened by a now"]).len());
-    // A template with the part needs no evidence.
-    let more = ["closed by {ip}{optional}", "closed by 10.0.0.2 port 5 zone 7"];
-    assert_eq!(vec!["closed by {ip}{optional}"], texts(&more));
-    let comma = ["zone a, 5 records", "zone a", "view b, 7 records", "view b"];
-    assert_eq!(vec!["view b{optional}", "zone a{optional}"], texts(&comma));
-}
-
-#[test]
-fn methods_plurals_and_the_ends_of_lines_need_fewer_words() {
-    assert_eq!(vec!["failed {word} {path}"], texts(&["failed GET /a/b", "failed POST /c/d"]));
-    assert_eq!(2, texts(&["failed GET /a/b", "failed LOST /c/d"]).len());
-    assert_eq!(vec!["sent {int} {word} off"], texts(&["sent 1 name off", "sent 5 names off"]));
-    assert_eq!(vec!["sent {int} data {word} off"], texts(&["sent 1 data byte off", "sent 5 data bytes off"]));
-    assert_eq!(2, texts(&["sent name off", "sent names off"]).len());
-    let signal = |count: usize, end: &str| -> usize {
-        let lines: Vec<String> = NAMES[..count].iter().map(|name| format!("caught signal: {name}{end}")).collect();
-        texts_with(&lines, &Overrides::default()).len()
-    };
-    assert_eq!((3, 1, 4), (signal(3, ""), signal(4, ""), signal(4, " now")));
-}
-
-#[test]
-fn lines_with_the_code_of_a_message_have_one_template() {
-    let states = ["%LINK-3-UPDOWN: Port a up", "%LINK-3-UPDOWN: Port b down", "%LINK-5-UPDOWN: Port b down"];
-    let expected = vec!["%LINK-3-UPDOWN: Port {word} {word}", "%LINK-5-UPDOWN: Port b down"];
-    assert_eq!(expected, texts(&states));
-    // Of other lengths too, and where a value is missing.
-    let ends = ["ORA-00942: no such table a", "ORA-00942: no such table", "ORA-00942: no such table a or view b"];
-    assert_eq!(vec!["ORA-00942: no such {text}"], texts(&ends));
-    assert_eq!(2, texts(&["not ORA-00942: no such table", "not ORA-00942: no such view"]).len());
-    // Numbers of jobs are before the same texts, so they are values.
-    let jobs: Vec<String> = (0..6).flat_map(|n| ["started", "ended"].map(|s| format!("JOB0012{n}: was {s}"))).collect();
-    assert_eq!(2, texts_with(&jobs, &Overrides::default()).len());
-}
-
-#[test]
 fn values_of_pairs_are_variables_from_two_on() {
     let expected = vec!["state operator={text}, rat={int}"];
     assert_eq!(expected, texts(&["state operator=EE, rat=14", "state operator=Vodafone UK, rat=7"]));
@@ -383,107 +277,12 @@ fn values_of_pairs_are_variables_from_two_on() {
 }
 
 #[test]
-fn values_in_cells_are_variables_from_two_on() {
-    let line = |[account, domain, realm, rights]: [&str; 4], gap: &str| {
-        format!(
-            "A ticket was asked for.{gap}Account:{gap}Name:{gap}{account}{gap}Domain:{gap}{domain}{gap}\
-             Realm of service: {realm}{gap}Rights:{gap}{rights}"
-        )
-    };
-    let lines = |gap: &str| {
-        [["ann", "CORP", "EXAMPLE", "Read"], ["NETWORK SERVICE", "NT AUTHORITY", "LOCAL", "Read   Write"]]
-            .map(|values| line(values, gap))
-    };
-    for gap in ["   ", "\t\t"] {
-        let expected = vec![line(["{text}", "{text}", "{word}", "{text}"], gap)];
-        assert_eq!(expected, texts_with(&lines(gap), &Overrides::default()));
-    }
-    // One blank divides nothing, and two values are no table.
-    assert_eq!(2, texts_with(&lines(" "), &Overrides::default()).len());
-    assert_eq!(2, texts(&["disk  State:  good  Slot:  top", "disk  State:  not good  Slot:  left side"]).len());
-}
-
-#[test]
-fn tags_that_combine_with_many_rests_are_variables() {
-    let lines = |rests: usize| -> Vec<String> {
-        let line = |(tag, rest): (&str, &&str)| format!("[{tag}] {rest} is in");
-        let some = |tag| NAMES[..rests].iter().map(move |rest| line((tag, rest)));
-        let few = ["pool-1", "pool-2"].map(|tag| line((tag, &NAMES[8])));
-        ["main", "a b", "core", "c d"].into_iter().flat_map(some).chain(few).collect()
-    };
-    let in_brackets = |lines: &[String]| {
-        texts_with(lines, &Overrides::default()).iter().filter(|text| text.starts_with("[{")).count()
-    };
-    // A tag with a number joins them, although no other is before its rest.
-    assert_eq!((3, 5), (in_brackets(&lines(3)), in_brackets(&lines(4))));
-    // Levels stay in the template.
-    let levels = ["INFO", "WARN", "ERROR", "DEBUG"].into_iter();
-    let levels: Vec<String> =
-        levels.flat_map(|tag| NAMES[..4].iter().map(move |rest| format!("[{tag}] {rest} is in"))).collect();
-    assert_eq!(0, in_brackets(&levels));
-}
-
-#[test]
-fn tags_after_the_first_word_are_variables() {
-    let lines = |word: &str| -> Vec<String> {
-        let tags = ["req-5 a b", "req-6 - -", "None req-7 c", "-"];
-        let line = |tag, rest: &&str| format!("nova.{word} [{tag}] {rest} is in");
-        tags.into_iter().flat_map(|tag| NAMES[..4].iter().map(move |rest| line(tag, rest))).collect()
-    };
-    let result = texts_with(&lines("api"), &Overrides::default());
-    assert_eq!(4, result.iter().filter(|text| text.starts_with("nova.api [{")).count(), "{result:?}");
-}
-
-#[test]
 fn escaped_quotes_do_not_close() {
     let line = |value: &str| format!(r#"failed to sync err="{value}" for it"#);
     let values =
         [r#"cannot pull \"/a/b\""#, r#"pod \"x/y\" is gone: \"z\""#, r"no route", r#"GET \"http://a/b\": timeout"#];
     assert_eq!(vec!["failed to sync err={text} for it"], texts_with(&values.map(line), &Overrides::default()));
     assert_eq!(vec![r#"volume \"{path}\" of \"{url}\""#], texts(&[r#"volume \"/a/b\" of \"http://c/d\""#]));
-}
-
-#[test]
-fn objects_of_json_with_the_same_keys_and_message_are_one_template() {
-    let line = |message: &str, context: &str, rest: &str| {
-        format!(r#"{{"s":"I",  "ctx":"{context}", "msg":"{message}", "attr":{{{rest}}}}}"#)
-    };
-    let lines = [
-        line("Connection accepted", "listener", r#""id":1,"from":"a b""#),
-        line("Connection accepted", "conn", r#""id":2,"from":"c \"d\"""#),
-        line("Connection ended", "conn", r#""id":3,"from":null"#),
-        line("Slow query", "conn", r#""id":4,"doc":{"find":"x"}"#),
-        line("Slow query", "conn", r#""id":4,"doc":{"get":["y", "z"], "to":{"a":1}}"#),
-    ];
-    let expected = vec![
-        r#"{"s":"I",  "ctx":"conn", "msg":"Connection ended", "attr":{"id":{int},"from":null}}"#,
-        r#"{"s":"I",  "ctx":"conn", "msg":"Slow query", "attr":{"id":{int},"doc":{text}}}"#,
-        r#"{"s":"I",  "ctx":"{word}", "msg":"Connection accepted", "attr":{"id":{int},"from":"{text}"}}"#,
-    ];
-    assert_eq!(expected, texts_with(&lines, &Overrides::default()));
-    let kinds = [line("x", "c", r#""id":1"#), line("x", "c", r#""id":"a b""#)];
-    let expected = vec![r#"{"s":"I",  "ctx":"c", "msg":"x", "attr":{"id":{text}}}"#];
-    assert_eq!(expected, texts_with(&kinds, &Overrides::default()));
-    // Messages are not values, however many there are, but words in them are.
-    let lines = |message: fn(&str) -> String| NAMES.map(|name| line(&message(name), "c", r#""id":1"#));
-    assert_eq!(9, texts_with(&lines(|name| format!("{name} is {name}")), &Overrides::default()).len());
-    assert_eq!(1, texts_with(&lines(|name| format!("session of {name}")), &Overrides::default()).len());
-    // What only looks like JSON is not.
-    assert_eq!(2, texts(&[r#"{"msg":"a", "b":1} is in"#, r#"{"msg":"a", "b":1} is out"#]).len());
-}
-
-#[test]
-fn long_lists_of_pairs_go_on_in_several_ways() {
-    let keys = ["IN", "OUT", "SRC", "DST", "LEN", "TOS", "TTL", "ID"];
-    let line = |pairs: usize, rest: &str| {
-        let pairs: Vec<String> = keys[..pairs].iter().map(|key| format!("{key}=5")).collect();
-        format!("[BLOCK] {} {rest}", pairs.join(" "))
-    };
-    let rests = ["DF PROTO=TCP", "PROTO=UDP SPT=5 DPT=6", "PROTO=2"];
-    assert_eq!(1, texts_with(&rests.map(|rest| line(8, rest)), &Overrides::default()).len());
-    assert_eq!(3, texts_with(&rests.map(|rest| line(7, rest)), &Overrides::default()).len());
-    let messages = rests.map(|rest| line(8, rest).replace("TTL=", "msg="));
-    assert_eq!(3, texts_with(&messages, &Overrides::default()).len());
 }
 
 #[test]
@@ -498,52 +297,11 @@ fn what_follows_the_key_of_a_message_is_no_value() {
 }
 
 #[test]
-fn units_of_time_after_a_number_are_variables() {
-    assert_eq!(
-        vec!["session ends after {int} {word}"],
-        texts(&["session ends after 5 minutes", "session ends after 6 h"])
-    );
-    assert_eq!(2, texts(&["session ends after 5 minutes", "session ends after 6 hops"]).len());
-    assert_eq!(2, texts(&["session ends in minutes", "session ends in hours"]).len());
-}
-
-#[test]
 fn a_quoted_message_before_pairs_is_no_value() {
     let messages = ["Started container now", "Removed image", "Killed pod by force", "Failed to mount volume"];
     let lines = |rest: &str| messages.map(|message| format!("\"{message}\"{rest}"));
     assert_eq!(4, texts_with(&lines(" pod=5 ok=6"), &Overrides::default()).len());
     assert_eq!(1, texts_with(&lines(" was sent to it"), &Overrides::default()).len());
-}
-
-#[test]
-fn booleans_and_versions_of_http_are_variables_from_two_on() {
-    assert_eq!(vec!["set the lights: {word}"], texts(&["set the lights: true", "set the lights: False"]));
-    assert_eq!(2, texts(&["set the lights: on", "set the lights: off"]).len());
-    assert_eq!(vec!["sent it by HTTP/1.1"], texts(&["sent it by HTTP/1.1"]));
-    assert_eq!(1, texts(&["sent it by HTTP/1.1", "sent it by HTTP/2"]).len());
-    assert_eq!(vec!["sent it by HTTP/{int}"], texts(&["sent it by HTTP/17"]));
-}
-
-#[test]
-fn what_others_have_instead_of_a_null_is_a_value() {
-    assert_eq!(1, texts(&["signal of slot 5 is null", "signal of slot 6 is Level: rssi=5, ber=7"]).len());
-    assert_eq!(1, texts(&["Nodes (null) not responding", "Nodes cn[1,2-5],gpu7 not responding"]).len());
-    // An adjective, and a word for something unknown.
-    assert_eq!(2, texts(&["a null pointer was read", "a wild pointer was read"]).len());
-    assert_eq!(2, texts(&["user a in null", "user a in ****"]).len());
-    assert_eq!(2, texts(&["signal of slot 5 is unknown", "signal of slot 6 is in use"]).len());
-}
-
-#[test]
-fn words_at_the_place_of_a_variable_in_a_sentence_are_its_value() {
-    let lines = |more: &str| {
-        let mut lines = users(8);
-        lines.push(format!("session of {more} was opened"));
-        texts_with(&lines, &Overrides::default()).len()
-    };
-    assert_eq!((1, 1), (lines("kim"), lines("Kim Long Name")));
-    // A particle, a number, or more than four words.
-    assert_eq!((2, 2, 2), (lines("kim by root"), lines("user 5"), lines("Kim With Five Long Names")));
 }
 
 #[test]
@@ -558,6 +316,8 @@ fn values_are_known_in_the_same_context() {
     assert_eq!(2, lines(&["session of zed ends"]).len());
     assert!(lines(&["session of zed ends"]).contains(&"session of zed ends".to_owned()));
     assert!(lines(&["a session of ann ends"]).contains(&"a session of ann ends".to_owned()));
+    // A quote after an empty value opens nothing.
+    assert_eq!(2, texts(&["was \"\" a b \"x 5\" now", "was \"\" c d e \"x 5\" now"]).len());
     // Any value between quotes and after `=`.
     let quoted = ["rule \"a b\" runs", "rule \"c d e\" runs", "rule \"f\" runs", "rule \"h i\" is triggered by ann"];
     assert_eq!(vec!["rule \"{text}\" is triggered by ann", "rule \"{text}\" runs"], texts(&quoted));
@@ -569,22 +329,6 @@ fn words_between_blanks_are_compared_as_a_whole() {
         ["a/b:7", "org.a:x", "a-b/c.d:e", "x::y_1", "b:c/7:f", "a.b/.c"].map(|name| format!("started {name} for it"));
     assert_eq!(vec!["started {text} for it"], texts_with(&lines, &Overrides::default()));
     assert_eq!(3, texts_with(&lines[..3], &Overrides::default()).len());
-    // An optional part of one shape is one of those with other words.
-    let parts = ["ran a.b", "ran a.b (5)", "ran org.c/d:x (7)", "ran a-b"];
-    assert!(
-        texts(&parts).iter().all(|text| text.ends_with("{optional}") || !text.contains('(')),
-        "{:?}",
-        texts(&parts)
-    );
-}
-
-#[test]
-fn three_quoted_words_are_a_variable() {
-    let quoted = |count: usize| -> usize {
-        let lines: Vec<String> = NAMES[..count].iter().map(|name| format!("try '{name}' now")).collect();
-        texts_with(&lines, &Overrides::default()).len()
-    };
-    assert_eq!((2, 1), (quoted(2), quoted(3)));
 }
 
 #[test]

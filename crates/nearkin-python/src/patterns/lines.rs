@@ -65,7 +65,7 @@ fn compact_lines(
 pub(crate) struct LineTemplates {
     table: templates::TemplateTable,
     matcher: Matcher,
-    /// Row of each template in the order of its bytes.
+    /// Row of each template in the order of the bytes of the printed ones.
     rows: Vec<i32>,
     /// Plans of `find_one`.
     plans: Mutex<Plans>,
@@ -138,11 +138,8 @@ struct LineValues {
 impl LineTemplates {
     fn build(table: &templates::TemplateTable, overrides: &Overrides) -> Result<Self> {
         let result = template_merge::merge_templates(table, overrides)?;
-        let mut rows = alloc::try_filled(0, result.len())?;
-        for (row, index) in result.sorted()?.into_iter().enumerate() {
-            rows[index as usize] = row as i32;
-        }
-        Ok(Self { matcher: Matcher::new(&result)?, table: result, rows, plans: Mutex::default() })
+        let (printed, rows) = result.printed()?;
+        Ok(Self { matcher: Matcher::new(&result)?, table: printed, rows, plans: Mutex::default() })
     }
 
     /// Append the templates and values of scanned lines.
