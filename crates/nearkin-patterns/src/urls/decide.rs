@@ -416,7 +416,7 @@ mod tests {
     fn owners_among_the_words_of_a_scanner_are_values() {
         let words: Vec<String> =
             (0..260_u32).map(|at| format!("{}{}", (b'a' + at as u8 % 26) as char, at / 26)).collect();
-        let is_owner = |at: usize| at % 4 == 0;
+        let is_owner = |at: usize| at.is_multiple_of(4);
         let all: Vec<Sibling<'_>> = (0..260)
             .map(|at| Sibling {
                 part: words[at].as_bytes(),
