@@ -40,7 +40,8 @@ def test_contaminated_documents_are_dropped(corpus: Path, suites: Path, tmp_path
     (hit,) = json_lines(out / "hits.jsonl")
     assert ("b", "quiz", 1, ITEM) == (hit["id"], hit["suite"], hit["item"], hit["item_text"])
     assert ITEM.lower().rstrip("?") == hit["passage"] == TEXTS["b"][hit["start"] : hit["end"]]
-    assert [{"suite": "quiz", "items": 2, "too_short": 0, "met": 1, "share": 0.5}] == json_lines(out / "suites.jsonl")
+    counts = {"suite": "quiz", "items": 2, "too_short": 0, "all_template": 0, "met": 1, "share": 0.5}
+    assert [counts] == json_lines(out / "suites.jsonl")
     summary = json.loads((out / "summary.json").read_text())
     assert (3, 1, 1) == (summary["documents"], summary["contaminated"], summary["met"])
     assert "1 contaminated" in done.message

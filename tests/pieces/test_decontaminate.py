@@ -129,7 +129,10 @@ def test_text_that_many_items_share_does_not_count() -> None:
     items = [f"{template}\n{text}" for text in own]
     for suites in ({"one": items}, {f"suite{number}": [item] for number, item in enumerate(items)}):
         result = nk.decontaminate([around(template), around(own[3]), around(items[4])], suites)
-        assert [1, 2] == result.hits["id"]
+        assert [1, 2] == result.contaminated
+        assert {(0, "template"), (1, "item"), (2, "item"), (2, "template")} >= set(
+            zip(result.hits["id"], result.hits["level"], strict=True)
+        )
         assert 2 == sum(result.suites["met"])
 
 
@@ -343,7 +346,7 @@ def test_no_documents_give_an_empty_result() -> None:
     assert [0, 0] == nk.decontaminate([], {"a": [ITEM], "b": []}).suites["met"]
     result = nk.decontaminate([], {"a": [ITEM]})
     assert (0, []) == (len(result.hits), result.contaminated)
-    assert [{"suite": "a", "items": 1, "too_short": 0, "met": 0, "share": 0.0}] == list(result.suites.rows())
+    assert [{"suite": "a", "items": 1, "too_short": 0, "all_template": 0, "met": 0, "share": 0.0}] == list(result.suites.rows())
 
 
 def test_results_do_not_change() -> None:

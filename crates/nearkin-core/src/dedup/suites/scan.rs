@@ -347,6 +347,8 @@ impl SuiteIndex {
         let (common, own) = align.common(item, around(document, diagonal, item.len(), slack))?;
         let similarity = common as f64 / own.max(1) as f64;
         let chance = |score| self.chance(document.len() as f64, score);
+        let [start, end] = [run.start, run.end].map(|word| (diagonal + word as isize) as usize);
+        let place = start..end;
         let new = |start, end, score, level| Match {
             content: content as u32,
             start,
@@ -364,16 +366,18 @@ impl SuiteIndex {
                 chain = wider;
             }
             if chance(chain.score) <= limits.max_chance && !self.is_template(range.clone()) {
-                return Ok(Some(new(chain.start, chain.end, chain.score, 0)));
+                // The chain has own words alone, the run template as well.
+                let overlap = place.start < chain.end && chain.start < place.end;
+                let run = if overlap { place } else { chain.start..chain.end };
+                return Ok(Some(new(chain.start.min(run.start), chain.end.max(run.end), chain.score, 0)));
             }
         }
         if run.len() < PART {
             return Ok(None);
         }
         let own = item[run.clone()].iter().filter(|&word| word & 1 == 1).count();
-        let [start, end] = [run.start, run.end].map(|word| (diagonal + word as isize) as usize);
         let score = self.score(range.start + run.start..range.start + run.end);
-        Ok(Some(new(start, end, score, if own < OWN_WORDS { 2 } else { 1 })))
+        Ok(Some(new(place.start, place.end, score, if own < OWN_WORDS { 2 } else { 1 })))
     }
 }
 
@@ -589,17 +593,19 @@ mod tests {
     }
 
     #[test]
-    fn a_template_of_dissimilar_items_is_no_evidence() {
+    fn a_template_is_no_evidence_of_an_item() {
         let template = "answer the following question with one of the choices given below and explain your answer";
         let own = |i: usize| sentence(&(0..20).map(|word| (100 * i + word) as u32).collect::<Vec<_>>());
         let items: Vec<String> = (0..10).map(|i| format!("{template} {}", own(i))).collect();
         let index = index(&items, 4, 2);
         let limits = Limits { threshold: 0.75, max_chance: 1e-6 };
-        assert!(rows(&index.scan(&[template].as_slice(), ANY).expect("room")).is_empty());
-        // The own part alone is the complete evidence, except for the words next to the template.
+        // One item stands for all that have it.
+        let columns = index.scan(&[template].as_slice(), ANY).expect("room");
+        assert_eq!((vec![0], vec![2]), (columns.items, columns.levels));
+        // The own part alone is the complete evidence.
         let found = rows(&index.scan(&[own(3)].as_slice(), limits).expect("room"));
         assert_eq!(1, found.len());
-        assert_eq!((3, 20.0 / 23.0), (found[0].0, found[0].3));
+        assert_eq!((3, 1.0), (found[0].0, found[0].3));
     }
 
     #[test]
