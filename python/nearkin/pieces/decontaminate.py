@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import compress
 from typing import Any, ClassVar
 
@@ -48,8 +49,10 @@ __all__ = ["Decontamination", "HitTable", "decontaminate"]
 _MAX_TEXTS = 1 << 14
 """Documents of a list that are searched at once."""
 _QUOTED = 5
-"""Documents with the same passage from which an item of which _MISSING words are missing there is a quotation."""
+"""Documents that lack the same _MISSING words of an item, from which their passages are quotations."""
 _MISSING = 5
+_RUN = 3
+"""Equal words in a row that are not missing."""
 _NEW_WORDS = 0.1
 """Largest share of the words of a passage that an ignored text does not have."""
 
@@ -260,15 +263,16 @@ def decontaminate(
         Largest expected number of such matches in the document by chance, above 0 and up to 1. So a short item needs
         nearly all of its words, and the more of them the longer the document.
     levels : str or sequence of str, default ("item",)
-        Levels of hits that make a document contaminated; hits of all levels are listed. *item*: the own part of an item;
-        *variant*: the same with other numbers, names or signs; *part*: 13 words in a row; *template*: text that eight
-        items share; *quotation*: a passage of `ignore`, or one of five documents, where the rest of the item is missing.
+        Levels of hits that make a document contaminated; hits of all levels are listed. *item*: the own part of an
+        item; *variant*: the same with other numbers, names or signs; *part*: 13 words in a row; *template*: text that
+        four items share; *quotation*: a passage of `ignore`, or one of five documents that all lack the same five words
+        of the item.
     ignore : texts, a frame or paths; optional
         Texts that are no contamination, such as famous quotations that items hold.
     labels : PairLabels, iterable of (item, document, bool or None), or a path; optional
         Judged hits, by the ids of item and document: `("mmlu:7", "doc-12", False)`, or the file that the report
-        exports. Hits labelled different are left out, those labelled same are of level item, and `summary["labels"]` has
-        the precision of the search.
+        exports. Hits labelled different are left out, those labelled same get level *item*, and `summary["labels"]`
+        has the precision of the search.
     progress : function, bool or None
         As for `nearkin.dedup`; the stage is "search".
 
@@ -330,10 +334,11 @@ class _Search:
     def __init__(self, index: Suites, threshold: float, max_chance: float, ignored: list[str]) -> None:
         self.index, self.threshold, self.max_chance = index, threshold, max_chance
         self._ignored: dict[int, list[Counter[str]]] = {}
-        self._quoted: Counter[int] = Counter()
+        self._partial: list[tuple[int, int, set[int]]] = []
+        self._hits = 0
         known = index.scan(ignored, threshold, max_chance)
         for row, entry in set(zip(known.rows.tolist(), known.entries.tolist(), strict=True)):
-            self._ignored.setdefault(entry, []).append(words_of(ignored[row]))
+            self._ignored.setdefault(entry, []).append(Counter(words_of(ignored[row])))
         self.documents, self.words = 0, 0
         self._columns: list[tuple[NDArray[Any], ...]] = []
         self._ids: list[Column] = []
@@ -343,7 +348,8 @@ class _Search:
         """Search a batch."""
         found = self.index.scan(batch, self.threshold, self.max_chance)
         words = found.words
-        self._columns.append((found.rows + self.documents, *found[1:-1], self._quotations(found, batch)))
+        self._mark_quotations(found, batch)
+        self._columns.append((found.rows + self.documents, *found[1:-1]))
         self.documents += len(words)
         self.words += int(words.sum())
         if ids is not None:
@@ -351,32 +357,43 @@ class _Search:
         if sources is not None:
             self._sources.append(sources)
 
-    def _quotations(self, found: Hits, batch: Any) -> NDArray[np.int64]:
-        """Mark passages of ignored texts as quotations, and return a key of each passage without the rest of its item."""
-        keys = np.zeros(len(found.rows), np.int64)
-        partial = (found.similarity < 1) & (found.levels == LEVELS.index("item"))
+    def _mark_quotations(self, found: Hits, batch: Any) -> None:
+        """Mark passages of ignored texts as quotations, and remember which words of items are missing."""
+        partial = (found.similarity < 1) & (found.levels <= LEVELS.index("part"))
         chosen = np.flatnonzero(partial | np.isin(found.entries, list(self._ignored)))
         items = self.index.entry_texts(found.entries[chosen])
         passages = found.passages(batch, chosen)
         for hit, item, passage in zip(chosen.tolist(), items, passages, strict=True):
-            words, entry = words_of(passage), int(found.entries[hit])
-            if any((words - other).total() <= _NEW_WORDS * words.total() for other in self._ignored.get(entry, ())):
+            words, of_item, entry = words_of(passage), words_of(item), int(found.entries[hit])
+            known = self._ignored.get(entry, ())
+            if any((Counter(words) - other).total() <= _NEW_WORDS * len(words) for other in known):
                 found.levels[hit] = LEVELS.index("quotation")
-            elif partial[hit] and (words_of(item) - words).total() >= _MISSING:
-                keys[hit] = hash((entry, frozenset(words.items()))) | 1
-        _, firsts = np.unique(np.column_stack([found.rows, keys]), axis=0, return_index=True)
-        self._quoted.update(keys[firsts].tolist())
-        return keys
+            elif partial[hit]:
+                equal = SequenceMatcher(None, of_item, words, autojunk=False).get_matching_blocks()
+                runs = (range(at, at + size) for at, _, size in equal if size >= _RUN)
+                missing = set(range(len(of_item))).difference(*runs)
+                self._partial.append((self._hits + hit, entry, missing))
+        self._hits += len(found.rows)
+
+    def _quotations(self, documents: NDArray[np.int64], levels: NDArray[np.uint8]) -> list[int]:
+        """Return the hits of level item of which many documents lack the same words."""
+        lacking: dict[tuple[int, int], set[int]] = {}
+        for hit, entry, missing in self._partial:
+            for place in missing:
+                lacking.setdefault((entry, place), set()).add(int(documents[hit]))
+        return [
+            hit
+            for hit, entry, missing in self._partial
+            if levels[hit] == LEVELS.index("item")
+            and sum(len(lacking[entry, place]) >= _QUOTED for place in missing) >= _MISSING
+        ]
 
     def result(self, inputs: DedupInputs, chosen: tuple[str, ...], labels: PairLabels | None) -> Decontamination:
         """Build the tables."""
         if not self._columns:
             self.add([], None, None)
-        rows, entries, starts, ends, similarity, chance, levels, keys = map(
-            np.concatenate, zip(*self._columns, strict=True)
-        )
-        many = [key for key, count in self._quoted.items() if key and count >= _QUOTED]
-        levels[np.isin(keys, many)] = LEVELS.index("quotation")
+        rows, entries, starts, ends, similarity, chance, levels = map(np.concatenate, zip(*self._columns, strict=True))
+        levels[self._quotations(rows, levels)] = LEVELS.index("quotation")
         ids = _all_values("ids", inputs.ids, self._ids, self.documents, inputs.texts)
         if ids is None:
             ids = Column.integers(np.arange(self.documents, dtype=np.int64))

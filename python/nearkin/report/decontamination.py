@@ -74,7 +74,9 @@ def decontamination_page(
             )
         )
     order = sorted(evidence, key=lambda hit: (-hit["chance"], hit["similarity"]))
-    note = f"Contamination: {', '.join(result.levels)}. The least certain hits come first: by chance, then by similarity."
+    note = (
+        f"Contamination: {', '.join(result.levels)}. The least certain hits come first: by chance, then by similarity."
+    )
     levels = {level: [hit for hit in order if hit["level"] == level] for level in LEVELS}
     tables = tuple(
         Table.of(f"{level}: {count_of(len(hits), 'hit')}", hits[:_MAX_ROWS], _HITS)

@@ -51,8 +51,8 @@ def decontaminate(
     -------
     DataFrame
         Columns `id`, `suite`, `item`, `level`, `start`, `end`, `similarity` and `chance`; a row for each hit, in no
-        order. `item` is a string if an id of an item is one, otherwise a bigint. No level is *quotation*, which depends on
-        all documents.
+        order. `item` is a string if an id of an item is one, otherwise a bigint. No level is *quotation*, because that
+        depends on all documents.
 
     Raises
     ------
