@@ -162,6 +162,6 @@ def test_leaks_are_printed_as_a_matrix(tmp_path: Path) -> None:
     test = write_jsonl(tmp_path / "test.jsonl", {"x": TEXTS["b"], "y": "Nothing that the training set has."})
     done = succeed("leaks", train, test, "--id-column", "id", "--json")
     row = done.json()
-    assert (str(test), str(train), 2, 1, 0, 0, 1, 0.5) == tuple(row.values())
+    assert (str(test), str(train), 2, 1, 0, 0, 0, 1, 0.5) == tuple(row.values())
     pairs = call("leaks", train, test, "--id-column", "id", "--pairs").out.split("\t")
     assert [str(test), "x", str(train), "b", "exact", "1.0000\n"] == pairs

@@ -305,6 +305,9 @@ def leaks(
     reading: CorpusOptions,
     class_column: Annotated[str | None, matching_opt("Count leaks by this column.")] = None,
     threshold: Annotated[float, matching_opt("Smallest similarity, and containment.")] = 0.8,
+    suites: Annotated[
+        bool, matching_opt("Search the other documents as items of a suite: some of their words may differ.")
+    ] = False,
     labels: Annotated[
         Path | None,
         matching_opt(
@@ -318,15 +321,16 @@ def leaks(
 ) -> None:
     """Print how many documents of later splits are in earlier ones: exactly, nearly, or inside a document.
 
-    Columns: split, other, documents, exact, near, contained, leaked, share, and with --class-column same_label.
+    Columns: split, other, documents, exact, near, contained, item, leaked, share, and with --class-column same_label.
 
     Examples
     --------
     $ nearkin leaks corpus.jsonl new.jsonl --id-column id
-    new.jsonl       corpus.jsonl    2       1       0       0       1       0.5000
+    new.jsonl       corpus.jsonl    2       1       0       0       0       1       0.5000
 
     nearkin leaks train.jsonl valid.jsonl test.jsonl
     nearkin leaks train.jsonl test.jsonl --class-column label
+    nearkin leaks corpus.jsonl test.jsonl --suites
     nearkin leaks train.jsonl test.jsonl --report leaks.html
     nearkin leaks train.jsonl test.jsonl --id-column id --pairs --json
     """
@@ -337,7 +341,8 @@ def leaks(
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bars(quiet=quiet))
         corpora = {name: stack.enter_context(reading.read([name], extra_columns=extra, quiet=quiet)) for name in splits}
-        result = search(corpora, labels=class_column, threshold=threshold, judged=labels, progress=progress)
+        options: dict[str, Any] = {"labels": class_column, "threshold": threshold, "suites": suites, "judged": labels}
+        result = search(corpora, progress=progress, **options)
     if report is not None:
         from nearkin.report.decontamination import leaks_page
 

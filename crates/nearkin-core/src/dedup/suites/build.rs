@@ -2,12 +2,12 @@
 
 use crate::parallel::prelude::*;
 
-use super::table::GramTable;
 use super::plain::Plain;
+use super::table::GramTable;
 use super::words::{self, WordReader};
 use super::{
-    DIRECTORY, EIGHTH, KAPPA, MAX_ITEMS, MAX_POSITIONS, MU, PRIOR, PRIOR_IDEOGRAPH, ROTATION, SHORT, SuiteIndex, TEMPLATE,
-    gram,
+    DIRECTORY, EIGHTH, KAPPA, MAX_ITEMS, MAX_POSITIONS, MU, PRIOR, PRIOR_IDEOGRAPH, ROTATION, SHORT, SuiteIndex,
+    TEMPLATE, gram,
 };
 use crate::alloc::{self, as_bytes};
 use crate::cancel::CancelToken;
@@ -234,7 +234,8 @@ fn find_distinct(grams: &[(u64, u32)], of_word: &[u32], suite_of: &[u32], cancel
     for group in groups() {
         let (bin, value) = ((group[0].0 >> 60) as usize, (group[0].0 >> 28) as u32);
         for gram in group {
-            let is_many = || group.iter().filter(|other| suite_at(other) == suite_at(gram)).nth(MAX_ITEMS - 1).is_some();
+            let is_many =
+                || group.iter().filter(|other| suite_at(other) == suite_at(gram)).nth(MAX_ITEMS - 1).is_some();
             if group.len() < MAX_ITEMS || !is_many() {
                 let smallest = &mut sketches[of_word[gram.1 as usize] as usize][bin];
                 *smallest = value.min(*smallest);

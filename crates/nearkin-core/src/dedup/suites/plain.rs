@@ -2,7 +2,10 @@
 //!
 //! `\u4e0b` and `&#x4e0b;` become their character, and so do the entities of [`ENTITIES`]. A tag of [`INLINE`] is left
 //! out, one of [`BLOCKS`] becomes a space; other text between `<` and `>` stays, because it may be code. The soft hyphen,
-//! U+200B, U+200C, U+2060 and U+FEFF are left out. Other escapes of JSON stay: `\n` is also the begin of `\neq`.
+//! U+200B, U+200C, U+2060 and U+FEFF are left out. Other escapes are those of a text that begins as JSON does: elsewhere
+//! `\n` is the begin of `\neq`.
+
+use memchr::memchr3;
 
 use crate::{Result, alloc};
 
@@ -14,7 +17,8 @@ const INLINE: [&str; 21] = [
 ];
 const BLOCKS: [&str; 15] =
     ["br", "div", "h1", "h2", "h3", "h4", "li", "ol", "p", "pre", "sub", "sup", "td", "th", "tr"];
-const ENTITIES: [(&str, char); 6] = [("amp", '&'), ("apos", '\''), ("gt", '>'), ("lt", '<'), ("nbsp", ' '), ("quot", '"')];
+const ENTITIES: [(&str, char); 6] =
+    [("amp", '&'), ("apos", '\''), ("gt", '>'), ("lt", '<'), ("nbsp", ' '), ("quot", '"')];
 
 /// The plain text of a stored one, and where its characters stand there.
 #[derive(Default)]
@@ -34,10 +38,21 @@ impl Plain {
         let (mut plain, bytes) = (Self::default(), stored.as_bytes());
         let (mut copied, mut at) = (0, 0);
         let (mut length, mut place) = (0, 0);
-        let is_mark = |byte: &u8| matches!(byte, b'\\' | b'&' | b'<' | 0xc2 | 0xe2 | 0xef);
-        while let Some(mark) = bytes[at..].iter().position(is_mark) {
-            at += mark;
-            let Some((width, character)) = decode(&bytes[at..]) else {
+        let is_json = stored.trim_start().starts_with(['{', '[', '"']);
+        let (mut signs, mut others) = (0, 0);
+        loop {
+            // Both are searched onwards only when they have been passed.
+            if signs <= at {
+                signs = at + memchr3(b'\\', b'&', b'<', &bytes[at..]).unwrap_or(bytes.len());
+            }
+            if others <= at {
+                others = at + memchr3(0xc2, 0xe2, 0xef, &bytes[at..]).unwrap_or(bytes.len());
+            }
+            at = signs.min(others);
+            if at >= bytes.len() {
+                break;
+            }
+            let Some((width, character)) = decode(&bytes[at..], is_json) else {
                 at += 1;
                 continue;
             };
@@ -81,10 +96,12 @@ impl Plain {
 }
 
 /// Return the number of bytes that `bytes` begins with and the character that they mean, None for no character.
-fn decode(bytes: &[u8]) -> Option<(usize, Option<char>)> {
+fn decode(bytes: &[u8], is_json: bool) -> Option<(usize, Option<char>)> {
     match bytes {
         [0xc2, 0xad, ..] => Some((2, None)),
         [0xe2, 0x80, 0x8b | 0x8c, ..] | [0xe2, 0x81, 0xa0, ..] | [0xef, 0xbb, 0xbf, ..] => Some((3, None)),
+        [b'\\', b'n' | b'r' | b't', ..] if is_json => Some((2, Some(' '))),
+        [b'\\', sign @ (b'"' | b'\\' | b'/'), ..] if is_json => Some((2, Some(char::from(*sign)))),
         [b'\\', ..] => escape(bytes),
         [b'&', rest @ ..] => {
             let length = rest.iter().take(10).position(|&byte| byte == b';')?;
@@ -138,13 +155,24 @@ mod tests {
 
     #[test]
     fn text_is_decoded_and_its_places_are_known() {
-        let stored = "a\\u4e0b\\u8f7d &lt;b&#x41;&#66; <span class=\"k\">d\u{ad}ef</span><br/>x\\ud83d\\ude00 <y> \\neq";
+        let stored =
+            "a\\u4e0b\\u8f7d &lt;b&#x41;&#66; <span class=\"k\">d\u{ad}ef</span><br/>x\\ud83d\\ude00 <y> \\neq";
         let plain = Plain::read(stored).expect("room");
         assert_eq!("a\u{4e0b}\u{8f7d} <bAB def x\u{1f600} <y> \\neq", plain.text(stored));
         let characters: Vec<char> = stored.chars().collect();
         let of = |at: usize| characters[plain.place(at).0..plain.place(at).1].iter().collect::<String>();
         assert_eq!(["a", "\\u4e0b", "\\u8f7d", " ", "&lt;", "b"].map(str::to_owned), [0, 1, 2, 3, 4, 5].map(of));
-        assert_eq!(["d", "e", "f", "<br/>", "x", "\\ud83d\\ude00", " "].map(str::to_owned), [9, 10, 11, 12, 13, 14, 15].map(of));
+        assert_eq!(
+            ["d", "e", "f", "<br/>", "x", "\\ud83d\\ude00", " "].map(str::to_owned),
+            [9, 10, 11, 12, 13, 14, 15].map(of)
+        );
+    }
+
+    #[test]
+    fn a_text_that_begins_as_json_does_is_json() {
+        for (stored, expected) in [(r#"{"a": "b\nc\\neq\"\u0041"}"#, r#"{"a": "b c\neq"A"}"#), (r"b\nc", r"b\nc")] {
+            assert_eq!(expected, Plain::read(stored).expect("room").text(stored));
+        }
     }
 
     proptest! {
