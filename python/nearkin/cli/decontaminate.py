@@ -128,7 +128,7 @@ def decontaminate(
     nearkin decontaminate 'corpus/*.parquet' --suites evals --out clean
     nearkin decontaminate corpus.jsonl --suites evals --out clean --action cut --margin 20
     nearkin decontaminate corpus.jsonl --suites mmlu.jsonl --suite-column question --suite-column choices --out clean
-    nearkin decontaminate corpus.jsonl --suites evals --out clean --levels item,part --ignore quotations.txt
+    nearkin decontaminate corpus.jsonl --suites evals --out clean --levels item,part --ignore quotes.jsonl
     nearkin decontaminate corpus.jsonl --suites evals --save-suites evals.suites --out clean
     nearkin decontaminate more.jsonl --suites evals.suites --out clean2
     nearkin decontaminate corpus.jsonl --suites evals --labels labels.tsv --out better --id-column id
@@ -305,7 +305,7 @@ def leaks(
     reading: CorpusOptions,
     class_column: Annotated[str | None, matching_opt("Count leaks by this column.")] = None,
     threshold: Annotated[float, matching_opt("Smallest similarity, and containment.")] = 0.8,
-    suites: Annotated[
+    as_items: Annotated[
         bool, matching_opt("Search the other documents as items of a suite: some of their words may differ.")
     ] = False,
     labels: Annotated[
@@ -325,12 +325,12 @@ def leaks(
 
     Examples
     --------
-    $ nearkin leaks corpus.jsonl new.jsonl --id-column id
-    new.jsonl       corpus.jsonl    2       1       0       0       0       1       0.5000
+    $ nearkin leaks corpus.jsonl new.jsonl --id-column id --pairs
+    new.jsonl       e       corpus.jsonl    a       exact   1.0000
 
     nearkin leaks train.jsonl valid.jsonl test.jsonl
     nearkin leaks train.jsonl test.jsonl --class-column label
-    nearkin leaks corpus.jsonl test.jsonl --suites
+    nearkin leaks corpus.jsonl test.jsonl --as-items
     nearkin leaks train.jsonl test.jsonl --report leaks.html
     nearkin leaks train.jsonl test.jsonl --id-column id --pairs --json
     """
@@ -341,7 +341,7 @@ def leaks(
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bars(quiet=quiet))
         corpora = {name: stack.enter_context(reading.read([name], extra_columns=extra, quiet=quiet)) for name in splits}
-        options: dict[str, Any] = {"labels": class_column, "threshold": threshold, "suites": suites, "judged": labels}
+        options: dict[str, Any] = {"labels": class_column, "threshold": threshold, "suites": as_items, "judged": labels}
         result = search(corpora, progress=progress, **options)
     if report is not None:
         from nearkin.report.decontamination import leaks_page
