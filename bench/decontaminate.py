@@ -160,7 +160,7 @@ def recalls(options: Any, parts: dict[str, dict[str, list[str]]], draw: random.R
         index = nk.Suites({"items": items})
         made = forms(vocabulary, draw)
         result[kind] = {name: recall(items, documents, make, index) for name, make in made.items()}
-        result[kind]["too short"] = float(index.too_short().mean())
+        result[kind]["reported"] = float((index.too_short() | index.all_template()).mean())
     return result
 
 

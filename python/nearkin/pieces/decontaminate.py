@@ -265,8 +265,8 @@ def decontaminate(
     levels : str or sequence of str, default ("item",)
         Levels of hits that make a document contaminated; hits of all levels are listed. *item*: the own part of an
         item; *variant*: the same with other numbers, names or signs; *part*: 13 words in a row; *template*: text that
-        four items share; *quotation*: a passage of `ignore`, or one of five documents that all lack the same five words
-        of the item.
+        eight items share; *quotation*: a passage of `ignore`, or one of five documents that lack the same five words of
+        the item.
     ignore : texts, a frame or paths; optional
         Texts that are no contamination, such as famous quotations that items hold.
     labels : PairLabels, iterable of (item, document, bool or None), or a path; optional

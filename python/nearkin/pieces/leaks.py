@@ -6,7 +6,7 @@ For each pair of an earlier split A and a later split B, a document of B leaks
 - *near* if a document of A has at least the threshold's Jaccard similarity (`nearkin.dedup` against A, by its recall);
 - *contained* if a document of A contains at least the threshold's share of its word 3-grams (`nearkin.contains`);
 - *item* if a document of A has it as an item of a suite (`nearkin.decontaminate`), if this is asked for: also with some
-  of its words changed, but not by a template that four documents of B share.
+  of its words changed, but not by a template that eight documents of B share.
 
 A document counts once, for the first of these that holds. Documents without text do not leak.
 

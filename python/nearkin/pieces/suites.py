@@ -309,9 +309,8 @@ class Suites:
         ParameterError
             A threshold or chance out of range.
         """
-        result = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
-        offsets, *columns, words = result
-        hits = Hits(np.repeat(np.arange(len(words)), np.diff(offsets)), *columns, words)
+        offsets, *columns = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
+        hits = Hits(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), *columns)  # type: ignore[arg-type, call-arg]
         partial = np.flatnonzero((hits.levels == LEVELS.index("item")) & (hits.similarity < 1))
         pairs = zip(self.entry_texts(hits.entries[partial]), hits.passages(texts, partial), strict=True)
         hits.levels[partial[[is_variant(*pair) for pair in pairs]]] = LEVELS.index("variant")
@@ -364,7 +363,7 @@ def is_variant(item: str, passage: str) -> bool:
 
 def _python(text: Any) -> str:
     """Return a text of a list or a column, which may be a scalar of Arrow."""
-    return text if isinstance(text, str) else text.as_py()  # type: ignore[no-any-return]
+    return text if isinstance(text, str) else str(text.as_py())
 
 
 def _open_bytes(file: bytes) -> Suites:

@@ -74,21 +74,16 @@ def decontamination_page(
             )
         )
     order = sorted(evidence, key=lambda hit: (-hit["chance"], hit["similarity"]))
-    note = (
-        f"Contamination: {', '.join(result.levels)}. The least certain hits come first: by chance, then by similarity."
-    )
+    note = f"These count: {', '.join(result.levels)}. The least certain come first: by chance, then by similarity."
     levels = {level: [hit for hit in order if hit["level"] == level] for level in LEVELS}
-    tables = tuple(
+    tables = [
         Table.of(f"{level}: {count_of(len(hits), 'hit')}", hits[:_MAX_ROWS], _HITS)
         for level, hits in levels.items()
         if hits
-    )
-    sections.append(Section("Hits", (note,), tables=tables))
-    cuts = tuple(
-        f"{_MAX_ROWS} of {len(rows):,} {name} are shown."
-        for name, rows in (("suites", suites), *((f"hits of level {level}", hits) for level, hits in levels.items()))
-        if len(rows) > _MAX_ROWS
-    )
+    ]
+    sections.append(Section("Hits", (note,), tables=tuple(tables)))
+    listed = {"suites": len(suites), **{f"hits of level {level}": len(hits) for level, hits in levels.items()}}
+    cuts = tuple(f"{_MAX_ROWS} of {count:,} {name} are shown." for name, count in listed.items() if count > _MAX_ROWS)
     title = f"{corpus}: {summary['contaminated']:,} of {count_of(summary['documents'], 'document')} contaminated"
     sentences = [
         f"A hit has a chance of at most {summary['max_chance']:g}: the expected number of such matches in a document."

@@ -58,7 +58,7 @@ use crate::segment::{Column, Segment};
 pub use scan::{Columns, Limits};
 
 /// Number of items from which a gram is shared.
-pub const MAX_ITEMS: usize = 4;
+pub const MAX_ITEMS: usize = 8;
 /// Maximum number of positions of a gram that is not shared.
 pub const MAX_POSITIONS: usize = 64;
 /// Words of shared grams in a row that are a template, and no common phrase.
