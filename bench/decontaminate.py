@@ -130,7 +130,7 @@ def forms(vocabulary: list[str], draw: random.Random) -> dict[str, Callable[[str
 def recall(items: list[str], documents: list[str], make: Callable[[str, str], str], index: nk.Suites) -> float:
     """Return the share of items that are found in the document that has them."""
     texts = [make(item, document) for item, document in zip(items, documents, strict=True)]
-    hits = nk.decontaminate(texts, index).hits
+    hits = nk.decontaminate(texts, index).counted
     return len({(row, item) for row, item in zip(hits["id"], hits["item"], strict=True) if row == item}) / len(items)
 
 

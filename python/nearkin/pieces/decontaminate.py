@@ -264,7 +264,7 @@ def decontaminate(
         nearly all of its words, and the more of them the longer the document.
     levels : str or sequence of str, default ("item",)
         Levels of hits that make a document contaminated; hits of all levels are listed. *item*: the own part of an
-        item; *variant*: the same with other numbers, names or signs; *part*: 13 words in a row; *template*: text that
+        item; *variant*: the same with other numbers or names; *part*: 13 words in a row; *template*: text that
         eight items share; *quotation*: a passage of `ignore`, or one of five documents that lack the same five words of
         the item.
     ignore : texts, a frame or paths; optional

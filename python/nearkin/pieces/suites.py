@@ -42,8 +42,8 @@ ITEM_COLUMNS = ("text", "question", "problem", "prompt", "instruction", "input",
 
 LEVELS = ("item", "part", "template", "variant", "quotation")
 """What a hit is; the core tells the first three apart."""
-_VARYING = ("numbers", "signs", "symbols", r"pattern:\p{Lu}\p{Ll}+")
-"""Rules of the distinguishers that a variant replaces: numbers, signs, and words with a capital."""
+_VARYING = ("numbers", r"pattern:\p{Lu}\p{Ll}+")
+"""Rules of the distinguishers that a variant replaces: numbers, and words with a capital."""
 
 _TABLES = ("jsonl", "parquet", "csv", "tsv")
 """Formats of files of items."""
@@ -310,7 +310,7 @@ class Suites:
             A threshold or chance out of range.
         """
         offsets, *columns = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
-        hits = Hits(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), *columns)  # type: ignore[arg-type, call-arg]
+        hits = Hits(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), *columns)  # type: ignore[arg-type]
         partial = np.flatnonzero((hits.levels == LEVELS.index("item")) & (hits.similarity < 1))
         pairs = zip(self.entry_texts(hits.entries[partial]), hits.passages(texts, partial), strict=True)
         hits.levels[partial[[is_variant(*pair) for pair in pairs]]] = LEVELS.index("variant")
@@ -343,7 +343,7 @@ def words_of(text: str) -> list[str]:
 
 
 def is_variant(item: str, passage: str) -> bool:
-    """Return True if half of an item's numbers, signs or names are others, and half of the missing words are such.
+    """Return True if half of an item's numbers or names are others, two or more, and half of the missing words are such.
 
     Examples
     --------
@@ -355,10 +355,13 @@ def is_variant(item: str, passage: str) -> bool:
     """
     total, most = 0, False
     for rule in _VARYING:
-        own, other = map(Counter, particulars([rule], [item, passage]))
+        # Without punctuation: 3.5 may have become 35.
+        own, other = (
+            Counter(re.sub(r"\W", "", mark) for mark in marks) for marks in particulars([rule], [item, passage])
+        )
         replaced = min((own - other).total(), (other - own).total())
         total, most = total + replaced, most or 0 < own.total() <= 2 * replaced
-    return most and 2 * total >= (Counter(words_of(item)) - Counter(words_of(passage))).total()
+    return most and total > 1 and 2 * total >= (Counter(words_of(item)) - Counter(words_of(passage))).total()
 
 
 def _python(text: Any) -> str:

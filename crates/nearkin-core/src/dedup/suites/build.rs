@@ -17,6 +17,8 @@ use crate::{Error, Result};
 
 /// Items that one task reads.
 const CHUNK: usize = 1 << 10;
+/// Shared grams of templates of which one is an anchor; a power of two.
+const SAMPLE: u64 = 4;
 /// Bins of a content's sketch.
 const BINS: usize = 16;
 
@@ -68,13 +70,15 @@ impl SuiteIndex {
         }
         let length = |content: u32| starts[content as usize + 1] - starts[content as usize];
         let is_short = |&(_, at): &(u64, u32)| length(of_word[at as usize]) <= SHORT;
-        // The first of the contents that share a template stands for all.
+        // The first of the contents that share a template stands for all, in one of SAMPLE grams: they are the most
+        // frequent ones of documents.
         let anchors = |group: &'_ [(u64, u32)]| {
             let is_template = |&(_, at): &(u64, u32)| !own[at as usize] && !own[at as usize + n - 1];
             if distinct[group[0].1 as usize] {
                 return 0..group.len();
             }
-            group.iter().position(is_template).map_or(0..0, |at| at..at + 1)
+            let at = if group[0].0 >> 40 & (SAMPLE - 1) == 0 { group.iter().position(is_template) } else { None };
+            at.map_or(0..0, |at| at..at + 1)
         };
         let table = GramTable::new(
             || grams.chunk_by(|a, b| a.0 == b.0).map(|group| &group[anchors(group)]).filter(|group| !group.is_empty()),

@@ -18,8 +18,8 @@
 //! grams that few contents of their own suite have are equal: an estimated Jaccard similarity of one half (one
 //! permutation hashing with 16 bins: P. Li, A. Owen, C.-H. Zhang, NIPS 2012). Two contents of one suite are never copies:
 //! what similar items of a suite share is their template. [`TEMPLATE`] words or more in a row whose grams are all shared
-//! are template; all other words are the *own part* of the item. A shared gram of a template is an anchor of one content
-//! alone, and other shared grams are none.
+//! are template; all other words are the *own part* of the item. One of four shared grams of a template is an anchor,
+//! of one content alone, and other shared grams are none.
 //!
 //! **Levels.** An *item* matches by its own part. A run of [`PART`] equal words is a *part* if [`OWN_WORDS`] of them are
 //! own words, otherwise *template*; so is every match of an item that has a template and fewer own words than these. A

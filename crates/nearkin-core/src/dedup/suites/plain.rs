@@ -3,7 +3,7 @@
 //! `\u4e0b` and `&#x4e0b;` become their character, and so do the entities of [`ENTITIES`]. A tag of [`INLINE`] is left
 //! out, one of [`BLOCKS`] becomes a space; other text between `<` and `>` stays, because it may be code. The soft hyphen,
 //! U+200B, U+200C, U+2060 and U+FEFF are left out. Other escapes are those of a text that begins as JSON does: elsewhere
-//! `\n` is the begin of `\neq`.
+//! `\n` is the begin of `\neq`. The backslash before `_ & % # $`, as in LaTeX, is left out.
 
 use memchr::memchr3;
 
@@ -102,6 +102,7 @@ fn decode(bytes: &[u8], is_json: bool) -> Option<(usize, Option<char>)> {
         [0xe2, 0x80, 0x8b | 0x8c, ..] | [0xe2, 0x81, 0xa0, ..] | [0xef, 0xbb, 0xbf, ..] => Some((3, None)),
         [b'\\', b'n' | b'r' | b't', ..] if is_json => Some((2, Some(' '))),
         [b'\\', sign @ (b'"' | b'\\' | b'/'), ..] if is_json => Some((2, Some(char::from(*sign)))),
+        [b'\\', sign @ (b'_' | b'&' | b'%' | b'#' | b'$'), ..] => Some((2, Some(char::from(*sign)))),
         [b'\\', ..] => escape(bytes),
         [b'&', rest @ ..] => {
             let length = rest.iter().take(10).position(|&byte| byte == b';')?;
@@ -170,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_text_that_begins_as_json_does_is_json() {
-        for (stored, expected) in [(r#"{"a": "b\nc\\neq\"\u0041"}"#, r#"{"a": "b c\neq"A"}"#), (r"b\nc", r"b\nc")] {
+        for (stored, expected) in [(r#"{"a": "b\nc\\neq\"\u0041"}"#, r#"{"a": "b c\neq"A"}"#), (r"b\nc\_d", r"b\nc_d")]
+        {
             assert_eq!(expected, Plain::read(stored).expect("room").text(stored));
         }
     }
