@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 42_120, "crates": 48_250, "tests": 50_850, "bench": 6_505}
+TOTALS = {"python": 42_120, "crates": 48_285, "tests": 50_850, "bench": 6_505}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -44,7 +44,7 @@ FOLDERS = {
     "python/nearkin/index": 2_950,
     "python/nearkin/io": 3_940,
     "python/nearkin/patterns": 1_860,
-    "python/nearkin/pieces": 1_500,
+    "python/nearkin/pieces": 1_505,
     "python/nearkin/quality": 1_360,
     "python/nearkin/ray": 100,
     "python/nearkin/recipe": 500,

@@ -305,9 +305,6 @@ def leaks(
     reading: CorpusOptions,
     class_column: Annotated[str | None, matching_opt("Count leaks by this column.")] = None,
     threshold: Annotated[float, matching_opt("Smallest similarity, and containment.")] = 0.8,
-    as_items: Annotated[
-        bool, matching_opt("Search the other documents as items of a suite: some of their words may differ.")
-    ] = False,
     labels: Annotated[
         Path | None,
         matching_opt(
@@ -330,7 +327,6 @@ def leaks(
 
     nearkin leaks train.jsonl valid.jsonl test.jsonl
     nearkin leaks train.jsonl test.jsonl --class-column label
-    nearkin leaks corpus.jsonl test.jsonl --as-items
     nearkin leaks train.jsonl test.jsonl --report leaks.html
     nearkin leaks train.jsonl test.jsonl --id-column id --pairs --json
     """
@@ -341,8 +337,7 @@ def leaks(
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bars(quiet=quiet))
         corpora = {name: stack.enter_context(reading.read([name], extra_columns=extra, quiet=quiet)) for name in splits}
-        options: dict[str, Any] = {"labels": class_column, "threshold": threshold, "suites": as_items, "judged": labels}
-        result = search(corpora, progress=progress, **options)
+        result = search(corpora, labels=class_column, threshold=threshold, judged=labels, progress=progress)
     if report is not None:
         from nearkin.report.decontamination import leaks_page
 

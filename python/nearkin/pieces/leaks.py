@@ -5,8 +5,8 @@ For each pair of an earlier split A and a later split B, a document of B leaks
 - *exact* if a document of A has equal text;
 - *near* if a document of A has at least the threshold's Jaccard similarity (`nearkin.dedup` against A, by its recall);
 - *contained* if a document of A contains at least the threshold's share of its word 3-grams (`nearkin.contains`);
-- *item* if a document of A has it as an item of a suite (`nearkin.decontaminate`), if this is asked for: also with some
-  of its words changed, but not by a template that eight documents of B share.
+- *item* if a document of A has it as an item of a suite (`nearkin.decontaminate`): inside of a longer document, with up
+  to a quarter of its words changed, but not by a template that eight documents of B share.
 
 A document counts once, for the first of these that holds. Documents without text do not leak.
 
@@ -123,11 +123,10 @@ def leaks(
     id: str | None = None,
     threshold: float = 0.8,
     recipe: Recipe | str | None = None,
-    suites: bool = False,
     judged: LabelsInput | None = None,
     progress: ShowProgress = None,
 ) -> Leaks:
-    """Find documents of later splits that are in earlier ones, exactly, nearly, or inside a document.
+    """Find documents of later splits that are in earlier ones: exactly, nearly, inside a document, or as an item there.
 
     Parameters
     ----------
@@ -143,9 +142,6 @@ def leaks(
         Smallest similarity of near documents, and containment, inclusive; above 0 and up to 1.
     recipe : Recipe, str or None
         Defines the features of near documents; None for the default.
-    suites : bool, default False
-        If True, the other documents of later splits are searched as the items of suites, as `nearkin.decontaminate`
-        does: for questions inside of longer pages, with up to a quarter of their words changed.
     judged : PairLabels, iterable of (document, document, bool or None), or a path; optional
         Judged pairs by the names of splits and ids, `("train:7", "test:12", False)`, or the file that the report
         exports. Pairs labelled different are no leak, unless they are exact copies.
@@ -187,7 +183,7 @@ def leaks(
         pairs = [(other, split) for at, split in enumerate(read) for other in read[:at]]
         pair_labels = None if judged is None else read_pair_labels(judged, "judged")
         different = {pair for pair, match in pair_labels.labels.items() if not match} if pair_labels else set()
-        found = [_compare(other, split, threshold, recipe, different, suites, report) for other, split in pairs]
+        found = [_compare(other, split, threshold, recipe, different, report) for other, split in pairs]
     tables = [table for table, *_ in found]
     columns = {name: [value for table in tables for value in table[name]] for name in tables[0]}
     labelled = None
@@ -244,7 +240,6 @@ def _compare(
     threshold: float,
     recipe: Recipe | str | None,
     different: set[tuple[str, str]],
-    suites: bool,
     report: Any,
 ) -> tuple[dict[str, list[Any]], list[dict[str, Any]], list[tuple[str, str]]]:
     """Return the leaked documents of a split, counts by label, and the texts of both documents.
@@ -286,7 +281,7 @@ def _compare(
                 if match["similarity"] > similarity[row] and match["query"] not in rejected.get(int(row), ()):
                     matches[row], kinds[row], similarity[row] = match["query"], 2, match["similarity"]
         rest = np.flatnonzero(kinds < 0)
-    if suites and len(rest) and len(other):
+    if len(rest) and len(other):
         found = decontaminate(other.texts, {split.name: [split.texts[row] for row in rest.tolist()]}).counted
         for match, item, value in zip(found.documents, found["item"], found["similarity"], strict=True):
             row = rest[item]

@@ -343,7 +343,7 @@ def words_of(text: str) -> list[str]:
 
 
 def is_variant(item: str, passage: str) -> bool:
-    """Return True if half of an item's numbers or names are others, two or more, and half of the missing words are such.
+    """Return True if half of an item's numbers or names are others, two or more, and half of the missing words.
 
     Examples
     --------
